@@ -1,9 +1,8 @@
 """The stores of a new checkpoint, filled with rows that were given: bytes of keys and values, and their partitions."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,12 @@ from ckpt import settings
 from ckpt.copies.fill.contents import StoreContent, UnitRows, contents_of
 from ckpt.copies.fill.errors import Misfit
 from ckpt.copies.fill.fitting import lists_of, struct
-from ckpt.copies.fill.join_matches import matched_of
+from ckpt.copies.fill.join_matches import Joined, matched_of
 from ckpt.copies.fill.repeated_keys import must_agree
 from ckpt.copies.fill.rows import Taken
-from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, stores_of
+from ckpt.copies.rewrite.plan import Rewrite
 from ckpt.copies.rewrite.spreading import grouping_of, grouping_of_unit, is_single, partitions_for, places_of
-from ckpt.copies.rewrite.stored_rows import Stored, division, stored, together
+from ckpt.copies.rewrite.stored_rows import Stored, stored, together
 from ckpt.copies.rewrite.stores import Families, families_of
 from ckpt.copies.rewrite.writing import NewState
 from ckpt.formats.operators import OperatorName
@@ -61,39 +60,21 @@ class _Stored:
 
 @dataclass(slots=True)
 class Filling:
-    """The rows that were given, on their way into stores."""
+    """The rows of one partition that were given, on their way into stores."""
 
     chosen: Chosen
     found: Rewrite
-    rows: Callable[[StateUnit], Taken]
-    only: int | None = None  # the partition that has all of these rows
+    rows: Mapping[str, Taken]  # of each unit, by label
+    partition: int
     counts: dict[str, int] = field(default_factory=dict)  # rows of each unit that was filled, by label
     numbers: dict[tuple[int, str], Families] = field(default_factory=dict)  # of column families, by store
+    joined: dict[str, Joined] = field(default_factory=dict)  # of join sides whose partitions change, by label
     _filled: dict[int, dict[str, list[tuple[Taken, StoreContent]]]] = field(
         default_factory=dict
     )  # of the operator at hand
 
-    def files(self, state: NewState) -> Iterator[Mapping[str, bytes]]:
-        """The files of each store in each partition. Raises CkptError."""
-        for operator, store in stores_of(self.chosen):
-            rows, starts, families = self.parts(operator, store)
-            for partition, (start, end) in enumerate(pairwise(starts)):
-                yield state.files(operator, store, partition, rows.part(start, end), families)
-
-    def files_of(self, operator: Operator, store: Store, state: NewState | None) -> Mapping[str, bytes]:
-        """Return the files of the ``only`` partition; none where nothing is to be written. Raises CkptError."""
-        rows, starts, families = self.parts(operator, store)
-        partition = self.only or 0
-        if starts[partition : partition + 2] != [0, len(rows)]:
-            raise Undecodable(f"operator {operator.id}: ckpt does not know how it spreads the rows of {store.name}")
-        return state.files(operator, store, partition, rows, families) if state else {}
-
-    def units(self) -> Iterator[RewrittenUnit]:
-        """How many rows of each unit there were, once they were filled."""
-        return (replace(unit, rows=self.counts[unit.unit.label]) for unit in self.found.units)
-
-    def parts(self, operator: Operator, store: Store) -> tuple[Stored, list[int], Families]:
-        """The rows of a store by partition, where each begins, and the numbers of its families. Raises CkptError."""
+    def files(self, operator: Operator, store: Store, state: NewState | None) -> Mapping[str, bytes]:
+        """Return the files of a store; none where nothing is to be written. Raises CkptError."""
         stored_as, contents = _stored(store), self._of(operator)
         families = self._families(operator, store, contents) if store.column_families else Families()
         count = places_of(operator, store, self.found.new.partitions)
@@ -105,8 +86,9 @@ class Filling:
                 keys, values = self._pairs(how, taken_rows, content, self._makes(operator, how))
                 stored_rows.append(stored([number + key for key in keys], values))
                 places.append(self._places(operator, store, how, content, count))
-        order, starts = division(np.concatenate(places), count)
-        return together(stored_rows).take(order), starts, families
+        if (np.concatenate(places) != self.partition).any():
+            raise Undecodable(f"operator {operator.id}: ckpt does not know how it spreads the rows of {store.name}")
+        return state.files(operator, store, self.partition, together(stored_rows), families) if state else {}
 
     def _of(self, operator: Operator) -> dict[str, list[tuple[Taken, StoreContent]]]:
         """Return what is stored for an operator, by store or family."""
@@ -115,7 +97,7 @@ class Filling:
             contents = self._filled[operator.id] = {}
             for unit in self.chosen.units:
                 if unit.operator == operator.id and not unit.shown_elsewhere:
-                    rows = self.rows(unit)
+                    rows = self.rows[unit.label]
                     self.counts[unit.label] = len(rows)
                     for content in _told(rows, partial(self._listed, operator, rows)):
                         contents.setdefault(content.name, []).append((rows, content))
@@ -136,7 +118,8 @@ class Filling:
         matched = None
         if rows.unit.kind is UnitKind.SIDE and _has_matched(rows.unit, schemas):
             same = self.found.old.partitions == self.found.new.partitions
-            matched = matched_of(self.chosen, rows.unit, columns, rows.matched, self.only if same else None)
+            only, joined = (self.partition, {}) if same else (None, self.joined)
+            matched = matched_of(self.chosen, rows.unit, columns, rows.matched, only, joined)
         delimiter = delimiter_of(self.chosen.recorded)
         yield from contents_of(UnitRows(rows.unit, columns, matched), schemas, delimiter, self._makes(operator))
 

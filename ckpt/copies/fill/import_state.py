@@ -4,7 +4,7 @@ Everything but the rows comes from a checkpoint of the query: the one that the r
 new query has made without any state.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,10 +14,10 @@ from ckpt.copies.copy.placing import check_apart, choose_options
 from ckpt.copies.copy.selection import select
 from ckpt.copies.exchange import Exchange
 from ckpt.copies.fill.export_folder import Export, open_export
-from ckpt.copies.fill.filling import Filling, is_keyless
-from ckpt.copies.fill.rows import Frames, Given, table_of, taken
-from ckpt.copies.fill.workplace import fill_by
-from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, planned, stores_of
+from ckpt.copies.fill.filling import is_keyless
+from ckpt.copies.fill.rows import Frames, Given, table_of
+from ckpt.copies.fill.workplace import fill
+from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, planned
 from ckpt.copies.rewrite.writing import Making, Watcher, check_form
 from ckpt.errors import CkptError
 from ckpt.state.native.show import count_state
@@ -43,8 +43,8 @@ def import_state(
     """Write a new checkpoint whose state is an export that was edited; without Spark.
 
     Its state is what the export has, and nothing else. All else is as in ``like``, which is only read: the checkpoint
-    that was exported, at the same batch, or one of a new query that has no state yet. The rows of one operator are in
-    memory at once.
+    that was exported, at the same batch, or one of a new query that has no state yet. The rows of one operator in
+    one partition are in memory at once, and those of one file.
 
     Args:
         export: The folder that ``ckpt export-state --all`` has written, in Parquet or Delta and the shape raw or flat.
@@ -159,22 +159,20 @@ class _New:
         self._check_units(rewrite)
         if isinstance(self.given, Export):
             self._check_belongs(self.given, chosen)
-        filling = Filling(chosen, rewrite, partial(taken, self.given))
-        fill = filling.files if self.by is None else partial(fill_by, self.by, self.given, filling, self.options)
+        counts: Counter[str] = Counter()
+        files = partial(fill, chosen, rewrite, self.given, self.options, self.by, counts)
+        counted = partial(self._counted, rewrite, counts)
         if not plan:
-            making = Making(chosen, selection, rewrite, self.options, fill, partial(self._counted, filling), watcher)
-            return making.made()
-        if self.by is None:
-            for operator, store in stores_of(chosen):
-                filling.parts(operator, store)
-        else:
-            deque(fill_by(self.by, self.given, filling, self.options, None), maxlen=0)
-        return replace(rewrite, units=tuple(self._counted(filling)))
+            return Making(chosen, selection, rewrite, self.options, files, counted, watcher).made()
+        deque(files(None), maxlen=0)
+        return replace(rewrite, units=tuple(counted()))
 
-    def _counted(self, filling: Filling) -> Iterator[RewrittenUnit]:
+    def _counted(self, rewrite: Rewrite, counts: Mapping[str, int]) -> Iterator[RewrittenUnit]:
         """How many rows of each unit there were, and how many the export had as it was written."""
         before = self.given.rows if isinstance(self.given, Export) else {}
-        return (replace(unit, exported=before.get(unit.unit.label)) for unit in filling.units())
+        for unit in rewrite.units:
+            label = unit.unit.label
+            yield replace(unit, rows=counts[label], exported=before.get(label))
 
     def _check_units(self, rewrite: Rewrite) -> None:
         """Raise CkptError where there are rows of other units than the checkpoint has."""

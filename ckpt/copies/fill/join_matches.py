@@ -6,7 +6,7 @@ that say so in a column ``matched``; it is never guessed.
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -22,22 +22,34 @@ from ckpt.state.native.shapes import make_raw
 from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit
 
+Joined: TypeAlias = dict[bytes, list[bool]]
+"""Of each row of the old checkpoint whether it was joined, in the order of its numbers."""
 
-def matched_of(chosen: Chosen, unit: StateUnit, columns: Sequence[Any], column: Any, only: int | None = None) -> Any:
+
+def matched_of(
+    chosen: Chosen,
+    unit: StateUnit,
+    columns: Sequence[Any],
+    column: Any,
+    only: int | None,
+    joined: dict[str, Joined],
+) -> Any:
     """For each row whether it was joined, as booleans without NULL. Raises Misfit where nothing says so.
 
     ``columns`` are keys and values, ``column`` is what the column ``matched`` says, or NULL; ``only`` is the old
-    partition that has all of these keys, where there is one.
+    partition that has all of these keys, where there is one. ``joined`` keeps what was read, by unit.
     """
     if not column.null_count:
         return column
     matched = column.to_pylist()
     own = _named(unit, columns)
-    known = _known(chosen, unit, only)
+    if unit.label not in joined:
+        joined[unit.label] = _read_joined(chosen, unit, only)
+    every, known = joined[unit.label], dict[bytes, list[bool]]()
     counts = Counter(name for name, is_matched in zip(own, matched, strict=True) if is_matched is None)
     for row, name in enumerate(own):
         if matched[row] is None:
-            flags = known.get(name, [])
+            flags = known.setdefault(name, [*every.get(name, ())])
             if len(set(flags)) == 1:
                 matched[row] = flags[0]
             elif len(flags) == counts[name]:
@@ -49,8 +61,7 @@ def matched_of(chosen: Chosen, unit: StateUnit, columns: Sequence[Any], column: 
     return pa.array(matched, pa.bool_())
 
 
-def _known(chosen: Chosen, unit: StateUnit, only: int | None) -> dict[bytes, list[bool]]:
-    """Of each row of the old checkpoint whether it was joined, in the order of its numbers."""
+def _read_joined(chosen: Chosen, unit: StateUnit, only: int | None) -> Joined:
     numbered: dict[bytes, list[tuple[int, bool]]] = {}
     for entries in entries_of(chosen, unit, layout_of(chosen, unit), only):
         names = _named(unit, make_raw(unit, entries).columns[:2])

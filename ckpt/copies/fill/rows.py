@@ -2,7 +2,6 @@
 
 from bisect import bisect_right
 from collections.abc import Collection, Generator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Protocol
@@ -41,10 +40,6 @@ class Given(Protocol):
 
     def pieces(self, label: str) -> Generator[Piece, None, None]:
         """The rows of a unit. Raises CkptError."""
-        ...
-
-    def exported(self, label: str) -> Collection[str] | None:
-        """The columns that the unit had when it was exported; None where nothing says so."""
         ...
 
 
@@ -103,13 +98,6 @@ class Taken:
         return _refused(self.place, self.unit, name, row, f"{misfit.why} {which}")
 
 
-def taken(source: Given, unit: StateUnit) -> Taken:
-    """The rows of a unit. Raises CkptError where they are not as its schema says."""
-    exported = source.exported(unit.label)
-    with closing(source.pieces(unit.label)) as pieces:  # a table may be in a temporary folder
-        return joined(unit, source.place, [taken_from(source.place, unit, exported, piece) for piece in pieces])
-
-
 def taken_from(source_name: str, unit: StateUnit, exported: Collection[str] | None, piece: Piece) -> Taken:
     """Read rows of a unit. Raises CkptError where they are not as its schema says."""
     try:
@@ -160,9 +148,6 @@ class Frames:
     def pieces(self, label: str) -> Generator[Piece, None, None]:
         """The one table."""
         yield Piece(None, self.tables[label])
-
-    def exported(self, label: str) -> None:
-        """Nothing says what they were made of."""
 
 
 def table_of(frame: Any) -> Any:

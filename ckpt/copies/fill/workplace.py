@@ -10,14 +10,15 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
 from ckpt.copies.copy.selection import select
-from ckpt.copies.exchange import Exchange, FrameSource
+from ckpt.copies.exchange import Exchange, FrameSource, ThroughFiles
 from ckpt.copies.fill.export_folder import Export, open_export
 from ckpt.copies.fill.filling import Filling
+from ckpt.copies.fill.join_matches import Joined
 from ckpt.copies.fill.rows import Given, Piece, table_of, taken_from
 from ckpt.copies.fill.scatter import gather, parcels
 from ckpt.copies.rewrite.plan import Rewrite, planned, stores_of
@@ -26,8 +27,12 @@ from ckpt.copies.rewrite.stores import Families
 from ckpt.copies.rewrite.writing import NewState, list_state_files, write_files
 from ckpt.errors import CkptError
 from ckpt.model import Operator, Store
+from ckpt.processes import Processes
 from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit
+
+Counts: TypeAlias = Mapping[str, int]
+"""Rows of units, by label."""
 
 
 class Share(NamedTuple):
@@ -64,10 +69,12 @@ class Workplace:
     export: Export | None
     options: Mapping[str, str]  # for the new checkpoint
     state: NewState | None  # None: rows are only checked
+    writes: bool  # tasks write files themselves
 
     def __post_init__(self) -> None:
         self.units: dict[str, StateUnit] = {unit.label: unit for unit in self.chosen.units if not unit.shown_elsewhere}
         self._numbers: dict[tuple[int, str], Families] = {}
+        self._joined: dict[str, Joined] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         chosen, new, export = self.chosen, self.rewrite.new, self.export
@@ -80,6 +87,7 @@ class Workplace:
             opening,
             dict(self.options),
             self.state,
+            self.writes,
         )
 
     @cached_property
@@ -108,16 +116,17 @@ class Workplace:
                 table = TableSource(source.label, source.order, 0, piece)
                 yield from self._divided(table, self.export.exported(source.label))
 
-    def make(self, share: Share, pieces: Iterable[Any]) -> Iterator[tuple[Mapping[str, int], Mapping[str, int]]]:
-        """All stores of an operator in one partition: bytes of files, and rows of units. Raises CkptError."""
+    def make(self, share: Share, pieces: Iterable[Any]) -> Iterator[tuple[Mapping[str, bytes | int], Counts]]:
+        """The files of each store of an operator in one partition, or their bytes; and once how many rows there are.
+
+        Raises CkptError.
+        """
         rows = gather(self.units, self.source_name, pieces)
-        filling = Filling(
-            self.chosen, self.rewrite, lambda unit: rows[unit.label], share.partition, numbers=self._numbers
-        )
-        files: dict[str, bytes] = {}
-        for operator, store in self.operators[share.operator]:
-            files |= filling.files_of(operator, store, self.state)
-        yield write_files(self.rewrite.into, self.options, files) if self.state else {}, filling.counts
+        filling = Filling(self.chosen, self.rewrite, rows, share.partition, numbers=self._numbers, joined=self._joined)
+        for number, (operator, store) in enumerate(self.operators[share.operator]):
+            files = filling.files(operator, store, self.state)
+            counts = {} if number else filling.counts
+            yield write_files(self.rewrite.into, self.options, files) if self.writes and files else files, counts
 
     def _divided(self, source: TableSource, exported: Collection[str] | None) -> Iterator[tuple[int, bytes]]:
         rows = taken_from(self.source_name, self.units[source.label], exported, source.piece)
@@ -134,21 +143,30 @@ def _reopen(
     export: tuple[str, Mapping[str, str]] | None,
     options: Mapping[str, str],
     state: NewState | None,
+    writes: bool,
 ) -> Workplace:
     selection = select(chosen.storage, form[0], chosen.moment.batch)
     rewrite = planned(chosen, selection, *form, new_id=False, of_values=True)
-    return Workplace(chosen, rewrite, source_name, open_export(*export) if export else None, options, state)
+    return Workplace(chosen, rewrite, source_name, open_export(*export) if export else None, options, state, writes)
 
 
-def fill_by(
-    by: Exchange, source: Given, filling: Filling, options: Mapping[str, str], state: NewState | None
-) -> Iterator[Mapping[str, int]]:
-    """Have ``by`` check all rows and, unless ``state`` is None, write them: the bytes of their files.
+def fill(
+    chosen: Chosen,
+    rewrite: Rewrite,
+    source: Given,
+    options: Mapping[str, str],
+    by: Exchange | None,
+    counts: Counter[str],
+    state: NewState | None,
+) -> Iterator[Mapping[str, bytes | int]]:
+    """Check all rows and, unless ``state`` is None, make their files, or write them: then their bytes.
 
-    ``filling`` says what is to be filled, and gets the counts. Raises CkptError, after yielding what tasks had written.
+    ``counts`` gets the rows of each unit. By default this process does it. Raises CkptError, after yielding what tasks
+    had written.
     """
+    by = by or ThroughFiles(Processes(1))
     export = source if isinstance(source, Export) else None
-    work = Workplace(filling.chosen, filling.found, source.place, export, options, state)
+    work = Workplace(chosen, rewrite, source.place, export, options, state, by.writes)
     sources: list[FileSource | TableSource] = []
     frames = []
     for label in work.units:
@@ -160,19 +178,17 @@ def fill_by(
                 frames.append(FrameSource(piece.table, partial(_rows_of_frame, label)))
             else:
                 sources.append(TableSource(label, 0, 0, Piece(None, table_of(piece.table))))
-    counts = Counter(dict.fromkeys(work.units, 0))
     try:
-        for _, (sizes, rows) in by.exchange(work, sources, [*work.targets], frames):
+        for _, (files, rows) in by.exchange(work, sources, [*work.targets], frames):
             counts.update(rows)
-            yield sizes
+            yield files
     except GeneratorExit:
         raise
     except BaseException:
-        if state is not None:
+        if by.writes and state is not None:
             with suppress(CkptError):
-                yield list_state_files(filling.found.into, options)
+                yield list_state_files(rewrite.into, options)
         raise
-    filling.counts.update(counts)
 
 
 def _rows_of_frame(label: str, partition: int, first: int, batch: Any) -> TableSource:
