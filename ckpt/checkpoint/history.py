@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from ckpt.checkpoint.checkpoint import SOURCES, Checkpoint
 from ckpt.checkpoint.sources.file_logs import source_folder
-from ckpt.checkpoint.sources.files import FileOffset
+from ckpt.checkpoint.sources.files import FileOffset, entry_at
 from ckpt.checkpoint.sources.kind import Advance
 from ckpt.checkpoint.sources.registry import SourceView, advances, offset_of, source_views
 from ckpt.model import OffsetLog, Unreadable
@@ -124,11 +124,9 @@ def sources(checkpoint: Checkpoint) -> tuple[SourceView, ...]:
 def batch_entries(checkpoint: Checkpoint, source: int) -> tuple[int, int]:
     """The newest log entry of a source before the latest batch, and the newest in it."""
     latest = checkpoint.offsets.latest
-    entries = []
-    for batch in (None if latest is None else latest - 1, latest):
-        offset = offset_of(checkpoint.offsets.readable(batch), source)
-        entries.append(offset.log_offset if isinstance(offset, FileOffset) else -1)
-    return entries[0], entries[1]
+    before = None if latest is None else latest - 1
+    read, planned = (entry_at(offset_of(checkpoint.offsets.readable(batch), source)) for batch in (before, latest))
+    return read, planned
 
 
 def batch_files(checkpoint: Checkpoint, source: int) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from ckpt.checkpoint.checkpoint import OFFSETS
 from ckpt.checkpoint.sources.file_logs import file_source_logs
-from ckpt.checkpoint.sources.files import FileOffset
+from ckpt.checkpoint.sources.files import FileOffset, entry_at
 from ckpt.checkpoint.sources.kafka import NO_TOPIC_YET, KafkaOffset, is_kafka
 from ckpt.checkpoint.sources.kind import Advance
 from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchOffset
@@ -130,8 +130,7 @@ def source_entries(start: Start) -> Forecast | None:
     if end is None:
         return None
     for source_log in file_source_logs(start.checkpoint.listing, end):
-        ends = [offset_of(log, source_log.source) for log in (begin, end)]
-        first, last = (offset.log_offset if isinstance(offset, FileOffset) else -1 for offset in ends)
+        first, last = (entry_at(offset_of(log, source_log.source)) for log in (begin, end))
         if not 0 <= last - first <= MOST_BATCHES:
             continue
         missing = [entry for entry in range(first + 1, last + 1) if entry not in source_log.entries]

@@ -15,7 +15,7 @@ from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE, Checkpoint
 from ckpt.checkpoint.history import find_recreated_topics, rate_sources
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.file_logs import files_between, source_folder
-from ckpt.checkpoint.sources.files import FileOffset
+from ckpt.checkpoint.sources.files import FileOffset, entry_at
 from ckpt.checkpoint.sources.ranges import SourceRange, source_ranges
 from ckpt.checkpoint.sources.registry import offset_of, source_views
 from ckpt.checkpoint.sources.starts import StartFacts
@@ -162,8 +162,8 @@ def _list_skipped_files(storage: Storage, checkpoint: Checkpoint, latest: int, s
     first, last = offset_of(checkpoint.offsets.readable(latest - 1), source), offset_of(end, source)
     if not isinstance(last, FileOffset):
         return None
-    after = first.log_offset if isinstance(first, FileOffset) else -1
-    return files_between(storage, source_folder(checkpoint.listing, end, source), after, last.log_offset)
+    folder = source_folder(checkpoint.listing, end, source)
+    return files_between(storage, folder, entry_at(first), last.log_offset)
 
 
 def _warn_of_skip(checkpoint: Checkpoint, latest: int) -> Iterator[str]:

@@ -17,6 +17,11 @@ class FileOffset:
     log_offset: int
 
 
+def entry_at(offset: object) -> int:
+    """Return the newest log entry that a file source has read at an offset; -1 where there is no such offset."""
+    return offset.log_offset if isinstance(offset, FileOffset) else -1
+
+
 class FilesKind(SourceKind[FileOffset]):
     """Folders of files."""
 
@@ -51,8 +56,7 @@ class FilesKind(SourceKind[FileOffset]):
 
     def move_end(self, latest: LatestEnd[FileOffset], new: RequestedEnd) -> MovedEnd:
         """Spark class ``FileStreamSource``; the next batch takes every entry after the end at once."""
-        offsets = (latest.offset, self.decode(new.value), latest.start)
-        old, to, start = (-1 if offset is None else offset.log_offset for offset in offsets)
+        old, to, start = map(entry_at, (latest.offset, self.decode(new.value), latest.start))
         newest = latest.newest_entry
         if newest is None or to > newest:
             raise CannotEndThere(
