@@ -31,6 +31,7 @@ azure: setup  ## the tests on Azure Blob Storage: Azurite, installed with npm at
 	CKPT_TEST_AZURE=1 $(BIN)/pytest -m service -k azure --durations 5
 docs: setup  ## regenerate the documentation that needs no JVM
 	$(BIN)/python docs/generate.py
+	$(BIN)/python -m tests.commands.contract
 	$(BIN)/python -m tests.changes.relocate.runbook
 runbooks: docs  ## regenerate what the runbooks show of Spark (needs Java and Maven, which brings Kafka; takes minutes)
 	$(BIN)/python -m tests.changes.fixes.async_gap.runbook

@@ -26,7 +26,7 @@ class Fault(StrEnum):
 
     EMPTY = "empty"  # zero bytes, or only line ends where Spark sees no line
     BAD_VERSION = "bad-version"  # the first line is not v<number>
-    NEWER_VERSION = "newer-version"  # v<number>, but no Spark up to 4.3 writes that number
+    NEWER_VERSION = "newer-version"  # v<number>, but no known Spark writes that number
     INCOMPLETE = "incomplete"  # a version line and nothing after it
     TRUNCATED_JSON = "truncated-json"  # JSON that stops before its end
     BAD_JSON = "bad-json"  # not JSON, or JSON of another shape

@@ -219,7 +219,7 @@ RECORDED = (
     Recorded(settings.ALWAYS_NULLABLE, Spark.V4_3, "false"),
     Recorded(settings.DISTINCT_KEY_ORDER, Spark.V4_3, "false"),
 )
-"""``OffsetSeqMetadata.relevantSQLConfs``; all five versions were asked (``tests/inspection/preflight/record.py``)."""
+"""``OffsetSeqMetadata.relevantSQLConfs``; every version was asked (``tests/inspection/preflight/record.py``)."""
 
 
 def first_with(ability: Callable[[Rules], bool]) -> Spark:

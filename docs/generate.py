@@ -32,6 +32,7 @@ import ckpt
 from ckpt.inspection.explain.catalog import KnownError, catalog, versions_of
 from ckpt.restart.diagnoses import all_diagnoses
 from ckpt.restart.findings import Asked, Diagnosis
+from ckpt.versions import Spark
 
 PAGE = Path(__file__).parent / "findings.md"
 README = Path(__file__).parent.parent / "README.md"
@@ -176,7 +177,7 @@ _JSON_TYPES = {int: "integer", str: "string", bool: "boolean", float: "number", 
 
 
 def contract_page() -> str:
-    """``docs/contract.md`` with the keys of the declared documents."""
+    """``docs/contract.md`` with the keys of the declared documents and the known Spark versions."""
     text = CONTRACT.read_text(encoding="utf-8")
     models: _Models = {}
     for command, (module, name) in DOCUMENTS.items():
@@ -185,7 +186,7 @@ def contract_page() -> str:
         table = "".join(["| key | type | meaning |\n|---|---|---|\n", *rows]).replace("|  |\n", "| |\n")
         text = re.sub(_KEY_TABLE.format(command), lambda found, table=table: found[1] + table, text)
         models = models or {kind: path for path, kind in _objects(document)}
-    return text
+    return re.sub(r"(?m)^(\| `--spark` \|)[^|]*", rf"\1 {', '.join(Spark)} ", text)
 
 
 _Models = dict[tuple[type, bool], str]

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import ckpt
+from ckpt.versions import NEWEST
 from tests.support.places import ROOT, SAMPLES
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -71,6 +72,12 @@ def test_the_base_needs_no_spark() -> None:
     assert needed == {"typer", "tabulate", "pyarrow"}
     assert {"spark", "delta"} <= PROJECT["project"]["optional-dependencies"].keys()
     assert metadata("spark-ckpt")["Requires-Python"] == ">=3.11"
+
+
+def test_the_extra_takes_every_spark_that_ckpt_knows() -> None:
+    (pyspark,) = (one for one in PROJECT["project"]["optional-dependencies"]["spark"] if one.startswith("pyspark"))
+    major, minor = map(int, NEWEST.split("."))
+    assert pyspark.endswith(f",<{major}.{minor + 1}")
 
 
 # A plain install, into an environment of its own.

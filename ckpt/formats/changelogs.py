@@ -23,7 +23,7 @@ class RecordType(IntEnum):
 
 
 class UnknownVersion(ValueError):
-    """A version that Spark up to 4.3 does not write; the text is how it names itself."""
+    """A version that no known Spark writes; the text is how it names itself."""
 
 
 class Beginning(NamedTuple):

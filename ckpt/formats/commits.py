@@ -15,7 +15,7 @@ from ckpt.formats.text import Damaged, json_of, lines_of, quoted, tolerant, trim
 from ckpt.model import CommitLog, Fault, Json, SinkCommit
 
 NEWEST_VERSION = 3
-"""The highest version line that Spark up to 4.3 reads (``CommitLog.MAX_VERSION``)."""
+"""The highest version line that a known Spark reads (``CommitLog.MAX_VERSION``)."""
 
 _UniqueIds = dict[int, tuple[tuple[str, ...], ...]]
 

@@ -16,7 +16,7 @@ from ckpt.formats.text import NO_VERSION, Damaged, exact_json, json_of, lines_of
 from ckpt.model import Fault, Json, OffsetLog, OffsetMetadata, SourceOffset
 
 NEWEST_VERSION = 2
-"""The highest version line that Spark up to 4.3 reads (``OffsetSeqLog.MAX_VERSION``)."""
+"""The highest version line that a known Spark reads (``OffsetSeqLog.MAX_VERSION``)."""
 
 UNFINISHED = b"ckpt has not finished this checkpoint\n"
 """What stands for the newest offsets of a checkpoint that ckpt writes, until all else is there: no Spark starts on it.

@@ -13,14 +13,14 @@ from typing import TypeVar
 from ckpt.model import Fault, Json, OperatorMetadata, StateVariable, StoreMetadata, Unreadable
 
 NEWEST_VERSION = 2
-"""The highest version line that Spark up to 4.3 writes."""
+"""The highest version line that a known Spark writes."""
 
 _Value = TypeVar("_Value")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.S)
 
 
 class OperatorName(StrEnum):
-    """The names that stateful operators of Spark up to 4.3 have (``StatefulOperator.shortName``)."""
+    """The names of stateful operators of the known Spark versions (``StatefulOperator.shortName``)."""
 
     AGGREGATION = "stateStoreSave"
     SESSIONS = "sessionWindowStateStoreSaveExec"

@@ -13,7 +13,7 @@ from ckpt.formats.types import strange_type
 from ckpt.model import ColumnFamily, Fault, Json, Unreadable
 
 NEWEST_VERSION = 3
-"""The highest version that Spark up to 4.3 writes."""
+"""The highest version that a known Spark writes."""
 
 DEFAULT_COLUMN_FAMILY = "default"
 _ENDS_EARLY = "EOFException"

@@ -15,7 +15,7 @@ from ckpt.formats.text import Damaged, json_of, lines_of, quoted, tolerant, vers
 from ckpt.model import Fault, Json
 
 NEWEST_VERSION = 1
-"""The highest version line that Spark up to 4.3 reads in any of these files."""
+"""The highest version line that a known Spark reads in any of these files."""
 
 _Entry = TypeVar("_Entry")
 

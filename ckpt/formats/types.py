@@ -70,7 +70,7 @@ def map_of(key: Json, value: Json) -> Json:
 
 
 def strange_type(kind: Json) -> str | None:
-    """In words, the first part of a type that ``DataType.fromJson`` of no Spark up to 4.3 reads; None for none."""
+    """In words, the first part of a type that ``DataType.fromJson`` of no known Spark reads; None for none."""
     match kind:
         case str(name):
             return None if _ATOMIC.fullmatch(name) else f"no type of Spark is called {quoted(name)}"

@@ -1,6 +1,7 @@
 """``docs/contract.md`` as data: the tables that it publishes, and the shape of the JSON that they describe."""
 
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -76,11 +77,16 @@ SNAPSHOT = ROOT / "tests" / "commands" / "keys.txt"
 """Every published key of every command with its types: keys and types are added, and none goes away."""
 
 
-def published(commands: Iterable[str]) -> list[str]:
+def commands() -> list[str]:
+    """The commands that the page publishes."""
+    return sorted(re.findall("^### JSON of `ckpt (.*)`$", PAGE.read_text(encoding="utf-8"), re.M))
+
+
+def published() -> list[str]:
     """The lines of ``keys.txt`` for the page as it is."""
     return [
         f"{command}: {path} = {', '.join(sorted({kind.__name__ for kind in shape.types} | shape.words)) or 'any'}"
-        for command in commands
+        for command in commands()
         for path, shape in shapes(command).items()
     ]
 
@@ -161,3 +167,10 @@ def contradictions(document: Any) -> Iterator[str]:
         yield "its schema files are elsewhere, and it restarts"
     if len({(one["code"], one["path"]) for one in document["findings"]}) < len(document["findings"]):
         yield "a finding is told twice"
+
+
+if __name__ == "__main__":
+    now = published()
+    if gone := withdrawn(SNAPSHOT.read_text(encoding="utf-8").splitlines(), now):
+        sys.exit("\n".join(["docs/contract.md no longer publishes:", *gone]))
+    SNAPSHOT.write_text("\n".join([*now, ""]), encoding="utf-8")

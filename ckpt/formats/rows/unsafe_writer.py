@@ -1,6 +1,6 @@
 """UnsafeRows from Arrow arrays, column by column: what ``unsafe`` reads, byte for byte as Spark writes it.
 
-Spark classes ``UnsafeRowWriter`` and ``UnsafeArrayWriter``. Bytes are compared with those of five versions of Spark
+Spark classes ``UnsafeRowWriter`` and ``UnsafeArrayWriter``. Bytes are compared with those of every known Spark
 (``tests/formats/rows/test_unsafe_writer.py``).
 """
 

@@ -1,4 +1,4 @@
-"""Every message that Spark answered in the tests of ckpt, on five versions, is explained, or declared unknown."""
+"""Every message that Spark answered in the tests of ckpt, on any version, is explained, or declared unknown."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What ``ckpt preflight`` says of changed queries, against what five Spark versions did at the start (`record.py`)."""
+"""What ``ckpt preflight`` says of changed queries, against what each Spark version did at the start (`record.py`)."""
 
 from functools import cache
 from pathlib import Path

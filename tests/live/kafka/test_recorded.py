@@ -1,4 +1,4 @@
-"""The forecast with what the broker had told, and what five versions of Spark then did: recorded by `record.py`."""
+"""The forecast with what the broker had told, and what each Spark version then did: recorded by `record.py`."""
 
 from pathlib import Path
 

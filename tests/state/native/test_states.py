@@ -1,4 +1,4 @@
-"""Random state as five versions of Spark write it (``states.py``): without Spark the values that Spark reads."""
+"""Random state as each Spark version writes it (``states.py``): without Spark the values that Spark reads."""
 
 from __future__ import annotations
 

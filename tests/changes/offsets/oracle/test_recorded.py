@@ -1,4 +1,4 @@
-"""What was promised of set offsets and copies against what five Spark versions did: every recorded answer.
+"""What was promised of set offsets and copies against what each Spark version did: every recorded answer.
 
 Where the first batch begins and ends is compared with what was asked for, not only with what ckpt said of it.
 """
