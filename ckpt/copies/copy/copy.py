@@ -10,8 +10,8 @@ from ckpt.changes.steps import Changed, sidecar
 from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.copies.copy.pieces import FilePieces, is_large
-from ckpt.copies.copy.placing import AT_ONCE, Placing, check_apart, choose_options, incomplete, open_new
-from ckpt.copies.copy.selection import Selection, select
+from ckpt.copies.copy.placing import AT_ONCE, Placing, check_apart, choose_options, make_incomplete_error, open_new
+from ckpt.copies.copy.selection import Selection, select_files
 from ckpt.errors import NotFound, StorageError
 from ckpt.formats.metadata import build_metadata, parse_metadata
 from ckpt.formats.sidecars import build_hadoop_sidecar
@@ -76,7 +76,7 @@ def copy_checkpoint(
     options = storage_options or {}
     storage, new = open_storage(uri, choose_options(uri, options)), open_new(to, options)
     for attempt in range(_TRIES):
-        selection = select(storage, to, batch)
+        selection = select_files(storage, to, batch)
         new.make_empty()
         placing = replace(new, attributes=partial(_choose_attributes, selection, local=new.storage.local), sizes={})
         try:
@@ -114,10 +114,10 @@ def _copy_files(
     small = _read_small(selection, storage, sidecars=local)  # at once
     order = [
         path
-        for path in selection.order(storage, sidecars=local)
+        for path in selection.list_in_order(storage, sidecars=local)
         if path in small or not selection.is_small(path) or is_large(selection.listing.info(path))
     ]
-    small |= {**selection.changed, **(_with_new_id() if new_id else {})}
+    small |= {**selection.changed, **(_change_id() if new_id else {})}
     placing.begin(selection.newest)
     for group in _group_paths(order[:-1], 1 if local else AT_ONCE):
         contents = _read(storage, selection.listing, [path for path in group if path not in small])
@@ -151,18 +151,20 @@ def _read_small(selection: Selection, storage: Storage, *, sidecars: bool) -> di
     Large ones, such as a compacted log of a file source, are left for later. Raises NotFound where another one is gone,
     or StorageError.
     """
-    paths = [path for path in selection.small(sidecars=sidecars) if not is_large(selection.listing.info(path))]
+    paths = [path for path in selection.list_small(sidecars=sidecars) if not is_large(selection.listing.info(path))]
     contents: dict[str, bytes] = {}
     lost = -1
     for path, answer in zip(paths, storage.read_many([ReadRequest(path) for path in paths]), strict=True):
-        old = selection.old_batch(path)
+        old = selection.find_old_batch(path)
         if isinstance(answer, NotFound) and old is not None:
             lost = max(lost, old)
         elif isinstance(answer, StorageError):
             raise answer
         else:
             contents[path] = answer
-    return {path: data for path, data in contents.items() if (old := selection.old_batch(path)) is None or old > lost}
+    return {
+        path: data for path, data in contents.items() if (old := selection.find_old_batch(path)) is None or old > lost
+    }
 
 
 def _read(storage: Storage, listing: Listing, paths: Sequence[str]) -> dict[str, bytes | FilePieces]:
@@ -177,7 +179,7 @@ def _read(storage: Storage, listing: Listing, paths: Sequence[str]) -> dict[str,
     return contents | {path: FilePieces(storage, path, info) for path, info in large.items()}
 
 
-def _with_new_id() -> dict[str, bytes]:
+def _change_id() -> dict[str, bytes]:
     """``metadata`` of another query, and its checksums."""
     data = build_metadata(str(uuid.uuid4()))
     return {METADATA: data, sidecar(METADATA): build_hadoop_sidecar(data)}
@@ -189,8 +191,8 @@ def _check(selection: Selection, placing: Placing, to: str) -> None:
     inspection = inspect(read_checkpoint(Changed(target, target.list_tree(), uri=spark_uri(to))))
     starts = [(f.spark, f.progress, f.outcome, f.batch_id, f.sources) for f in inspection.forecasts]
     promised = [(f.spark, f.progress, f.outcome, f.batch_id, f.sources) for f in selection.inspection.forecasts]
-    problem = placing.problem()
+    problem = placing.find_problem()
     if problem is None and starts != promised:
         problem = "a start would not continue from it as from the original"
     if problem is not None:
-        raise incomplete(to, "the copy", problem)
+        raise make_incomplete_error(to, "the copy", problem)

@@ -87,7 +87,7 @@ class Placing:
                 self.writer.remove_folder(folder)
         self._folders.clear()
 
-    def problem(self) -> str | None:
+    def find_problem(self) -> str | None:
         """Find what is there beside the files that were written, or instead of one. Raises StorageError."""
         there = {path: info.size for path, info in self.storage.list_tree().walk()}
         wrong = sorted(path for path in there.keys() | self.sizes if there.get(path) != self.sizes.get(path))
@@ -127,6 +127,6 @@ def open_new(uri: str, storage_options: Mapping[str, str]) -> Placing:
     return Placing(open_storage(uri, options), open_writer(uri, options))
 
 
-def incomplete(uri: str, what: str, problem: str) -> StorageError:
+def make_incomplete_error(uri: str, what: str, problem: str) -> StorageError:
     """Return the error for something that is not what it should be."""
     return StorageError(f"{one_line(uri)}: {what} is not complete, and was removed: {problem}")

@@ -54,7 +54,7 @@ class Selection:
         """The newest offsets, which are written last (``Placing.begin``)."""
         return self.first[0]
 
-    def small(self, *, sidecars: bool) -> Iterator[str]:
+    def list_small(self, *, sidecars: bool) -> Iterator[str]:
         """``first``, each with Hadoop's hidden checksum file where there is one and ``sidecars`` asks for it."""
         for path in self.first:
             yield from (
@@ -72,7 +72,7 @@ class Selection:
     def _first(self) -> frozenset[str]:
         return frozenset(self.first)
 
-    def old_batch(self, path: str) -> int | None:
+    def find_old_batch(self, path: str) -> int | None:
         """The batch of a log file, or of its checksums, that no start looks at; None for any other file."""
         folder, _, name = path.rpartition("/")
         number = shown_name(name)
@@ -83,7 +83,7 @@ class Selection:
     def _has(self, path: str, *, sidecars: bool) -> bool:
         return sidecars and self.listing.info(path) is not None
 
-    def order(self, storage: Storage, *, sidecars: bool) -> list[str]:
+    def list_in_order(self, storage: Storage, *, sidecars: bool) -> list[str]:
         """Every file, in the order in which it is written: state, then the others, and ``newest`` last of all.
 
         Zips are read now, to see which SST files they name. ``sidecars``: with Hadoop's hidden checksum files. Raises
@@ -112,7 +112,7 @@ def _list_named_files(path: str, data: bytes) -> Iterator[str]:
         yield from (f"{folder}/{LOGS}/{name}" for name, _ in snapshot.logs)
 
 
-def select(storage: Storage, to: str, batch: int | None = None) -> Selection:
+def select_files(storage: Storage, to: str, batch: int | None = None) -> Selection:
     """Choose the batch and its files; nothing is written, and of state only what names other files is read.
 
     Args:
@@ -132,7 +132,7 @@ def select(storage: Storage, to: str, batch: int | None = None) -> Selection:
     view = Changed(storage, checkpoint.listing, gone)
     checkpoint = read_checkpoint(view, batches=0)
     promised, changed = _inspect_relocated(view, checkpoint, to)
-    _must_start(promised, chosen)
+    _check_start(promised, chosen)
     small = tuple(_list_small(checkpoint, chosen, top))
     return Selection(chosen, checkpoint.listing, promised, changed, small, _list_chain(checkpoint, view))
 
@@ -178,7 +178,7 @@ def _is_planned(checkpoint: Checkpoint, batch: int) -> bool:
     )
 
 
-def _must_start(inspection: Inspection, batch: int) -> None:
+def _check_start(inspection: Inspection, batch: int) -> None:
     """Raise CannotCopy where no start would continue from the copy."""
     starts = [f for f in inspection.counted if f.outcome.runs and f.batch_id == batch + 1]
     if starts:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from ckpt.copies.fill.errors import Misfit
-from ckpt.copies.fill.fitting import struct
+from ckpt.copies.fill.fitting import make_struct
 from ckpt.formats.rows.arrow import whole
 from ckpt.formats.rows.keys_writer import MakeRows, write_versioned_rows
 from ckpt.formats.types import named_fields
@@ -43,7 +43,7 @@ class UnitRows:
     matched: Any = None  # of a join side: booleans
 
 
-def contents_of(
+def make_contents(
     rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes, make: MakeRows = write_versioned_rows
 ) -> Iterator[StoreContent]:
     """Everything that is stored for a unit. Raises Misfit.
@@ -57,24 +57,24 @@ def contents_of(
     """
     match rows.unit.kind:
         case UnitKind.SIDE:
-            yield from _side(rows, schemas)
+            yield from _make_join_side(rows, schemas)
         case UnitKind.LIST:
-            yield from _list(rows, schemas, delimiter, make)
+            yield from _make_list(rows, schemas, delimiter, make)
         case UnitKind.TIMERS:
-            yield from _timers(rows, schemas)
+            yield from _make_timers(rows, schemas)
         case UnitKind.MAP:
             key, own, value = rows.columns
             name = rows.unit.variable or ""
-            both = struct(schemas[name][0], [key, own], _all(len(key)))
+            both = make_struct(schemas[name][0], [key, own], _all(len(key)))
             yield StoreContent(name, both, value, unique=True)
             if rows.unit.ttl:
-                yield _index(name, schemas, both, _times(name, value))
+                yield _make_index(name, schemas, both, _read_expiry_times(name, value))
         case UnitKind.VALUE:
             key, value = rows.columns
             name = rows.unit.variable or ""
             yield StoreContent(name, key, value, unique=True)
             if rows.unit.ttl:
-                yield _index(name, schemas, key, _times(name, value))
+                yield _make_index(name, schemas, key, _read_expiry_times(name, value))
         case _:
             key, value = rows.columns
             yield StoreContent(rows.unit.stores[0], key, value, unique=True)
@@ -84,12 +84,12 @@ def _all(count: int) -> Any:
     return np.ones(count, bool)
 
 
-def _nothing(kind: Json, count: int) -> Any:
+def _make_empty_values(kind: Json, count: int) -> Any:
     """Values of an index, which hold nothing."""
-    return struct(kind, [pa.nulls(count) for _ in named_fields(kind)], _all(count))
+    return make_struct(kind, [pa.nulls(count) for _ in named_fields(kind)], _all(count))
 
 
-def _times(variable: str, values: Any) -> Any:
+def _read_expiry_times(variable: str, values: Any) -> Any:
     """When values expire, in ms. Raises Misfit for NULL."""
     times = values.field(TTL)
     missing = np.asarray(times.is_null())
@@ -98,29 +98,31 @@ def _times(variable: str, values: Any) -> Any:
     return times
 
 
-def _index(variable: str, schemas: Mapping[str, tuple[Json, Json]], keys: Any, times: Any) -> StoreContent:
+def _make_index(variable: str, schemas: Mapping[str, tuple[Json, Json]], keys: Any, times: Any) -> StoreContent:
     """Return the entries that expire, by time."""
     name = f"$ttl_{variable}"
     key, value = schemas[name]
-    return StoreContent(name, struct(key, [times, keys], _all(len(keys))), _nothing(value, len(keys)))
+    return StoreContent(name, make_struct(key, [times, keys], _all(len(keys))), _make_empty_values(value, len(keys)))
 
 
-def _timers(rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[StoreContent]:
+def _make_timers(rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[StoreContent]:
     key, times = rows.columns
     name = next((schema_name for schema_name in schemas if schema_name.endswith("_keyToTimestamp")), "_keyToTimestamp")
     index = name.replace("_keyToTimestamp", "_timestampToKey")
     for own, columns in ((name, [key, times]), (index, [times, key])):
         kind, value = schemas[own]
-        yield StoreContent(own, struct(kind, columns, _all(len(key))), _nothing(value, len(key)), unique=True)
+        yield StoreContent(
+            own, make_struct(kind, columns, _all(len(key))), _make_empty_values(value, len(key)), unique=True
+        )
 
 
-def _list(
+def _make_list(
     rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes, make: MakeRows
 ) -> Iterator[StoreContent]:
     """A list is one value, its elements in the order of the rows; also how many it has, and when the first expires."""
     name = rows.unit.variable or ""
     keys, elements = rows.columns
-    groups, first = _grouped(keys)
+    groups, first = _group_keys(keys)
     own: Any = keys.take(whole(pa.int64(), first))
     rows_by_key: list[list[bytes]] = [[] for _ in first]
     for group, row in zip(groups.tolist(), make(schemas[name][1], elements, True), strict=True):
@@ -129,17 +131,17 @@ def _list(
     counts = whole(pa.int64(), np.bincount(groups, minlength=len(first)).astype(np.int64))
     counter = f"$count_{name}" if f"$count_{name}" in schemas else f"$rowCounter_{name}"
     if counter in schemas:
-        yield StoreContent(counter, own, struct(schemas[counter][1], [counts], _all(len(own))))
+        yield StoreContent(counter, own, make_struct(schemas[counter][1], [counts], _all(len(own))))
     if rows.unit.ttl:
         times: Any = np.full(len(first), np.iinfo(np.int64).max)
-        np.minimum.at(times, groups, np.asarray(_times(name, elements)))
+        np.minimum.at(times, groups, np.asarray(_read_expiry_times(name, elements)))
         least = whole(pa.int64(), times)
-        yield _index(name, schemas, own, least)
+        yield _make_index(name, schemas, own, least)
         kind = schemas[f"$min_{name}"][1]
-        yield StoreContent(f"$min_{name}", own, struct(kind, [least], _all(len(own))))
+        yield StoreContent(f"$min_{name}", own, make_struct(kind, [least], _all(len(own))))
 
 
-def _grouped(keys: Any) -> tuple[Any, Any]:
+def _group_keys(keys: Any) -> tuple[Any, Any]:
     """For each row the number of its key, counted as they come, and the first row of each."""
     codes = number_groups([keys], len(keys))
     _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
@@ -149,17 +151,17 @@ def _grouped(keys: Any) -> tuple[Any, Any]:
     return ranks[inverse] if len(keys) else inverse, first[order]
 
 
-def _side(rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[StoreContent]:
+def _make_join_side(rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[StoreContent]:
     """The rows of a key have numbers from 0 on, and how many there are is kept beside them."""
     keys, values = rows.columns
     name = rows.unit.buffer.name if rows.unit.buffer else ""
-    groups, first = _grouped(keys)
+    groups, first = _group_keys(keys)
     numbers = whole(pa.int64(), number_occurrences(groups))
     kind, value = schemas[name]
-    indexed = struct(kind, [*keys.flatten(), numbers], _all(len(keys)))
-    own = values if rows.matched is None else struct(value, [*values.flatten(), rows.matched], _all(len(keys)))
+    indexed = make_struct(kind, [*keys.flatten(), numbers], _all(len(keys)))
+    own = values if rows.matched is None else make_struct(value, [*values.flatten(), rows.matched], _all(len(keys)))
     yield StoreContent(name, indexed, own)
     counter = f"{rows.unit.side}-keyToNumValues"
     counts = whole(pa.int64(), np.bincount(groups, minlength=len(first)).astype(np.int64))
     there = keys.take(whole(pa.int64(), first))
-    yield StoreContent(counter, there, struct(schemas[counter][1], [counts], _all(len(there))))
+    yield StoreContent(counter, there, make_struct(schemas[counter][1], [counts], _all(len(there))))

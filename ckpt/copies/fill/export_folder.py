@@ -42,11 +42,11 @@ class Export:
         """The units of which there are rows."""
         return self.folders.keys()
 
-    def exported(self, label: str) -> Collection[str] | None:
+    def find_exported_columns(self, label: str) -> Collection[str] | None:
         """Return the columns that the manifest in a folder names."""
         return self.columns.get(self.folders[label])
 
-    def files(self, label: str) -> Sequence[str]:
+    def list_files(self, label: str) -> Sequence[str]:
         """List the Parquet files, in the order of their names; those that a Delta table consists of now.
 
         Raises CkptError for a folder that holds anything else.
@@ -65,15 +65,15 @@ class Export:
             raise CkptError(one_line(f"{where} is to hold Parquet files and nothing else, and {why}"))
         return [f"{folder}/{name}".lstrip("/") for name in names]
 
-    def pieces(self, label: str, only: str | None = None) -> Generator[Piece, None, None]:
+    def read_pieces(self, label: str, only: str | None = None) -> Generator[Piece, None, None]:
         """The rows of each file, or of one. Raises CkptError."""
         folder = self.folders[label]
         if self._is_delta(folder):
             for path, table in read_delta_files(self.place, folder, self.storage, self.listing, only):
                 yield Piece(path, table)
             return
-        for path in self.files(label) if only is None else (only,):
-            yield Piece(path, _table(f"{self.place}/{path}", self.storage.read(path)))
+        for path in self.list_files(label) if only is None else (only,):
+            yield Piece(path, _read_table(f"{self.place}/{path}", self.storage.read(path)))
 
     def _is_delta(self, folder: str) -> bool:
         return f"{folder}/{LOG}".lstrip("/") in self.listing.folders
@@ -83,9 +83,9 @@ def open_export(uri: str, options: Mapping[str, str]) -> Export:
     """The folder of an export. Raises CkptError where it is none, or of a kind that is not imported."""
     storage = open_storage(uri, options)
     listing = storage.list_tree()
-    manifest = _manifest(uri, storage, MANIFEST)
-    folders = {unit: folder for folder, unit in _folders(manifest) if folder in listing.folders}
-    missing = [folder for folder, _ in _folders(manifest) if folder not in listing.folders]
+    manifest = _read_manifest(uri, storage, MANIFEST)
+    folders = {unit: folder for folder, unit in _list_folders(manifest) if folder in listing.folders}
+    missing = [folder for folder, _ in _list_folders(manifest) if folder not in listing.folders]
     if missing:
         raise CkptError(one_line(f"{uri}: the folder {missing[0]}, which its {MANIFEST} names, is missing"))
     planned: set[int] = set()
@@ -94,8 +94,8 @@ def open_export(uri: str, options: Mapping[str, str]) -> Export:
     rows: dict[str, int] = {}
     for unit, folder in folders.items():
         path = f"{folder}/{MANIFEST}".lstrip("/")
-        own = _manifest(uri, storage, path) if listing.info(path) else manifest
-        if _kind(uri, own) == Format.DELTA:
+        own = _read_manifest(uri, storage, path) if listing.info(path) else manifest
+        if _find_format(uri, own) == Format.DELTA:
             delta.add(folder)
         if fields_of(own.get("schema")):
             columns[folder] = [name for name, _ in named_fields(own["schema"])]
@@ -118,7 +118,7 @@ def open_export(uri: str, options: Mapping[str, str]) -> Export:
     )
 
 
-def _manifest(uri: str, storage: Storage, path: str) -> dict[str, Json]:
+def _read_manifest(uri: str, storage: Storage, path: str) -> dict[str, Json]:
     try:
         manifest: Json = json.loads(storage.read(path))
     except NotFound:
@@ -132,7 +132,7 @@ def _manifest(uri: str, storage: Storage, path: str) -> dict[str, Json]:
     return manifest
 
 
-def _folders(manifest: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
+def _list_folders(manifest: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
     """Folders and the units in them; of an export of one unit its own."""
     unit, listed = manifest.get("unit"), manifest.get("folders")
     if isinstance(unit, str):
@@ -143,7 +143,7 @@ def _folders(manifest: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
                 yield folder, label
 
 
-def _kind(uri: str, manifest: Mapping[str, Json]) -> Format:
+def _find_format(uri: str, manifest: Mapping[str, Json]) -> Format:
     """The format of an export. Raises CkptError for one that is not of all rows, raw or flat, in Parquet or Delta."""
     shape, kind = manifest.get("shape", Shape.FLAT), manifest.get("format")
     if manifest.get("changes_from") is not None:
@@ -155,27 +155,27 @@ def _kind(uri: str, manifest: Mapping[str, Json]) -> Format:
     return Format(kind)
 
 
-def _table(path: str, data: bytes) -> Any:
+def _read_table(path: str, data: bytes) -> Any:
     """A Parquet file; timestamps that Spark writes as INT96 are instants. Raises StorageError."""
     try:
         file = parquet.ParquetFile(pa.BufferReader(data), coerce_int96_timestamp_unit="us")
         table = file.read()
         instants = [file.schema.column(at).physical_type == "INT96" for at in range(len(file.schema))]
         leaves = iter(instants)
-        fields = [column.with_type(_with_instants(column.type, leaves)) for column in table.schema]
+        fields = [column.with_type(_replace_int96(column.type, leaves)) for column in table.schema]
         return table.cast(pa.schema(fields)) if any(instants) else table
     except (pa.ArrowException, OSError) as error:
         raise StorageError(one_line(f"{path} is not Parquet that can be read: {error}")) from None
 
 
-def _with_instants(kind: Any, leaves: Iterator[bool]) -> Any:
+def _replace_int96(kind: Any, leaves: Iterator[bool]) -> Any:
     """The type in which every leaf that is INT96 is an instant; leaves are in the order of the columns."""
     if pa.types.is_map(kind):
-        key = _with_instants(kind.key_type, leaves)
-        return pa.map_(key, kind.item_field.with_type(_with_instants(kind.item_type, leaves)))
+        key = _replace_int96(kind.key_type, leaves)
+        return pa.map_(key, kind.item_field.with_type(_replace_int96(kind.item_type, leaves)))
     if pa.types.is_struct(kind):
         inner = [kind.field(ordinal) for ordinal in range(kind.num_fields)]
-        return pa.struct([child.with_type(_with_instants(child.type, leaves)) for child in inner])
+        return pa.struct([child.with_type(_replace_int96(child.type, leaves)) for child in inner])
     if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_with_instants(kind.value_type, leaves)))
+        return pa.list_(kind.value_field.with_type(_replace_int96(kind.value_type, leaves)))
     return pa.timestamp("us", "UTC") if next(leaves) else kind

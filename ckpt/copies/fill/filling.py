@@ -9,16 +9,16 @@ import numpy as np
 import pyarrow as pa
 
 from ckpt import settings
-from ckpt.copies.fill.contents import StoreContent, UnitRows, contents_of
+from ckpt.copies.fill.contents import StoreContent, UnitRows, make_contents
 from ckpt.copies.fill.errors import Misfit
-from ckpt.copies.fill.fitting import lists_of, struct
-from ckpt.copies.fill.join_matches import Joined, matched_of
-from ckpt.copies.fill.repeated_keys import must_agree
+from ckpt.copies.fill.fitting import make_struct, replace_elements
+from ckpt.copies.fill.join_matches import Joined, find_matches
+from ckpt.copies.fill.repeated_keys import check_repeated_keys
 from ckpt.copies.fill.rows import Taken
 from ckpt.copies.rewrite.plan import Rewrite
-from ckpt.copies.rewrite.spreading import grouping_of, grouping_of_unit, is_single, partitions_for, places_of
-from ckpt.copies.rewrite.stored_rows import Stored, stored, together
-from ckpt.copies.rewrite.stores import Families, families_of
+from ckpt.copies.rewrite.spreading import count_partitions, find_grouping, find_unit_grouping, hash_rows, is_single
+from ckpt.copies.rewrite.stored_rows import Stored, join_stored, make_stored
+from ckpt.copies.rewrite.stores import Families, read_families
 from ckpt.copies.rewrite.writing import NewState
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.rows import avro_writer
@@ -73,24 +73,24 @@ class Filling:
         default_factory=dict
     )  # of the operator at hand
 
-    def files(self, operator: Operator, store: Store, state: NewState | None) -> Mapping[str, bytes]:
+    def make_files(self, operator: Operator, store: Store, state: NewState | None) -> Mapping[str, bytes]:
         """Return the files of a store; none where nothing is to be written. Raises CkptError."""
-        stored_as, contents = _stored(store), self._of(operator)
-        families = self._families(operator, store, contents) if store.column_families else Families()
-        count = places_of(operator, store, self.found.new.partitions)
+        stored_as, contents = _stored(store), self._group_contents(operator)
+        families = self._number_families(operator, store, contents) if store.column_families else Families()
+        count = count_partitions(operator, store, self.found.new.partitions)
         stored_rows: list[Stored] = []
         places: list[Any] = [np.zeros(0, np.int64)]
         for name, how in stored_as.items():
             for taken_rows, content in contents.get(name, []):
                 number = families.numbers[name].to_bytes(2, "little") if store.column_families else b""
-                keys, values = self._pairs(how, taken_rows, content, self._makes(operator, how))
-                stored_rows.append(stored([number + key for key in keys], values))
-                places.append(self._places(operator, store, how, content, count))
+                keys, values = self._encode_pairs(how, taken_rows, content, self._choose_encoder(operator, how))
+                stored_rows.append(make_stored([number + key for key in keys], values))
+                places.append(self._find_partitions(operator, store, how, content, count))
         if (np.concatenate(places) != self.partition).any():
             raise Undecodable(f"operator {operator.id}: ckpt does not know how it spreads the rows of {store.name}")
-        return state.files(operator, store, self.partition, together(stored_rows), families) if state else {}
+        return state.make_files(operator, store, self.partition, join_stored(stored_rows), families) if state else {}
 
-    def _of(self, operator: Operator) -> dict[str, list[tuple[Taken, StoreContent]]]:
+    def _group_contents(self, operator: Operator) -> dict[str, list[tuple[Taken, StoreContent]]]:
         """Return what is stored for an operator, by store or family."""
         if operator.id not in self._filled:
             self._filled.clear()
@@ -99,31 +99,33 @@ class Filling:
                 if unit.operator == operator.id and not unit.shown_elsewhere:
                     rows = self.rows[unit.label]
                     self.counts[unit.label] = len(rows)
-                    for content in _told(rows, partial(self._listed, operator, rows)):
+                    for content in _apply_to_row(rows, partial(self._list_contents, operator, rows)):
                         contents.setdefault(content.name, []).append((rows, content))
         return self._filled[operator.id]
 
-    def _listed(self, operator: Operator, rows: Taken) -> list[StoreContent]:
+    def _list_contents(self, operator: Operator, rows: Taken) -> list[StoreContent]:
         try:
-            return list(self._contents(operator, rows))
+            return list(self._make_contents(operator, rows))
         except KeyError as missing:
             raise Undecodable(f"{rows.unit.label}: no state schema describes {missing.args[0]}") from None
 
-    def _contents(self, operator: Operator, rows: Taken) -> Iterator[StoreContent]:
+    def _make_contents(self, operator: Operator, rows: Taken) -> Iterator[StoreContent]:
         schemas = {
             name: (family.key, family.value) for store in operator.stores for name, family in _stored(store).items()
         }
-        columns = _as_keys(operator, rows)
-        must_agree(operator, self.chosen.recorded, rows.unit, columns)
+        columns = _normalise_keys(operator, rows)
+        check_repeated_keys(operator, self.chosen.recorded, rows.unit, columns)
         matched = None
         if rows.unit.kind is UnitKind.SIDE and _has_matched(rows.unit, schemas):
             same = self.found.old.partitions == self.found.new.partitions
             only, joined = (self.partition, {}) if same else (None, self.joined)
-            matched = matched_of(self.chosen, rows.unit, columns, rows.matched, only, joined)
+            matched = find_matches(self.chosen, rows.unit, columns, rows.matched, only, joined)
         delimiter = delimiter_of(self.chosen.recorded)
-        yield from contents_of(UnitRows(rows.unit, columns, matched), schemas, delimiter, self._makes(operator))
+        yield from make_contents(
+            UnitRows(rows.unit, columns, matched), schemas, delimiter, self._choose_encoder(operator)
+        )
 
-    def _makes(self, operator: Operator, how: _Stored | None = None) -> MakeRows:
+    def _choose_encoder(self, operator: Operator, how: _Stored | None = None) -> MakeRows:
         """Return the encoder of rows for RocksDB. Raises Undecodable."""
         if not operator.variables or self.chosen.recorded.get(settings.ENCODING_FORMAT) != "avro":
             return write_versioned_rows
@@ -131,7 +133,7 @@ class Filling:
             raise Undecodable(f"operator {operator.id}: its state schema has changed, and is encoded as Avro")
         return avro_writer.rows
 
-    def _pairs(
+    def _encode_pairs(
         self, how: _Stored, rows: Taken, content: StoreContent, make: MakeRows
     ) -> tuple[list[bytes], list[bytes]]:
         """Keys without the number of their family, and values."""
@@ -139,24 +141,28 @@ class Filling:
         own = content.keys
         keys = rows_from(how.key, own).to_list() if bare else key_blobs(how.key, how.encoder, own, make)
         if content.unique:
-            _told(rows, partial(_no_duplicates, keys))
+            _apply_to_row(rows, partial(_check_duplicates, keys))
         values = content.values
         if not isinstance(values, list):
             values = rows_from(how.value, values).to_list() if bare else make(how.value, values, True)
         return keys, values
 
-    def _places(self, operator: Operator, store: Store, how: _Stored, content: StoreContent, count: int) -> Any:
+    def _find_partitions(
+        self, operator: Operator, store: Store, how: _Stored, content: StoreContent, count: int
+    ) -> Any:
         """The partition of each row, as an int64 array."""
         if is_single(operator, store):
             return np.zeros(len(content.keys), np.int64)
         family = content.name if store.column_families else None
-        columns = grouping_of(operator, store, family).columns(how.key, content.keys)
-        return partitions_for(columns, len(content.keys), count)
+        columns = find_grouping(operator, store, family).take_columns(how.key, content.keys)
+        return hash_rows(columns, len(content.keys), count)
 
-    def _families(self, operator: Operator, store: Store, needed: Collection[str]) -> Families:
+    def _number_families(self, operator: Operator, store: Store, needed: Collection[str]) -> Families:
         """The numbers that families have: those of the old store. Raises Undecodable where it lacks a needed one."""
         if (operator.id, store.name) not in self.numbers:
-            self.numbers[operator.id, store.name] = families_of(find_store_files(self.chosen, operator.id, store.name))
+            self.numbers[operator.id, store.name] = read_families(
+                find_store_files(self.chosen, operator.id, store.name)
+            )
         families = self.numbers[operator.id, store.name]
         missing = [name for name in needed if name not in families.numbers]
         if missing:
@@ -167,29 +173,29 @@ class Filling:
         return families
 
 
-def partitions_of_rows(operator: Operator, store: Store, rows: Taken, count: int) -> Any:
+def find_partitions(operator: Operator, store: Store, rows: Taken, count: int) -> Any:
     """The partition of each row of a unit, of ``count`` that the store has, as an int64 array. Raises Undecodable."""
     if is_single(operator, store):
         return np.zeros(len(rows), np.int64)
-    key = _as_keys(operator, rows)[0]
-    columns = grouping_of_unit(operator).columns(_key_of(rows.unit), key)
-    return partitions_for(columns, len(rows), count)
+    key = _normalise_keys(operator, rows)[0]
+    columns = find_unit_grouping(operator).take_columns(_key_of(rows.unit), key)
+    return hash_rows(columns, len(rows), count)
 
 
-def _as_keys(operator: Operator, rows: Taken) -> list[Any]:
+def _normalise_keys(operator: Operator, rows: Taken) -> list[Any]:
     """The columns of a unit, its keys as Spark compares them."""
     columns = list(rows.columns)
     if operator.name in _NORMALISED:
-        columns[0] = _normalised(_key_of(rows.unit), columns[0])
+        columns[0] = _normalise(_key_of(rows.unit), columns[0])
     return columns
 
 
-def _told(rows: Taken, do: Callable[[], Any]) -> Any:
+def _apply_to_row(rows: Taken, do: Callable[[], Any]) -> Any:
     """Return what a row gives; a row that is refused is named."""
     try:
         return do()
     except Misfit as misfit:
-        raise rows.refused(misfit) from None
+        raise rows.make_error(misfit) from None
 
 
 def is_keyless(unit: StateUnit) -> bool:
@@ -219,7 +225,7 @@ def _stored(store: Store) -> dict[str, _Stored]:
     return {store.name: _Stored(store.key_schema, store.value_schema, encoder)}
 
 
-def _no_duplicates(keys: list[bytes]) -> None:
+def _check_duplicates(keys: list[bytes]) -> None:
     """Raise Misfit for a key that is there twice."""
     if len(set(keys)) == len(keys):
         return
@@ -229,15 +235,15 @@ def _no_duplicates(keys: list[bytes]) -> None:
             raise Misfit(row, "its key is that of", first)
 
 
-def _normalised(kind: Json, array: Any) -> Any:
+def _normalise(kind: Json, array: Any) -> Any:
     """Values as Spark compares keys: zero has one sign, and NaN one form."""
     there = np.asarray(array.is_valid())
     if fields_of(kind):
         parts = zip(named_fields(kind), array.flatten(), strict=True)
-        return struct(kind, [_normalised(own, part) for (_, own), part in parts], there)
+        return make_struct(kind, [_normalise(own, part) for (_, own), part in parts], there)
     if isinstance(kind, dict) and kind.get("type") == "array":
         whole = array.take(pa.array(range(len(array)), pa.int64()))
-        return lists_of(whole, _normalised(kind.get("elementType"), whole.values))
+        return replace_elements(whole, _normalise(kind.get("elementType"), whole.values))
     if isinstance(kind, str) and kind in _FLOATS:
         values = memory(array, _FLOATS[kind]) + _FLOATS[kind].type(0)
         values[np.isnan(values)] = np.nan

@@ -19,7 +19,7 @@ from ckpt.state.reading.columns import type_names
 _SIMPLER = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary(), pa.date64(): pa.date32()}
 
 
-def fitted(kind: Json, array: Any, rows: Any, name: str) -> Any:
+def fit_array(kind: Json, array: Any, rows: Any, name: str) -> Any:
     """An array of the type's own Arrow type.
 
     Args:
@@ -40,18 +40,18 @@ def fitted(kind: Json, array: Any, rows: Any, name: str) -> Any:
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), arrow_type(kind))
     if shape_of(kind) is TypeShape.NESTED and isinstance(kind, dict):
-        return _nested(kind, array, rows, name)
-    return _simple(kind, array, rows, name)
+        return _fit_nested(kind, array, rows, name)
+    return _fit_simple(kind, array, rows, name)
 
 
-def not_null(field: Json, array: Any, rows: Any, name: str, there: Any = None) -> None:
+def check_not_null(field: Json, array: Any, rows: Any, name: str, there: Any = None) -> None:
     """Raise Misfit where a field may not be NULL and is, in rows that are ``there``."""
     if isinstance(field, dict) and field.get("nullable") is False:
         wrong = np.asarray(array.is_null())
         _refuse(wrong if there is None else wrong & there, rows, f"{name} is NULL, and must not be")
 
 
-def struct(kind: Json, columns: Sequence[Any], there: Any) -> Any:
+def make_struct(kind: Json, columns: Sequence[Any], there: Any) -> Any:
     """An array of structs from the columns of its fields; NULL where it is not ``there``."""
     fields = [pa.field(name, column.type) for (name, _), column in zip(named_fields(kind), columns, strict=True)]
     return pa.Array.from_buffers(
@@ -64,34 +64,34 @@ def _refuse(wrong: Any, rows: Any, why: str) -> None:
         raise Misfit(int(rows[np.argmax(wrong)]), why)
 
 
-def _nested(kind: dict[str, Json], array: Any, rows: Any, name: str) -> Any:
+def _fit_nested(kind: dict[str, Json], array: Any, rows: Any, name: str) -> Any:
     match kind:
         case {"type": "struct"} if pa.types.is_struct(array.type):
-            return _struct(kind, array, rows, name)
+            return _fit_struct(kind, array, rows, name)
         case {"type": "array", "elementType": element} if _is_list(array.type):
             plain = array.cast(pa.list_(array.type.value_type))
-            inner = _inside(plain, rows)
-            values = fitted(element, plain.flatten(), inner, f"{name}[]")
-            not_null({"nullable": kind.get("containsNull")}, values, inner, f"{name}[]")
-            return lists_of(plain, values)
+            inner = _repeat_rows(plain, rows)
+            values = fit_array(element, plain.flatten(), inner, f"{name}[]")
+            check_not_null({"nullable": kind.get("containsNull")}, values, inner, f"{name}[]")
+            return replace_elements(plain, values)
         case {"type": "map", "keyType": key, "valueType": value} if pa.types.is_map(array.type):
             plain = array.take(pa.array(range(len(array)), pa.int64()))
-            inner = _inside(plain, rows)
-            keys = fitted(key, plain.keys, inner, f"{name}.key")
-            not_null({"nullable": False}, keys, inner, f"{name}.key")
-            values = fitted(value, plain.items, inner, f"{name}.value")
-            not_null({"nullable": kind.get("valueContainsNull")}, values, inner, f"{name}.value")
+            inner = _repeat_rows(plain, rows)
+            keys = fit_array(key, plain.keys, inner, f"{name}.key")
+            check_not_null({"nullable": False}, keys, inner, f"{name}.key")
+            values = fit_array(value, plain.items, inner, f"{name}.value")
+            check_not_null({"nullable": kind.get("valueContainsNull")}, values, inner, f"{name}.value")
             entries = pa.StructArray.from_arrays([keys, values], names=["key", "value"])
-            return _rebuilt(arrow_type(kind), plain, entries)
-    raise _other(array, kind, name)
+            return _rebuild(arrow_type(kind), plain, entries)
+    raise _make_misfit(array, kind, name)
 
 
-def lists_of(array: Any, values: Any) -> Any:
+def replace_elements(array: Any, values: Any) -> Any:
     """Return the lists with other elements."""
-    return _rebuilt(pa.list_(pa.field("item", values.type)), array, values)
+    return _rebuild(pa.list_(pa.field("item", values.type)), array, values)
 
 
-def _rebuilt(kind: Any, array: Any, values: Any) -> Any:
+def _rebuild(kind: Any, array: Any, values: Any) -> Any:
     """Rebuild lists, or maps, with other elements."""
     bounds = np.asarray(array.offsets)
     there = np.asarray(array.is_valid())
@@ -99,7 +99,7 @@ def _rebuilt(kind: Any, array: Any, values: Any) -> Any:
     return pa.Array.from_buffers(kind, len(array), buffers, int((~there).sum()), children=[values])
 
 
-def _inside(array: Any, rows: Any) -> Any:
+def _repeat_rows(array: Any, rows: Any) -> Any:
     """The row of each element."""
     return np.repeat(rows, np.diff(np.asarray(array.offsets)))
 
@@ -108,7 +108,7 @@ def _is_list(kind: Any) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
-def _struct(kind: Json, array: Any, rows: Any, name: str) -> Any:
+def _fit_struct(kind: Json, array: Any, rows: Any, name: str) -> Any:
     """By name; where names repeat, or are none, by place."""
     wanted = [own for own, _ in named_fields(kind)]
     names = [array.type.field(ordinal).name for ordinal in range(array.type.num_fields)]
@@ -120,23 +120,23 @@ def _struct(kind: Json, array: Any, rows: Any, name: str) -> Any:
     columns = []
     for field, part in zip(fields_of(kind) or (), ordered, strict=True):
         own = str(field.get("name")) if isinstance(field, dict) else ""
-        column = fitted(field.get("type") if isinstance(field, dict) else None, part, rows, f"{name}.{own}")
-        not_null(field, column, rows, f"{name}.{own}", there)
+        column = fit_array(field.get("type") if isinstance(field, dict) else None, part, rows, f"{name}.{own}")
+        check_not_null(field, column, rows, f"{name}.{own}", there)
         columns.append(column)
-    return struct(kind, columns, there)
+    return make_struct(kind, columns, there)
 
 
-def _simple(kind: Json, array: Any, rows: Any, name: str) -> Any:
+def _fit_simple(kind: Json, array: Any, rows: Any, name: str) -> Any:
     target = arrow_type(kind)
     if array.type == target:
         return array
     if not _are_alike(array.type, target):
-        raise _other(array, kind, name)
+        raise _make_misfit(array, kind, name)
     try:
         return _cast(array, target)
     except pa.ArrowInvalid:
-        at = _first_wrong(array, target)
-        raise Misfit(int(rows[at]), f"{name} has a value that {_named(kind)} does not have: {array[at]}") from None
+        at = _find_first_wrong(array, target)
+        raise Misfit(int(rows[at]), f"{name} has a value that {_type_name(kind)} does not have: {array[at]}") from None
 
 
 def _are_alike(source: Any, target: Any) -> bool:
@@ -163,7 +163,7 @@ def _cast(array: Any, target: Any) -> Any:
     return array.cast(target, safe=True)
 
 
-def _first_wrong(array: Any, target: Any) -> int:
+def _find_first_wrong(array: Any, target: Any) -> int:
     """The place of the first value that cannot be cast."""
     low, high = 0, len(array)
     while high - low > 1:
@@ -176,10 +176,10 @@ def _first_wrong(array: Any, target: Any) -> int:
     return low
 
 
-def _other(array: Any, kind: Json, name: str) -> Misfit:
-    return Misfit(None, f"{name} is of the Arrow type {array.type}, and Spark's type is {_named(kind)}")
+def _make_misfit(array: Any, kind: Json, name: str) -> Misfit:
+    return Misfit(None, f"{name} is of the Arrow type {array.type}, and Spark's type is {_type_name(kind)}")
 
 
-def _named(kind: Json) -> str:
+def _type_name(kind: Json) -> str:
     """A type, shortly."""
     return next(iter(type_names(kind)))

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ckpt.copies.fill.errors import Misfit
-from ckpt.copies.fill.fitting import fitted, not_null, struct
+from ckpt.copies.fill.fitting import check_not_null, fit_array, make_struct
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import fields_of, named_fields
@@ -33,7 +33,7 @@ _NO_ROW_YET = frozenset({"max", "min", "bit_and", "bit_or", "bit_xor"})
 """Buffers in which NULL says that no row was seen; to others, as those of an average, it is NULL for ever."""
 
 
-def columns_from(unit: StateUnit, table: Any, exported: Collection[str] | None = None) -> list[Any]:
+def read_columns(unit: StateUnit, table: Any, exported: Collection[str] | None = None) -> list[Any]:
     """The columns of the unit's schema, of their Arrow types. Raises Misfit.
 
     ``exported`` are the columns that an export had: others of the flat shape that may be NULL came with another query,
@@ -46,16 +46,16 @@ def columns_from(unit: StateUnit, table: Any, exported: Collection[str] | None =
         raise Misfit(None, f"the column {next(name for name in headers if headers.count(name) > 1)} is there twice")
     raw = any(name in names and pa.types.is_struct(table.schema.field(name).type) for name in headers)
     if raw:
-        return _raw(unit, table, headers, rows)
-    for column in _grown(unit, headers, exported):
+        return _read_raw(unit, table, headers, rows)
+    for column in _find_new_columns(unit, headers, exported):
         table, headers = (
             table.append_column(column.name, pa.nulls(len(rows), arrow_type(column.type))),
             [*headers, column.name],
         )
-    return _flat(unit, table, headers, rows)
+    return _read_flat(unit, table, headers, rows)
 
 
-def _grown(unit: StateUnit, headers: list[str], exported: Collection[str] | None) -> Iterator[Column]:
+def _find_new_columns(unit: StateUnit, headers: list[str], exported: Collection[str] | None) -> Iterator[Column]:
     """Columns of values that came with another query. Raises Misfit for one that cannot be NULL, or be told."""
     kept = columns_of(unit).kept
     for column in kept if exported is not None else ():
@@ -81,26 +81,26 @@ def _may_be_null(kind: Json, places: tuple[int, ...]) -> bool:
     return _may_be_null(inner, places[1:]) if places[1:] else isinstance(own, dict) and own.get("nullable") is not False
 
 
-def _raw(unit: StateUnit, table: Any, headers: list[str], rows: Any) -> list[Any]:
+def _read_raw(unit: StateUnit, table: Any, headers: list[str], rows: Any) -> list[Any]:
     kinds = dict(named_fields(unit.schema))
-    _same_columns(headers, [name for name, kind in kinds.items() if not holds_void(kind)], list(kinds))
+    _check_columns(headers, [name for name, kind in kinds.items() if not holds_void(kind)], list(kinds))
     columns = []
     for name, kind in kinds.items():
         if name not in headers:
-            columns.append(_void(kind, len(rows)))
+            columns.append(_make_void(kind, len(rows)))
             continue
-        array = fitted(kind, table.column(name), rows, name)
-        not_null({"nullable": False}, array, rows, name)
+        array = fit_array(kind, table.column(name), rows, name)
+        check_not_null({"nullable": False}, array, rows, name)
         columns.append(array)
     return columns
 
 
-def _void(kind: Json, count: int) -> Any:
+def _make_void(kind: Json, count: int) -> Any:
     """A struct that has only void in it, or nothing: no file holds it."""
-    return struct(kind, [pa.nulls(count, arrow_type(own)) for _, own in named_fields(kind)], np.ones(count, bool))
+    return make_struct(kind, [pa.nulls(count, arrow_type(own)) for _, own in named_fields(kind)], np.ones(count, bool))
 
 
-def _same_columns(headers: list[str], needed: list[str], known: list[str]) -> None:
+def _check_columns(headers: list[str], needed: list[str], known: list[str]) -> None:
     """Raise Misfit for a column that is missing, or is not one."""
     missing = [name for name in needed if name not in headers]
     strange = [name for name in headers if name not in known]
@@ -110,25 +110,25 @@ def _same_columns(headers: list[str], needed: list[str], known: list[str]) -> No
         raise Misfit(None, f"the column {strange[0]} is none of the state; there should be {', '.join(needed)}")
 
 
-def _flat(unit: StateUnit, table: Any, headers: list[str], rows: Any) -> list[Any]:
+def _read_flat(unit: StateUnit, table: Any, headers: list[str], rows: Any) -> list[Any]:
     kept = columns_of(unit).kept
     names = [column.name for column in kept]
-    _same_columns(headers, names, names)
+    _check_columns(headers, names, names)
     leaves = {
-        column.places: (column, fitted(column.type, table.column(column.name), rows, column.name)) for column in kept
+        column.places: (column, fit_array(column.type, table.column(column.name), rows, column.name)) for column in kept
     }
-    tree = _Tree(rows, leaves, dict(blurred_at(unit.schema)))
+    tree = _Tree(rows, leaves, dict(list_blurred(unit.schema)))
     everywhere: Any = np.ones(len(rows), bool)
     structs = []
     for ordinal, (_, kind) in enumerate(named_fields(unit.schema)):
         if (ordinal,) in leaves:
-            structs.append(tree.leaf((ordinal,), {"nullable": False}, everywhere))
+            structs.append(tree.build_leaf((ordinal,), {"nullable": False}, everywhere))
         else:
-            structs.append(tree.struct((ordinal,), kind, everywhere))
+            structs.append(tree.build_struct((ordinal,), kind, everywhere))
     return structs
 
 
-def blurred_at(schema: Json) -> Iterator[tuple[tuple[int, ...], str]]:
+def list_blurred(schema: Json) -> Iterator[tuple[tuple[int, ...], str]]:
     """By position, structs of which the flat shape does not tell NULL from a struct of NULLs; and their names."""
     for path, places in find_blurred(schema):
         yield places, ".".join(path)
@@ -142,26 +142,26 @@ class _Tree:
     leaves: Mapping[tuple[int, ...], tuple[Column, Any]]
     blurred: Mapping[tuple[int, ...], str]
 
-    def leaf(self, places: tuple[int, ...], own: Json, there: Any) -> Any:
+    def build_leaf(self, places: tuple[int, ...], own: Json, there: Any) -> Any:
         column, array = self.leaves[places]
-        not_null(own, array, self.rows, column.name, there)
+        check_not_null(own, array, self.rows, column.name, there)
         return array
 
-    def struct(self, places: tuple[int, ...], kind: Json, there: Any) -> Any:
+    def build_struct(self, places: tuple[int, ...], kind: Json, there: Any) -> Any:
         """The struct at a position, which is NULL where it is not ``there``."""
         columns = []
         for ordinal, own in enumerate(fields_of(kind) or ()):
             at = (*places, ordinal)
             inner = own.get("type") if isinstance(own, dict) else None
             if at in self.leaves:
-                columns.append(self.leaf(at, own, there))
+                columns.append(self.build_leaf(at, own, there))
             elif fields_of(inner):
-                columns.append(self.struct(at, inner, there & self._present(at, own)))
+                columns.append(self.build_struct(at, inner, there & self._find_present(at, own)))
             else:
                 columns.append(pa.nulls(len(self.rows), arrow_type(inner)))
-        return struct(kind, columns, there)
+        return make_struct(kind, columns, there)
 
-    def _present(self, places: tuple[int, ...], own: Json) -> Any:
+    def _find_present(self, places: tuple[int, ...], own: Json) -> Any:
         """Where a struct below key or value is not NULL."""
         inside = [array for at, (_, array) in self.leaves.items() if at[: len(places)] == places]
         empty: Any = np.ones(len(self.rows), bool)

@@ -11,13 +11,13 @@ from functools import partial
 from typing import Any
 
 from ckpt.copies.copy.placing import check_apart, choose_options
-from ckpt.copies.copy.selection import select
+from ckpt.copies.copy.selection import select_files
 from ckpt.copies.exchange import Exchange
 from ckpt.copies.fill.export_folder import Export, open_export
 from ckpt.copies.fill.filling import is_keyless
 from ckpt.copies.fill.rows import Frames, Given, table_of
 from ckpt.copies.fill.workplace import fill
-from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, planned
+from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, plan_rewrite
 from ckpt.copies.rewrite.writing import Making, Watcher, check_form
 from ckpt.errors import CkptError
 from ckpt.state.native.show import count_state
@@ -79,7 +79,7 @@ def import_state(
     check_apart(export, into)
     source = open_export(export, choose_options(export, storage_options or {}))
     form = _Form(provider, partitions, format_version, new_id)
-    return _New(source, like, into, storage_options or {}, form, by).written(plan=plan, watcher=watcher)
+    return _New(source, like, into, storage_options or {}, form, by).write(plan=plan, watcher=watcher)
 
 
 def write_state(
@@ -121,7 +121,7 @@ def write_state(
     """
     source = Frames(frames if by is not None else {label: table_of(frame) for label, frame in frames.items()})
     form = _Form(provider, partitions, format_version, new_id)
-    return _New(source, like, into, storage_options or {}, form, by).written()
+    return _New(source, like, into, storage_options or {}, form, by).write()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,15 +145,15 @@ class _New:
     form: _Form
     by: Exchange | None
 
-    def written(self, *, plan: bool = False, watcher: Watcher | None = None) -> Rewrite:
+    def write(self, *, plan: bool = False, watcher: Watcher | None = None) -> Rewrite:
         """Check all of it, and write it where it is not only planned. Raises CkptError."""
         form, into = self.form, self.into
         check_apart(self.like, into)
         check_form(form.provider, form.partitions, form.format_version)
         chosen = choose(Question(self.like, RequestedPart(), all_units=True), choose_options(self.like, self.options))
-        selection = select(chosen.storage, into, chosen.moment.batch)
+        selection = select_files(chosen.storage, into, chosen.moment.batch)
         kept = (form.provider, form.partitions, form.format_version)
-        rewrite = planned(chosen, selection, into, *kept, new_id=form.new_id, of_values=True)
+        rewrite = plan_rewrite(chosen, selection, into, *kept, new_id=form.new_id, of_values=True)
         if rewrite.refused:
             return rewrite
         self._check_units(rewrite)
@@ -161,13 +161,13 @@ class _New:
             self._check_belongs(self.given, chosen)
         counts: Counter[str] = Counter()
         files = partial(fill, chosen, rewrite, self.given, self.options, self.by, counts)
-        counted = partial(self._counted, rewrite, counts)
+        counted = partial(self._count_rows, rewrite, counts)
         if not plan:
-            return Making(chosen, selection, rewrite, self.options, files, counted, watcher).made()
+            return Making(chosen, selection, rewrite, self.options, files, counted, watcher).make()
         deque(files(None), maxlen=0)
         return replace(rewrite, units=tuple(counted()))
 
-    def _counted(self, rewrite: Rewrite, counts: Mapping[str, int]) -> Iterator[RewrittenUnit]:
+    def _count_rows(self, rewrite: Rewrite, counts: Mapping[str, int]) -> Iterator[RewrittenUnit]:
         """How many rows of each unit there were, and how many the export had as it was written."""
         before = self.given.rows if isinstance(self.given, Export) else {}
         for unit in rewrite.units:

@@ -26,7 +26,7 @@ Joined: TypeAlias = dict[bytes, list[bool]]
 """Of each row of the old checkpoint whether it was joined, in the order of its numbers."""
 
 
-def matched_of(
+def find_matches(
     chosen: Chosen,
     unit: StateUnit,
     columns: Sequence[Any],
@@ -42,7 +42,7 @@ def matched_of(
     if not column.null_count:
         return column
     matched = column.to_pylist()
-    own = _named(unit, columns)
+    own = _encode_rows(unit, columns)
     if unit.label not in joined:
         joined[unit.label] = _read_joined(chosen, unit, only)
     every, known = joined[unit.label], dict[bytes, list[bool]]()
@@ -64,14 +64,14 @@ def matched_of(
 def _read_joined(chosen: Chosen, unit: StateUnit, only: int | None) -> Joined:
     numbered: dict[bytes, list[tuple[int, bool]]] = {}
     for entries in entries_of(chosen, unit, layout_of(chosen, unit), only):
-        names = _named(unit, make_raw(unit, entries).columns[:2])
+        names = _encode_rows(unit, make_raw(unit, entries).columns[:2])
         numbers, flags = entries.keys.flatten()[-1], entries.values.flatten()[-1]
         for name, number, flag in zip(names, np.asarray(numbers).tolist(), flags.to_pylist(), strict=True):
             numbered.setdefault(name, []).append((number, flag))
     return {name: [flag for _, flag in sorted(flags)] for name, flags in numbered.items()}
 
 
-def _named(unit: StateUnit, columns: Sequence[Any]) -> list[bytes]:
+def _encode_rows(unit: StateUnit, columns: Sequence[Any]) -> list[bytes]:
     """Rows as bytes that are equal where keys and values are."""
     kinds: list[Json] = [kind for _, kind in named_fields(unit.schema)]
     keys, values = (rows_from(kind, column).to_list() for kind, column in zip(kinds, columns, strict=True))

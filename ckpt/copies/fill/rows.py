@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from ckpt.copies.fill.errors import Misfit
-from ckpt.copies.fill.frames import MATCHED, columns_from
+from ckpt.copies.fill.frames import MATCHED, read_columns
 from ckpt.errors import CkptError, UsageError
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import named_fields
@@ -38,7 +38,7 @@ class Given(Protocol):
         """The units of which there are rows."""
         ...
 
-    def pieces(self, label: str) -> Generator[Piece, None, None]:
+    def read_pieces(self, label: str) -> Generator[Piece, None, None]:
         """The rows of a unit. Raises CkptError."""
         ...
 
@@ -46,7 +46,7 @@ class Given(Protocol):
 class Origin(Protocol):
     """Where rows were before they were put together."""
 
-    def of(self, row: int) -> tuple[str | None, int]:
+    def locate_row(self, row: int) -> tuple[str | None, int]:
         """The name of the file that a row was in, if any, and its place there, from 0 on."""
         ...
 
@@ -57,7 +57,7 @@ class InFile:
 
     name: str | None
 
-    def of(self, row: int) -> tuple[str | None, int]:
+    def locate_row(self, row: int) -> tuple[str | None, int]:
         """As of ``Origin``."""
         return self.name, row
 
@@ -69,10 +69,10 @@ class InTurn:
     parts: Sequence[Origin]
     starts: Sequence[int]  # the first row of each
 
-    def of(self, row: int) -> tuple[str | None, int]:
+    def locate_row(self, row: int) -> tuple[str | None, int]:
         """As of ``Origin``."""
         part = bisect_right(self.starts, row) - 1
-        return self.parts[part].of(row - self.starts[part])
+        return self.parts[part].locate_row(row - self.starts[part])
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,26 +88,26 @@ class Taken:
     def __len__(self) -> int:
         return len(self.columns[0])
 
-    def refused(self, misfit: Misfit) -> CkptError:
+    def make_error(self, misfit: Misfit) -> CkptError:
         """The error that names a row as its owner counts: from 1 on, in its file."""
-        name, row = (None, None) if misfit.row is None else self.origin.of(misfit.row)
+        name, row = (None, None) if misfit.row is None else self.origin.locate_row(misfit.row)
         if misfit.other is None:
-            return _refused(self.place, self.unit, name, row, misfit.why)
-        other_name, other = self.origin.of(misfit.other)
+            return _make_error(self.place, self.unit, name, row, misfit.why)
+        other_name, other = self.origin.locate_row(misfit.other)
         which = f"row {other + 1}" + (f", {other_name}" if other_name != name else "")
-        return _refused(self.place, self.unit, name, row, f"{misfit.why} {which}")
+        return _make_error(self.place, self.unit, name, row, f"{misfit.why} {which}")
 
 
-def taken_from(source_name: str, unit: StateUnit, exported: Collection[str] | None, piece: Piece) -> Taken:
+def take_piece(source_name: str, unit: StateUnit, exported: Collection[str] | None, piece: Piece) -> Taken:
     """Read rows of a unit. Raises CkptError where they are not as its schema says."""
     try:
-        columns, matched = columns_from(unit, piece.table, exported), _matched(piece.table)
+        columns, matched = read_columns(unit, piece.table, exported), _take_matched(piece.table)
     except Misfit as misfit:
-        raise _refused(source_name, unit, piece.name, misfit.row, misfit.why) from None
+        raise _make_error(source_name, unit, piece.name, misfit.row, misfit.why) from None
     return Taken(unit, columns, matched, source_name, InFile(piece.name))
 
 
-def joined(unit: StateUnit, source_name: str, parts: Sequence[Taken]) -> Taken:
+def join_rows(unit: StateUnit, source_name: str, parts: Sequence[Taken]) -> Taken:
     """Rows of a unit put together, or none."""
     if not parts:
         none = [pa.array([], arrow_type(kind)) for _, kind in named_fields(unit.schema)]
@@ -118,7 +118,7 @@ def joined(unit: StateUnit, source_name: str, parts: Sequence[Taken]) -> Taken:
     return Taken(unit, columns, pa.concat_arrays([part.matched for part in parts]), source_name, origin)
 
 
-def _matched(table: Any) -> Any:
+def _take_matched(table: Any) -> Any:
     """The column ``matched``, or NULL. Raises Misfit."""
     if MATCHED not in table.column_names:
         return pa.nulls(table.num_rows, pa.bool_())
@@ -128,7 +128,7 @@ def _matched(table: Any) -> Any:
     return column
 
 
-def _refused(source_name: str, unit: StateUnit, name: str | None, row: int | None, why: str) -> CkptError:
+def _make_error(source_name: str, unit: StateUnit, name: str | None, row: int | None, why: str) -> CkptError:
     where = [unit.label, *([f"row {row + 1}"] if row is not None else []), *([name] if name else [])]
     return CkptError(one_line(f"{source_name}: {', '.join(where)}: {why}"))
 
@@ -145,7 +145,7 @@ class Frames:
         """The units of which there are rows."""
         return self.tables.keys()
 
-    def pieces(self, label: str) -> Generator[Piece, None, None]:
+    def read_pieces(self, label: str) -> Generator[Piece, None, None]:
         """The one table."""
         yield Piece(None, self.tables[label])
 

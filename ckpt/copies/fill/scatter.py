@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ckpt.copies.fill.filling import partitions_of_rows
-from ckpt.copies.fill.rows import Taken, joined
-from ckpt.copies.rewrite.spreading import places_of
-from ckpt.copies.rewrite.stored_rows import division
+from ckpt.copies.fill.filling import find_partitions
+from ckpt.copies.fill.rows import Taken, join_rows
+from ckpt.copies.rewrite.spreading import count_partitions
+from ckpt.copies.rewrite.stored_rows import divide_rows
 from ckpt.formats.rows.arrow import whole
 from ckpt.model import Operator, Store
 from ckpt.state.reading.units import StateUnit
@@ -31,12 +31,12 @@ class Scattered:
     name: str | None
     rows: Any  # the place of each in it
 
-    def of(self, row: int) -> tuple[str | None, int]:
+    def locate_row(self, row: int) -> tuple[str | None, int]:
         """As of ``Origin``."""
         return self.name, int(self.rows[row])
 
 
-def parcels(
+def pack_parcels(
     operator: Operator, store: Store, rows: Taken, partitions: int, order: tuple[int, int]
 ) -> Iterator[tuple[int, bytes]]:
     """Rows of one file by partition. Raises Undecodable.
@@ -49,11 +49,11 @@ def parcels(
         order: Where the file, and the first of these rows in it, stand among all rows of the unit.
 
     """
-    count = places_of(operator, store, partitions)
-    places, starts = division(partitions_of_rows(operator, store, rows, count), count)
+    count = count_partitions(operator, store, partitions)
+    places, starts = divide_rows(find_partitions(operator, store, rows, count), count)
     named = {str(at): column for at, column in enumerate(rows.columns)}
     columns = {**named, _MATCHED: rows.matched, _ROW: whole(pa.int64(), np.arange(len(rows)) + order[1])}
-    name = rows.origin.of(0)[0] if len(rows) else None
+    name = rows.origin.locate_row(0)[0] if len(rows) else None
     schema = pa.schema(
         {header: column.type for header, column in columns.items()},
         {"of": json.dumps([rows.unit.label, order[0], name])},
@@ -67,7 +67,7 @@ def parcels(
             yield partition, sink.getvalue().to_pybytes()
 
 
-def gather(units: Mapping[str, StateUnit], source_name: str, pieces: Iterable[Any]) -> dict[str, Taken]:
+def gather_rows(units: Mapping[str, StateUnit], source_name: str, pieces: Iterable[Any]) -> dict[str, Taken]:
     """The rows of units in one partition, by label, in the order in which they were given."""
     parts: dict[str, list[tuple[tuple[int, int], Taken]]] = {label: [] for label in units}
     for piece in pieces:
@@ -78,6 +78,6 @@ def gather(units: Mapping[str, StateUnit], source_name: str, pieces: Iterable[An
         taken = Taken(units[label], columns, matched, source_name, origin)
         parts[label].append(((order, int(origin.rows[0])), taken))
     return {
-        label: joined(unit, source_name, [taken for _, taken in sorted(parts[label], key=itemgetter(0))])
+        label: join_rows(unit, source_name, [taken for _, taken in sorted(parts[label], key=itemgetter(0))])
         for label, unit in units.items()
     }

@@ -14,15 +14,15 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
-from ckpt.copies.copy.selection import select
+from ckpt.copies.copy.selection import select_files
 from ckpt.copies.exchange import Exchange, FrameSource, ThroughFiles
 from ckpt.copies.fill.export_folder import Export, open_export
 from ckpt.copies.fill.filling import Filling
 from ckpt.copies.fill.join_matches import Joined
-from ckpt.copies.fill.rows import Given, Piece, table_of, taken_from
-from ckpt.copies.fill.scatter import gather, parcels
-from ckpt.copies.rewrite.plan import Rewrite, planned, stores_of
-from ckpt.copies.rewrite.spreading import places_of
+from ckpt.copies.fill.rows import Given, Piece, table_of, take_piece
+from ckpt.copies.fill.scatter import gather_rows, pack_parcels
+from ckpt.copies.rewrite.plan import Rewrite, list_stores, plan_rewrite
+from ckpt.copies.rewrite.spreading import count_partitions
 from ckpt.copies.rewrite.stores import Families
 from ckpt.copies.rewrite.writing import NewState, list_state_files, write_files
 from ckpt.errors import CkptError
@@ -93,7 +93,7 @@ class Workplace:
     @cached_property
     def operators(self) -> dict[int, list[tuple[Operator, Store]]]:
         """The stores of each operator."""
-        return {number: [*stores] for number, stores in groupby(stores_of(self.chosen), lambda store: store[0].id)}
+        return {number: [*stores] for number, stores in groupby(list_stores(self.chosen), lambda store: store[0].id)}
 
     @cached_property
     def targets(self) -> dict[Share, int]:
@@ -101,38 +101,38 @@ class Workplace:
         shares = (
             Share(operator, partition)
             for operator, stores in self.operators.items()
-            for partition in range(places_of(*stores[0], self.rewrite.new.partitions))
+            for partition in range(count_partitions(*stores[0], self.rewrite.new.partitions))
         )
         return {share: number for number, share in enumerate(shares)}
 
     def divide(self, source: FileSource | TableSource) -> Iterator[tuple[int, bytes]]:
         """Rows of a source by the operators and partitions that they belong to. Raises CkptError."""
         if isinstance(source, TableSource):
-            yield from self._divided(source, None)
+            yield from self._divide_pieces(source, None)
             return
         assert self.export is not None
-        with closing(self.export.pieces(source.label, source.name)) as pieces:
+        with closing(self.export.read_pieces(source.label, source.name)) as pieces:
             for piece in pieces:
                 table = TableSource(source.label, source.order, 0, piece)
-                yield from self._divided(table, self.export.exported(source.label))
+                yield from self._divide_pieces(table, self.export.find_exported_columns(source.label))
 
     def make(self, share: Share, pieces: Iterable[Any]) -> Iterator[tuple[Mapping[str, bytes | int], Counts]]:
         """The files of each store of an operator in one partition, or their bytes; and once how many rows there are.
 
         Raises CkptError.
         """
-        rows = gather(self.units, self.source_name, pieces)
+        rows = gather_rows(self.units, self.source_name, pieces)
         filling = Filling(self.chosen, self.rewrite, rows, share.partition, numbers=self._numbers, joined=self._joined)
         for number, (operator, store) in enumerate(self.operators[share.operator]):
-            files = filling.files(operator, store, self.state)
+            files = filling.make_files(operator, store, self.state)
             counts = {} if number else filling.counts
             yield write_files(self.rewrite.into, self.options, files) if self.writes and files else files, counts
 
-    def _divided(self, source: TableSource, exported: Collection[str] | None) -> Iterator[tuple[int, bytes]]:
-        rows = taken_from(self.source_name, self.units[source.label], exported, source.piece)
+    def _divide_pieces(self, source: TableSource, exported: Collection[str] | None) -> Iterator[tuple[int, bytes]]:
+        rows = take_piece(self.source_name, self.units[source.label], exported, source.piece)
         operator, store = self.operators[rows.unit.operator][0]
         order = (source.order, source.first)
-        for partition, data in parcels(operator, store, rows, self.rewrite.new.partitions, order):
+        for partition, data in pack_parcels(operator, store, rows, self.rewrite.new.partitions, order):
             yield self.targets[Share(operator.id, partition)], data
 
 
@@ -145,8 +145,8 @@ def _reopen(
     state: NewState | None,
     writes: bool,
 ) -> Workplace:
-    selection = select(chosen.storage, form[0], chosen.moment.batch)
-    rewrite = planned(chosen, selection, *form, new_id=False, of_values=True)
+    selection = select_files(chosen.storage, form[0], chosen.moment.batch)
+    rewrite = plan_rewrite(chosen, selection, *form, new_id=False, of_values=True)
     return Workplace(chosen, rewrite, source_name, open_export(*export) if export else None, options, state, writes)
 
 
@@ -171,11 +171,11 @@ def fill(
     frames = []
     for label in work.units:
         if export is not None:
-            sources += (FileSource(label, order, name) for order, name in enumerate(export.files(label)))
+            sources += (FileSource(label, order, name) for order, name in enumerate(export.list_files(label)))
             continue
-        for piece in source.pieces(label):
+        for piece in source.read_pieces(label):
             if hasattr(piece.table, "mapInArrow"):
-                frames.append(FrameSource(piece.table, partial(_rows_of_frame, label)))
+                frames.append(FrameSource(piece.table, partial(_wrap_frame, label)))
             else:
                 sources.append(TableSource(label, 0, 0, Piece(None, table_of(piece.table))))
     try:
@@ -191,6 +191,6 @@ def fill(
         raise
 
 
-def _rows_of_frame(label: str, partition: int, first: int, batch: Any) -> TableSource:
+def _wrap_frame(label: str, partition: int, first: int, batch: Any) -> TableSource:
     piece = Piece(f"partition {partition} of the DataFrame", pa.Table.from_batches([batch]))
     return TableSource(label, partition, first, piece)

@@ -77,75 +77,75 @@ class Condition:
     def check(self, label: str, schema: Any) -> None:
         """Raise UsageError where it is none on these columns, as an Arrow schema; ``label`` says whose they are."""
         try:
-            kinds = self._evaluated("typeof(any_value({}))", schema.empty_table())
-        except _duckdb().Error as error:
-            raise UsageError(f"`where`: for {label}: {_line(error)}") from None
+            kinds = self._evaluate("typeof(any_value({}))", schema.empty_table())
+        except _import_duckdb().Error as error:
+            raise UsageError(f"`where`: for {label}: {_first_line(error)}") from None
         if kinds[0] != "BOOLEAN":
             raise UsageError(f"`where`: for {label} it is of type {kinds[0]}, and not a condition")
 
     def holds(self, batch: Any) -> Any:
         """Evaluate the condition for each row of a batch: a boolean array of numpy. Raises CkptError."""
         try:
-            results = self._evaluated("coalesce({}, false)", pa.Table.from_batches([batch]))
-        except _duckdb().Error as error:
-            raise CkptError(f"the condition {self.text} has no result for a row: {_line(error)}") from None
+            results = self._evaluate("coalesce({}, false)", pa.Table.from_batches([batch]))
+        except _import_duckdb().Error as error:
+            raise CkptError(f"the condition {self.text} has no result for a row: {_first_line(error)}") from None
         if len(results) != batch.num_rows:
             raise CkptError(f"the condition {self.text} has {len(results)} results for {batch.num_rows} rows")
         return results
 
-    def _evaluated(self, how: str, table: Any) -> Any:
-        connection = _connection()
+    def _evaluate(self, how: str, table: Any) -> Any:
+        connection = _connect()
         connection.register("state", table)
         try:
-            return connection.execute(f"SELECT {how.format(_bracketed(self.text))} AS it FROM state").fetchnumpy()["it"]
+            return connection.execute(f"SELECT {how.format(_bracket(self.text))} AS it FROM state").fetchnumpy()["it"]
         finally:
             connection.unregister("state")
 
 
-def parsed(text: str) -> Condition:
+def parse_condition(text: str) -> Condition:
     """A condition from its text. Raises UsageError where it is not one expression on columns; NativeMissing."""
     if not text.strip() or any(char == "\0" or "\ud800" <= char <= "\udfff" for char in text):
         raise UsageError("`where`: it is empty, or has characters that no text has")
-    duckdb, query = _duckdb(), "SELECT json_serialize_sql(?::VARCHAR)"
+    duckdb, query = _import_duckdb(), "SELECT json_serialize_sql(?::VARCHAR)"
     shapes = []
     for expression in ("true", text):
         try:
-            ((answer,),) = _connection().execute(query, [f"SELECT {_bracketed(expression)}"]).fetchall()
+            ((answer,),) = _connect().execute(query, [f"SELECT {_bracket(expression)}"]).fetchall()
             tree = json.loads(answer)
         except RecursionError:
             raise UsageError("`where`: too many of its expressions are inside each other") from None
         except (duckdb.Error, ValueError) as error:
-            raise UsageError(f"`where`: {_line(error)}") from None
+            raise UsageError(f"`where`: {_first_line(error)}") from None
         if tree.get("error"):
-            raise UsageError(f"`where`: {_line(tree.get('error_message'))}")
+            raise UsageError(f"`where`: {_first_line(tree.get('error_message'))}")
         shapes.append(tree)
-    expressions = [_taken(tree) for tree in shapes]
+    expressions = [_take_expression(tree) for tree in shapes]
     if shapes[0] != shapes[1] or expressions[1] is None:
         raise UsageError("`where`: it is not one condition, such as key_user = 'ann' AND value_count > 3")
-    names = dict.fromkeys(_names(expressions[1]))
+    names = dict.fromkeys(_find_columns(expressions[1]))
     if not names:
         raise UsageError("`where`: it names no column; in SQL, texts are in 'single quotes', and columns are not")
     return Condition(text, tuple(names))
 
 
-def listed(names: Iterable[str]) -> str:
+def join_names(names: Iterable[str]) -> str:
     """Names of columns, some of them."""
     known = [*names]
     return ", ".join(known[:_SHOWN]) + (" ..." if len(known) > _SHOWN else "") if known else "none"
 
 
-def known_as(names: Collection[str], columns: Mapping[str, Any]) -> dict[str, Any]:
+def match_columns(names: Collection[str], columns: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns that have one of the names, whatever its case."""
     wanted = {name.lower() for name in names}
     return {name: column for name, column in columns.items() if name.lower() in wanted}
 
 
-def _bracketed(text: str) -> str:
+def _bracket(text: str) -> str:
     """In lines of their own, so that no comment takes the last bracket."""
     return f"(\n{text}\n)"
 
 
-def _taken(tree: Any) -> Any:
+def _take_expression(tree: Any) -> Any:
     """The one expression of a parsed SELECT, taken out of it; None where there are more or others."""
     for statement in tree["statements"]:
         chosen = statement.get("node", {}).get("select_list") or []
@@ -154,7 +154,7 @@ def _taken(tree: Any) -> Any:
     return None
 
 
-def _names(node: Any) -> Iterator[str]:
+def _find_columns(node: Any) -> Iterator[str]:
     """The columns of an expression. Raises UsageError for what may give another result for the same row."""
     waiting = [node]
     while waiting:
@@ -175,12 +175,12 @@ def _names(node: Any) -> Iterator[str]:
             waiting += reversed(node.values())
 
 
-def _line(error: object) -> str:
+def _first_line(error: object) -> str:
     """The first line of what DuckDB says, and what it suggests."""
     return str(error).strip().partition("\n")[0] or "it cannot be read"
 
 
-def _duckdb() -> Any:
+def _import_duckdb() -> Any:
     try:
         import duckdb
     except ImportError:
@@ -189,16 +189,16 @@ def _duckdb() -> Any:
 
 
 @cache
-def _connection() -> Any:
+def _connect() -> Any:
     """Of this process, with nothing in it."""
-    connection = _duckdb().connect(":memory:", config=_SETTINGS)
+    connection = _import_duckdb().connect(":memory:", config=_SETTINGS)
     for setting in ("TimeZone = 'UTC'", "python_enable_replacements = false", "lock_configuration = true"):
         connection.execute(f"SET {setting}")
-    atexit.register(_closed)
+    atexit.register(_close_connection)
     return connection
 
 
-def _closed() -> None:
+def _close_connection() -> None:
     """DuckDB complains at the end about a connection that somebody has."""
-    _connection().close()
-    _connection.cache_clear()
+    _connect().close()
+    _connect.cache_clear()

@@ -52,16 +52,16 @@ class Dropping:
         """True if keys are left out, with everything that is kept for them."""
         return self.applies
 
-    def left_out(self, rows: Sized, key: Iterable[Column], partition: int) -> Any:
+    def find_left_out(self, rows: Sized, key: Iterable[Column], partition: int) -> Any:
         """Tell of each row whether it is left out, as a boolean array of numpy; ``key`` is the grouping key."""
-        return self.dropped(key, len(rows))
+        return self.find_dropped(key, len(rows))
 
-    def dropped(self, columns: Iterable[Column], rows: int) -> Any:
+    def find_dropped(self, columns: Iterable[Column], rows: int) -> Any:
         """Tell of each row whether it is left out, as a boolean array of numpy; other columns are passed over."""
-        leaves = {name: array for name, _, array in _leaves(columns)} if self.values else {}
+        leaves = {name: array for name, _, array in _list_leaves(columns)} if self.values else {}
         is_left_out: Any = np.zeros(rows, bool)
         for names, wanted in self.values.items():
-            there = zip(*(_comparable(leaves[name]) for name in names), strict=True)
+            there = zip(*(_make_comparable(leaves[name]) for name in names), strict=True)
             for row, keys in enumerate(map(wanted.get, there)):
                 if keys is not None:
                     is_left_out[row] = True
@@ -72,18 +72,18 @@ class Dropping:
 NOTHING = Dropping({})
 
 
-def dropping_for(kinds: Iterable[tuple[str, Json]], keys: Iterable[Key]) -> Dropping:
+def choose_dropping(kinds: Iterable[tuple[str, Json]], keys: Iterable[Key]) -> Dropping:
     """Choose the keys that can be keys of an operator whose grouping key has these columns.
 
     Raises UsageError for a value that its column cannot have.
     """
-    columns = list(leaf_types(kinds))
+    columns = list(list_leaf_types(kinds))
     types = dict(columns)
     numbers: dict[tuple[str, ...], dict[Values, list[int]]] = {}
     for number, key in enumerate(keys):
-        named = _named(key, types)
+        named = _match_key(key, types)
         if named is not None:
-            values = tuple(_value(name, types[name], text) for name, text in named.items())
+            values = tuple(_parse_value(name, types[name], text) for name, text in named.items())
             numbers.setdefault(tuple(named), {}).setdefault(values, []).append(number)
     for name in {name for names in numbers for name in names}:
         if sum(name == column for column, _ in columns) > 1:
@@ -93,14 +93,16 @@ def dropping_for(kinds: Iterable[tuple[str, Json]], keys: Iterable[Key]) -> Drop
 
 def check_known(keys: Iterable[Key], operators: Mapping[str, Sequence[tuple[str, Json]]]) -> None:
     """Raise UsageError for a key that no operator can have; ``operators`` are labels and columns of grouping keys."""
-    known = {label: dict(leaf_types(kinds)) for label, kinds in operators.items()}
+    known = {label: dict(list_leaf_types(kinds)) for label, kinds in operators.items()}
     for key in keys:
-        if not key or all(_named(key, columns) is None for columns in known.values()):
-            there = "; ".join(f"{label}: {_listed(columns)}" for label, columns in known.items())
-            raise UsageError(f"`drop_keys`: no operator has the columns {_listed(key)} in its key; there are {there}")
+        if not key or all(_match_key(key, columns) is None for columns in known.values()):
+            there = "; ".join(f"{label}: {_join_names(columns)}" for label, columns in known.items())
+            raise UsageError(
+                f"`drop_keys`: no operator has the columns {_join_names(key)} in its key; there are {there}"
+            )
 
 
-def _named(key: Key, columns: Mapping[str, Json]) -> dict[str, str | None] | None:
+def _match_key(key: Key, columns: Mapping[str, Json]) -> dict[str, str | None] | None:
     """The columns that are meant, and their values; None where one of them is not there.
 
     Raises UsageError where one is given with ``key_`` and without.
@@ -116,16 +118,16 @@ def _named(key: Key, columns: Mapping[str, Json]) -> dict[str, str | None] | Non
     return texts
 
 
-def _listed(names: Iterable[str]) -> str:
+def _join_names(names: Iterable[str]) -> str:
     known = [*names]
     return ", ".join(known[:_SHOWN]) + (" ..." if len(known) > _SHOWN else "") if known else "none"
 
 
-def leaf_types(kinds: Iterable[tuple[str, Json]]) -> Iterator[tuple[str, Json]]:
+def list_leaf_types(kinds: Iterable[tuple[str, Json]]) -> Iterator[tuple[str, Json]]:
     """Names and types of columns; those in structs by their path, joined by ``_`` as in the flat shape."""
     for name, kind in kinds:
         if fields_of(kind):
-            yield from leaf_types((f"{name}_{inner}", own) for inner, own in named_fields(kind))
+            yield from list_leaf_types((f"{name}_{inner}", own) for inner, own in named_fields(kind))
         else:
             yield name, kind
 
@@ -143,7 +145,7 @@ def read_keys(path: str) -> list[Key]:
         if not line.strip():
             continue
         try:
-            key = json.loads(line, object_pairs_hook=_once, parse_float=str, parse_int=str, parse_constant=str)
+            key = json.loads(line, object_pairs_hook=_make_object, parse_float=str, parse_int=str, parse_constant=str)
         except (ValueError, RecursionError):
             key = None
         if not isinstance(key, dict) or not key or any(isinstance(value, dict | list) for value in key.values()):
@@ -154,7 +156,7 @@ def read_keys(path: str) -> list[Key]:
     return keys
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object. Raises ValueError where it has a name twice, of which JSON would take the last."""
     members = dict(pairs)
     if len(members) < len(pairs):
@@ -166,13 +168,13 @@ def _text(value: Any) -> str | None:
     return str(value).lower() if isinstance(value, bool) else value
 
 
-def _value(name: str, kind: Json, text: str | None) -> Any:
-    return _comparable(
+def _parse_value(name: str, kind: Json, text: str | None) -> Any:
+    return _make_comparable(
         pa.array([None if text is None else parse_typed(name, kind, text, "drop_keys")], arrow_type(kind))
     )[0]
 
 
-def _comparable(array: Any) -> list[Any]:
+def _make_comparable(array: Any) -> list[Any]:
     """Values that are equal where Spark's are: NaN is, and dates and times may be outside of Python's years."""
     kind = array.type
     if pa.types.is_nested(kind):
@@ -184,10 +186,10 @@ def _comparable(array: Any) -> list[Any]:
     return list(array.to_pylist())
 
 
-def _leaves(columns: Iterable[Column]) -> Iterator[Column]:
+def _list_leaves(columns: Iterable[Column]) -> Iterator[Column]:
     for name, kind, array in columns:
         if fields_of(kind):
             inside = zip(named_fields(kind), array.flatten(), strict=True)
-            yield from _leaves((f"{name}_{inner}", own, part) for (inner, own), part in inside)
+            yield from _list_leaves((f"{name}_{inner}", own, part) for (inner, own), part in inside)
         else:
             yield name, kind, array

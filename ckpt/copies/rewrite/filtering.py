@@ -12,9 +12,9 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ckpt.copies.rewrite.condition import Condition, can_take, known_as, listed, parsed
+from ckpt.copies.rewrite.condition import Condition, can_take, join_names, match_columns, parse_condition
 from ckpt.copies.rewrite.dropping import Column, Dropping
-from ckpt.copies.rewrite.spreading import columns_of, is_single
+from ckpt.copies.rewrite.spreading import is_single, list_key_columns
 from ckpt.errors import UsageError
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.rows.arrow import structs
@@ -36,7 +36,7 @@ class Encoded(Protocol):
 
     def __len__(self) -> int: ...
 
-    def entries(self, layout: UnitLayout, partition: int) -> Entries:
+    def decode_entries(self, layout: UnitLayout, partition: int) -> Entries:
         """Keys and values, decoded."""
 
 
@@ -60,7 +60,7 @@ class Filter:
         """True if the condition decides about keys, with everything that is kept for them."""
         return self.applies and self.unit is None
 
-    def left_out(self, rows: Encoded, key: Sequence[Column], partition: int) -> Any:
+    def find_left_out(self, rows: Encoded, key: Sequence[Column], partition: int) -> Any:
         """Tell of each row whether it is left out, as a boolean array of numpy; ``key`` is the grouping key.
 
         Raises Undecodable; CkptError where the condition has no result for a row.
@@ -72,7 +72,7 @@ class Filter:
             batch = pa.RecordBatch.from_arrays([keys], names=["key"])
         else:
             try:
-                batch = make_raw(self.unit, rows.entries(self.layout, partition))
+                batch = make_raw(self.unit, rows.decode_entries(self.layout, partition))
             except NOT_AS_WRITTEN as error:
                 raise error if isinstance(error, Undecodable) else Undecodable(str(error)) from None
         return ~self.condition.holds(flatten_batch(self.columns, batch))
@@ -82,23 +82,23 @@ Leaving: TypeAlias = Dropping | Filter
 """What is left out of an operator."""
 
 
-def filters_for(chosen: Chosen, where: str) -> dict[int, Filter]:
+def make_filters(chosen: Chosen, where: str) -> dict[int, Filter]:
     """Return the filters of a condition, by operator.
 
     Raises UsageError where it is none, or none on the columns that an operator has; Undecodable where the files do not
     say which columns these are.
     """
-    condition = parsed(where)
+    condition = parse_condition(where)
     operators = chosen.checkpoint.state.operators if chosen.checkpoint.state else ()
-    there = {_label(operator): (operator, *_judged(chosen, operator)) for operator in operators}
+    there = {_label(operator): (operator, *_choose_columns(chosen, operator)) for operator in operators}
     filters = {
-        operator.id: _filter(chosen, condition, label, unit, columns)
+        operator.id: _make_filter(chosen, condition, label, unit, columns)
         for label, (operator, unit, columns) in there.items()
     }
     if not any(row_filter.applies for row_filter in filters.values()):
-        names = (f"{label}: {listed(column.name for column in columns)}" for label, (*_, columns) in there.items())
+        names = (f"{label}: {join_names(column.name for column in columns)}" for label, (*_, columns) in there.items())
         raise UsageError(
-            f"`where`: no operator has the columns {listed(condition.names)} to judge by; there are "
+            f"`where`: no operator has the columns {join_names(condition.names)} to judge by; there are "
             + ("; ".join(names) or "none")
         )
     return filters
@@ -108,7 +108,7 @@ def _label(operator: Operator) -> str:
     return f"operator {operator.id}" + (f" ({operator.name})" if operator.name else "")
 
 
-def _judged(chosen: Chosen, operator: Operator) -> tuple[StateUnit | None, tuple[FlatColumn, ...]]:
+def _choose_columns(chosen: Chosen, operator: Operator) -> tuple[StateUnit | None, tuple[FlatColumn, ...]]:
     """The unit whose rows are judged one by one, if that is so; and the columns to judge by."""
     unnamed = operator.name is None and any(is_single(operator, store) for store in operator.stores)
     if operator.name == OperatorName.LIMIT or unnamed:  # without its count a limit lets as many rows pass anew
@@ -117,24 +117,24 @@ def _judged(chosen: Chosen, operator: Operator) -> tuple[StateUnit | None, tuple
     families = [family for store in operator.stores for family in store.column_families]
     if len(units) == len(operator.stores) == 1 and not families and not operator.variables:
         return units[0], columns_of_unit(units[0]).kept
-    key = struct_of(columns_of(operator, operator.stores[0]))
+    key = struct_of(list_key_columns(operator, operator.stores[0]))
     return None, flat_columns(struct_of([("key", key)])).kept
 
 
-def _filter(
+def _make_filter(
     chosen: Chosen, condition: Condition, label: str, unit: StateUnit | None, columns: Sequence[FlatColumn]
 ) -> Filter:
     """Apply the condition to one operator. Raises UsageError."""
-    used = known_as(condition.names, {column.name: column for column in columns})
+    used = match_columns(condition.names, {column.name: column for column in columns})
     known = {name.lower() for name in used}
     missing = tuple(name for name in condition.names if name.lower() not in known)
     if not missing:
-        for column in _unfit(used.values()):
+        for column in _find_unfit(used.values()):
             raise UsageError(f"`where`: for {label}: a condition cannot use {column.name}, by its type: {column.type}")
         condition.check(label, flat_schema(Columns(tuple(used.values()), ())))
     layout = layout_of(chosen, unit) if unit and not missing else None
     return Filter(condition, Columns(tuple(used.values()), ()), missing, unit, layout)
 
 
-def _unfit(columns: Any) -> Iterator[FlatColumn]:
+def _find_unfit(columns: Any) -> Iterator[FlatColumn]:
     return (column for column in columns if not can_take(column.type))

@@ -19,10 +19,10 @@ from ckpt.checkpoint.state.rewritable import Form
 from ckpt.copies.exchange import Exchange, ThroughFiles
 from ckpt.copies.rewrite.dropping import NOTHING, Dropping, Key
 from ckpt.copies.rewrite.filtering import Leaving
-from ckpt.copies.rewrite.plan import Rewrite, leaving_for, stores_of
-from ckpt.copies.rewrite.spreading import is_single, places_of
-from ckpt.copies.rewrite.stored_rows import Stored, division, together
-from ckpt.copies.rewrite.stores import Families, Moving, Tally, families_of
+from ckpt.copies.rewrite.plan import Rewrite, choose_leaving, list_stores
+from ckpt.copies.rewrite.spreading import count_partitions, is_single
+from ckpt.copies.rewrite.stored_rows import Stored, divide_rows, join_stored
+from ckpt.copies.rewrite.stores import Families, Moving, Tally, read_families
 from ckpt.copies.rewrite.writing import NewState, list_state_files, write_files
 from ckpt.errors import CkptError
 from ckpt.model import Operator, Store
@@ -70,8 +70,8 @@ class Move:
 
     def __reduce__(self) -> tuple[Any, ...]:
         families = {
-            (operator.id, store.name): self._families(Task(operator.id, store.name, 0))
-            for operator, store in stores_of(self.chosen)
+            (operator.id, store.name): self._merge_families(Task(operator.id, store.name, 0))
+            for operator, store in list_stores(self.chosen)
         }
         form = (self.old, self.state, self.keys, self.where)
         new = (self.into, dict(self.options), self.writes)
@@ -82,8 +82,8 @@ class Move:
         """Every store in every new partition, by number."""
         tasks = (
             Task(operator.id, store.name, partition)
-            for operator, store in stores_of(self.chosen)
-            for partition in range(places_of(operator, store, self.state.partitions))
+            for operator, store in list_stores(self.chosen)
+            for partition in range(count_partitions(operator, store, self.state.partitions))
         )
         return {task: number for number, task in enumerate(tasks)}
 
@@ -92,12 +92,12 @@ class Move:
         """The old partitions whose rows are spread anew."""
         return [
             Task(operator.id, store.name, partition)
-            for operator, store in stores_of(self.chosen)
+            for operator, store in list_stores(self.chosen)
             if self.spreads(operator, store)
-            for partition in self.files(operator.id, store.name)
+            for partition in self.find_files(operator.id, store.name)
         ]
 
-    def files(self, operator: int, store: str) -> Mapping[int, StoreFiles]:
+    def find_files(self, operator: int, store: str) -> Mapping[int, StoreFiles]:
         """The files of a store by old partition. Raises StateDamaged, StorageError."""
         by_partition = self._files.get((operator, store))
         if by_partition is None:
@@ -107,49 +107,49 @@ class Move:
 
     def divide(self, task: Task) -> Iterator[tuple[int | None, Any]]:
         """The rows of an old partition for the new ones, and what was counted. Raises Undecodable, StorageError."""
-        moved_rows = list(self._moved(task))
+        moved_rows = list(self._move_rows(task))
         places = [np.zeros(0, np.int64), *(places for places, _ in moved_rows)]
-        order, starts = division(np.concatenate(places), self.state.partitions)
-        rows = together(rows for _, rows in moved_rows).take(order)
-        yield None, self._outcome(task, None)
+        order, starts = divide_rows(np.concatenate(places), self.state.partitions)
+        rows = join_stored(rows for _, rows in moved_rows).take(order)
+        yield None, self._make_outcome(task, None)
         for partition, (start, end) in enumerate(pairwise(starts)):
             if end > start:
-                yield self.targets[task._replace(partition=partition)], _pack(rows.part(start, end))
+                yield self.targets[task._replace(partition=partition)], _pack(rows.slice(start, end))
 
     def make(self, task: Task, pieces: Iterable[Any]) -> Iterator[TaskOutcome]:
         """The files of a new partition. Raises Undecodable, StorageError."""
-        operator, store = self.store(task)
+        operator, store = self.find_store(task)
         spreads = self.spreads(operator, store)
         self._tally = Tally()
-        rows = together(map(_unpack, pieces) if spreads else (rows for _, rows in self._moved(task)))
-        files = self.state.files(operator, store, task.partition, rows, self._families(task))
-        yield self._outcome(task, write_files(self.into, self.options, files) if self.writes else files)
+        rows = join_stored(map(_unpack, pieces) if spreads else (rows for _, rows in self._move_rows(task)))
+        files = self.state.make_files(operator, store, task.partition, rows, self._merge_families(task))
+        yield self._make_outcome(task, write_files(self.into, self.options, files) if self.writes else files)
 
     def spreads(self, operator: Operator, store: Store) -> bool:
         """Tell whether rows change their partition."""
         return not is_single(operator, store) and self.state.partitions != self.old.partitions
 
-    def store(self, task: Task) -> tuple[Operator, Store]:
+    def find_store(self, task: Task) -> tuple[Operator, Store]:
         """The store of a task."""
-        return next(pair for pair in stores_of(self.chosen) if (pair[0].id, pair[1].name) == task[:2])
+        return next(pair for pair in list_stores(self.chosen) if (pair[0].id, pair[1].name) == task[:2])
 
-    def _outcome(self, task: Task, files: Mapping[str, bytes | int] | None) -> TaskOutcome:
+    def _make_outcome(self, task: Task, files: Mapping[str, bytes | int] | None) -> TaskOutcome:
         dropping = self.leaving.get(task.operator)
         return TaskOutcome(files, self._tally, frozenset(dropping.seen if isinstance(dropping, Dropping) else ()))
 
-    def _families(self, task: Task) -> Families:
+    def _merge_families(self, task: Task) -> Families:
         """The numbers of column families: those of all old partitions together."""
         families = self._numbered.get(task[:2])
         if families is None:
-            has_any = bool(self.store(task)[1].column_families)
-            families = families_of(self.files(*task[:2]).values()) if has_any else Families()
+            has_any = bool(self.find_store(task)[1].column_families)
+            families = read_families(self.find_files(*task[:2]).values()) if has_any else Families()
             self._numbered[task[:2]] = families
         return families
 
-    def _moved(self, task: Task) -> Iterator[tuple[Any, Stored]]:
+    def _move_rows(self, task: Task) -> Iterator[tuple[Any, Stored]]:
         """The rows of an old partition, if it has any; of a store with rows in one only, of all."""
         self._tally = Tally()
-        operator, store = self.store(task)
+        operator, store = self.find_store(task)
         recorded = self.chosen.recorded
         moving = Moving(
             operator=operator,
@@ -161,12 +161,12 @@ class Move:
             avro=recorded.get(settings.ENCODING_FORMAT) == "avro" and bool(operator.variables),
             delimiter=delimiter_of(recorded),
             leaving=self.leaving.get(operator.id, NOTHING),
-            families=self._families(task),
+            families=self._merge_families(task),
             tally=self._tally,
         )
-        every = self.files(task.operator, task.store)
+        every = self.find_files(task.operator, task.store)
         for partition in every if is_single(operator, store) else every.keys() & {task.partition}:
-            yield from moving.moved(every[partition])
+            yield from moving.move_rows(every[partition])
 
 
 def _reopen(
@@ -175,10 +175,10 @@ def _reopen(
     new: tuple[str, Mapping[str, str], bool],
     families: dict[tuple[int, str], Families],
 ) -> Move:
-    return Move(chosen, *form, leaving_for(chosen, form[2], form[3]), *new, _numbered=families)
+    return Move(chosen, *form, choose_leaving(chosen, form[2], form[3]), *new, _numbered=families)
 
 
-def moved(
+def move_state(
     chosen: Chosen,
     rewrite: Rewrite,
     options: Mapping[str, str],
@@ -195,7 +195,7 @@ def moved(
     move = Move(chosen, *form, rewrite.into, options, by is not None and by.writes)
     if by is None:
         files = chain.from_iterable(
-            move.files(operator.id, store.name).values() for operator, store in stores_of(chosen)
+            move.find_files(operator.id, store.name).values() for operator, store in list_stores(chosen)
         )
         by = ThroughFiles(Processes(count_processes(chosen, [*files], jobs, _WORTH_A_PROCESS)))
     try:

@@ -10,10 +10,10 @@ from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES
 from ckpt.checkpoint.state.folders import STATE
 from ckpt.checkpoint.state.rewritable import LAST_START, Form, refuse_rewrite
 from ckpt.copies.copy.selection import Selection
-from ckpt.copies.rewrite.dropping import Dropping, Key, check_known, dropping_for
-from ckpt.copies.rewrite.filtering import Leaving, filters_for
-from ckpt.copies.rewrite.logs import CannotRewrite, commit_with, offsets_with, operator_with
-from ckpt.copies.rewrite.spreading import columns_of
+from ckpt.copies.rewrite.dropping import Dropping, Key, check_known, choose_dropping
+from ckpt.copies.rewrite.filtering import Leaving, make_filters
+from ckpt.copies.rewrite.logs import CannotRewrite, change_partitions, change_settings, change_state_ids
+from ckpt.copies.rewrite.spreading import list_key_columns
 from ckpt.formats.metadata import build_metadata
 from ckpt.formats.statefiles import LZ4
 from ckpt.inspection.checks.first_start import find_noop_start, is_in_sinks
@@ -82,7 +82,7 @@ def _settings(form: Form) -> dict[str, str]:
     }
 
 
-def planned(
+def plan_rewrite(
     chosen: Chosen,
     selection: Selection,
     into: str,
@@ -121,10 +121,10 @@ def planned(
         recoded=context.codec not in (None, LZ4),
         keys=tuple(keys),
         where=where,
-        leaving=leaving_for(chosen, keys, where),
+        leaving=choose_leaving(chosen, keys, where),
         refused=next(
             chain(
-                _uncommitted(chosen),
+                _find_uncommitted(chosen),
                 refuse_rewrite(chosen.checkpoint.state, chosen.recorded, old, new, of_values=of_values),
             ),
             None,
@@ -132,22 +132,22 @@ def planned(
     )
 
 
-def leaving_for(chosen: Chosen, keys: Sequence[Key], where: str | None) -> Mapping[int, Leaving]:
+def choose_leaving(chosen: Chosen, keys: Sequence[Key], where: str | None) -> Mapping[int, Leaving]:
     """Decide what each operator leaves out: keys, or rows that a condition does not keep. Raises UsageError."""
     if where is not None:
-        return filters_for(chosen, where)
-    return droppings_for(chosen, keys) if keys else {}
+        return make_filters(chosen, where)
+    return choose_droppings(chosen, keys) if keys else {}
 
 
-def droppings_for(chosen: Chosen, keys: Sequence[Key]) -> dict[int, Dropping]:
+def choose_droppings(chosen: Chosen, keys: Sequence[Key]) -> dict[int, Dropping]:
     """Decide which rows each operator leaves out. Raises UsageError for keys that no operator can have."""
-    columns = {operator.id: columns_of(operator, store) for operator, store in reversed([*stores_of(chosen)])}
+    columns = {operator.id: list_key_columns(operator, store) for operator, store in reversed([*list_stores(chosen)])}
     labels = {unit.operator: f"operator {unit.operator} ({unit.operator_name})" for unit in chosen.units}
     check_known(keys, {labels[operator]: kinds for operator, kinds in sorted(columns.items())})
-    return {operator: dropping_for(kinds, keys) for operator, kinds in columns.items()}
+    return {operator: choose_dropping(kinds, keys) for operator, kinds in columns.items()}
 
 
-def _uncommitted(chosen: Chosen) -> Iterator[str]:
+def _find_uncommitted(chosen: Chosen) -> Iterator[str]:
     """A batch that is planned. A sink may have its rows, and nothing here says so: only the query knows its state."""
     planned_batch, done = chosen.checkpoint.offsets.latest, chosen.checkpoint.commits.latest
     if planned_batch is not None and is_in_sinks(chosen.checkpoint):
@@ -167,7 +167,7 @@ def _uncommitted(chosen: Chosen) -> Iterator[str]:
         )
 
 
-def stores_of(chosen: Chosen) -> Iterator[tuple[Operator, Store]]:
+def list_stores(chosen: Chosen) -> Iterator[tuple[Operator, Store]]:
     """Every store of every operator, in the order of Spark's metadata."""
     for operator in chosen.checkpoint.state.operators if chosen.checkpoint.state else ():
         yield from ((operator, store) for store in operator.stores)
@@ -182,24 +182,24 @@ class SmallFiles:
     found: Rewrite
     ids: dict[int, list[list[str]]] = field(default_factory=dict)  # format 2: of state files that were written
 
-    def file(self, path: str) -> bytes:
+    def make_file(self, path: str) -> bytes:
         """One of them as it is to be. Raises CannotRewrite, NotFound, StorageError."""
         data = self.selection.changed.get(path) or self.chosen.storage.read(path)
         folder, _, name = path.rpartition("/")
         if folder == OFFSETS:
             recorded = {**_settings(self.found.new), **self.found.changed}
             recorded.pop(settings.CHECKPOINT_FORMAT)  # which is the session's
-            return offsets_with(path, data, recorded)
+            return change_settings(path, data, recorded)
         if folder == COMMITS:
             ids = self.ids if int(name) == self.selection.batch else {}
-            return commit_with(path, data, ids if self.ids else None)
+            return change_state_ids(path, data, ids if self.ids else None)
         if "_metadata" in folder and name != "schema":
-            return operator_with(path, data, self.found.new.partitions)
+            return change_partitions(path, data, self.found.new.partitions)
         if path == METADATA and self.found.new_id:
             return build_metadata(str(self.found.query_id))
         return data
 
-    def paths(self) -> Iterator[str]:
+    def list_paths(self) -> Iterator[str]:
         """Return the log files beside the newest offsets."""
         newest: dict[str, str] = {}
         for path in self.selection.first:

@@ -9,11 +9,11 @@ from dataclasses import replace
 from functools import partial
 
 from ckpt.copies.copy.placing import check_apart, choose_options
-from ckpt.copies.copy.selection import select
+from ckpt.copies.copy.selection import select_files
 from ckpt.copies.exchange import Exchange
 from ckpt.copies.rewrite.dropping import NOTHING, Key, read_keys
-from ckpt.copies.rewrite.moving import moved
-from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, planned
+from ckpt.copies.rewrite.moving import move_state
+from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, plan_rewrite
 from ckpt.copies.rewrite.stores import Tally
 from ckpt.copies.rewrite.writing import Making, Watcher, check_form
 from ckpt.errors import UsageError
@@ -82,17 +82,17 @@ def rewrite_checkpoint(
         raise UsageError("`where` or `drop_keys`: not both")
     keys = read_keys(drop_keys) if isinstance(drop_keys, str) else [*drop_keys]
     chosen = choose(Question(uri, RequestedPart(), all_units=True), choose_options(uri, options))
-    selection = select(chosen.storage, into, chosen.moment.batch)
-    rewrite = planned(chosen, selection, into, provider, partitions, format_version, keys, where, new_id=new_id)
+    selection = select_files(chosen.storage, into, chosen.moment.batch)
+    rewrite = plan_rewrite(chosen, selection, into, provider, partitions, format_version, keys, where, new_id=new_id)
     if plan or rewrite.refused:
         return rewrite
     tally = Tally()
-    fill = partial(moved, chosen, rewrite, options, tally, by, jobs)
-    counted = partial(_counted, chosen, rewrite, tally)
-    return Making(chosen, selection, rewrite, options, fill, counted, watcher).made()
+    fill = partial(move_state, chosen, rewrite, options, tally, by, jobs)
+    counted = partial(_count_rows, chosen, rewrite, tally)
+    return Making(chosen, selection, rewrite, options, fill, counted, watcher).make()
 
 
-def _counted(chosen: Chosen, rewrite: Rewrite, tally: Tally) -> Iterator[RewrittenUnit]:
+def _count_rows(chosen: Chosen, rewrite: Rewrite, tally: Tally) -> Iterator[RewrittenUnit]:
     """How many rows of each unit were written, and how many left out."""
     for unit in rewrite.units:
         layout = layout_of(chosen, unit.unit)

@@ -17,7 +17,7 @@ from typing import Any
 from uuid import uuid4
 
 from ckpt.checkpoint.state.folders import SSTS
-from ckpt.copies.rewrite.stored_rows import Stored, records
+from ckpt.copies.rewrite.stored_rows import Stored, encode_records
 from ckpt.copies.rewrite.stores import Families
 from ckpt.errors import CkptError
 from ckpt.formats.rows.codecs import compress, decompress
@@ -34,15 +34,15 @@ _NOT_ROCKSDB = "rocksdict-config.json"  # which rocksdict puts beside the files 
 _THEN = (1980, 1, 1, 0, 0, 0)  # of zip entries: the same rows are the same bytes
 
 
-def hdfs_snapshot(rows: Stored) -> bytes:
+def make_hdfs_snapshot(rows: Stored) -> bytes:
     """The file of an HDFS-backed store: records, then an int of -1. Raises CkptError."""
-    data = records(rows) + _LENGTH.pack(-1)
+    data = encode_records(rows) + _LENGTH.pack(-1)
     compressed = compress(data)
-    _must_be_equal(decompress(iter([compressed]), LZ4, len(data)) == data)
+    _check_equal(decompress(iter([compressed]), LZ4, len(data)) == data)
     return compressed
 
 
-def _must_be_equal(equal: bool) -> None:
+def _check_equal(equal: bool) -> None:
     """Check that a snapshot reads as it was written. Raises CkptError."""
     if not equal:
         raise CkptError("a snapshot that was written has other rows when it is read again: nothing of it is kept")
@@ -55,17 +55,17 @@ class RocksDBFiles:
     zip: bytes
     ssts: dict[str, bytes]
 
-    def below(self, folder: str, stem: str) -> dict[str, bytes]:
+    def list_below(self, folder: str, stem: str) -> dict[str, bytes]:
         """Return all files by path; the zip, which names the others, is last."""
         return {f"{folder}/{SSTS}/{name}": data for name, data in self.ssts.items()} | {
             f"{folder}/{stem}.zip": self.zip
         }
 
 
-def rocksdb_snapshot(rows: Stored, families: Families) -> RocksDBFiles:
+def make_rocksdb_snapshot(rows: Stored, families: Families) -> RocksDBFiles:
     """The files of a RocksDB store, whose keys differ. Raises CkptError: the temporary folder is full."""
     named = {number.to_bytes(2, "little"): name in families.internal for name, number in families.numbers.items()}
-    internal = sum(named.get(key[:2], False) for key, _ in rows.pairs()) if any(named.values()) else 0
+    internal = sum(named.get(key[:2], False) for key, _ in rows.list_pairs()) if any(named.values()) else 0
     named_ssts: list[Json] = []
     described: dict[str, Json] = {"sstFiles": named_ssts, "numKeys": len(rows) - internal, "numInternalKeys": internal}
     if named:
@@ -75,20 +75,20 @@ def rocksdb_snapshot(rows: Stored, families: Families) -> RocksDBFiles:
             "maxColumnFamilyId": max(families.numbers.values()),
         }
     if not len(rows):
-        return RocksDBFiles(_zip({}, described), {})
+        return RocksDBFiles(_make_zip({}, described), {})
     ssts: dict[str, bytes] = {}
     others: dict[str, bytes] = {}
-    for name, data in _database_files(rows.in_order()):
+    for name, data in _make_database_files(rows.sort()):
         if name.endswith(".sst"):
             own = f"{name.removesuffix('.sst')}-{uuid4()}.sst"
             ssts[own] = data
             named_ssts.append({"localFileName": name, "dfsSstFileName": own, "sizeBytes": len(data)})
         else:
             others[name] = data
-    return RocksDBFiles(_zip(others, described), ssts)
+    return RocksDBFiles(_make_zip(others, described), ssts)
 
 
-def _zip(files: dict[str, bytes], described: Json) -> bytes:
+def _make_zip(files: dict[str, bytes], described: Json) -> bytes:
     out = BytesIO()
     text = "v1\n" + json.dumps(described, separators=(",", ":"))
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -97,12 +97,12 @@ def _zip(files: dict[str, bytes], described: Json) -> bytes:
     return out.getvalue()
 
 
-def _database_files(rows: Stored) -> list[tuple[str, bytes]]:
+def _make_database_files(rows: Stored) -> list[tuple[str, bytes]]:
     """Names and contents of the files of a database that has these keys, which are in order. Raises CkptError."""
     rocksdict = import_rocksdict()
     try:
         with make_temporary_folder() as folder:
-            made = _database(rocksdict, Path(folder), rows)
+            made = _make_database(rocksdict, Path(folder), rows)
             return [(file.name, file.read_bytes()) for file in sorted(made.iterdir()) if file.name != _NOT_ROCKSDB]
     except CkptError:
         raise
@@ -110,26 +110,26 @@ def _database_files(rows: Stored) -> list[tuple[str, bytes]]:
         raise report_no_room(one_line(str(error))) from None
 
 
-def _database(rocksdict: Any, folder: Path, rows: Stored) -> Path:
+def _make_database(rocksdict: Any, folder: Path, rows: Stored) -> Path:
     """A checkpoint of the database, whose log is empty."""
-    options = _options(rocksdict)
+    options = _make_options(rocksdict)
     table = folder / "rows.sst"
     writer = rocksdict.SstFileWriter(options)
     writer.open(str(table))
-    for key, value in rows.pairs():
+    for key, value in rows.list_pairs():
         writer[key] = value
     writer.finish()
     database = rocksdict.Rdict(str(folder / "database"), options=options)
     try:
         database.ingest_external_file([str(table)])
-        _must_be_equal(all(map(eq, chain(database.items(), [None]), chain(rows.pairs(), [None]))))
+        _check_equal(all(map(eq, chain(database.items(), [None]), chain(rows.list_pairs(), [None]))))
         rocksdict.Checkpoint(database).create_checkpoint(str(folder / "made"))
     finally:
         database.close()
     return folder / "made"
 
 
-def _options(rocksdict: Any) -> Any:
+def _make_options(rocksdict: Any) -> Any:
     table = rocksdict.BlockBasedOptions()
     table.set_format_version(_TABLE_FORMAT)
     table.set_bloom_filter(_BLOOM_BITS, False)

@@ -33,7 +33,7 @@ class GroupingKey:
             kind = list(named_fields(kind))[ordinal][1]
         return list(named_fields(kind))[: self.count]
 
-    def columns(self, kind: Json, keys: Any) -> list[tuple[str, Json, Any]]:
+    def take_columns(self, kind: Json, keys: Any) -> list[tuple[str, Json, Any]]:
         """Return the part as Arrow arrays; ``keys`` is an array of structs."""
         for ordinal in self.at:
             keys = _plain(keys.flatten()[ordinal])
@@ -49,12 +49,12 @@ def is_single(operator: Operator, store: Store) -> bool:
     return operator.name == OperatorName.LIMIT or not (store.column_families or fields_of(store.key_schema))
 
 
-def places_of(operator: Operator, store: Store, partitions: int) -> int:
+def count_partitions(operator: Operator, store: Store, partitions: int) -> int:
     """In how many partitions a store has files, of which a query has so many."""
     return 1 if is_single(operator, store) else partitions
 
 
-def grouping_key(operator: str | None, store: str, family: str | None, maps: Collection[str]) -> GroupingKey:
+def find_grouping_key(operator: str | None, store: str, family: str | None, maps: Collection[str]) -> GroupingKey:
     """The columns whose hash says in which partition a row is. Raises Undecodable where that is not known.
 
     Args:
@@ -75,7 +75,7 @@ def grouping_key(operator: str | None, store: str, family: str | None, maps: Col
         case OperatorName.SESSIONS:
             return _WITHOUT_LAST
         case _ if operator in TRANSFORM_WITH_STATE:
-            return _of_variable(name, maps)
+            return _find_variable_key(name, maps)
         case _ if operator in BY_WHOLE_KEY:
             return _WHOLE
     raise Undecodable(
@@ -83,7 +83,7 @@ def grouping_key(operator: str | None, store: str, family: str | None, maps: Col
     )
 
 
-def _of_variable(family: str, maps: Collection[str]) -> GroupingKey:
+def _find_variable_key(family: str, maps: Collection[str]) -> GroupingKey:
     """Of a family of transformWithState: a variable, or what Spark keeps beside it."""
     if family.startswith("$ttl_"):
         return GroupingKey((1, 0) if family.removeprefix("$ttl_") in maps else (1,))
@@ -94,27 +94,27 @@ def _of_variable(family: str, maps: Collection[str]) -> GroupingKey:
     return _WHOLE
 
 
-def columns_of(operator: Operator, store: Store) -> list[tuple[str, Json]]:
+def list_key_columns(operator: Operator, store: Store) -> list[tuple[str, Json]]:
     """Names and types of an operator's grouping key, as one of its stores has them. Raises Undecodable."""
     if is_single(operator, store):
         return []
     named = [family for family in store.column_families if family.name != DEFAULT_COLUMN_FAMILY]
     name, key = (named[0].name, named[0].key_schema) if named else (None, store.key_schema)
-    return grouping_of(operator, store, name).kinds(key)
+    return find_grouping(operator, store, name).kinds(key)
 
 
-def grouping_of(operator: Operator, store: Store, family: str | None) -> GroupingKey:
+def find_grouping(operator: Operator, store: Store, family: str | None) -> GroupingKey:
     """Return the part of a store's or family's keys that is the operator's. Raises Undecodable."""
     maps = [variable.name for variable in operator.variables if variable.kind == _MAP]
-    return grouping_key(operator.name, store.name, family, maps)
+    return find_grouping_key(operator.name, store.name, family, maps)
 
 
-def grouping_of_unit(operator: Operator) -> GroupingKey:
+def find_unit_grouping(operator: Operator) -> GroupingKey:
     """Return the part of the keys shown by a unit of state that is the operator's."""
     return _WITHOUT_LAST if operator.name == OperatorName.SESSIONS else _WHOLE
 
 
-def partitions_for(columns: Iterable[tuple[str, Json, Any]], rows: int, partitions: int) -> Any:
+def hash_rows(columns: Iterable[tuple[str, Json, Any]], rows: int, partitions: int) -> Any:
     """The partition of each row, as an int64 array, by the columns of its grouping key. Raises Undecodable."""
     return partitions_of(((kind, array) for _, kind, array in columns), rows, partitions)
 

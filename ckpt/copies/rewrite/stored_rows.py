@@ -28,27 +28,27 @@ class Stored:
         places = whole(pa.int64(), which)
         return Stored(self.keys.take(places), self.values.take(places))
 
-    def part(self, start: int, end: int) -> "Stored":
+    def slice(self, start: int, end: int) -> "Stored":
         """Return the values from one position to another."""
         return self.take(np.arange(start, end))
 
-    def without(self, left_out: Any) -> "Stored":
+    def leave_out(self, left_out: Any) -> "Stored":
         """All but some, by a mask of numpy."""
         return self.take(np.flatnonzero(~left_out)) if left_out.any() else self
 
-    def in_order(self) -> "Stored":
+    def sort(self) -> "Stored":
         """By their keys, as bytes are compared."""
         order = pc.array_sort_indices(self.keys)
         return Stored(self.keys.take(order), self.values.take(order))
 
-    def pairs(self) -> Iterator[tuple[bytes, bytes]]:
+    def list_pairs(self) -> Iterator[tuple[bytes, bytes]]:
         """One by one."""
         for start in range(0, len(self), _SOME):
             columns = (part.slice(start, _SOME).to_pylist() for part in (self.keys, self.values))
             yield from zip(*columns, strict=True)
 
 
-def stored(keys: Sequence[bytes], values: Sequence[bytes]) -> Stored:
+def make_stored(keys: Sequence[bytes], values: Sequence[bytes]) -> Stored:
     """From objects of Python."""
     return Stored(array_of(keys), array_of(values))
 
@@ -60,16 +60,16 @@ def array_of(blobs: Sequence[bytes]) -> Any:
     return pa.Array.from_buffers(pa.large_binary(), len(blobs), [None, offsets, pa.py_buffer(b"".join(blobs))], 0)
 
 
-def together(parts: Iterable[Stored]) -> Stored:
+def join_stored(parts: Iterable[Stored]) -> Stored:
     """All rows of some."""
     filled = [part for part in parts if len(part)]
     if len(filled) < 2:
-        return filled[0] if filled else stored([], [])
+        return filled[0] if filled else make_stored([], [])
     columns = ([part.keys for part in filled], [part.values for part in filled])
     return Stored(*(pa.chunked_array(column, pa.large_binary()).combine_chunks() for column in columns))
 
 
-def division(places: Any, count: int) -> tuple[Any, list[int]]:
+def divide_rows(places: Any, count: int) -> tuple[Any, list[int]]:
     """An order in which rows of each of so many partitions are together, and where in it each partition begins.
 
     ``places`` has the partition of each row; the last of the beginnings is the number of rows.
@@ -79,12 +79,12 @@ def division(places: Any, count: int) -> tuple[Any, list[int]]:
     return order, starts.tolist()
 
 
-def behind(first: bytes, array: Any) -> Any:
+def prepend(first: bytes, array: Any) -> Any:
     """Each of them with some bytes in front."""
     return pc.binary_join_element_wise(_scalar(first), array, _scalar(b""))
 
 
-def without_first(array: Any, count: int) -> Any:
+def strip_first(array: Any, count: int) -> Any:
     """Each of them without its first bytes, which it has."""
     starts, sizes = bounds(array)
     return copy_pieces(memory(array), starts + count, sizes - count).cast(pa.large_binary())
@@ -101,9 +101,9 @@ def memory(array: Any) -> Any:
     return np.frombuffer(array.buffers()[2] or b"", np.uint8)
 
 
-def records(rows: Stored) -> bytes:
+def encode_records(rows: Stored) -> bytes:
     """Join all parts in a row, each behind its length: a big-endian int, as in HDFS-backed files."""
-    parts = (_lengths(rows.keys), rows.keys, _lengths(rows.values), rows.values)
+    parts = (_encode_lengths(rows.keys), rows.keys, _encode_lengths(rows.values), rows.values)
     if not len(rows):
         return b""
     joined = pc.binary_join_element_wise(*parts, _scalar(b""))
@@ -112,7 +112,7 @@ def records(rows: Stored) -> bytes:
     return data
 
 
-def _lengths(array: Any) -> Any:
+def _encode_lengths(array: Any) -> Any:
     """The bytes of each, as four bytes."""
     sizes = bounds(array)[1].astype(">i4")
     offsets: Any = 4 * np.arange(len(sizes) + 1)

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from ckpt.copies.rewrite.dropping import Column
 from ckpt.copies.rewrite.filtering import Leaving
-from ckpt.copies.rewrite.spreading import grouping_of, is_single, partitions_for
-from ckpt.copies.rewrite.stored_rows import Stored, array_of, behind, bounds, memory, stored, without_first
+from ckpt.copies.rewrite.spreading import find_grouping, hash_rows, is_single
+from ckpt.copies.rewrite.stored_rows import Stored, array_of, bounds, make_stored, memory, prepend, strip_first
 from ckpt.formats.rows import avro, cells
 from ckpt.formats.rows.arrow import copy_pieces
 from ckpt.formats.rows.errors import Undecodable
@@ -98,7 +98,7 @@ class Moving:
     families: Families  # of the new store
     tally: Tally
 
-    def kept(self, family: str | None) -> KeptColumns:
+    def find_kept_columns(self, family: str | None) -> KeptColumns:
         """Return the columns that a family keeps. Raises Undecodable where the state schema does not describe it."""
         if family is None:
             columns = self.store.prefix_columns or 0
@@ -108,37 +108,37 @@ class Moving:
             raise Undecodable(f"no state schema describes the column family {family}")
         return KeptColumns(column_family.key_schema, column_family.key_encoder, 0, self.avro)
 
-    def moved(self, files: StoreFiles) -> Iterator[tuple[Any, Stored]]:
+    def move_rows(self, files: StoreFiles) -> Iterator[tuple[Any, Stored]]:
         """The rows of an old partition, some at a time: their new partitions as an int64 array, and what is stored.
 
         Raises Undecodable, StorageError.
         """
         of_hdfs = self.old is Provider.HDFS
-        for rows in starmap(_HdfsRows, hdfs.read_rows(files)) if of_hdfs else _in_rocksdb(files, self.delimiter):
+        for rows in starmap(_HdfsRows, hdfs.read_rows(files)) if of_hdfs else _read_rocksdb(files, self.delimiter):
             if not len(rows):
                 continue
             try:
-                yield self._moved(rows, files.place.partition)
+                yield self._move_batch(rows, files.place.partition)
             except Undecodable as error:
                 raise files.refused(files.place.folder, error) from None
 
-    def _moved(self, rows: "_HdfsRows | _RocksDBRows", partition: int) -> tuple[Any, Stored]:
+    def _move_batch(self, rows: "_HdfsRows | _RocksDBRows", partition: int) -> tuple[Any, Stored]:
         count = len(rows)
         single = is_single(self.operator, self.store)
         spread = not single and self.partitions is not None
-        columns = self._columns(rows) if spread or self.leaving.of_keys else []
-        if (single and partition) or (spread and (partitions_for(columns, count, self.before) != partition).any()):
+        columns = self._take_columns(rows) if spread or self.leaving.of_keys else []
+        if (single and partition) or (spread and (hash_rows(columns, count, self.before) != partition).any()):
             raise Undecodable("it has keys that Spark looks for in other partitions; see ckpt state verify")
         places: Any = np.full(count, partition, np.int64)
         if spread and self.partitions is not None:
-            places = partitions_for(columns, count, self.partitions)
-        dropped = self.leaving.left_out(rows, columns, partition)
-        family, sizes = (self.operator.id, self.store.name, rows.family), self._sizes(rows)
+            places = hash_rows(columns, count, self.partitions)
+        dropped = self.leaving.find_left_out(rows, columns, partition)
+        family, sizes = (self.operator.id, self.store.name, rows.family), self._count_state_rows(rows)
         self.tally.rows[family] += int(sizes.sum())
         self.tally.dropped[family] += int(sizes[dropped].sum())
-        return places[~dropped], self._converted(rows).without(dropped)
+        return places[~dropped], self._convert(rows).leave_out(dropped)
 
-    def _sizes(self, rows: "_HdfsRows | _RocksDBRows") -> Any:
+    def _count_state_rows(self, rows: "_HdfsRows | _RocksDBRows") -> Any:
         """As how many rows of state each counts: lists as their elements. Raises Undecodable."""
         lists = {variable.name for variable in self.operator.variables if variable.kind == _LIST}
         if isinstance(rows, _HdfsRows) or rows.family not in lists:
@@ -146,35 +146,35 @@ class Moving:
         parts = avro.elements if self.avro else split_elements
         return np.fromiter((len(parts(value)) for _, value in rows.pairs), np.int64, len(rows))
 
-    def _columns(self, rows: "_HdfsRows | _RocksDBRows") -> list[Column]:
+    def _take_columns(self, rows: "_HdfsRows | _RocksDBRows") -> list[Column]:
         """The grouping key of each row."""
-        kept = self.kept(rows.family)
-        return grouping_of(self.operator, self.store, rows.family).columns(kept.key, rows.structs(kept))
+        kept = self.find_kept_columns(rows.family)
+        return find_grouping(self.operator, self.store, rows.family).take_columns(kept.key, rows.decode_keys(kept))
 
-    def _converted(self, rows: "_HdfsRows | _RocksDBRows") -> Stored:
+    def _convert(self, rows: "_HdfsRows | _RocksDBRows") -> Stored:
         """As the new store holds them."""
-        old_rows = rows.stored()
+        old_rows = rows.make_stored()
         if rows.family is not None:
             number = self.families.numbers[rows.family].to_bytes(2, "little")
             return (
                 old_rows
                 if rows.number == number
-                else Stored(behind(number, without_first(old_rows.keys, 2)), old_rows.values)
+                else Stored(prepend(number, strip_first(old_rows.keys, 2)), old_rows.values)
             )
         if self.old is self.new:
             return old_rows
-        kept = self.kept(None)
+        kept = self.find_kept_columns(None)
         to_rocksdb = self.new is Provider.ROCKSDB
         if kept.prefix:
             convert = _to_rocksdb if to_rocksdb else _to_hdfs
-            keys = array_of([convert(kept, key) for key, _ in old_rows.pairs()])
+            keys = array_of([convert(kept, key) for key, _ in old_rows.list_pairs()])
         else:
-            keys = behind(VERSION, old_rows.keys) if to_rocksdb else _bare(old_rows.keys)
-        values = behind(VERSION, old_rows.values) if to_rocksdb else _bare(old_rows.values)
+            keys = prepend(VERSION, old_rows.keys) if to_rocksdb else _strip_version(old_rows.keys)
+        values = prepend(VERSION, old_rows.values) if to_rocksdb else _strip_version(old_rows.values)
         return Stored(keys, values)
 
 
-def families_of(files: Iterable[StoreFiles]) -> Families:
+def read_families(files: Iterable[StoreFiles]) -> Families:
     """The column families of all partitions of a store. Raises Undecodable, StorageError."""
     families = Families()
     for store_files in files:
@@ -195,11 +195,11 @@ def _to_hdfs(kept: KeptColumns, key: bytes) -> bytes:
     return cells.join_rows(first, rest, kept.kinds, kept.prefix)
 
 
-def _bare(rows: Any) -> Any:
+def _strip_version(rows: Any) -> Any:
     """Without the version in front, which is the known one. Raises Undecodable."""
     if memory(rows)[bounds(rows)[0]].any():
         raise Undecodable("a row does not begin with the version that ckpt knows")
-    return without_first(rows, len(VERSION))
+    return strip_first(rows, len(VERSION))
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,15 +214,15 @@ class _HdfsRows:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def structs(self, kept: KeptColumns) -> Any:
+    def decode_keys(self, kept: KeptColumns) -> Any:
         """The keys as an array of structs. Raises Undecodable."""
         return structs_of(kept.key, self.keys, "key")
 
-    def entries(self, layout: UnitLayout, partition: int) -> Entries:
+    def decode_entries(self, layout: UnitLayout, partition: int) -> Entries:
         """Keys and values, decoded."""
         return decode_rows(partition, layout, self.keys, self.values)
 
-    def stored(self) -> Stored:
+    def make_stored(self) -> Stored:
         """Return the bytes of the rows."""
         return Stored(
             *(copy_pieces(rows.raw, rows.at * WORD, rows.size).cast(_BYTES) for rows in (self.keys, self.values))
@@ -240,23 +240,23 @@ class _RocksDBRows:
     def __len__(self) -> int:
         return len(self.pairs)
 
-    def structs(self, kept: KeptColumns) -> Any:
+    def decode_keys(self, kept: KeptColumns) -> Any:
         """The keys as an array of structs. Raises Undecodable."""
-        return keys_of(kept.key, kept.encoder, self._keys(), avro.key_columns if kept.avro else None)
+        return keys_of(kept.key, kept.encoder, self._strip_families(), avro.key_columns if kept.avro else None)
 
-    def entries(self, layout: UnitLayout, partition: int) -> Entries:
+    def decode_entries(self, layout: UnitLayout, partition: int) -> Entries:
         """Keys and values, decoded."""
-        return decode_bytes(partition, layout, self._keys(), [value for _, value in self.pairs])
+        return decode_bytes(partition, layout, self._strip_families(), [value for _, value in self.pairs])
 
-    def _keys(self) -> list[bytes]:
+    def _strip_families(self) -> list[bytes]:
         return [key[len(self.number) :] for key, _ in self.pairs]
 
-    def stored(self) -> Stored:
+    def make_stored(self) -> Stored:
         """Return the bytes of the rows."""
-        return stored([key for key, _ in self.pairs], [value for _, value in self.pairs])
+        return make_stored([key for key, _ in self.pairs], [value for _, value in self.pairs])
 
 
-def _in_rocksdb(files: StoreFiles, delimiter: bytes) -> Iterator[_RocksDBRows]:
+def _read_rocksdb(files: StoreFiles, delimiter: bytes) -> Iterator[_RocksDBRows]:
     with rocksdb.store(files, delimiter) as store:
         for family in store.families or [None]:
             number = store.number(family)

@@ -13,11 +13,11 @@ from ckpt.changes.steps import Changed
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.folders import STATE
-from ckpt.copies.copy.placing import Placing, choose_options, incomplete, open_new
+from ckpt.copies.copy.placing import Placing, choose_options, make_incomplete_error, open_new
 from ckpt.copies.copy.selection import Selection
-from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, SmallFiles, stores_of
-from ckpt.copies.rewrite.snapshots import hdfs_snapshot, rocksdb_snapshot
-from ckpt.copies.rewrite.spreading import places_of
+from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, SmallFiles, list_stores
+from ckpt.copies.rewrite.snapshots import make_hdfs_snapshot, make_rocksdb_snapshot
+from ckpt.copies.rewrite.spreading import count_partitions
 from ckpt.copies.rewrite.stored_rows import Stored
 from ckpt.copies.rewrite.stores import Families
 from ckpt.errors import NotFound, StorageError, UsageError
@@ -41,7 +41,7 @@ class NewState:
     batch: int
     ids: Mapping[int, Sequence[Sequence[str]]]  # format 2: of each operator [partition][store]
 
-    def files(
+    def make_files(
         self, operator: Operator, store: Store, partition: int, rows: Stored, families: Families
     ) -> dict[str, bytes]:
         """Return the files of one store in one partition, by path; one that names others is last. Raises CkptError."""
@@ -51,8 +51,8 @@ class NewState:
             position = [sibling.name for sibling in operator.stores].index(store.name)
             name = f"{name}_{self.ids[operator.id][partition][position]}"
         if self.provider is Provider.HDFS:
-            return {f"{folder}/{name}.snapshot": hdfs_snapshot(rows)}
-        return rocksdb_snapshot(rows, families).below(folder, name)
+            return {f"{folder}/{name}.snapshot": make_hdfs_snapshot(rows)}
+        return make_rocksdb_snapshot(rows, families).list_below(folder, name)
 
 
 def folder_of(operator: int, store: str, partition: int) -> str:
@@ -110,7 +110,7 @@ class Making:
     counted: Callable[[], Iterable[RewrittenUnit]]  # once they are written
     watcher: Watcher | None = None
 
-    def made(self) -> Rewrite:
+    def make(self) -> Rewrite:
         """Write it, and read it again. Raises CkptError; then nothing is left, as far as it can be removed."""
         rewrite = self.found
         placing = open_new(rewrite.into, self.options)
@@ -135,8 +135,8 @@ class Making:
         """All files, in the order in which no crash leaves what a start takes for complete. Raises CkptError."""
         placing.begin(small.selection.newest)
         of_stores = [
-            (operator, places_of(operator, store, self.found.new.partitions))
-            for operator, store in stores_of(self.chosen)
+            (operator, count_partitions(operator, store, self.found.new.partitions))
+            for operator, store in list_stores(self.chosen)
         ]
         if self.found.new.version > 1:
             for operator, places in of_stores:
@@ -152,9 +152,9 @@ class Making:
                     placing.put({path: data})
             if self.watcher is not None:
                 self.watcher(done, total)
-        for path in small.paths():
-            placing.put({path: small.file(path)})
-        placing.finish(small.file(small.selection.newest))
+        for path in small.list_paths():
+            placing.put({path: small.make_file(path)})
+        placing.finish(small.make_file(small.selection.newest))
 
 
 def _check(rewrite: Rewrite, placing: Placing) -> None:
@@ -166,11 +166,11 @@ def _check(rewrite: Rewrite, placing: Placing) -> None:
         for inspection in (rewrite.inspection, now)
     )
     same = all(start == before.get(spark, start) and start[0] == rewrite.batch + 1 for spark, start in after.items())
-    problem = placing.problem()
+    problem = placing.find_problem()
     if problem is None and not (after and same):
         problem = "a start would not continue from it as from the old one"
     if problem is not None:
-        raise incomplete(rewrite.into, "the new checkpoint", problem)
+        raise make_incomplete_error(rewrite.into, "the new checkpoint", problem)
 
 
 def _check_at_rest(chosen: Chosen) -> None:

@@ -10,7 +10,7 @@ import pytest
 from ckpt.checkpoint.reader import NotACheckpoint, open_checkpoint, read_checkpoint
 from ckpt.copies.copy import pieces
 from ckpt.copies.copy.copy import copy_checkpoint
-from ckpt.copies.copy.selection import select
+from ckpt.copies.copy.selection import select_files
 from ckpt.errors import CkptError, NotFound
 from ckpt.inspection.inspection import inspect
 from ckpt.storage import open_storage, remote_writer
@@ -85,7 +85,8 @@ def test_schemas_are_found_in_the_copy(sample: str, tmp_path: Path) -> None:
     copy_checkpoint(str(SAMPLES / sample), str(to))
     named = [path for path in to.glob("state/*/_metadata/v2/[0-9]*") if f"file:{to}/state/" in path.read_text()]
     assert named
-    assert select(open_storage(str(to)), str(tmp_path / "again")).changed, "a copy of the copy names its own place"
+    copied_again = select_files(open_storage(str(to)), str(tmp_path / "again"))
+    assert copied_again.changed, "a copy of the copy names its own place"
 
 
 def test_a_new_id(ckpt: Ckpt, tmp_path: Path) -> None:

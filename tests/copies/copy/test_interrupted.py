@@ -15,7 +15,7 @@ import pytest
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.copies.copy import pieces
 from ckpt.copies.copy.copy import copy_checkpoint
-from ckpt.copies.copy.selection import CannotCopy, select
+from ckpt.copies.copy.selection import CannotCopy, select_files
 from ckpt.errors import StorageError
 from ckpt.formats.offsets import UNFINISHED
 from ckpt.inspection.inspection import inspect
@@ -111,7 +111,7 @@ def test_what_the_query_deletes_meanwhile(
 
 def test_a_named_batch_whose_files_go_meanwhile_is_given_up(copy_of: CopyOf, tmp_path: Path) -> None:
     checkpoint, seen = copy_of("aggregation-hdfs-4.2"), itertools.count()
-    needed = select(open_storage(str(checkpoint)), str(tmp_path / "copy"), batch=7).chain[-1]
+    needed = select_files(open_storage(str(checkpoint)), str(tmp_path / "copy"), batch=7).chain[-1]
 
     def watcher(done: int, total: int) -> None:
         if next(seen) == 0:

@@ -13,8 +13,8 @@ from pyarrow import parquet
 
 import ckpt as library
 from ckpt.copies.fill.errors import Misfit
-from ckpt.copies.fill.fitting import fitted
-from ckpt.copies.fill.frames import columns_from
+from ckpt.copies.fill.fitting import fit_array
+from ckpt.copies.fill.frames import read_columns
 from ckpt.formats.types import struct_of
 from ckpt.model import Json
 from tests.conftest import Ckpt
@@ -36,7 +36,7 @@ LISTS: Json = {"type": "array", "elementType": "long", "containsNull": True}
     ],
 )
 def test_a_wider_type_has_the_same_values(kind: Json, given: Any, found: list[Any]) -> None:
-    assert fitted(kind, given, np.arange(len(given)), "value").to_pylist() == found
+    assert fit_array(kind, given, np.arange(len(given)), "value").to_pylist() == found
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_wider_type_has_the_same_values(kind: Json, given: Any, found: list[An
 )
 def test_one_that_would_lose_something_is_refused(kind: str, given: Any, told: str) -> None:
     with pytest.raises(Misfit, match=told):
-        fitted(kind, given, np.arange(len(given)), "value")
+        fit_array(kind, given, np.arange(len(given)), "value")
 
 
 def without(export: Path, column: str, *, said: bool = True) -> Path:
@@ -101,8 +101,8 @@ def test_which_of_two_of_a_name_is_new_is_not_guessed() -> None:
     grown = replace(unit, schema=struct_of([("key", struct_of([("key", "long")])), ("value", value)]))
     table = pa.table({"key_key": [1], "value_count": [1], "value_sum": [1]})
     with pytest.raises(Misfit, match="value_sum_2 is new, and which of sum it is nothing says"):
-        columns_from(grown, table, ["key_key", "value_count", "value_sum"])
-    assert columns_from(grown, table.append_column("value_sum_2", [[5]]), table.column_names)
+        read_columns(grown, table, ["key_key", "value_count", "value_sum"])
+    assert read_columns(grown, table.append_column("value_sum_2", [[5]]), table.column_names)
 
 
 @pytest.mark.spark

@@ -42,13 +42,13 @@ def exported(sample: Path, to: Path) -> Path:
 def written(making: pytest.MonkeyPatch) -> dict[tuple[int, str, int], list[tuple[bytes, bytes]]]:
     """What is put into the stores from now on: of each partition keys and values."""
     found = {}
-    own = NewState.files
+    own = NewState.make_files
 
     def watched(self: NewState, operator: Any, store: Any, partition: int, rows: Any, families: Any) -> Any:
-        found[operator.id, store.name, partition] = sorted(rows.pairs())
+        found[operator.id, store.name, partition] = sorted(rows.list_pairs())
         return own(self, operator, store, partition, rows, families)
 
-    making.setattr(NewState, "files", watched)
+    making.setattr(NewState, "make_files", watched)
     return found
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import ckpt
 from ckpt.copies.rewrite import moving
-from ckpt.copies.rewrite.dropping import dropping_for
+from ckpt.copies.rewrite.dropping import choose_dropping
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import array_of, struct_of
 from ckpt.model import Json
@@ -99,15 +99,15 @@ def test_a_value_is_left_out_as_spark_compares_it(
     kind: Json, values: list[Any], text: str | None, left_out: list[int]
 ) -> None:
     column = pa.array(values, arrow_type(kind))
-    found = dropping_for([("k", kind)], [{"k": text}]).dropped([("k", kind, column)], len(column))
+    found = choose_dropping([("k", kind)], [{"k": text}]).find_dropped([("k", kind, column)], len(column))
     assert found.nonzero()[0].tolist() == left_out
 
 
 def test_a_column_that_may_be_either_of_two_is_refused() -> None:
     kinds = [("a", struct_of([("b", "long")])), ("a_b", "long"), ("c", "long")]
     with pytest.raises(ckpt.UsageError, match="two columns of the key are called a_b"):
-        dropping_for(kinds, [{"a_b": "1"}])
-    assert dropping_for(kinds, [{"c": "1"}]).values
+        choose_dropping(kinds, [{"a_b": "1"}])
+    assert choose_dropping(kinds, [{"c": "1"}]).values
 
 
 @pytest.mark.parametrize(

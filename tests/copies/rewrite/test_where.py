@@ -12,7 +12,7 @@ import pytest
 
 import ckpt
 from ckpt.copies.rewrite import moving
-from ckpt.copies.rewrite.condition import can_take, parsed
+from ckpt.copies.rewrite.condition import can_take, parse_condition
 from ckpt.errors import CkptError, UsageError
 from ckpt.formats.types import array_of, map_of, struct_of
 from ckpt.model import Json
@@ -177,7 +177,7 @@ X, _ = True, False
     ],
 )
 def test_a_condition_is_true_or_not(condition: str, kept: list[bool]) -> None:
-    found = parsed(condition)
+    found = parse_condition(condition)
     found.check("", BATCH.schema)
     assert found.holds(BATCH).tolist() == kept
 
@@ -224,14 +224,14 @@ def test_a_condition_is_true_or_not(condition: str, kept: list[bool]) -> None:
 )
 def test_all_else_is_refused(condition: str, said: str) -> None:
     with pytest.raises(UsageError) as refused:
-        parsed(condition).check("", BATCH.schema)
+        parse_condition(condition).check("", BATCH.schema)
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
 def test_a_row_without_a_result_is_an_error() -> None:
     with pytest.raises(CkptError, match=r"the condition s::INT > 1 has no result for a row: .*'x'"):
-        parsed("s::INT > 1").holds(BATCH)
+        parse_condition("s::INT > 1").holds(BATCH)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckpt.copies.rewrite.snapshots import rocksdb_snapshot
-from ckpt.copies.rewrite.stored_rows import stored
+from ckpt.copies.rewrite.snapshots import make_rocksdb_snapshot
+from ckpt.copies.rewrite.stored_rows import make_stored
 from ckpt.copies.rewrite.stores import Families
 from ckpt.errors import CkptError
 from ckpt.formats.rows import cells
@@ -88,7 +88,7 @@ def test_a_full_temporary_folder_has_one_line(tmp_path: Path, monkeypatch: pytes
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
     try:
         with pytest.raises(CkptError, match=r"^the temporary folder .* cannot take .*: File too large; TMPDIR names"):
-            rocksdb_snapshot(stored([b"\0key"], [os.urandom(1 << 16)]), Families())
+            make_rocksdb_snapshot(make_stored([b"\0key"], [os.urandom(1 << 16)]), Families())
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert not list(tmp_path.iterdir())
