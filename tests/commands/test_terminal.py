@@ -16,6 +16,8 @@ from commands.watching import interruptible
 from tests.conftest import OUTPUTS, Ckpt, CopyOf, command
 from tests.support.places import GOLDENS, HERE, SAMPLE_NAMES, golden_checkpoints
 
+pytestmark = pytest.mark.slow
+
 TO_COPY = r"(Next)? +(→ )?((?:ckpt|grep) [a-z-]+|mkdir -p) "
 NASTY = "\x1b[2J\x1b]0;owned\x07\x9b31m\r\u202e\u2028\x00\x7f end"
 

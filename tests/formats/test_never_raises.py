@@ -18,6 +18,8 @@ from ckpt.formats.sourcelogs import parse_kafka_start, parse_sink_log, parse_sou
 from ckpt.model import CommitLog, OffsetLog, Unreadable
 from tests.formats.spark_cases import KINDS
 
+pytestmark = pytest.mark.slow
+
 PARSERS = [
     parse_metadata,
     parse_offset_log,

@@ -16,6 +16,8 @@ from ckpt.storage.local import LocalStorage
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
 
+pytestmark = pytest.mark.slow
+
 FIRST = 6  # the batch that the samples used here come to next
 PACE = 0.02  # seconds a batch: faster than any query, and slow enough to be overtaken
 

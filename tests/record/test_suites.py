@@ -13,6 +13,8 @@ from tests.record.answers import Folder, OneFile
 from tests.record.suite import Cases
 from tests.record.suites import MODULES, load
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("minor", Spark)
 @pytest.mark.parametrize("name", MODULES)

@@ -39,7 +39,7 @@ class PluginKind(SourceKind[PluginOffset]):
     record = PluginOffset
 
     def __init__(self, kind: SourceKind[Any]) -> None:
-        self.name, self.settable = kind.name, kind.settable
+        self.name, self.settable, self.at_path = kind.name, kind.settable, kind.at_path
         self.plugin = kind
         self._faulty = False
 
@@ -89,6 +89,12 @@ class PluginKind(SourceKind[PluginOffset]):
         return self.ask_plugin(
             lambda: self.plugin.to_text(offset.record), str, lambda: UnknownKind().to_text(UnknownOffset(offset.value))
         )
+
+    def find_topics(self, offset: PluginOffset) -> frozenset[str]:
+        return self.ask_plugin(lambda: self.plugin.find_topics(offset.record), frozenset, frozenset)
+
+    def list_reader_options(self, offset: PluginOffset) -> dict[str, str]:
+        return self.ask_plugin(lambda: self.plugin.list_reader_options(offset.record), dict, dict)
 
     def start_after(self, offset: PluginOffset, facts: StartFacts) -> ReaderStart:
         return self.ask_plugin(

@@ -1,8 +1,10 @@
 """A distribution of somebody else teaches ckpt a source; a faulty one is one line on standard error."""
 
 import json
+import os
 import re
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,8 @@ import pytest
 from tests.conftest import CopyOf
 from tests.support.places import ROOT
 from tests.support.plugins import install, run_with
+
+pytestmark = pytest.mark.slow
 
 PLUGIN = Path(__file__).parent / "plugin"
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -71,6 +75,14 @@ def test_it_is_handed_off(ckpt: Run, checkpoint: Path) -> None:
     code = ckpt("handoff", checkpoint, "--snippet", "python").stdout
     assert 'spark.readStream.format("feed")' in code
     assert '.option("startingMessage", "50")' in code
+
+
+def test_its_reader_needs_more_than_a_start(site: Path, checkpoint: Path) -> None:
+    code = "import ckpt, sys; print(ckpt.inspect(ckpt.open_checkpoint(sys.argv[1])).sources[0].reader_options)"
+    command = [sys.executable, "-c", code, str(checkpoint)]
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment, check=True).stdout
+    assert printed.strip() == str({"feedFile": "", "feed": "news"})
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,8 @@ from tests.restart.oracle.cases import CASES
 from tests.support.services.counting import counting_s3
 from tests.support.spark import mutations
 
+pytestmark = pytest.mark.slow
+
 PARTITIONS = 20
 NEWEST = "state/0/0/20.delta"
 

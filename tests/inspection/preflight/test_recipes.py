@@ -15,6 +15,8 @@ from ckpt.versions import RECORDED
 from tests.conftest import CopyOf
 from tests.support.places import ROOT
 
+pytestmark = pytest.mark.slow
+
 PAGE = (ROOT / "docs" / "preflight.md").read_text(encoding="utf-8")
 
 

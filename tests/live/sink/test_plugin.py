@@ -10,6 +10,8 @@ import pytest
 from tests.conftest import CopyOf
 from tests.support.plugins import install, run_with
 
+pytestmark = pytest.mark.slow
+
 SOURCE = Path(__file__).parent / "plugin"
 Inspect = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -23,6 +23,8 @@ from tests.state.export import rows
 from tests.state.native.values import rows_of
 from tests.support.places import ROOT, SAMPLES
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def no_session(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,8 @@ from ckpt.storage import open_storage
 from tests.changes.applying import Facts, apply, facts, undo
 from tests.changes.fixes.async_gap.gaps import Gap, gaps
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = os.environ.get("CKPT_EXAMPLES")  # to look longer, and elsewhere each time
 MANY = settings(
     max_examples=int(EXAMPLES or 40),

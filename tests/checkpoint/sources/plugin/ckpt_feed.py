@@ -49,6 +49,9 @@ class FeedKind(SourceKind[FeedOffset], AskableSource[FeedOffset]):
     def to_text(self, offset: FeedOffset) -> str:
         return f"message {offset.next} of {offset.feed}"
 
+    def list_reader_options(self, offset: FeedOffset) -> dict[str, str]:
+        return {"feedFile": "", "feed": offset.feed}
+
     def start_after(self, offset: FeedOffset, facts: StartFacts) -> ReaderStart:
         options = {"startingMessage": str(offset.next)}
         return ReaderStart(Begin.EXACT, options, conditions=(f"the reader must name the feed {offset.feed}",))
