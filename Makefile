@@ -6,7 +6,7 @@ QUICK := not spark and not service and not slow
 # Each of the many processes that the tests start would otherwise compile the project again.
 quick test: export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help setup demo check quick test azure docs runbooks
+.PHONY: help setup demo check site quick test azure docs runbooks
 help:  ## what each target does
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 setup: $(VENV)/installed  ## a virtual environment with ckpt, Spark, Delta and the development tools
@@ -17,20 +17,22 @@ $(VENV)/installed: pyproject.toml
 	touch $@
 demo: setup  ## set up, and inspect a bundled checkpoint that will not restart
 	$(BIN)/ckpt inspect $(SAMPLE) || test $$? -eq 1
-check: setup  ## style, types, layers and names
+check: setup site  ## style, types, layers, names, and the links of the documentation
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	PYTHONPATH=. $(BIN)/lint-imports
 	$(BIN)/pytest --quiet tests/laws/test_names.py
+site: setup  ## the documentation as a site: site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 quick: setup  ## the tests that start no JVM and no service, in parallel: two minutes on two cores
 	$(BIN)/pytest --numprocesses auto --dist worksteal -m "$(QUICK)"
 test: check quick  ## everything that CI runs
 	$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder -m "not ($(QUICK))" --durations 25 --durations-min 5
 azure: setup  ## the tests on Azure Blob Storage: Azurite, installed with npm at the first time
 	CKPT_TEST_AZURE=1 $(BIN)/pytest -m service -k azure --durations 5
-docs: setup  ## regenerate the documentation that needs no JVM
-	$(BIN)/python docs/generate.py
+docs: setup  ## regenerate the documentation that needs no JVM, with its picture if Chromium is installed
+	$(BIN)/python -m docs.generate
 	$(BIN)/python -m tests.commands.contract
 	$(BIN)/python -m tests.changes.relocate.runbook
 runbooks: docs  ## regenerate what the runbooks show of Spark (needs Java and Maven, which brings Kafka; takes minutes)

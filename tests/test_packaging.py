@@ -90,6 +90,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source.mkdir()
     for folder in ("ckpt", "commands"):
         shutil.copytree(ROOT / folder, source / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "docs" / "man", source / "docs" / "man")
     for file in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / file, source)
     out = tmp_path_factory.mktemp("wheel")
@@ -127,8 +128,11 @@ def run(*words: object, cwd: Path) -> str:
 def test_the_wheel_holds_the_packages_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {"ckpt/py.typed", "ckpt/spark/log4j2.properties"} <= set(names)
-    tops = {name.partition("/")[0] for name in names}
-    assert {top for top in tops if not top.endswith(".dist-info")} == {"ckpt", "ckpt_commands"}
+    data, info = (f"spark_ckpt-{ckpt.__version__}.{kind}" for kind in ("data", "dist-info"))
+    assert {name.partition("/")[0] for name in names} == {"ckpt", "ckpt_commands", data, info}
+    assert {name for name in names if name.startswith(data)} == {
+        f"{data}/data/share/man/man1/{page.name}" for page in (ROOT / "docs" / "man").iterdir()
+    }
     for package in packages_in_the_tree():
         assert f"{package.replace('.', '/')}/__init__.py" in names
 

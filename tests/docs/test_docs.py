@@ -3,7 +3,7 @@
 import ast
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,32 +14,39 @@ from ckpt.restart.findings import Diagnosis
 from ckpt.restart.forecast import Outcome
 from ckpt.restart.rules import RULES
 from ckpt.versions import Spark
-from tests.changes.fixes.async_gap.runbook import generate
+from docs.generate.commands import commands_page, commands_table
+from docs.generate.errors import errors_page
+from docs.generate.findings import findings_page
+from docs.generate.man import man_pages
+from docs.generate.places import DOCS, MAN, README, ROOT
+from docs.generate.sessions import AT_ROOT, RUNBOOK, at_root, runbook
 from tests.conftest import Ckpt, commands_of
-from tests.support.places import ROOT
 
-DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [README, *sorted(DOCS.glob("*.md"))]
 
 
 def read(page: Path) -> str:
     return page.read_text(encoding="utf-8")
 
 
-def test_findings_md_is_what_the_declarations_say() -> None:
-    assert read(DOCS / "findings.md") == generate().findings_page(), "run make docs"
-    assert read(DOCS / "errors.md") == generate().errors_page(), "run make docs"
+@pytest.mark.parametrize("page", [findings_page, errors_page, commands_page], ids=lambda page: page.__name__)
+def test_a_reference_is_what_the_code_says(page: Callable[[], str]) -> None:
+    assert read(DOCS / f"{page.__name__.removesuffix('_page')}.md") == page(), "run make docs"
+
+
+def test_man_pages_say_what_the_help_says() -> None:
+    assert {page.name: read(page) for page in MAN.iterdir()} == man_pages(), "run make docs"
 
 
 @pytest.mark.slow
 def test_the_runbook_shows_what_ckpt_prints() -> None:
     """What it shows of Spark is compared with a Kafka, by tests/changes/fixes/async_gap/test_kafka_incident.py."""
-    assert read(DOCS / "runbooks" / "async-gap.md") == generate().runbook(), "run make docs"
+    assert read(RUNBOOK) == runbook(), "run make docs"
 
 
-@pytest.mark.parametrize("page", generate().AT_ROOT, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", AT_ROOT, ids=lambda page: page.name)
 def test_pages_show_what_ckpt_prints_on_bundled_checkpoints(page: Path) -> None:
-    assert read(page) == generate().at_root(page), "run make docs"
+    assert read(page) == at_root(page), "run make docs"
 
 
 @pytest.mark.parametrize("diagnosis", all_diagnoses(), ids=lambda diagnosis: diagnosis.code)
@@ -140,9 +147,10 @@ def test_restart_md_has_a_numbered_paragraph_for_every_rule() -> None:
     assert numbers == [str(place) for place in range(1, len(RULES) + 1)], [rule.__name__ for rule in RULES]
 
 
-def test_links_between_pages_lead_somewhere() -> None:
+def test_links_outside_the_site_lead_somewhere() -> None:
+    """Inside it MkDocs looks, in ``make check``: at pages, at anchors, and whether the navigation has each page."""
     broken = []
-    for page in [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "sample_checkpoints" / "README.md"]:
+    for page in [README, *(ROOT / name for name in ("CONTRIBUTING.md", "tests/README.md", "benchmarks/README.md"))]:
         text = re.sub(r"```.*?```", "", read(page), flags=re.DOTALL)
         for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
             if "://" not in target and not (page.parent / target).exists():
@@ -161,7 +169,7 @@ def test_paths_that_pages_name_exist() -> None:
 
 
 def test_the_two_commands_of_the_readme_are_those_of_ci() -> None:
-    shown = set(re.findall(r"^(?:\$ )?(make \w+)(?: +#.*)?$", read(ROOT / "README.md"), flags=re.MULTILINE))
+    shown = set(re.findall(r"^(?:\$ )?(make \w+)(?: +#.*)?$", read(README), flags=re.MULTILINE))
     in_ci = set(re.findall(r"^make \w+$", read(ROOT / ".ci" / "run"), flags=re.MULTILINE))
     targets = set(re.findall(r"^(\w+):", read(ROOT / "Makefile"), flags=re.MULTILINE))
     assert {f"make {target}" for target in targets} >= shown >= in_ci
@@ -202,6 +210,6 @@ def test_the_readme_shows_a_session() -> None:
 
 
 def test_the_readme_is_short_and_lists_every_command() -> None:
-    readme = read(ROOT / "README.md")
+    readme = read(README)
     assert len(readme.splitlines()) <= 130
-    assert generate().commands_table() in readme, "run make docs"
+    assert commands_table() in readme, "run make docs"

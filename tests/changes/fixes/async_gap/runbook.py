@@ -5,32 +5,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+from docs.generate.sessions import RUNBOOK, WRITTEN, runbook
 from tests.record.worker import Session, Worker
-from tests.support.places import ROOT
 from tests.support.services.kafka import connector_jars, kafka_broker
 
 MODULE = "tests.changes.fixes.async_gap.kafka_query"
 TOPIC = "orders"  # that the sample read
 RECORDS = 6000
-
-
-def generate() -> ModuleType:
-    """docs/generate.py."""
-    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def starting(driver: Session) -> Callable[[Path], str]:
@@ -77,9 +65,8 @@ def main() -> None:
         environment = {"CKPT_SPARK_JARS": ",".join(map(str, connector_jars())), "CKPT_KAFKA": servers}
         with Worker(sys.executable, Path(scratch, "driver.log"), MODULE, environment) as driver:
             driver.ask({"do": "fill", "topic": TOPIC, "count": RECORDS})
-            module = generate()
-            start = keeping_what_is_written(starting(driver), module.WRITTEN)
-            module.RUNBOOK.write_text(module.runbook(start), encoding="utf-8")
+            start = keeping_what_is_written(starting(driver), WRITTEN)
+            RUNBOOK.write_text(runbook(start), encoding="utf-8")
 
 
 if __name__ == "__main__":

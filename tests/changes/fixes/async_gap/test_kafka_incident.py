@@ -26,8 +26,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from docs.generate.sessions import RUNBOOK, runbook
 from tests.changes.fixes.async_gap import kafka_query
-from tests.changes.fixes.async_gap.runbook import MODULE, RECORDS, TOPIC, generate, starting
+from tests.changes.fixes.async_gap.runbook import MODULE, RECORDS, TOPIC, starting
 from tests.record.worker import Worker
 from tests.support.services.kafka import SPARK
 from tests.support.spark import topics
@@ -224,7 +225,7 @@ def told(killed: dict[int, Killed], kafka: str, spark: Any, tmp_path_factory: py
         patch.setenv("CKPT_KAFKA", kafka)
         before = {seed: _copied(driver, one.output) for seed, one in killed.items()}
         stories = list(_stories(driver, killed, before, folder))
-        return Told(stories, generate().runbook(starting(driver)))
+        return Told(stories, runbook(starting(driver)))
 
 
 @pytest.fixture
@@ -371,7 +372,7 @@ def test_ckpt_finds_nothing_wrong_any_more(stories: list[Story]) -> None:
 
 
 def test_the_runbook_shows_what_spark_did(told: Told) -> None:
-    page = generate().RUNBOOK.read_text(encoding="utf-8")
+    page = RUNBOOK.read_text(encoding="utf-8")
     assert _timeless(told.runbook) == _timeless(page), "run python -m tests.changes.fixes.async_gap.runbook"
 
 

@@ -1,0 +1,24 @@
+"""The application as it is installed, and what its commands print."""
+
+import shlex
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+import typer.main
+from typer.testing import CliRunner
+
+
+def script() -> EntryPoint:
+    """The entry point ``ckpt``."""
+    (found,) = entry_points(group="console_scripts", name="ckpt")
+    return found
+
+
+def load_group() -> Any:
+    """All commands."""
+    return typer.main.get_command(script().load())
+
+
+def run_ckpt(command: str) -> str:
+    """What a command prints, run in the current folder."""
+    return CliRunner().invoke(script().load(), shlex.split(command)[1:]).stdout

@@ -1,0 +1,120 @@
+"""``docs/contract.md``: the keys of each document, from its dataclass."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import is_dataclass
+from enum import StrEnum
+from importlib import import_module
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from ckpt.versions import Spark
+
+from .app import script
+from .places import DOCS
+
+CONTRACT = DOCS / "contract.md"
+DOCUMENTS = {
+    "inspect": ("document", "InspectionDocument"),
+    "repair": ("ways", "WaysDocument"),
+    "rewind": ("rewind", "RewindDocument"),
+    "skip": ("skip", "SkipDocument"),
+    "repair-async": ("repair", "RepairDocument"),
+    "relocate": ("relocation", "RelocationDocument"),
+    "prune": ("pruning", "PruneDocument"),
+    "offsets set": ("offsets_change", "OffsetsDocument"),
+    "offsets import": ("offsets_change", "OffsetsDocument"),
+    "explain": ("explain", "ExplanationDocument"),
+    "preflight": ("preflight", "PreflightDocument"),
+    "scan": ("fleet", "ScanDocument"),
+    "copy": ("copying", "CopyDocument"),
+    "rewrite": ("rewriting", "RewriteDocument"),
+    "import-state": ("rewriting", "ImportDocument"),
+    "handoff": ("handoff", "HandoffDocument"),
+    "offsets show": ("positions", "PositionsDocument"),
+    "migrate provider": ("provider", "ProviderDocument"),
+    "migrate changelog": ("changelog", "ChangelogDocument"),
+    "migrate transform-with-state": ("transform", "TransformDocument"),
+    "state show": ("rows", "RowsDocument"),
+    "state count": ("rows", "CountsDocument"),
+    "state diff": ("rows", "DiffDocument"),
+    "state keys": ("rows", "SizesDocument"),
+    "state verify": ("verification", "VerificationDocument"),
+}
+"""Module and class of each declared document; ``docs/contract.md`` has the keys of the others as they are."""
+_KEY_TABLE = r"(### JSON of `ckpt {}`\n(?:[^|\n][^\n]*\n|\n)*)(?:\|[^\n]*\n)+"
+_JSON_TYPES = {int: "integer", str: "string", bool: "boolean", float: "number", NoneType: "null"}
+
+
+def contract_page() -> str:
+    """``docs/contract.md`` with the keys of the declared documents and the known Spark versions."""
+    text = CONTRACT.read_text(encoding="utf-8")
+    models: _Models = {}
+    for command, (module, name) in DOCUMENTS.items():
+        document = getattr(import_module(f"{script().module.partition('.')[0]}.render.{module}"), name)
+        rows = [f"| `{path}` | {kind} | {meaning} |\n" for path, kind, meaning in document_keys(document, models)]
+        table = "".join(["| key | type | meaning |\n|---|---|---|\n", *rows]).replace("|  |\n", "| |\n")
+        text = re.sub(_KEY_TABLE.format(command), r"\1" + table.replace("\\", r"\\"), text)
+        models = models or {kind: path for path, kind in _objects(document)}
+    return re.sub(r"(?m)^(\| `--spark` \|)[^|]*", rf"\1 {', '.join(Spark)} ", text)
+
+
+_Models = dict[tuple[Any, bool], str]
+"""Where the keys of an object are listed already, by its class and whether it may be null."""
+
+
+def document_keys(document: Any, models: _Models, prefix: str = "", like: Any = None) -> Iterator[tuple[str, str, str]]:
+    """The path, type and meaning of each key of a document, in the order of its JSON, but those that ``like`` has."""
+    listed = get_type_hints(like, include_extras=True) if like else {}
+    for name, annotation in get_type_hints(document, include_extras=True).items():
+        if listed.get(name) != annotation:
+            yield from _key(prefix + name.rstrip("_"), annotation, models)
+
+
+def _key(path: str, annotation: Any, models: _Models) -> Iterator[tuple[str, str, str]]:
+    annotation, meaning = _meaning(annotation)
+    kinds = _kinds(annotation)
+    inner = next(filter(is_dataclass, kinds), None)
+    like = next((base for base in getattr(inner, "__mro__", ()) if (base, NoneType in kinds) in models), None)
+    yield path, f"as `{models[like, NoneType in kinds]}`" if like else _json_type(annotation), meaning
+    for kind in kinds:
+        if get_origin(kind) is tuple:
+            yield from (row for element in get_args(kind)[:1] for row in _key(f"{path}[]", element, models))
+    if inner is not None:
+        yield from document_keys(inner, models, f"{path}.", like)
+
+
+def _objects(document: Any, prefix: str = "") -> Iterator[tuple[str, tuple[Any, bool]]]:
+    """The path and the class of each object in a document, the last first."""
+    for name, annotation in reversed(get_type_hints(document, include_extras=True).items()):
+        path, kinds = prefix + name.rstrip("_"), _kinds(_meaning(annotation)[0])
+        if get_origin(kinds[0] if kinds else None) is tuple:
+            path, kinds = f"{path}[]", _kinds(_meaning(get_args(kinds[0])[0])[0])
+        for kind in filter(is_dataclass, kinds):
+            yield from _objects(kind, f"{path}.")
+            yield path, (kind, NoneType in kinds)
+
+
+def _meaning(annotation: Any) -> tuple[Any, str]:
+    """A type without its notes, and the line that says what it means."""
+    inner, *notes = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
+    return inner, "".join(note for note in notes if isinstance(note, str))
+
+
+def _json_type(annotation: Any) -> str:
+    """A type as the contract names it, such as ``integer or null``."""
+    names: list[str] = []
+    for kind in _kinds(annotation):
+        if get_origin(kind) is Literal:
+            names += (f"`{word}`" for word in get_args(kind))
+        elif isinstance(kind, type) and issubclass(kind, StrEnum):
+            names += (f"`{word}`" for word in kind)
+        else:
+            names.append("list" if get_origin(kind) is tuple else _JSON_TYPES.get(kind, "object"))
+    return " or ".join(filter(None, [", ".join(names[:-1]), *names[-1:]])) or "any"
+
+
+def _kinds(annotation: Any) -> tuple[Any, ...]:
+    """The alternatives of a union, or the one type; none for any JSON value."""
+    kinds = get_args(annotation) if get_origin(annotation) in (UnionType, Union) else (annotation,)
+    return () if any(get_origin(kind) in (list, dict, Mapping) for kind in kinds) else kinds

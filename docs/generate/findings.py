@@ -1,0 +1,47 @@
+"""``docs/findings.md``, from the declarations of the diagnoses."""
+
+import re
+
+from ckpt.restart.diagnoses import all_diagnoses
+from ckpt.restart.findings import Asked, Diagnosis
+
+HEAD = """# Findings
+
+Written by `make docs` from `ckpt/restart/diagnoses/`; a test compares the two. A code is never reused.
+Errors stop a restart, lose data or make state unreadable; warnings deserve a look before the next start; notes never
+change the exit status.
+What only concerns a start that nobody will try (a Spark version older than the one that wrote the checkpoint, or
+asynchronous tracking of a stateful query) is a note unless that version or mode was asked for by name.
+
+| code | name | severity |
+|---|---|---|
+"""
+
+
+def findings_page() -> str:
+    """``docs/findings.md`` as it should read."""
+    diagnoses = all_diagnoses()
+    rows = [f"| [{d.code}](#{d.code.lower()}-{d.name}) | {d.name} | {_severity(d)} |" for d in diagnoses]
+    sections = [_section(d) for d in diagnoses]
+    return HEAD + "\n".join(rows) + "\n\n" + "\n".join(sections)
+
+
+def _severity(diagnosis: Diagnosis) -> str:
+    if not diagnosis.when_asked:
+        return diagnosis.severity
+    return ", ".join(f"{diagnosis.severity_for(asked)} (`--progress {asked}`)" for asked in Asked)
+
+
+def _section(diagnosis: Diagnosis) -> str:
+    remedy = _plain(diagnosis.remedy) if diagnosis.remedy else "Nothing has to be done."
+    head = f"## {diagnosis.code} {diagnosis.name}\n\n{_severity(diagnosis)}"
+    return f"{head}\n\n{in_lines(_plain(diagnosis.meaning))}\n\n**What to do**: {in_lines(remedy)}\n"
+
+
+def in_lines(text: str) -> str:
+    """One sentence per line, so that a diff shows which one has changed."""
+    return re.sub(r"(?<=[a-z0-9`)\]][.!?]) (?=[A-Z`])", "\n", text)
+
+
+def _plain(text: str) -> str:
+    return text.replace("{checkpoint}", "CHECKPOINT").replace("{path}", "the file named").replace("{batch}", "N")
