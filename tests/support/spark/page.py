@@ -12,34 +12,34 @@ from .samples import ORIGIN, SAMPLES, Sample
 
 _HEAD = f"""# Sample checkpoints
 
-Real checkpoints, byte for byte as Spark wrote them (hidden checksums included), and damaged ones made from them. Never
-edit a file here by hand: log files have no final newline, and every byte counts. This command makes them again:
+Real checkpoints, byte for byte as Spark wrote them (hidden checksums included), and damaged ones made from them.
+Never edit a file here by hand: log files have no final newline, and every byte counts.
+This command makes them again:
 
     python sample_checkpoints/make.py --spark 3.5=/path/to/python --spark 4.2=... [--only NAME ...]
 
-The data behind this page is in `tests/support/spark/`: `queries.py` (what ran), `samples.py` (how), `damage.py` (how
-it was damaged). `answers.json` contains what Spark's own state reader returns for every stateful sample.
+The data behind this page is in `tests/support/spark/`: `queries.py` (what ran), `samples.py` (how), `damage.py` (how it was damaged).
+`answers.json` contains what Spark's own state reader returns for every stateful sample.
 
-All were written below `{ORIGIN}`, so that path is in the source logs of the file source and in the operator
-metadata of transformWithState and of joins from state format 3 on. So the `tws-*`, `join-v3-*` and `join-v4-*` samples
-here are **moved** checkpoints. A moved transformWithState query restarts only at its old path. A moved join restarts
-anywhere (measured on 4.2.0 and 4.3.0) and writes its schema again; until then the state reader fails with
-`STDS_FAILED_TO_READ_STATE_SCHEMA`. Git keeps no empty folders, so they are missing here.
+All were written below `{ORIGIN}`, so that path is in the source logs of the file source and in the operator metadata of transformWithState and of joins from state format 3 on.
+So the `tws-*`, `join-v3-*` and `join-v4-*` samples here are **moved** checkpoints.
+A moved transformWithState query restarts only at its old path.
+A moved join restarts anywhere (measured on 4.2.0 and 4.3.0) and writes its schema again; until then the state reader fails with `STDS_FAILED_TO_READ_STATE_SCHEMA`.
+Git keeps no empty folders, so they are missing here.
 
 ## As Spark left them
 
-"Starts" are starts with `availableNow`, with one batch of data each for the rate source; "one run" is one query
-that made snapshots in the background.
+"Starts" are starts with `availableNow`, with one batch of data each for the rate source; "one run" is one query that made snapshots in the background.
 
 | sample | Spark | query | state store | how | what it is for |
 |---|---|---|---|---|---|
-"""
+"""  # noqa: E501  # one sentence a line
 
 _MIDDLE = f"""
 ## Damaged
 
-Each is one of the samples above after the mutations in the last column. Only those that the documentation shows are
-here: {", ".join(f"`{name}`" for name in BUNDLED)}.
+Each is one of the samples above after the mutations in the last column.
+Only those that the documentation shows are here: {", ".join(f"`{name}`" for name in BUNDLED)}.
 
     python -m tests.support.spark.made
 
@@ -47,7 +47,7 @@ makes all of them, as each run of the tests does, and prints the folder.
 
 | sample | made from | what it represents | mutations |
 |---|---|---|---|
-"""
+"""  # noqa: E501  # one sentence a line
 
 _RUNS = {
     "starts": "{0} starts",
