@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from ckpt.errors import CkptError
-from ckpt.texts import masked
+from ckpt.texts import mask_secrets
 
 Answer = TypeVar("Answer")
 
@@ -41,5 +41,5 @@ def blame_plugin(group: str, name: str, error: Exception) -> None:
     """Warn in one line of an error that a plugin of a group made."""
     import logging
 
-    reason = ascii(masked(str(error)))[1:-1]
+    reason = ascii(mask_secrets(str(error)))[1:-1]
     logging.getLogger("ckpt").warning("%s", f"ckpt: plugin {name} of {group}: {type(error).__name__}: {reason}")

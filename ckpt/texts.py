@@ -1,7 +1,7 @@
 """Text for people: numbers, times, untrusted text made printable, secrets masked, words quoted for a shell.
 
-Text from a checkpoint is untrusted: ``printable`` escapes it for a terminal, ``masked`` takes keys and tokens out
-wherever text leaves ckpt, ``quoted`` makes one word of it that no shell obeys.
+Text from a checkpoint is untrusted: ``escape_unprintable`` escapes it for a terminal, ``mask_secrets`` takes keys and
+tokens out wherever text leaves ckpt, ``quote_word`` makes one word of it that no shell obeys.
 """
 
 import json
@@ -40,8 +40,8 @@ _HINT = re.compile(r'[=@]|\\"|Bearer |SharedKey ')  # a text without one of thes
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"')
 
 
-def printable(text: str) -> str:
-    """``text`` with everything that is not printable escaped, so that a terminal shows it and does not obey it."""
+def escape_unprintable(text: str) -> str:
+    """Escape everything in a text that is not printable, so that a terminal shows it and does not obey it."""
     if text.isprintable():
         return text
     return "".join(
@@ -94,36 +94,36 @@ def instant(ms: int | None) -> str:
         return f"{ms} ms"
 
 
-def quoted(word: str) -> str:
-    r"""``word`` as one word of a shell command, which no shell obeys; without the secrets in it.
+def quote_word(word: str) -> str:
+    r"""Make a text one word of a shell command, which no shell obeys; without the secrets in it.
 
     What cannot be shown, and the backquote that marks commands in sentences, become escapes of ``$'...'`` (bash,
     zsh, ksh).
 
-    >>> print(quoted("my ckpt;touch x"), quoted("a\nb"))
+    >>> print(quote_word("my ckpt;touch x"), quote_word("a\nb"))
     'my ckpt;touch x' $'a\012b'
     """
-    word = masked(word)
+    word = mask_secrets(word)
     if word.isprintable() and "`" not in word:
         return shlex.quote(word)
-    return "$'" + "".join(map(_escape, word)) + "'"
+    return "$'" + "".join(map(_escape_char, word)) + "'"
 
 
-def quoted_path(path: str) -> str:
+def quote_path(path: str) -> str:
     """Quote a path for the shell, so that no program takes it for an option: ``./-rf``."""
-    return quoted(f"./{path}" if path.startswith("-") else path)
+    return quote_word(f"./{path}" if path.startswith("-") else path)
 
 
-def _escape(char: str) -> str:
+def _escape_char(char: str) -> str:
     if char.isprintable() and char not in "\\'`":
         return char
     return "".join(f"\\{byte:03o}" for byte in os.fsencode(char))
 
 
-def masked(text: str) -> str:
-    """``text`` with ``***`` for every secret in it.
+def mask_secrets(text: str) -> str:
+    """Put ``***`` for every secret in a text.
 
-    >>> masked("s3://KEY:SECRET@bucket/x?region=r&secret%5Fkey=S")
+    >>> mask_secrets("s3://KEY:SECRET@bucket/x?region=r&secret%5Fkey=S")
     's3://***@bucket/x?region=r&secret%5Fkey=***'
     """
     text = _USER.sub(rf"\1{_MASK}@", _S3_KEY.sub(rf"\1{_MASK}@", text))
@@ -131,17 +131,17 @@ def masked(text: str) -> str:
     return _HEADER.sub(rf"\1 {_MASK}", _IN_JSON.sub(rf'\1"{_MASK}', text))
 
 
-def masked_json(document: str) -> str:
-    """A JSON document with every string in it masked, and every string whose key calls it a secret; it stays one."""
+def mask_json(document: str) -> str:
+    """Mask the secrets in all strings of a JSON document, and strings whose key calls them secrets; it stays JSON."""
     document = _IN_JSON.sub(rf'\1"{_MASK}', document)
-    return _STRING.sub(_masked_string, document) if _HINT.search(document) else document
+    return _STRING.sub(_mask_string, document) if _HINT.search(document) else document
 
 
-def _masked_string(match: re.Match[str]) -> str:
+def _mask_string(match: re.Match[str]) -> str:
     if _HINT.search(match[0]) is None:
         return match[0]
     text = json.loads(match[0])
-    safe = masked(text)
+    safe = mask_secrets(text)
     return match[0] if safe == text else json.dumps(safe)
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from ckpt.texts import quoted
+from ckpt.texts import quote_word
 
 _OPTIONS = {
     "accept_replay": "--accept-replay",
@@ -72,5 +72,5 @@ def _name_option(match: re.Match[str]) -> str:
     option = _OPTIONS[name]
     if value in (None, "True"):
         return option
-    shown = quoted(value[1:-1]) if value.startswith('"') else value
+    shown = quote_word(value[1:-1]) if value.startswith('"') else value
     return f"{option} {shown}"

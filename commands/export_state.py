@@ -11,13 +11,13 @@ from ckpt.state.export.engines import under_spark_submit
 from ckpt.state.export.request import Action, Engine, ExportRequest
 from ckpt.state.export.targets import Format, Mode
 from ckpt.state.reading.columns import Shape
-from ckpt.texts import masked
+from ckpt.texts import mask_secrets
 
 from . import options
 from .arguments import as_options
 from .progress import session
 from .render.export import ExportReport
-from .render.text import printable
+from .render.text import escape_unprintable
 from .report import Output, emit
 from .watching import interruptible
 
@@ -122,4 +122,4 @@ def export_state(
 
 
 def _write_note(text: str) -> None:
-    typer.echo(f"ckpt: {printable(masked(as_options(text)))}", err=True)
+    typer.echo(f"ckpt: {escape_unprintable(mask_secrets(as_options(text)))}", err=True)

@@ -15,11 +15,11 @@ from typer.core import TyperGroup
 
 import ckpt
 from ckpt.errors import CkptError, UsageError
-from ckpt.texts import masked
+from ckpt.texts import mask_secrets
 
 from .arguments import as_options
 from .exits import Exit
-from .render.text import printable
+from .render.text import escape_unprintable
 
 MODULES = {
     "inspect": "inspect",
@@ -96,21 +96,21 @@ def _print_errors() -> Iterator[None]:
     try:
         yield
     except CkptError as error:
-        typer.echo(f"ckpt: {printable(masked(as_options(str(error))))}", err=True)
+        typer.echo(f"ckpt: {escape_unprintable(mask_secrets(as_options(str(error))))}", err=True)
         raise typer.Exit(code=Exit.USAGE if isinstance(error, UsageError) else Exit.FAILED) from error
     except _MISUSE as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # no words at all: the page of help is the answer
             raise
         message = " ".join(error.format_message().replace(": Value error, ", ": ").split()).rstrip(".")
         help_for = f"; see {error.ctx.command_path} --help" if error.ctx else ""
-        typer.echo(f"ckpt: {printable(masked(message + help_for))}", err=True)
+        typer.echo(f"ckpt: {escape_unprintable(mask_secrets(message + help_for))}", err=True)
         raise typer.Exit(code=Exit.USAGE) from error
     except BrokenPipeError:
         _give_up(sys.stdout)  # whoever read our output has gone
         raise typer.Exit(code=Exit.FAILED) from None
     except OSError as error:
         _give_up(sys.stdout)
-        typer.echo(f"ckpt: the report cannot be written: {printable(error.strerror or str(error))}", err=True)
+        typer.echo(f"ckpt: the report cannot be written: {escape_unprintable(error.strerror or str(error))}", err=True)
         raise typer.Exit(code=Exit.FAILED) from error
 
 

@@ -9,14 +9,14 @@ from typing import Any, NoReturn, Protocol, assert_never, runtime_checkable
 
 import typer
 
-from ckpt.texts import masked, masked_json
+from ckpt.texts import mask_json, mask_secrets
 
 from .arguments import as_options
 from .exits import Exit
 from .render.blocks import Page
 from .render.keys import as_json
 from .render.layout import for_standard_output
-from .render.text import printable
+from .render.text import escape_unprintable
 
 
 class Output(StrEnum):
@@ -61,7 +61,7 @@ def show(report: Report, output: Output) -> None:
         case Output.TABLE:
             text = for_standard_output().text(_mask_secrets(report.page()))
         case Output.JSON:
-            text = masked_json(_to_json(report.document()))
+            text = mask_json(_to_json(report.document()))
         case Output.HTML if isinstance(report, Illustrated):
             text = report.html()
         case Output.HTML:
@@ -76,7 +76,7 @@ def show(report: Report, output: Output) -> None:
 def complain(texts: Iterable[str]) -> None:
     """Lines on standard error, beside the document: what could not be looked at."""
     for text in texts:
-        typer.echo(f"ckpt: {printable(masked(as_options(text)))}", err=True)
+        typer.echo(f"ckpt: {escape_unprintable(mask_secrets(as_options(text)))}", err=True)
 
 
 def show_text(text: str) -> None:
@@ -91,7 +91,7 @@ def _mask_secrets(part: Any) -> Any:
         case Enum():  # some are texts too
             return part
         case str():
-            return masked(part)
+            return mask_secrets(part)
         case tuple():
             return tuple(map(_mask_secrets, part))
         case _ if is_dataclass(part) and not isinstance(part, type):

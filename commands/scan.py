@@ -13,7 +13,7 @@ from ckpt.inspection.scan.scan import scan as look
 from ckpt.live.kafka.options import SERVERS
 from ckpt.live.options import source_options
 from ckpt.restart.findings import Severity
-from ckpt.texts import masked_json
+from ckpt.texts import mask_json
 
 from . import options
 from .render.fleet import ScanReport
@@ -157,7 +157,7 @@ def _print(report: ScanReport, output: ScanOutput, *, clear: bool) -> None:
         case ScanOutput.HTML:
             show(report, Output.HTML)
         case ScanOutput.JSONL:
-            _print_lines(report.scan, [masked_json(line) for line in report.lines()])
+            _print_lines(report.scan, [mask_json(line) for line in report.lines()])
         case ScanOutput.PROMETHEUS:
             _print_lines(report.scan, exposition(report.scan).splitlines())
         case _:

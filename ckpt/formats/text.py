@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeVar
 
 from ckpt.formats.names import parse_java_int
 from ckpt.model import Fault, Json, Unreadable
-from ckpt.texts import masked
+from ckpt.texts import mask_secrets
 
 MAX_DEPTH = 1000
 """How deep JSON may nest: Jackson 2.15 and later (``StreamReadConstraints``), so Spark 3.5 and later."""
@@ -68,7 +68,7 @@ def tolerant(parse: Callable[[bytes], _Record]) -> Callable[[str, bytes], _Recor
 
 def quoted(text: str, limit: int = 40) -> str:
     """A piece of a file's text for a message: printable ASCII, masked, and then cut to ``limit`` characters."""
-    safe = masked(text[: limit + _FURTHER])[: limit + 1].encode("unicode_escape").decode("ascii")
+    safe = mask_secrets(text[: limit + _FURTHER])[: limit + 1].encode("unicode_escape").decode("ascii")
     return f'"{safe}"' if len(safe) <= limit else f'"{safe[:limit]}..."'
 
 

@@ -24,7 +24,7 @@ from ckpt.restart.diagnoses.state import NO_STATE_FOLDER
 from ckpt.restart.findings import Asked, Finding, Severity
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.rules import forecast
-from ckpt.texts import quoted_path
+from ckpt.texts import quote_path
 from ckpt.versions import Progress, Spark
 
 FORECAST = tuple(Spark)
@@ -264,7 +264,7 @@ def _fill_in(text: str, finding: Finding, places: str, uri: str) -> str:
         "{path}": places,
         "{batch}": batch[0] if batch else "N",
         "{{": "{",
-        "{checkpoint}": quoted_path(uri.rstrip("/") or uri),
+        "{checkpoint}": quote_path(uri.rstrip("/") or uri),
     }
     return re.sub(r"\{(?:path|batch|checkpoint)\}|\{\{", lambda name: values[name[0]], text)
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from ckpt.live.records import LiveSource, Part, PartitionNow
 from ckpt.restart.findings import Diagnosis, Finding
 from ckpt.restart.forecast import Outcome
-from ckpt.texts import quoted
+from ckpt.texts import quote_word
 
 NOT_IN_LOG = "where the next batch starts is not in the log"
 """Said of a source of which nothing can be judged."""
@@ -150,5 +150,5 @@ def judge_source(source: LiveSource, troubles: Sequence[Trouble], sentence: str)
 
 def set_command(index: int, offset: object) -> str:
     """The command, as Markdown, that moves the end of the latest batch of a source to an offset."""
-    to = quoted(json.dumps(offset, separators=(",", ":")))
+    to = quote_word(json.dumps(offset, separators=(",", ":")))
     return f"`ckpt offsets set {{checkpoint}} --source {index} --to {to}`"

@@ -11,7 +11,7 @@ from ckpt.live.kind import NextRead, SourceRequest
 from ckpt.live.outlook import SourceOutlook, Trouble, judge_source
 from ckpt.model import OffsetLog
 from ckpt.storage.base import one_line
-from ckpt.texts import masked, plural
+from ckpt.texts import mask_secrets, plural
 
 TableNow = TypeVar("TableNow")
 Counts = tuple[int | None, int | None]
@@ -21,7 +21,7 @@ UNKNOWN: Counts = (None, None)
 
 def build_error(request: SourceRequest, table: str, reason: str) -> SourceError:
     """Build the error of a table that cannot be read: ``Delta``, and a reason without a full stop."""
-    return SourceError(f"the {table} table at {one_line(masked(request.path))}: {reason}")
+    return SourceError(f"the {table} table at {one_line(mask_secrets(request.path))}: {reason}")
 
 
 class BatchEnds:

@@ -24,7 +24,7 @@ from ckpt.state.reading.confs import PROVIDER_CLASSES
 from ckpt.state.reading.initial import InitialShape, plan_initial_states
 from ckpt.state.reading.reading import Question
 from ckpt.state.reading.units import state_units
-from ckpt.texts import quoted_path
+from ckpt.texts import quote_path
 
 PROVIDER_NAMES = {
     Provider.HDFS: "HDFS-backed",
@@ -246,20 +246,20 @@ def _list_steps(move: ProviderMove) -> Iterator[Advice]:
     new = path.rstrip("/").rpartition("/")[2] + f"-on-{move.to}"
     settings = " ".join(f"{key}={value}" for key, value in move.confs.items())
     yield Advice("stop the old query, with no batch left uncommitted (ckpt inspect)")
-    command = f"ckpt migrate transform-with-state {quoted_path(path)} --to {quoted_path(new)}"
+    command = f"ckpt migrate transform-with-state {quote_path(path)} --to {quote_path(new)}"
     yield Advice(f"write the new query: its initial state as of batch {move.handoff.batch}, and the code", command)
     yield Advice(
         f"in {new}/processor.py write what the operator did, in {new}/start.py fill in sources, sink and a new "
         f"checkpoint; it sets {settings}"
     )
-    yield Advice("start it", f"python {quoted_path(new + '/start.py')}")
+    yield Advice("start it", f"python {quote_path(new + '/start.py')}")
     yield Advice("check that its checkpoint says State rocksdb: ckpt inspect NEW_CHECKPOINT")
     yield Advice("to go back: the old checkpoint is unchanged, start the old query again")
 
 
 def rewrite_command(path: str, to: ToProvider) -> str:
     """The command that writes the state for the other provider."""
-    return f"ckpt rewrite {quoted_path(path)} --into {quoted_path(_name_beside(path, to))} --provider {to}"
+    return f"ckpt rewrite {quote_path(path)} --into {quote_path(_name_beside(path, to))} --provider {to}"
 
 
 def _name_beside(path: str, to: ToProvider) -> str:
@@ -287,7 +287,7 @@ def _advise_rewrite(move: ProviderMove, path: str) -> Iterator[Advice]:
 
 
 def _list_alternatives(move: ProviderMove) -> Iterator[Advice]:
-    path = quoted_path(move.handoff.inspection.checkpoint.uri)
+    path = quote_path(move.handoff.inspection.checkpoint.uri)
     settings = " ".join(f"{key}={value}" for key, value in move.confs.items())
     stays = PROVIDER_NAMES[move.provider or Provider.UNKNOWN]
     yield Advice(f"stay: the query continues with {stays} state in any session, without any setting")

@@ -11,7 +11,7 @@ from enum import StrEnum
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.model import OffsetLog
-from ckpt.texts import masked
+from ckpt.texts import mask_secrets
 from ckpt.versions import RECORDED, Recorded, Spark
 
 
@@ -53,7 +53,7 @@ def _state_format(checkpoint: Checkpoint) -> dict[str, str]:
 
 def _foresee(name: str, value: str, known: Recorded | None, recorded: Mapping[str, str] | None) -> SettingOutlook:
     if known is None or recorded is None:
-        shown = masked(f"{name}={value}").partition("=")[2] if name.startswith("spark.sql.") else None
+        shown = mask_secrets(f"{name}={value}").partition("=")[2] if name.startswith("spark.sql.") else None
         return SettingOutlook(name, shown, shown, SettingUse.SESSION)
     recorded_value = recorded.get(name, known.absent)
     if recorded_value is None:

@@ -12,7 +12,7 @@ from ckpt.model import Json
 from ckpt.restart import diagnoses
 from ckpt.restart.sinks import DROPS_OR_REPEATS
 from ckpt.storage.locations import local_path
-from ckpt.texts import quoted, quoted_path, span
+from ckpt.texts import quote_path, quote_word, span
 from ckpt.versions import RULES
 
 _PUT_BACK = (
@@ -74,7 +74,7 @@ def topic_recreated(latest: int | None, source: int, beginning: Mapping[str, Jso
         alone: Whether the query has no other source.
 
     """
-    to = quoted(json.dumps(beginning, separators=(",", ":")))
+    to = quote_word(json.dumps(beginning, separators=(",", ":")))
     others = "" if alone else " What that batch had of other sources is left out: `ckpt offsets show {checkpoint}`."
     return (
         f"Do not start the query with failOnDataLoss=false: batch {latest} would read no row, and the query would then "
@@ -138,7 +138,7 @@ def moved(recorded: str, operator: int, checkpoint: Checkpoint) -> str | None:
     if (colon and scheme != "file") or here is None:
         return None
     old = "/" + (path if colon else root).lstrip("/")
-    above, there, old_path = (_escape_braces(quoted_path(path)) for path in (old.rpartition("/")[0] or "/", here, old))
+    above, there, old_path = (_escape_braces(quote_path(path)) for path in (old.rpartition("/")[0] or "/", here, old))
     link = f'`mkdir -p {above} && ln -s "$(realpath {there})" {old_path}`'
     return (
         f"`ckpt relocate {{checkpoint}}` makes it find them here. Or put it back to {old_path}, or make "

@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 
 from ckpt.errors import CkptError
 from ckpt.storage.base import one_line
-from ckpt.texts import masked
+from ckpt.texts import mask_secrets
 
 _LONGEST = 400
 
@@ -34,7 +34,7 @@ def words_of(error: Exception) -> str:
     named = [message for message in messages if re.search(r"\[[A-Z][A-Z0-9_.]{4,}\]", message)]
     text = _of_python((named or messages)[-1])
     first = re.split(r"\n\s*(?:at |JVM stacktrace|Driver stacktrace)|\nCaused by", text.strip())[0]
-    line = one_line(masked(" ".join(first.split())))
+    line = one_line(mask_secrets(" ".join(first.split())))
     return line if len(line) <= _LONGEST else line[:_LONGEST] + " ..."
 
 

@@ -4,7 +4,7 @@ import re
 
 from ckpt.errors import NotFound, StorageError, UsageError
 from ckpt.storage.base import one_line
-from ckpt.texts import masked
+from ckpt.texts import mask_secrets
 
 _NO_BUCKET = re.compile(r"NO_?SUCH_?BUCKET|ContainerNotFound|bucket does not exist|bucket not found", re.I)
 # Arrow's Google Cloud file system raises a bare OSError for both.
@@ -62,7 +62,7 @@ def explain(error: Exception, path: str, cure: str, doing: str = "read") -> Stor
 def shorten_error(error: BaseException) -> str:
     """The cause that a library names, without its wrapping, in one line of modest length."""
     text = _POSTSCRIPT.sub("", _PREAMBLE.sub("", _first_line(error))).strip()
-    line = one_line(masked(" ".join(text.split()))) or type(error).__name__
+    line = one_line(mask_secrets(" ".join(text.split()))) or type(error).__name__
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 

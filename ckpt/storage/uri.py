@@ -17,7 +17,7 @@ from ckpt.errors import StorageError, UsageError
 from ckpt.storage.base import Root, one_line
 from ckpt.storage.local import LocalStorage
 from ckpt.storage.locations import OBJECT_STORES, SchemeFamily, family, local_path
-from ckpt.texts import masked
+from ckpt.texts import mask_secrets
 
 if TYPE_CHECKING:
     from ckpt.storage.remote import Backend
@@ -69,7 +69,7 @@ class _Remote:
     @property
     def shown(self) -> str:
         """The URI as messages and reports show it: without secrets."""
-        return one_line(masked(self.uri))
+        return one_line(mask_secrets(self.uri))
 
     @property
     def place(self) -> str:

@@ -10,7 +10,7 @@ from ckpt.inspection.inspection import Inspection, RatedFinding
 from ckpt.inspection.verdict import outcome_words
 from ckpt.model import Json, Kind, Operator, Store
 from ckpt.restart.forecast import Forecast, Outcome
-from ckpt.texts import batch_ranges, instant, masked_json, size
+from ckpt.texts import batch_ranges, instant, mask_json, size
 from ckpt.versions import Progress, Spark
 from ckpt.webpage.charts import chart_partitions
 from ckpt.webpage.templates import fill_template
@@ -166,5 +166,5 @@ def _group_findings(findings: tuple[RatedFinding, ...]) -> list[dict[str, Any]]:
 
 def _show_offset(value: Json) -> str:
     """As in the log; masked before it is cut, which could hide that something is a secret."""
-    text = masked_json(json.dumps(value))
+    text = mask_json(json.dumps(value))
     return text if len(text) <= _OFFSET else f"{text[:_OFFSET]} ..."

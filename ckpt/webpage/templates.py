@@ -6,7 +6,7 @@ from importlib.resources import files
 from typing import Any
 
 from ckpt.errors import CkptError
-from ckpt.texts import instant, masked, plural, printable, size
+from ckpt.texts import escape_unprintable, instant, mask_secrets, plural, size
 from ckpt.versions import __version__
 
 _QUOTED = re.compile(r"`([^`]*)`")
@@ -56,10 +56,10 @@ def _read_source(name: str) -> str:
 
 def _make_safe(value: Any) -> Any:
     """A text that may be from a checkpoint, without its secrets, and with what is not printable as escapes."""
-    return "\n".join(map(printable, masked(value).split("\n"))) if type(value) is str else value
+    return "\n".join(map(escape_unprintable, mask_secrets(value).split("\n"))) if type(value) is str else value
 
 
 def split_advice(text: str) -> list[tuple[bool, str]]:
     """The parts of a sentence: whether each is code, in backquotes, and its text."""
-    parts = _QUOTED.split(masked(text))
+    parts = _QUOTED.split(mask_secrets(text))
     return [(bool(index % 2), part) for index, part in enumerate(parts) if part]

@@ -11,7 +11,7 @@ from ckpt.changes.steps import FileContent, Step
 from ckpt.errors import DISK_FULL
 from ckpt.restart.forecast import Forecast
 from ckpt.restart.sinks import REMEMBERING
-from ckpt.texts import quoted_path
+from ckpt.texts import quote_path
 from ckpt.versions import Progress
 
 from ..arguments import as_options
@@ -124,7 +124,7 @@ class ChangeReport(ABC, Generic[Planned]):
     @property
     def path(self) -> str:
         """The checkpoint, as a word of a shell command."""
-        return quoted_path(self.plan.inspection.checkpoint.uri)
+        return quote_path(self.plan.inspection.checkpoint.uri)
 
     @property
     def changed(self) -> bool:
@@ -144,14 +144,14 @@ class ChangeReport(ABC, Generic[Planned]):
     def _repeat_sink(self) -> str:
         """The sink that the plan is for, with a space before it."""
         sink = self.plan.sink
-        return "" if sink is None else f" --sink {quoted_path(sink.log.uri)}"
+        return "" if sink is None else f" --sink {quote_path(sink.log.uri)}"
 
     def _repeat_acceptance(self) -> str:
         """Options that accept a loss, and name the backup: a folder that was refused is not named again."""
         words = " --accept-skip" * (self.plan.skips is not None) + " --accept-replay" * (self.plan.repeats is not None)
         if any(why in (self.receipt.problem or "") for why in ("`backup`", DISK_FULL)):
             return f"{words} --backup DIR"
-        return words if self.backup is None else f"{words} --backup {quoted_path(self.backup)}"
+        return words if self.backup is None else f"{words} --backup {quote_path(self.backup)}"
 
     def _show_headline(self) -> Iterator[Block]:
         """Trouble, a plan that waits, or success."""
@@ -215,7 +215,7 @@ class ChangeReport(ABC, Generic[Planned]):
         """Advice; a command is on its own line, to be copied."""
         plan, receipt = self.plan, self.receipt
         command = f"ckpt {plan.command} {self.path}"
-        undo = f"{command} --undo {quoted_path(receipt.backup or '')}"
+        undo = f"{command} --undo {quote_path(receipt.backup or '')}"
         half_done = bool(receipt.problem and receipt.backup and plan.steps) and not receipt.undone
         if receipt.applied:
             yield from show_command(f"{self.start()}; or, before that, take {self.back} back with", undo)

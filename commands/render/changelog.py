@@ -9,7 +9,7 @@ from ckpt.migrate.changelog import Changelog, ChangelogSwitch, SwitchOutcome
 from ckpt.migrate.comparison import ComparisonVerdict
 from ckpt.migrate.written_versions import Version
 from ckpt.model import Operator, Provider, Store
-from ckpt.texts import quoted_path
+from ckpt.texts import quote_path
 
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Table, Tone, bullets, more, page_of
@@ -238,7 +238,7 @@ def _choose_cure(switch: ChangelogSwitch, path: str) -> tuple[str, str]:
 
 
 def _show_next(switch: ChangelogSwitch) -> Iterator[Block]:
-    path = quoted_path(switch.inspection.checkpoint.uri)
+    path = quote_path(switch.inspection.checkpoint.uri)
     verify = f"ckpt migrate changelog {path} --to {switch.to} --verify"
     text, command = {
         SwitchOutcome.READY: ("stop the query, start it with the setting, and after some batches", verify),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from ckpt.copies.copy.copy import CheckpointCopy
-from ckpt.texts import quoted_path
+from ckpt.texts import quote_path
 
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Page, Tone, page_of
@@ -70,4 +70,4 @@ class CopyReport:
 
     def _show_next(self) -> Iterator[Block]:
         yield Item("see how a query starts on the copy; give it a sink of its own while the original runs", 10, "Next")
-        yield Command(f"ckpt inspect {quoted_path(self.done.to)}")
+        yield Command(f"ckpt inspect {quote_path(self.done.to)}")

@@ -9,7 +9,7 @@ from ckpt.restart.diagnoses.logs import ASYNC_REFUSES_STATE
 from ckpt.restart.diagnoses.others import EMPTY
 from ckpt.restart.diagnoses.state import NO_STATE_FOLDER
 from ckpt.restart.findings import Asked, Severity
-from ckpt.texts import quoted_path
+from ckpt.texts import quote_path
 
 from .blocks import Block, FindingHead, Heading, Item, Line
 
@@ -71,7 +71,7 @@ def _choose_advice(inspection: Inspection) -> str:
         return 'ask again once what was "not reached" can be reached; the checkpoint itself has nothing to repair'
     latest = inspection.checkpoint.offsets.latest
     if latest is not None and latest in inspection.uncommitted:
-        path = quoted_path(inspection.checkpoint.uri)
+        path = quote_path(inspection.checkpoint.uri)
         return f"nothing to repair; {usual}. If batch {latest} fails every time, `ckpt skip {path}` leaves its rows out"
     return f"nothing to repair; {usual}"
 

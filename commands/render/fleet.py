@@ -11,7 +11,7 @@ from ckpt.inspection.scan.scan import Scan
 from ckpt.model import Kind
 from ckpt.restart.findings import Severity
 from ckpt.restart.forecast import Outcome
-from ckpt.texts import instant, quoted_path
+from ckpt.texts import instant, quote_path
 
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Page, Table, Title, Tone, TooWide, more, page_of
@@ -206,7 +206,7 @@ class ScanReport:
         for number, (name, checkpoints) in enumerate(list(kinds.items())[:_KINDS]):
             where = f" in {plural(len(checkpoints), 'checkpoint')}" if len(checkpoints) > 1 else ""
             yield Item(f"{name}{where}: what it means and what to do", 10, "" if number else "Next")
-            yield Command(f"ckpt inspect {quoted_path(checkpoints[0].path)}")
+            yield Command(f"ckpt inspect {quote_path(checkpoints[0].path)}")
         if len(kinds) > _KINDS:
             yield Item(f"and {plural(len(kinds) - _KINDS, 'other finding')}", 10)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from ckpt.checkpoint.sources.starts import Begin
 from ckpt.migrate.handoff.plan import Handoff
 from ckpt.migrate.handoff.starts import SourceStart
-from ckpt.texts import instant, quoted_path
+from ckpt.texts import instant, quote_path
 
 from ..exits import Exit
 from .blocks import Block, Code, Command, Heading, Headline, Item, Line, Page, Tone, bullets, more, page_of
@@ -188,7 +188,7 @@ def _show_warnings(handoff: Handoff) -> Iterator[Block]:
 
 
 def _show_next(handoff: Handoff) -> Iterator[Block]:
-    path = quoted_path(handoff.inspection.checkpoint.uri)
+    path = quote_path(handoff.inspection.checkpoint.uri)
     if handoff.refused:
         yield Item("see what is there", 10, "Next")
         yield Command(f"ckpt inspect {path}")

@@ -7,7 +7,7 @@ from ckpt.webpage.parts import inspection_page
 from ckpt.webpage.templates import document_page
 
 from .blocks import Block, Cases, Code, Command, FindingHead, Heading, Headline, Item, Line, Page, Table, Title, Tone
-from .text import printable
+from .text import escape_unprintable
 
 _TONES = {Tone.GOOD: "good", Tone.NOTE: "note", Tone.WARNING: "warning", Tone.ERROR: "error", Tone.PLAIN: "note"}
 
@@ -37,7 +37,7 @@ def _describe_block(block: Block) -> dict[str, Any]:
         case Line(text):
             return {"kind": "line", "text": text}
         case Command(text):
-            return {"kind": "code", "text": printable(text)}
+            return {"kind": "code", "text": escape_unprintable(text)}
         case Code(text):
             return {"kind": "code", "text": text}
         case Table(rows, heads):

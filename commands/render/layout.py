@@ -25,7 +25,7 @@ from .blocks import (
     Tone,
     TooWide,
 )
-from .text import coloured, printable
+from .text import coloured, escape_unprintable
 
 _BOLD = "1"
 _COLOURS = {Tone.ERROR: "31;1", Tone.WARNING: "33;1", Tone.GOOD: "32;1", Tone.NOTE: "36", Tone.PLAIN: _BOLD}
@@ -51,18 +51,18 @@ class PageLayout:
             case Title():
                 return self._lay_out_title(block)
             case Headline(text, tone):
-                lines = self._wrap(printable(text), 0).splitlines()
+                lines = self._wrap(escape_unprintable(text), 0).splitlines()
                 return "\n".join(self._paint(line, _COLOURS[tone]) for line in lines)
             case Heading(name, fact):
-                folded = self._wrap(printable(fact), 10, f"{name:9} ") if fact else name
+                folded = self._wrap(escape_unprintable(fact), 10, f"{name:9} ") if fact else name
                 return self._paint(name, _BOLD) + folded[len(name) :]
             case Item(text, indent, label, advice):
                 fold = self._advise if advice else self._wrap
-                return fold(printable(text), indent, printable(label) or None)
+                return fold(escape_unprintable(text), indent, escape_unprintable(label) or None)
             case Line(text):
-                return printable(text)
+                return escape_unprintable(text)
             case Command(text, indent):
-                return " " * indent + printable(text)
+                return " " * indent + escape_unprintable(text)
             case Code(text):
                 return text
             case Table():
@@ -97,18 +97,18 @@ class PageLayout:
         return self._wrap(kept, indent, first).replace("\0", " ")
 
     def _lay_out_title(self, title: Title) -> str:
-        lines = [printable(title.name)]
-        for fact in map(printable, title.facts):
+        lines = [escape_unprintable(title.name)]
+        for fact in map(escape_unprintable, title.facts):
             if len(lines[-1]) + 3 + len(fact) > self.width:
                 lines.append("  " + fact)
             else:
                 lines[-1] += "   " + fact
-        name = len(printable(title.name))
+        name = len(escape_unprintable(title.name))
         return "\n".join([self._paint(lines[0][:name], _BOLD) + lines[0][name:], *lines[1:]])
 
     def _lay_out_finding(self, head: FindingHead) -> str:
-        severity, path = f"{head.severity:8}", printable(head.path)
-        after = f" {printable(head.name)}"
+        severity, path = f"{head.severity:8}", escape_unprintable(head.path)
+        after = f" {escape_unprintable(head.name)}"
         label = f"  {self._paint(severity, _COLOURS[TONES[head.severity]])}{after}"
         if not path:
             return label
@@ -116,15 +116,15 @@ class PageLayout:
         return f"{label}   {path}" if fits else f"{label}\n{' ' * _FOUND_INDENT}{path}"
 
     def _lay_out_cases(self, rows: Sequence[Sequence[str]]) -> Iterator[str]:
-        shown = [[printable(cell) for cell in row] for row in rows]
+        shown = [[escape_unprintable(cell) for cell in row] for row in rows]
         widths = [max(map(len, cells)) for cells in zip(*shown, strict=True)]
         for *cells, text in shown:
             first = "  " + "".join(f"{cell:{width}}   " for cell, width in zip(cells, widths, strict=False))
             yield self._wrap(text, len(first), first)
 
     def _lay_out_table(self, table: Table) -> str | None:
-        heads = [printable(head) for head in table.heads]
-        rows = [[printable(cell) for cell in row] for row in table.rows]
+        heads = [escape_unprintable(head) for head in table.heads]
+        rows = [[escape_unprintable(cell) for cell in row] for row in table.rows]
         if not rows:
             return None
         text = _align_columns(rows, heads)

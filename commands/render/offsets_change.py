@@ -8,7 +8,7 @@ from ckpt.changes.offsets.exchange import document_of
 from ckpt.changes.offsets.plan import OffsetsPlan
 from ckpt.changes.offsets.positions import Positions
 from ckpt.model import Json
-from ckpt.texts import quoted
+from ckpt.texts import quote_word
 
 from ..exits import Exit
 from .blocks import Block, Heading, Item, Page
@@ -86,7 +86,7 @@ class OffsetsReport(ChangeReport[OffsetsPlan]):
 
     def options(self) -> str:
         words = (*self.typed, "--batch", str(self.plan.batch))
-        return "".join(f" {word if word.startswith('--') else quoted(word)}" for word in words)
+        return "".join(f" {word if word.startswith('--') else quote_word(word)}" for word in words)
 
     def next_if_nothing(self) -> Iterator[Block]:
         yield from show_command("see where the sources stand", f"ckpt offsets show {self.path}")

@@ -7,7 +7,7 @@ from typing import Annotated
 from ckpt.changes.offsets.positions import Positions
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.model import Json
-from ckpt.texts import quoted_path
+from ckpt.texts import quote_path
 
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Page, Tone, bullets, more, page_of
@@ -109,7 +109,7 @@ def _show_warnings(positions: Positions) -> Iterator[Block]:
 
 
 def _show_next(positions: Positions) -> Iterator[Block]:
-    path = quoted_path(positions.inspection.checkpoint.uri)
+    path = quote_path(positions.inspection.checkpoint.uri)
     if positions.refused or not positions.committed:
         yield Item("see what the next start does", 10, "Next")
         yield Command(f"ckpt inspect {path}")

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from ckpt.inspection.scan.rows import ScannedCheckpoint
 from ckpt.inspection.scan.scan import Scan
 from ckpt.restart.findings import Severity
-from ckpt.texts import masked
+from ckpt.texts import mask_secrets
 
-from .text import printable
+from .text import escape_unprintable
 
 _Value = float | int | bool | None
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\""})
@@ -119,5 +119,5 @@ def _write_sample(name: str, labels: Mapping[str, str], value: float | int | boo
 
 def _escape_label(text: str) -> str:
     """A value of a label: printable, and without the secrets in it."""
-    lines = (printable(line).translate(_ESCAPES) for line in masked(text).split("\n"))
+    lines = (escape_unprintable(line).translate(_ESCAPES) for line in mask_secrets(text).split("\n"))
     return r"\n".join(lines)  # so that a name with a line end is another than one with a backslash and an n

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from ckpt.migrate.provider import PROVIDER_NAMES, Carry, MoveOutcome, OperatorMove, ProviderMove, ToProvider
 from ckpt.model import Provider
-from ckpt.texts import quoted_path
+from ckpt.texts import quote_path
 
 from ..arguments import as_options
 from ..exits import Exit
@@ -168,7 +168,7 @@ def _show_remains(move: ProviderMove) -> Iterator[Block]:
 
 def _show_next(move: ProviderMove) -> Iterator[Block]:
     checkpoint = move.handoff.inspection.checkpoint
-    path, clean = quoted_path(checkpoint.uri), checkpoint.offsets.latest == checkpoint.commits.latest
+    path, clean = quote_path(checkpoint.uri), checkpoint.offsets.latest == checkpoint.commits.latest
     command = next((step.command for step in move.steps if step.command), "")
     text, todo = {
         MoveOutcome.ALREADY: ("nothing to do", ""),

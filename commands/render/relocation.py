@@ -6,7 +6,7 @@ from typing import Annotated
 
 from ckpt.changes.relocate.outside import Holder
 from ckpt.changes.relocate.plan import RelocationPlan
-from ckpt.texts import quoted_path
+from ckpt.texts import quote_path
 from ckpt.versions import Progress
 
 from .blocks import Block, Heading, Item, bullets
@@ -82,7 +82,7 @@ class RelocationReport(ChangeReport[RelocationPlan]):
             yield from bullets(held.meaning for held in self.plan.held)
 
     def options(self) -> str:
-        return "" if self.to is None else f" --to {quoted_path(self.to)}"
+        return "" if self.to is None else f" --to {quote_path(self.to)}"
 
     def start(self) -> str:
         there = f"move the checkpoint to {self.plan.to}, and start the query there"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from ckpt.migrate.provider import PROVIDER_NAMES
 from ckpt.model import Json
 from ckpt.settings import CHECKPOINT_FORMAT
-from ckpt.texts import quoted_path
+from ckpt.texts import quote_path
 
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Page, Table, Tone, bullets, more, page_of
@@ -203,7 +203,7 @@ class RewriteReport:
             10,
             "Next",
         )
-        yield Command(f"ckpt inspect {quoted_path(rewrite.into)}")
+        yield Command(f"ckpt inspect {quote_path(rewrite.into)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,24 @@
-"""Small things that every page is made of. Text from a checkpoint is untrusted and passes through ``printable``."""
+"""Small things that every page is made of.
+
+Text from a checkpoint is untrusted and passes through ``escape_unprintable``.
+"""
 
 import os
 import sys
 from collections.abc import Sequence
 
 from ckpt.model import OF_FOLDERS, EveryByte, FileDamage
-from ckpt.texts import batch_ranges, plural, plural_of, printable, ranges, size, span
+from ckpt.texts import batch_ranges, escape_unprintable, plural, plural_of, ranges, size, span
 
 __all__ = [
     "batch_ranges",
     "coloured",
     "count_damaged",
+    "escape_unprintable",
     "lower",
     "not_decoded",
     "plural",
     "plural_of",
-    "printable",
     "ranges",
     "size",
     "span",

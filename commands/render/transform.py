@@ -20,7 +20,7 @@ from ckpt.migrate.transform import (
 from ckpt.migrate.variables import Variable, VariableForm
 from ckpt.state.export.targets import Format
 from ckpt.storage.locations import spark_uri
-from ckpt.texts import instant, quoted, quoted_path
+from ckpt.texts import instant, quote_path, quote_word
 
 from ..arguments import all_as_options, as_options
 from ..exits import Exit
@@ -204,8 +204,8 @@ def _show_warnings(migration: TransformMigration) -> Iterator[Block]:
 
 def _show_next(migration: TransformMigration) -> Iterator[Block]:
     plan = migration.plan
-    old = quoted_path(plan.initial.checkpoint)
-    folder = quoted_path(migration.target.shown)
+    old = quote_path(plan.initial.checkpoint)
+    folder = quote_path(migration.target.shown)
     if migration.keys is None:
         yield Item("stop the old query, then the same command without --plan", 10, "Next")
         return
@@ -225,7 +225,7 @@ def _show_next(migration: TransformMigration) -> Iterator[Block]:
         "as long as it has none, and never after that."
     )
     yield Item(text, 5, "  3.")
-    variable = quoted(plan.variables[0].name)
+    variable = quote_word(plan.variables[0].name)
     yield Item(f"Check that {plural(migration.keys, 'key')} were loaded; new keys are added to them:", 5, "  4.")
     yield Command(f"ckpt export-state NEW_CHECKPOINT --variable {variable} --batch 0 --count", 5)
     yield Item(f"Then {INITIAL_STATE}/ is no longer needed.", 5, "  5.")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.state.verify.verify import StateVerification
-from ckpt.texts import quoted_path
+from ckpt.texts import quote_path
 
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Page, Tone, more, page_of
@@ -114,4 +114,4 @@ class VerificationReport:
     def _show_next(self) -> Iterator[Block]:
         if self.verification.damages or not all(forecast.outcome.runs for forecast in self._inspection.counted):
             yield Item("what it means, and what to do", 10, "Next")
-            yield Command(f"ckpt inspect {quoted_path(self.verification.checkpoint.uri)} --deep")
+            yield Command(f"ckpt inspect {quote_path(self.verification.checkpoint.uri)} --deep")

@@ -11,7 +11,7 @@ from ckpt.changes.fixes.repair import LOST_ID, Way, WaysPlan
 from ckpt.changes.steps import Step
 from ckpt.restart.diagnoses.logs import QUERY_ID
 from ckpt.restart.findings import Severity
-from ckpt.texts import quoted
+from ckpt.texts import quote_word
 from ckpt.versions import Progress
 
 from .blocks import Block, Command, Heading, Item
@@ -104,7 +104,7 @@ class WaysReport(ChangeReport[WaysPlan]):
         if chosen is not None and not chosen.recommended:
             words.append(f"--choose {chosen.name}")
         if self.query_id is not None:
-            words.append(f"--query-id {quoted(self.query_id)}")
+            words.append(f"--query-id {quote_word(self.query_id)}")
         if self.leftovers:
             words.append("--leftovers")
         return "".join(f" {word}" for word in words)

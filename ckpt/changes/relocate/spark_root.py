@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from ckpt.errors import UsageError
 from ckpt.storage.base import one_line
 from ckpt.storage.locations import SCHEMES, SchemeFamily, family, local_path, without_keys
-from ckpt.texts import masked
+from ckpt.texts import mask_secrets
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//[^/]*)?(/.*)?", re.S)
 _NAME_IT = "name with `to` the URI that Spark will use"
@@ -25,7 +25,7 @@ def read_spark_root(uri: str) -> str:
     Never percent-decoded. A path without a scheme is a local one. A URI with a key in it is refused: the checkpoint
     would keep it.
     """
-    if masked(uri) != uri:
+    if mask_secrets(uri) != uri:
         raise UsageError(f"`to` {one_line(uri)} holds a secret, which the checkpoint would keep: leave it out")
     if uri.startswith("/"):
         return "file:" + _tidy(uri)

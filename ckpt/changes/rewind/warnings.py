@@ -9,7 +9,7 @@ from ckpt.checkpoint.sources.file_logs import file_source_logs
 from ckpt.checkpoint.sources.kafka import is_kafka
 from ckpt.checkpoint.sources.registry import offsets_of
 from ckpt.restart.sinks import DROPS, REMEMBERING, SINKS, AboutSinks
-from ckpt.texts import quoted_path
+from ckpt.texts import quote_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def _name_cures(checkpoint: Checkpoint, again: Again) -> Iterator[str]:
     """Name the cures that make a sink accept rows under known batch ids."""
     for sink in SINKS:
         if sink.taken_back is not None:
-            path = quoted_path(checkpoint.uri)
+            path = quote_path(checkpoint.uri)
             cure = sink.taken_back.format(
                 checkpoint=path, kept=again.kept, next=again.kept + 1, last=again.newest, snapshot="SNAPSHOT"
             )

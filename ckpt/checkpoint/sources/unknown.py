@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ckpt.checkpoint.sources.kind import SourceKind, SourceType
 from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts, shorten_json
 from ckpt.model import Json
-from ckpt.texts import masked_json
+from ckpt.texts import mask_json
 
 _LONGEST = 500  # characters of a page
 
@@ -34,7 +34,7 @@ class UnknownKind(SourceKind[UnknownOffset]):
         return {}
 
     def to_text(self, offset: UnknownOffset) -> str:
-        text = masked_json(json.dumps(offset.value))  # before it is cut
+        text = mask_json(json.dumps(offset.value))  # before it is cut
         return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
     def start_after(self, offset: UnknownOffset, facts: StartFacts) -> ReaderStart:

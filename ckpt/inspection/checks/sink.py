@@ -15,7 +15,7 @@ from ckpt.restart import diagnoses
 from ckpt.restart.findings import Finding
 from ckpt.restart.forecast import Forecast
 from ckpt.restart.sinks import Sink
-from ckpt.texts import quoted_path, span
+from ckpt.texts import quote_path, span
 from ckpt.versions import Progress
 
 _LOST_ID = (diagnoses.logs.MISSING_METADATA, diagnoses.logs.UNREADABLE_METADATA, diagnoses.logs.NEW_QUERY_ID)
@@ -147,7 +147,7 @@ def _foresee_restored(checkpoint: Checkpoint, outlook: SinkOutlook, gone: Batche
     detail = f"{outlook.log.uri} was restored: the rows of {which} were taken back"
     remedy = None
     if gone[0] > 0:
-        copied = f"`ckpt copy {quoted_path(checkpoint.uri)} NEW --batch {gone[0] - 1} --new-id`"
+        copied = f"`ckpt copy {quote_path(checkpoint.uri)} NEW --batch {gone[0] - 1} --new-id`"
         remedy = f"If the rows of {which} are wanted, {copied}, and start the query from there: it writes them again."
     return replace(
         outlook,
@@ -179,7 +179,7 @@ def _advise(checkpoint: Checkpoint, outlook: SinkOutlook) -> str:
 def describe_cure(checkpoint: Checkpoint, outlook: SinkOutlook) -> str:
     """Say how to make a sink accept the rows that it drops: a sentence without its capital and full stop."""
     batch = outlook.next_batch or 0
-    path = quoted_path(checkpoint.uri)
+    path = quote_path(checkpoint.uri)
     last, query = outlook.last_batch, checkpoint.query_id
     snapshot = _find_snapshot(checkpoint, outlook)
     possible = batch > 0 and (snapshot is not None or not outlook.log.sink.needs_snapshot)

@@ -10,7 +10,7 @@ from ckpt.inspection.explain.lines import read_chunks
 from ckpt.inspection.explain.nearest import NearError, find_nearest
 from ckpt.inspection.explain.search import Search
 from ckpt.inspection.inspection import Inspection, RatedFinding
-from ckpt.texts import masked, quoted_path
+from ckpt.texts import mask_secrets, quote_path
 
 _SHOWN = 500  # characters of a line
 _CLASS = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_.]*")  # an error class on its own
@@ -69,13 +69,13 @@ def explain_error(text: str | BinaryIO, inspection: Inspection | None = None) ->
     if inspection is None:
         return Explanation(matches, message, near, None)
     elsewhere = contradictions(hits[0].line if hits else line, search.queries, inspection.checkpoint)
-    return Explanation(matches, message, near, inspection, tuple(map(masked, elsewhere)))
+    return Explanation(matches, message, near, inspection, tuple(map(mask_secrets, elsewhere)))
 
 
 def _match(error: KnownError, line: str, times: int, inspection: Inspection | None) -> ErrorMatch:
     if inspection is None:
         return ErrorMatch(error, _shorten(line), times, error.cure, error.command, ())
-    checkpoint = quoted_path(inspection.checkpoint.uri.rstrip("/") or inspection.checkpoint.uri)
+    checkpoint = quote_path(inspection.checkpoint.uri.rstrip("/") or inspection.checkpoint.uri)
     cure, command = (
         re.sub(r"\bCHECKPOINT\b", lambda _: checkpoint, text) for text in (error.cure, error.command or "")
     )
@@ -85,5 +85,5 @@ def _match(error: KnownError, line: str, times: int, inspection: Inspection | No
 
 def _shorten(line: str) -> str:
     """A line as a report shows it; masked before it is cut, which could hide that something is a secret."""
-    text = masked(line.strip())
+    text = mask_secrets(line.strip())
     return text if len(text) <= _SHOWN else text[:_SHOWN] + " ..."

@@ -20,7 +20,7 @@ from ckpt.model import Unreadable
 from ckpt.storage import FileInfo, ReadRequest, Storage, open_storage
 from ckpt.storage.base import one_line
 from ckpt.storage.locations import is_same_place, local_path
-from ckpt.texts import masked
+from ckpt.texts import mask_secrets
 
 _WEEK_MS = 7 * 24 * 3600 * 1000
 _CHOOSES = ("pathglobfilter", "modifiedbefore", "modifiedafter", "filenameonly")
@@ -66,7 +66,7 @@ def ask_files(request: SourceRequest) -> FilesNow | NotAsked:
             return NotAsked(_OUTPUT_OF_A_SINK)
         there = _list_files(storage, recursive)
     except NotFound:
-        raise SourceError(f"{one_line(masked(path))}: nothing is there; {request.advice}") from None
+        raise SourceError(f"{one_line(mask_secrets(path))}: nothing is there; {request.advice}") from None
     log = _read_log(open_storage(checkpoint.uri, request.storage_options), checkpoint, index)
     named = [(_keep_listable(_find_below(path, file.path), recursive), file) for file in log]
     read, planned = batch_entries(checkpoint, index)

@@ -17,7 +17,7 @@ from ckpt.restart.findings import Finding
 from ckpt.restart.forecast import Outcome
 from ckpt.storage.base import one_line
 from ckpt.storage.locations import family
-from ckpt.texts import masked, plural, plural_of, quoted
+from ckpt.texts import mask_secrets, plural, plural_of, quote_word
 
 _HOUR_MS = 3_600_000
 
@@ -48,11 +48,11 @@ def foresee_files(start: NextRead, now: FilesNow) -> SourceOutlook:
 
 def _explain_outside(now: FilesNow, refused: str, outcome: Outcome, batch: int | None) -> Trouble:
     folder, _, _ = unquote(refused).partition("=")[0].rpartition("/")
-    detail = f"batch {batch} has read {one_line(refused)}, which is not below {one_line(masked(now.place))}"
+    detail = f"batch {batch} has read {one_line(refused)}, which is not below {one_line(mask_secrets(now.place))}"
     remedy = (
-        f"Set the option path back to the old folder: this file was in {quoted(one_line(folder))}. If the files "
+        f"Set the option path back to the old folder: this file was in {quote_word(one_line(folder))}. If the files "
         "were moved, move them back first: under other paths every row of them would be read again. Read "
-        f"{one_line(masked(now.place))} with a query that has a checkpoint of its own."
+        f"{one_line(mask_secrets(now.place))} with a query that has a checkpoint of its own."
     )
     return Trouble(diagnoses.sources.FILES_OUTSIDE, detail, remedy, outcome, _find_words(refused, now.place))
 

@@ -12,7 +12,7 @@ from typing import Any
 from ckpt.errors import SourceError
 from ckpt.live.records import Part, TopicNow
 from ckpt.storage.base import one_line
-from ckpt.texts import masked
+from ckpt.texts import mask_secrets
 
 PATIENCE_S = 5.0
 """How long one request may take."""
@@ -118,4 +118,4 @@ class Client:
         for secret in self._secrets:
             why = why.replace(secret, "***") if secret else why
         cure = "check kafka.bootstrap.servers, the security options and the network"
-        return SourceError(f"Kafka at {self._servers}: {subject}{one_line(masked(why))}: {cure}")
+        return SourceError(f"Kafka at {self._servers}: {subject}{one_line(mask_secrets(why))}: {cure}")

@@ -14,7 +14,7 @@ from ckpt.plugins import ask_plugins
 from ckpt.storage import Folder, Storage, open_storage
 from ckpt.storage.base import one_line
 from ckpt.storage.locations import is_same_kind
-from ckpt.texts import masked
+from ckpt.texts import mask_secrets
 
 _SEVERAL = "it has {}: which of them the query writes to cannot be known from here"
 _NONE = (
@@ -134,7 +134,7 @@ def ask_sink(
     try:
         log = read_sink(uri, storage_options if is_same_kind(uri, checkpoint) else None)
         if log.unreached:
-            raise StorageError(f"{one_line(masked(uri))}: {log.unknown}")
+            raise StorageError(f"{one_line(mask_secrets(uri))}: {log.unknown}")
     except StorageError as error:
         if not partial:
             raise

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
-from ckpt.texts import masked
+from ckpt.texts import mask_secrets
 
 _DDL = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}  # JSON's name and SQL's
 
@@ -19,7 +19,7 @@ def literal(text: str) -> str:
 
 def plain(text: str) -> str:
     """Text that ends no comment and no docstring."""
-    shown = "".join(char if char.isprintable() else "?" for char in masked(text))
+    shown = "".join(char if char.isprintable() else "?" for char in mask_secrets(text))
     return shown.replace("\\", "/").replace('"', "'")
 
 

@@ -9,7 +9,7 @@ from ckpt.checkpoint.sources.starts import Begin
 from ckpt.errors import CkptError
 from ckpt.migrate.handoff.plan import Handoff
 from ckpt.migrate.handoff.starts import SourceStart
-from ckpt.texts import instant, masked
+from ckpt.texts import instant, mask_secrets
 
 MOST_FILES = 5_000
 """How many files a snippet names: the JVM does not accept longer methods, and nobody reads longer lists."""
@@ -43,7 +43,7 @@ def snippet(handoff: Handoff, language: Language) -> str:
                 f"{handoff.inspection.checkpoint.uri}: source {start.view.index} has read {len(start.seen):,} files, "
                 f"more than a snippet names ({MOST_FILES:,}); take them from sources[].seen of -o json and anti-join"
             )
-        if any(masked(path) != path for path in start.seen):
+        if any(mask_secrets(path) != path for path in start.seen):
             raise CkptError(
                 f"{handoff.inspection.checkpoint.uri}: no code, for it would hold a secret: it is in the path of a "
                 f"file that source {start.view.index} has read"
@@ -73,7 +73,7 @@ def _describe_source(start: SourceStart) -> Iterator[str]:
 
 def _plain(text: str) -> str:
     """Return text that ends no comment or string, whatever a checkpoint holds."""
-    shown = "".join(char if char.isprintable() else "?" for char in masked(text))
+    shown = "".join(char if char.isprintable() else "?" for char in mask_secrets(text))
     return shown.replace("\\", "/").replace('"', "'").replace("*/", "* /").replace("/*", "/ *")
 
 

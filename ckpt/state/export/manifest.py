@@ -8,7 +8,7 @@ from ckpt.state.export.targets import Format
 from ckpt.state.reading.columns import Column, Columns, Shape
 from ckpt.state.reading.reading import Reading
 from ckpt.storage.locations import spark_uri
-from ckpt.texts import masked
+from ckpt.texts import mask_secrets
 from ckpt.versions import __version__
 
 SCHEMA = 1
@@ -64,8 +64,8 @@ def manifest(
     """
     return {
         "ckpt": {"version": __version__, "schema": SCHEMA},
-        "checkpoint": masked(reading.checkpoint),
-        "location": masked(spark_uri(reading.checkpoint)),
+        "checkpoint": mask_secrets(reading.checkpoint),
+        "location": mask_secrets(spark_uri(reading.checkpoint)),
         "query_id": reading.moment.query_id,
         **describe(reading, shape, columns),
         "format": kind,
@@ -83,8 +83,8 @@ def manifest_of_all(exports: Sequence[tuple[Reading, int]], *, kind: Format, spa
     first = exports[0][0]
     return {
         "ckpt": {"version": __version__, "schema": SCHEMA},
-        "checkpoint": masked(first.checkpoint),
-        "location": masked(spark_uri(first.checkpoint)),
+        "checkpoint": mask_secrets(first.checkpoint),
+        "location": mask_secrets(spark_uri(first.checkpoint)),
         "query_id": first.moment.query_id,
         "batch": first.moment.batch,
         "format": kind,

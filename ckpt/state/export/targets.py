@@ -9,7 +9,7 @@ from ckpt.errors import UsageError, argument
 from ckpt.formats.types import repeated_field
 from ckpt.state.reading.columns import Column, Shape, holds_void, type_names
 from ckpt.storage.locations import is_inside, spark_uri
-from ckpt.texts import masked
+from ckpt.texts import mask_secrets
 
 MANIFEST = "_ckpt_export.json"
 """The file next to the data that says what it is; readers of Spark ignore names that begin with ``_``."""
@@ -61,7 +61,7 @@ def target(to: str | None, table: str | None, kind: Format, mode: Mode, checkpoi
     if to is None:
         return ExportTarget(None, table, kind, mode)
     path = spark_uri(to)
-    if masked(path) != path:
+    if mask_secrets(path) != path:
         raise UsageError(f"`to` {to} holds a secret, which files there would keep: leave it out, and set it for Spark")
     folder_and_name(path)
     if is_inside(to, checkpoint) or is_inside(checkpoint, to):

@@ -14,7 +14,7 @@ from ckpt.migrate.handoff.snippets import Language, snippet
 from ckpt.spark.errors import SparkFailed, spark_failures
 from ckpt.storage import open_storage
 from ckpt.storage.errors import explain
-from ckpt.texts import masked, masked_json, quoted_path
+from ckpt.texts import mask_json, mask_secrets, quote_path
 from tests.conftest import OUTPUTS, Ckpt, CopyOf
 
 SECRET = "wJalrXUtnFEMI7MDENGbPxRfiCY"
@@ -51,46 +51,46 @@ HOLD_NONE = [
 
 @pytest.mark.parametrize("text", HOLD_ONE)
 def test_a_secret_is_masked_wherever_it_is(text: str) -> None:
-    for shown in (masked(text), quoted_path(text), plain(text), masked_json(json.dumps({"x": [text]}))):
+    for shown in (mask_secrets(text), quote_path(text), plain(text), mask_json(json.dumps({"x": [text]}))):
         assert SECRET[:9] not in shown
         assert SECRET[9:] not in shown
         assert "***" in shown
-    assert json.loads(masked_json(json.dumps({text: text}, indent=2))) == {masked(text): masked(text)}
-    assert masked(masked(text)) == masked(text)
+    assert json.loads(mask_json(json.dumps({text: text}, indent=2))) == {mask_secrets(text): mask_secrets(text)}
+    assert mask_secrets(mask_secrets(text)) == mask_secrets(text)
 
 
 @pytest.mark.parametrize("text", HOLD_NONE)
 def test_what_holds_no_secret_stays_as_it_is(text: str) -> None:
-    assert masked(text) == text
-    assert masked_json(json.dumps([text, {"say": 'a"=b@c:d'}])) == json.dumps([text, {"say": 'a"=b@c:d'}])
+    assert mask_secrets(text) == text
+    assert mask_json(json.dumps([text, {"say": 'a"=b@c:d'}])) == json.dumps([text, {"say": 'a"=b@c:d'}])
 
 
 @pytest.mark.parametrize("indent", [None, 2])
 def test_json_holds_no_secret_under_a_key_that_says_so(indent: int | None) -> None:
     held = {"access_token": SECRET, "password": f'a"{SECRET}\\', "offset": [{"client_secret": SECRET}], "tokens": 5}
     shown = {"access_token": "***", "password": "***", "offset": [{"client_secret": "***"}], "tokens": 5}
-    assert json.loads(masked_json(json.dumps(held, indent=indent))) == shown
-    assert json.loads(masked(json.dumps(held, indent=indent))) == shown
+    assert json.loads(mask_json(json.dumps(held, indent=indent))) == shown
+    assert json.loads(mask_secrets(json.dumps(held, indent=indent))) == shown
 
 
 @pytest.mark.parametrize("text", [*HOLD_ONE, "s3://bucket/x?secret_key=***"])
 def test_the_backquotes_around_a_command_are_kept(text: str) -> None:
-    for command in (f"ckpt inspect {text}", f"ckpt inspect {quoted_path(text)}"):
+    for command in (f"ckpt inspect {text}", f"ckpt inspect {quote_path(text)}"):
         for end in ("", " and wait", ".", ", then", ") or"):
-            shown = masked(f"Run `{command}`{end}")
+            shown = mask_secrets(f"Run `{command}`{end}")
             assert (shown.count("`"), shown[-len(end) - 1 :]) == (2, f"`{end}")
             assert SECRET[9:] not in shown
 
 
 def test_a_backquote_hides_no_part_of_a_secret() -> None:
-    assert masked(f"secret_key=a`{SECRET}`b.`{SECRET} x") == "secret_key=*** x"
+    assert mask_secrets(f"secret_key=a`{SECRET}`b.`{SECRET} x") == "secret_key=*** x"
 
 
 @pytest.mark.parametrize(
     "text", ["s3:/a:", "a=", "='", '\\"token\\":', "x:/a:b", "a.%-", '"', "secret_key= ", "token=`.", '"token":']
 )
 def test_masking_takes_time_in_proportion(text: str) -> None:
-    masked_json(json.dumps([masked(text * 20_000), text * 20_000]))  # a quadratic one would take minutes
+    mask_json(json.dumps([mask_secrets(text * 20_000), text * 20_000]))  # a quadratic one would take minutes
 
 
 @pytest.mark.parametrize("uri", [uri for uri in HOLD_ONE if uri.startswith("s3://")])
@@ -98,7 +98,7 @@ def test_a_storage_never_shows_the_secret_in_its_uri(uri: str) -> None:
     try:
         told = open_storage(uri, {"region": "r"}).uri
     except CkptError as error:  # an option that does not fit the others
-        told = masked(str(error))
+        told = mask_secrets(str(error))
     assert SECRET not in told
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ckpt.texts import quoted, quoted_path
+from ckpt.texts import quote_path, quote_word
 from tests.conftest import Ckpt, CopyOf
 
 NAMES = [
@@ -39,10 +39,10 @@ def said(line: str, folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("name", [*NAMES, "plain", "\udcff", "\x1b[2J\u202e"])
 def test_a_quoted_word_is_one_word_that_can_be_shown(name: str, tmp_path: Path) -> None:
-    for shown in (quoted(name), quoted_path(name)):
+    for shown in (quote_word(name), quote_path(name)):
         assert shown.isprintable()
         assert "`" not in shown
-    assert said(f"say {quoted(name)} {quoted_path(name)}", tmp_path)[:-1] == [
+    assert said(f"say {quote_word(name)} {quote_path(name)}", tmp_path)[:-1] == [
         name,
         f"./{name}" if name.startswith("-") else name,
     ]
