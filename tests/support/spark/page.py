@@ -47,7 +47,7 @@ makes all of them, as each run of the tests does, and prints the folder.
 
 | sample | made from | what it represents | mutations |
 |---|---|---|---|
-"""  # one sentence a line
+"""
 
 _RUNS = {
     "starts": "{0} starts",
