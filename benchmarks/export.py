@@ -26,8 +26,7 @@ from functools import partial
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from benchmarks.many_keys import PROVIDERS
-from benchmarks.many_keys import made as many_keys
+from benchmarks.many_keys import PROVIDERS, made as many_keys
 from benchmarks.measure import Pairs, Run, alternated, heading
 from ckpt.spark import export as exporting
 from ckpt.spark.installed import pyspark_version

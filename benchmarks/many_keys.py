@@ -8,8 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession, functions as F
 
 PARTITIONS = 8
 _STATE = "org.apache.spark.sql.execution.streaming.state."

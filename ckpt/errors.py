@@ -12,6 +12,11 @@ Messages name an argument of the call in backquotes, as ``argument`` spells it: 
 The command line shows its options instead (``commands/arguments.py``).
 """
 
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import TypeVar
+
+Choice = TypeVar("Choice", bound=StrEnum)
 DISK_FULL = "the disk is full"
 """Said in a StorageError: another place for the backup helps."""
 
@@ -34,6 +39,19 @@ class SourceError(CkptError):
 
 class UsageError(CkptError):
     """The request cannot be understood: a malformed URI, an unknown scheme or storage option."""
+
+
+def parse_choice(kind: type[Choice], value: str, name: str) -> Choice:
+    """Find the member of an enumeration that an argument names. Raises UsageError."""
+    try:
+        return kind(value)
+    except ValueError:
+        raise UsageError(f"{argument(name, value)}: choose {', '.join(kind)}") from None
+
+
+def parse_choices(kind: type[Choice], values: str | Iterable[str], name: str) -> tuple[Choice, ...]:
+    """Find the members of an enumeration that an argument names: one of them, or several. Raises UsageError."""
+    return tuple(parse_choice(kind, value, name) for value in ([values] if isinstance(values, str) else values))
 
 
 def argument(name: str, value: object) -> str:

@@ -8,8 +8,11 @@ Paths are relative to the checkpoint, with ``/``; times are ms since the epoch, 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from os import PathLike
 from typing import ClassVar, TypeAlias
 
+Location: TypeAlias = str | PathLike[str]
+"""A checkpoint's path, its URI, or the ``Checkpoint`` itself."""
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 
 

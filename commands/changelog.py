@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
+import ckpt
 from ckpt.errors import UsageError
-from ckpt.migrate.changelog import Changelog, switch_changelog
-from ckpt.spark.calls import verify_changelog
+from ckpt.migrate.changelog import Changelog
 
 from . import options
 from .progress import session
@@ -41,8 +41,7 @@ def changelog(
         raise UsageError("--files-only, --master and --conf need --verify; nothing else uses Spark")
     storage_options = options.pairs("--storage-option", storage_option)
     with session(master, conf, quiet=quiet) as with_spark:
-        if verify and not files_only:
-            switch = verify_changelog(checkpoint, to, storage_options, with_spark)
-        else:
-            switch = switch_changelog(checkpoint, to, storage_options, verify=verify)
+        switch = ckpt.migrate_changelog(
+            checkpoint, to, storage_options, verify=verify, files_only=files_only, session=with_spark
+        )
     emit(ChangelogReport(switch), output)

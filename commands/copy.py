@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ckpt.copies.copy.copy import copy_checkpoint
+import ckpt
 
 from . import options
 from .render.copying import CopyReport
@@ -33,5 +33,5 @@ def copy(
     storage_options = options.pairs("--storage-option", storage_option)
     options.check_stays(to)
     with interruptible(), bar(quiet=quiet, of="files") as watcher:
-        done = copy_checkpoint(checkpoint, to, storage_options, batch=batch, new_id=new_id, watcher=watcher)
+        done = ckpt.copy(checkpoint, to, storage_options, batch=batch, new_id=new_id, watcher=watcher)
     emit(CopyReport(done, checkpoint), output)

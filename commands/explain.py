@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
+import ckpt
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.errors import StorageError, UsageError
-from ckpt.inspection.explain.explain import Explanation, explain_error
+from ckpt.inspection.explain.explain import Explanation
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.storage.argument_files import ends
 from ckpt.storage.base import one_line
@@ -62,7 +63,7 @@ def _explain_text(text: str | None, inspection: Inspection | None) -> Explanatio
         return _read(text, Path(text), inspection)
     if " " not in text.strip() and ("/" in text or Path(text).suffix in (".log", ".txt", ".gz", ".out", ".err")):
         raise UsageError(f"there is no file {one_line(text)}")
-    return explain_error(text, inspection)
+    return ckpt.explain(text, inspection)
 
 
 def _is_readable(text: str) -> bool | None:
@@ -76,8 +77,8 @@ def _is_readable(text: str) -> bool | None:
 def _read(name: str, path: Path | None, inspection: Inspection | None) -> Explanation:
     try:
         if path is None:
-            return explain_error(sys.stdin.buffer, inspection)
+            return ckpt.explain(sys.stdin.buffer, inspection)
         with path.open("rb") as file:
-            return explain_error(file, inspection)
+            return ckpt.explain(file, inspection)
     except OSError as error:
         raise StorageError(f"{one_line(name)} cannot be read: {getattr(error, 'strerror', None) or error}") from error

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
+import ckpt
 from ckpt.errors import CkptError
-from ckpt.migrate.handoff.plan import hand_off
-from ckpt.migrate.handoff.snippets import Language, snippet
+from ckpt.migrate.handoff.snippets import Language
 
 from . import options
 from .render.handoff import HandoffReport
@@ -31,9 +31,9 @@ def handoff(
     Only reads; starts no JVM. Exit status: 0 no row is lost or read again, 1 some rows are read again, 2 bad usage, 3
     refused or could not read.
     """
-    handoff = hand_off(checkpoint, options.pairs("--storage-option", storage_option), batch=batch)
+    handoff = ckpt.handoff(checkpoint, options.pairs("--storage-option", storage_option), batch=batch)
     if snippet_option and handoff.refused and output is not Output.JSON:
         # whoever writes the code to a file gets an empty one
         raise CkptError(f"{checkpoint}: no code, because no new query can continue here: {handoff.refused}")
-    code = snippet(handoff, snippet_option) if snippet_option and not handoff.refused else None
+    code = handoff.snippet(snippet_option) if snippet_option and not handoff.refused else None
     emit(HandoffReport(handoff, code), output)

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from ckpt.migrate.transform import Api, TransformRefused
-from ckpt.spark.calls import migrate_to_transform_with_state
+from ckpt.spark.calls import migrate_transform_with_state
 from ckpt.state.export.targets import Format
 
 from . import options
@@ -53,7 +53,7 @@ def transform_with_state(
     """
     try:
         with interruptible(), session(master, conf, quiet=quiet) as with_spark:
-            migration = migrate_to_transform_with_state(
+            migration = migrate_transform_with_state(
                 checkpoint,
                 to,
                 options.pairs("--storage-option", storage_option),

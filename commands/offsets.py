@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from ckpt.changes.offsets.exchange import export_offsets, import_offsets
-from ckpt.changes.offsets.positions import show_offsets
-from ckpt.changes.offsets.set_offsets import set_offsets
+from ckpt.changes.offsets.exchange import offsets_export, offsets_import
+from ckpt.changes.offsets.positions import offsets_show
+from ckpt.changes.offsets.set import offsets_set
 from ckpt.errors import CkptError, UsageError
 from ckpt.storage.argument_files import read_text
 
@@ -40,7 +40,7 @@ def show(
 
     Only reads; starts no JVM. Exit status: 0 shown, 2 bad usage, 3 there is no such batch, or it cannot be read.
     """
-    positions = show_offsets(checkpoint, options.pairs("--storage-option", storage_option), batch=batch)
+    positions = offsets_show(checkpoint, options.pairs("--storage-option", storage_option), batch=batch)
     emit(PositionsReport(positions), output)
 
 
@@ -72,7 +72,7 @@ def set_command(
     2 bad usage; 3 could not do it.
     """
     of_plan = {"--source": source, "--to": to, "--shift": shift, "--batch": batch, "--sink": sink}
-    plan, receipt = set_offsets(
+    plan, receipt = offsets_set(
         checkpoint,
         change.storage_options,
         source=source,
@@ -99,7 +99,7 @@ def export_command(
 
     Only reads; starts no JVM. Exit status: 0 printed, 2 bad usage, 3 no batch is committed, or it cannot be read.
     """
-    positions = export_offsets(checkpoint, options.pairs("--storage-option", storage_option))
+    positions = offsets_export(checkpoint, options.pairs("--storage-option", storage_option))
     if positions.refused:
         raise CkptError(f"{checkpoint}: nothing to export: {positions.refused}")
     for warning in positions.warnings:
@@ -130,7 +130,7 @@ def import_command(
     2 bad usage; 3 could not do it.
     """
     of_plan = {"FILE": file, "--topic": topic, "--batch": batch}
-    plan, receipt = import_offsets(
+    plan, receipt = offsets_import(
         checkpoint,
         None if file is None else _read(f"@{file}"),
         change.storage_options,

@@ -7,7 +7,7 @@ import typer
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.errors import UsageError
 from ckpt.inspection.preflight import PlannedStart, find_changed_file, judge_start
-from ckpt.inspection.query import read_query
+from ckpt.inspection.query import QueryDescription
 from ckpt.live.asking import ask_sources
 from ckpt.live.options import source_options
 from ckpt.live.sink.reader import ask_sink
@@ -57,7 +57,7 @@ def preflight(
     if source_option and not sources:
         raise UsageError("--source-option is for --sources")
     reader = source_options(source_option or ())
-    query = read_query(expect) if expect is not None else None
+    query = QueryDescription.read(expect) if expect is not None else None
     opened = open_checkpoint(checkpoint, storage_options)
     has = ask_sink(sink, checkpoint, storage_options)
     live = ask_sources(opened, reader, storage_options) if sources else None

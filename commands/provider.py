@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ckpt.migrate.provider import ToProvider, move_provider
+from ckpt.migrate.provider import ToProvider, migrate_provider
 
 from . import options
 from .render.provider import ProviderReport
@@ -23,5 +23,5 @@ def provider(
     Only reads; starts no JVM. Exit status: 0 it already has that provider, or there is no state; 1 it can; 2 bad usage;
     3 it cannot, refused or could not read.
     """
-    move = move_provider(checkpoint, to, options.pairs("--storage-option", storage_option))
+    move = migrate_provider(checkpoint, to, options.pairs("--storage-option", storage_option))
     emit(ProviderReport(move), output)

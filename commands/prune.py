@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ckpt.changes.prune.prune import prune_checkpoint
+import ckpt
 
 from . import change_options, options
 from .render.pruning import PruneReport
@@ -31,7 +31,7 @@ def prune(
     Prints a plan; changes nothing without --apply. Exit status: 0 nothing to do, or done; 1 there is something to do,
     or another problem; 2 bad usage; 3 could not do it.
     """
-    plan, receipt = prune_checkpoint(
+    plan, receipt = ckpt.prune(
         checkpoint,
         change.storage_options,
         keep_batches=keep_batches,

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ckpt.changes.relocate.relocate import relocate_checkpoint
+import ckpt
 
 from . import change_options, options
 from .render.relocation import RelocationReport
@@ -26,5 +26,5 @@ def relocate(
     Prints a plan; changes nothing without --apply. Exit status: 0 nothing to do, or done; 1 there is something to do,
     or another problem; 2 bad usage; 3 could not do it.
     """
-    plan, receipt = relocate_checkpoint(checkpoint, change.storage_options, to=to, **change.how({"--to": to}))
+    plan, receipt = ckpt.relocate(checkpoint, change.storage_options, to=to, **change.how({"--to": to}))
     emit(RelocationReport(plan, receipt, to, backup=change.backup), change.output)

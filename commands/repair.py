@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
+import ckpt
 from ckpt.changes.fixes.registry import WayName
-from ckpt.changes.fixes.repair import repair_checkpoint
 
 from . import change_options, options
 from .render.ways import WaysReport
@@ -35,7 +35,7 @@ def repair(
     Prints a plan; changes nothing without --apply. Exit status: 0 nothing to do, or done; 1 there is something to do,
     or another problem; 2 bad usage; 3 could not do it.
     """
-    plan, receipt = repair_checkpoint(
+    plan, receipt = ckpt.repair(
         checkpoint,
         change.storage_options,
         query_id=query_id,

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
+import ckpt
 from ckpt.changes.fixes.repair_async import Strategy
-from ckpt.changes.fixes.repair_async import repair_async as repair
 
 from . import change_options, options
 from .render.repair import RepairReport
@@ -29,7 +29,7 @@ def repair_async(
     Prints a plan; changes nothing without --apply. Exit status: 0 nothing to do, or done; 1 there is something to do,
     or another problem; 2 bad usage; 3 could not do it.
     """
-    plan, receipt = repair(
+    plan, receipt = ckpt.repair_async(
         checkpoint,
         change.storage_options,
         strategy=strategy,

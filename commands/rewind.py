@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
+import ckpt
 from ckpt.changes.rewind.plan import Replayed
-from ckpt.changes.rewind.plan import rewind as take_back
 
 from . import change_options, options
 from .render.rewind import RewindReport
@@ -31,7 +31,7 @@ def rewind(
     Prints a plan; changes nothing without --apply. Exit status: 0 nothing to do, or done; 1 there is something to do,
     or another problem; 2 bad usage; 3 could not do it.
     """
-    plan, receipt = take_back(
+    plan, receipt = ckpt.rewind(
         checkpoint,
         change.storage_options,
         to_batch=to_batch,

@@ -42,7 +42,7 @@ def rewrite(
     storage_options = options.pairs("--storage-option", storage_option)
     options.check_stays(form.into)
     with writing(engine, master, conf, quiet=quiet) as (by, watcher):
-        rewrite = ckpt.rewrite_checkpoint(
+        rewrite = ckpt.rewrite(
             checkpoint,
             storage_options=storage_options,
             drop_keys=drop_keys or (),

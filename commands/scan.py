@@ -7,9 +7,9 @@ from typing import Annotated, assert_never
 
 import typer
 
+import ckpt
 from ckpt.errors import UsageError
 from ckpt.inspection.scan.scan import Scan
-from ckpt.inspection.scan.scan import scan as look
 from ckpt.live.kafka.options import SERVERS
 from ckpt.live.options import source_options
 from ckpt.restart.findings import Severity
@@ -117,7 +117,7 @@ def scan(
     while True:
         since = None if changed_since is None else moment("--changed-since", changed_since)
         with bar(quiet=quiet, of="checkpoints") as watcher:
-            scan = look(
+            scan = ckpt.scan(
                 roots,
                 storage_options,
                 depth=depth,

@@ -1,6 +1,6 @@
 """ckpt skip."""
 
-from ckpt.changes.skip.plan import skip as leave_out
+import ckpt
 
 from . import change_options, options
 from .render.skip import SkipReport
@@ -18,5 +18,5 @@ def skip(
     Prints a plan; changes nothing without --apply. Exit status: 0 nothing to do, or done; 1 there is something to do,
     or another problem; 2 bad usage; 3 could not do it.
     """
-    plan, receipt = leave_out(checkpoint, change.storage_options, **change.how())
+    plan, receipt = ckpt.skip(checkpoint, change.storage_options, **change.how())
     emit(SkipReport(plan, receipt, backup=change.backup), change.output)

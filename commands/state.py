@@ -61,7 +61,7 @@ def show(
 
     Only reads; starts no JVM. Exit status: 0 shown, 2 bad usage, 3 it cannot be read without Spark, or not at all.
     """
-    rows = ckpt.show_state(
+    rows = ckpt.state_show(
         checkpoint,
         options.pairs("--storage-option", storage_option),
         batch=batch,
@@ -89,7 +89,7 @@ def count(
     without Spark, or not at all.
     """
     with run.executors(quiet=quiet) as by:
-        counts = ckpt.count_state(
+        counts = ckpt.state_count(
             checkpoint,
             options.pairs("--storage-option", storage_option),
             batch=batch,
@@ -131,7 +131,7 @@ def diff(
     it cannot be read.
     """
     with run.executors(quiet=quiet) as by:
-        diff = ckpt.diff_state(
+        diff = ckpt.state_diff(
             checkpoint,
             other,
             options.pairs("--storage-option", storage_option),
@@ -166,7 +166,7 @@ def keys(
     if largest and skew:
         raise UsageError("--largest and --skew: one of them")
     with run.executors(quiet=quiet) as by:
-        sizes = ckpt.measure_state(
+        sizes = ckpt.state_keys(
             checkpoint,
             options.pairs("--storage-option", storage_option),
             batch=batch,

@@ -91,6 +91,10 @@ class Checkpoint:
 
     first_start: FirstStart | Unreadable | None = None  # the mark of a change by ckpt, whether it still counts or not
 
+    def __fspath__(self) -> str:
+        """The URI: a checkpoint stands for its path in every call that takes one."""
+        return self.uri
+
     def is_past(self, batch_id: int) -> bool:
         """True if a planned batch is further back than the newest, which are judged."""
         return batch_id not in self.offsets.ids[-JUDGED:]

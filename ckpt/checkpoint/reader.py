@@ -4,6 +4,7 @@ import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from os import fspath
 from typing import TypeAlias, TypeVar
 
 from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, JUDGED, METADATA, OFFSETS, SOURCES, STATE, Checkpoint, Log
@@ -17,7 +18,7 @@ from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.formats import commits, limits, marks, metadata, names, offsets, sidecars
 from ckpt.formats.offsets import is_continuous
 from ckpt.formats.sourcelogs import InitialOffsets, SourceFile, parse_kafka_start
-from ckpt.model import CommitLog, Fault, Json, Kind, OffsetLog, StateInventory, Unreadable
+from ckpt.model import CommitLog, Fault, Json, Kind, Location, OffsetLog, StateInventory, Unreadable
 from ckpt.storage import Folder, Listing, ReadRequest, Storage, open_storage
 from ckpt.storage.local import is_gone
 
@@ -33,11 +34,13 @@ class NotACheckpoint(CkptError):
     """There is something at the path, but it is not a checkpoint."""
 
 
-def open_checkpoint(uri: str, storage_options: Mapping[str, str] | None = None, *, batches: int = 10) -> Checkpoint:
+def open_checkpoint(
+    checkpoint: Location, storage_options: Mapping[str, str] | None = None, *, batches: int = 10
+) -> Checkpoint:
     """Read the checkpoint at a local path or URI.
 
     Args:
-        uri: A local path, or any URI that pyarrow.fs or fsspec opens, such as ``s3://bucket/checkpoints/orders``.
+        checkpoint: A local path, or any URI that pyarrow.fs or fsspec opens, such as ``s3://bucket/checkpoints/orders``.
         storage_options: For the file system of the URI, such as ``{"region": "eu-west-1"}``.
         batches: How many of the newest offset and commit files are read, but never fewer than are judged
             (``ckpt.checkpoint.checkpoint.JUDGED``); 0 reads them all.
@@ -50,7 +53,16 @@ def open_checkpoint(uri: str, storage_options: Mapping[str, str] | None = None, 
     5
 
     """
-    return read_checkpoint(open_storage(uri, storage_options or {}), batches=batches)
+    return read_checkpoint(open_storage(fspath(checkpoint), storage_options or {}), batches=batches)
+
+
+def as_checkpoint(
+    checkpoint: Location, storage_options: Mapping[str, str] | None = None, *, batches: int = 10
+) -> Checkpoint:
+    """Return a checkpoint as it was read, or read the one at a path or URI, as ``open_checkpoint`` does."""
+    if isinstance(checkpoint, Checkpoint):
+        return checkpoint
+    return open_checkpoint(checkpoint, storage_options, batches=batches)
 
 
 def read_checkpoint(storage: Storage, *, batches: int = 10, fully_read: Verified = NOTHING) -> Checkpoint:

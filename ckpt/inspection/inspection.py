@@ -1,14 +1,16 @@
 """Everything ``ckpt inspect`` says of a checkpoint, as one value; every other command consults it too."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.reader import as_checkpoint
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.checkpoint.state.space import find_temporary_files, size_of
+from ckpt.errors import parse_choice, parse_choices
 from ckpt.inspection.checks import check
 from ckpt.inspection.checks.first_start import find_noop_start
 from ckpt.inspection.checks.sink import add_query_id, foresee_sink
@@ -18,7 +20,7 @@ from ckpt.inspection.written_by import WrittenBy, written_by
 from ckpt.live.outlook import SourceOutlook
 from ckpt.live.records import LiveSource
 from ckpt.live.sink.records import SinkLog
-from ckpt.model import InNotebook, Unneeded
+from ckpt.model import InNotebook, Location, Unneeded
 from ckpt.restart.diagnoses.logs import ASYNC_REFUSES_STATE
 from ckpt.restart.diagnoses.state import NO_STATE_FOLDER
 from ckpt.restart.findings import Asked, Finding, Severity
@@ -114,32 +116,49 @@ class Inspection(InNotebook):
 
 
 def inspect(
-    checkpoint: Checkpoint,
-    versions: Sequence[Spark] = (),
-    asked: Asked = Asked.BOTH,
+    checkpoint: Location,
+    versions: Sequence[Spark | str] = (),
+    asked: Asked | str = Asked.BOTH,
     batches: int = 10,
-    sink: SinkLog | None = None,
-    live: Sequence[LiveSource] = (),
+    sink: SinkLog | str | None = None,
+    live: Sequence[LiveSource] | Mapping[int, Mapping[str, str]] = (),
     more: Sequence[Finding] = (),
+    storage_options: Mapping[str, str] | None = None,
 ) -> Inspection:
-    """Judge a checkpoint; pure, and never raises.
+    """Judge a checkpoint; only reads, and nothing but the checkpoint unless ``sink`` or ``live`` ask for more.
 
     Args:
-        checkpoint: What ``open_checkpoint`` read.
-        versions: The Spark versions to forecast for; none named is all.
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``, which is not read again.
+        versions: The Spark versions to forecast for, as ``"4.2"``; none named is all.
         asked: The progress tracking that the query is to be started with: ``sync``, ``async`` or ``both``.
-        batches: How many of the newest batches are shown, 0 for all; their files must have been read.
-        sink: What ``read_sink`` read of the place that the query writes to, if that is to be compared.
-        live: What ``ask_sources`` was answered, if the forecasts are to be about the sources as they are now.
+        batches: How many of the newest batches are shown, 0 for all; of a ``Checkpoint``, those that were read.
+        sink: The place that the query writes to (a table or folder, or ``kafka://...``), to compare its log too.
+        live: Ask the sources what they have now: the options of the reader of each source by its number, as Spark calls
+            them, for Kafka at least ``kafka.bootstrap.servers``, for others ``path``.
         more: What whoever asks has found besides, to be judged with the rest.
+        storage_options: For the file systems of the checkpoint and of the sink.
 
-    >>> found = ckpt.inspect(ckpt.open_checkpoint("sample_checkpoints/async-kafka-4.2"))
-    >>> found.verdict
+    Raises:
+        NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint cannot be read. A sink or source that does
+            not answer is named in ``unreached``, and nothing is raised.
+
+    >>> inspection = ckpt.inspect("sample_checkpoints/async-kafka-4.2")
+    >>> inspection.verdict
     'Will not restart without asynchronous progress tracking'
-    >>> found.sound, found.findings[0].finding.diagnosis.code
+    >>> inspection.sound, inspection.findings[0].finding.diagnosis.code
     (False, 'CKPT201')
 
     """
+    checkpoint = as_checkpoint(checkpoint, storage_options, batches=batches)
+    asked, versions = parse_choice(Asked, asked, "asked"), parse_choices(Spark, versions, "versions")
+    if isinstance(sink, str):
+        from ckpt.live.sink.reader import ask_sink  # a plain look imports nothing of it
+
+        sink = ask_sink(sink, checkpoint.uri, storage_options or {}, partial=True)
+    if isinstance(live, Mapping):
+        from ckpt.live.asking import ask_sources
+
+        live = ask_sources(checkpoint, live, storage_options, partial=True)
     modes = [mode for mode in Progress if asked in (Asked.BOTH, mode.value)]
     wanted = [version for version in FORECAST if version in versions or not versions]
     plain = tuple(forecast(checkpoint, version, mode) for mode in modes for version in wanted)

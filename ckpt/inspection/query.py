@@ -79,27 +79,24 @@ class QueryDescription:
         except OSError as error:
             raise UsageError(f"{one_line(path)} cannot be written: {error.strerror}") from error
 
+    @staticmethod
+    def read(path: str) -> "QueryDescription":
+        """Read what ``write`` wrote. Raises UsageError.
 
-def read_query(path: str) -> QueryDescription:
-    """Read what ``QueryDescription.write`` wrote. Raises UsageError.
+        >>> query = ckpt.types.QueryDescription.read("docs/query.json")
+        >>> query.spark.value, query.output_mode, [operator.name for operator in query.operators]
+        ('4.2', 'update', ['stateStoreSave'])
 
-    Args:
-        path: A local path.
-
-    >>> query = ckpt.read_query("docs/query.json")
-    >>> query.spark.value, query.output_mode, [one.name for one in query.operators]
-    ('4.2', 'update', ['stateStoreSave'])
-
-    """
-    try:
-        text = read_text(path)
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise UsageError(f"{one_line(path)} cannot be read: {why}") from error
-    try:
-        return parse_query(json.loads(text))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UsageError(f"{one_line(path)} is no description of a query as `describe_query` writes it") from error
+        """
+        try:
+            text = read_text(path)
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is no text"
+            raise UsageError(f"{one_line(path)} cannot be read: {why}") from error
+        try:
+            return parse_query(json.loads(text))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise UsageError(f"{one_line(path)} is no description of a query as `describe_query` writes it") from error
 
 
 def parse_query(value: Any) -> QueryDescription:

@@ -33,9 +33,6 @@ def ask_sources(
         UsageError: There is no such source, its options cannot be used, or no source was given its place.
         SourceError, StorageError: A source cannot be reached, or a package is missing.
 
-    >>> ckpt.ask_sources(ckpt.open_checkpoint("sample_checkpoints/stateless-4.2"), {})[0].not_asked
-    'ckpt cannot ask a source of type rate-micro-batch'
-
     """
     views = history.sources(checkpoint)
     for index in sorted(options):

@@ -94,10 +94,6 @@ def switch_changelog(
     Raises:
         NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint cannot be read.
 
-    >>> found = ckpt.switch_changelog("sample_checkpoints/aggregation-rocksdb-4.2", ckpt.Changelog.ON)
-    >>> found.outcome.value, list(found.confs.values())
-    ('ready', ['true'])
-
     """
     inspection = inspect(open_checkpoint(uri, storage_options))
     state = inspection.checkpoint.state

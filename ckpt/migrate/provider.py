@@ -13,11 +13,11 @@ from enum import StrEnum
 
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.state.rewritable import LAST_START, Form, refuse_rewrite
-from ckpt.errors import CkptError
+from ckpt.errors import CkptError, parse_choice
 from ckpt.inspection.checks.first_start import find_noop_start, is_in_sinks
-from ckpt.migrate.handoff.plan import Handoff, hand_off
+from ckpt.migrate.handoff.plan import Handoff, handoff
 from ckpt.migrate.variables import OperatorFamily, family_of
-from ckpt.model import Kind, Provider
+from ckpt.model import Kind, Location, Provider
 from ckpt.settings import PROVIDER_CLASS
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.confs import PROVIDER_CLASSES
@@ -149,55 +149,58 @@ _CARRIES: dict[OperatorFamily, tuple[Carry, str]] = {
 _ON_HDFS = "only transformWithState takes initial state from Python, and that runs on RocksDB only"
 
 
-def move_provider(uri: str, to: ToProvider, storage_options: Mapping[str, str] | None = None) -> ProviderMove:
+def migrate_provider(
+    checkpoint: Location, to: ToProvider | str, storage_options: Mapping[str, str] | None = None
+) -> ProviderMove:
     """All that ``ckpt migrate provider`` says; reads the checkpoint's small files, and starts no JVM.
 
     Args:
-        uri: A local path, or any URI that ``open_checkpoint`` opens.
-        to: The provider that is wanted.
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
+        to: The provider that is wanted: ``hdfs`` or ``rocksdb``.
         storage_options: For the file system of the URI.
 
     Raises:
         NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint cannot be read.
 
-    >>> found = ckpt.move_provider("sample_checkpoints/aggregation-hdfs-4.2", ckpt.ToProvider.ROCKSDB)
+    >>> found = ckpt.migrate_provider("sample_checkpoints/aggregation-hdfs-4.2", "rocksdb")
     >>> found.outcome.value, [one.carry.value for one in found.operators]
     ('possible', ['as-it-is'])
 
     """
-    handoff = hand_off(uri, storage_options)
-    checkpoint = handoff.inspection.checkpoint
-    if checkpoint.kind is Kind.EMPTY:
+    to = parse_choice(ToProvider, to, "to")
+    continuation = handoff(checkpoint, storage_options)
+    opened = continuation.inspection.checkpoint
+    if opened.kind is Kind.EMPTY:
         why = "nothing was planned here yet: set the provider when the query starts for the first time"
-        return ProviderMove(handoff, to, MoveOutcome.REFUSED, refused=why)
-    if checkpoint.state is None:
-        if checkpoint.stateful is None:
+        return ProviderMove(continuation, to, MoveOutcome.REFUSED, refused=why)
+    if opened.state is None:
+        if opened.stateful is None:
             why = "the files do not say whether the query keeps state"
-            return ProviderMove(handoff, to, MoveOutcome.REFUSED, refused=why)
-        return ProviderMove(handoff, to, MoveOutcome.NOTHING)
-    if checkpoint.state.provider is Provider(to):
-        return ProviderMove(handoff, to, MoveOutcome.ALREADY)
-    if checkpoint.state.provider is Provider.UNKNOWN:
+            return ProviderMove(continuation, to, MoveOutcome.REFUSED, refused=why)
+        return ProviderMove(continuation, to, MoveOutcome.NOTHING)
+    if opened.state.provider is Provider(to):
+        return ProviderMove(continuation, to, MoveOutcome.ALREADY)
+    if opened.state.provider is Provider.UNKNOWN:
         why = "neither the logs nor the files say which state store provider wrote the state"
-        return ProviderMove(handoff, to, MoveOutcome.REFUSED, refused=why)
-    if is_rewritable(checkpoint, to):
+        return ProviderMove(continuation, to, MoveOutcome.REFUSED, refused=why)
+    if is_rewritable(opened, to):
         same = tuple(
             OperatorMove(shape.id, shape.name, None, Carry.AS_IT_IS, "its rows are taken over byte for byte")
-            for shape in checkpoint.state.operators
+            for shape in opened.state.operators
         )
-        return ProviderMove(handoff, to, MoveOutcome.POSSIBLE, same, rewritable=True)
-    question = Question(uri, RequestedPart(), all_units=True, batch=handoff.batch)
+        return ProviderMove(continuation, to, MoveOutcome.POSSIBLE, same, rewritable=True)
+    question = Question(opened.uri, RequestedPart(), all_units=True, batch=continuation.batch)
     try:
         shapes = [plan.shape for plan in plan_initial_states(question, storage_options)]
     except CkptError as error:
-        return ProviderMove(handoff, to, MoveOutcome.REFUSED, refused=f"its state cannot be loaded: {error}")
+        return ProviderMove(continuation, to, MoveOutcome.REFUSED, refused=f"its state cannot be loaded: {error}")
     operators = tuple(_judge_moves(shapes, to))
     if any(operator.carry is Carry.NONE for operator in operators):
-        return ProviderMove(handoff, to, MoveOutcome.NO_WAY, operators)
-    if handoff.refused is not None:
-        why = f"its sources cannot be continued: {handoff.refused}"
-        return ProviderMove(handoff, to, MoveOutcome.REFUSED, operators, why)
-    return ProviderMove(handoff, to, MoveOutcome.POSSIBLE, operators)
+        return ProviderMove(continuation, to, MoveOutcome.NO_WAY, operators)
+    if continuation.refused is not None:
+        why = f"its sources cannot be continued: {continuation.refused}"
+        return ProviderMove(continuation, to, MoveOutcome.REFUSED, operators, why)
+    return ProviderMove(continuation, to, MoveOutcome.POSSIBLE, operators)
 
 
 def is_rewritable(checkpoint: Checkpoint, to: ToProvider) -> bool:

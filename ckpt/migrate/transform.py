@@ -12,7 +12,7 @@ from functools import cached_property
 from ckpt import settings
 from ckpt.errors import CkptError, UsageError, argument
 from ckpt.migrate.aggregates import KeptAggregate, aggregates_of
-from ckpt.migrate.handoff.plan import Handoff, hand_off
+from ckpt.migrate.handoff.plan import Handoff, handoff
 from ckpt.migrate.variables import WINDOW, OperatorFamily, Variable, family_of, find_opaque, variables_of
 from ckpt.model import Json, Operator
 from ckpt.restart.sinks import SINKS
@@ -263,7 +263,7 @@ def plan_transform(
     Raises:
         UsageError: For a request that makes no sense.
         TransformRefused: No new query can continue here.
-        CkptError: The state cannot be read, or the API is not there; and what ``hand_off`` raises.
+        CkptError: The state cannot be read, or the API is not there; and what ``handoff`` raises.
 
     """
     if kind not in _FORMATS:
@@ -273,19 +273,21 @@ def plan_transform(
             f"{argument('api', api)} needs pyspark {OLDEST_ROW_API} or later, and this is {spark}: "
             f"pip install 'pyspark>={OLDEST_ROW_API}', or {argument('api', Api.PANDAS)}"
         )
-    handoff = hand_off(uri, storage_options, batch=batch)
-    if handoff.inspection.checkpoint.state is None and handoff.refused is None:
+    continuation = handoff(uri, storage_options, batch=batch)
+    if continuation.inspection.checkpoint.state is None and continuation.refused is None:
         raise TransformRefused(
-            handoff,
+            continuation,
             f"{uri}: it has no state/ to migrate: a stateless query needs only `ckpt handoff`; any other query has "
             "lost its state: restore it from a copy of the checkpoint",
         )
-    if handoff.refused is not None:
-        raise TransformRefused(handoff, f"{uri}: no new query can continue here: {handoff.refused}; see ckpt handoff")
-    chosen = batch if handoff.batch is None else handoff.batch
+    if continuation.refused is not None:
+        raise TransformRefused(
+            continuation, f"{uri}: no new query can continue here: {continuation.refused}; see ckpt handoff"
+        )
+    chosen = batch if continuation.batch is None else continuation.batch
     initial = plan_initial_state(Question(uri, RequestedPart(operator), batch=chosen), storage_options, spark)
     for column in (*initial.shape.keys, *initial.shape.state):
         if "`" in column.name:
             raise CkptError(f"{uri}: column {column.name}: ckpt writes no code for a name with a backquote")
-    state = handoff.inspection.checkpoint.state
-    return TransformPlan(handoff, api, kind, initial, state.operators if state else ())
+    state = continuation.inspection.checkpoint.state
+    return TransformPlan(continuation, api, kind, initial, state.operators if state else ())

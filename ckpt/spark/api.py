@@ -1,11 +1,13 @@
 """State as DataFrames, for programs and notebooks: ``read_state``, ``read_changes``, ``read_initial_state``."""
 
 from collections.abc import Mapping
+from os import fspath
 from typing import Unpack
 
 from pyspark.sql import DataFrame, SparkSession
 
 from ckpt.errors import UsageError
+from ckpt.model import Location
 from ckpt.spark.export import shaped
 from ckpt.spark.initial import initial_frame
 from ckpt.spark.installed import pyspark_version
@@ -17,7 +19,7 @@ from ckpt.state.reading.reading import Question, Reading, plan_readings
 
 def read_state(
     spark: SparkSession,
-    path: str,
+    checkpoint: Location,
     *,
     batch: int | None = None,
     shape: str = "flat",
@@ -33,7 +35,7 @@ def read_state(
 
     Args:
         spark: The session that reads; not one of Spark Connect.
-        path: A local path, or any URI that ``open_checkpoint`` opens.
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         batch: The id of a committed batch, by default the newest.
         shape: ``flat`` (a column for each leaf: ``key_user``, ``value_count``) or ``raw`` (Spark's structs).
         partition_id: Keep the state partition of each row.
@@ -50,6 +52,7 @@ def read_state(
     ['key_key', 'value_count', 'value_sum']
 
     """
+    path = fspath(checkpoint)
     wanted = RequestedPart(**part)
     reading = _planned(Question(path, wanted, batch=batch), storage_options)
     return shaped(spark, reading, _shape(shape), partition_id=partition_id).frame
@@ -57,7 +60,7 @@ def read_state(
 
 def read_changes(
     spark: SparkSession,
-    path: str,
+    checkpoint: Location,
     first: int,
     last: int | None = None,
     *,
@@ -76,7 +79,7 @@ def read_changes(
 
     Args:
         spark: The session that reads; not one of Spark Connect.
-        path: A local path, or any URI that ``open_checkpoint`` opens.
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         first: The id of the first batch.
         last: The id of the last batch.
         operator: The id of a stateful operator.
@@ -96,6 +99,7 @@ def read_changes(
     ['batch_id', 'change_type']
 
     """
+    path = fspath(checkpoint)
     wanted = RequestedPart(operator, store, None, variable)
     reading = _planned(Question(path, wanted, batch=last, changes_from=first), storage_options)
     return shaped(spark, reading, _shape(shape), partition_id=partition_id).frame
@@ -103,7 +107,7 @@ def read_changes(
 
 def read_initial_state(
     spark: SparkSession,
-    path: str,
+    checkpoint: Location,
     *,
     batch: int | None = None,
     operator: int | None = None,
@@ -118,7 +122,7 @@ def read_initial_state(
 
     Args:
         spark: The session that reads; not one of Spark Connect.
-        path: A local path, or any URI that ``open_checkpoint`` opens.
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         batch: The id of a committed batch, by default the newest.
         operator: The id of the stateful operator, where there are several.
         storage_options: For the file system of the path.
@@ -133,6 +137,7 @@ def read_initial_state(
     ['key', 'count', 'sum']
 
     """
+    path = fspath(checkpoint)
     question = Question(path, RequestedPart(operator), batch=batch)
     return initial_frame(spark, plan_initial_state(question, storage_options, pyspark_version()))
 

@@ -2,16 +2,27 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from os import fspath
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from ckpt.errors import CkptError, UsageError, argument
+from ckpt.errors import CkptError, UsageError, argument, parse_choice
 from ckpt.migrate.changelog import Changelog, ChangelogSwitch, SwitchOutcome, switch_changelog
 from ckpt.migrate.comparison import Comparison
 from ckpt.migrate.transform import Api, TransformMigration, plan_transform
+from ckpt.model import Location
 from ckpt.spark.installed import SparkMissing, pyspark_version
 from ckpt.state.export.engines import without_spark
 from ckpt.state.export.obstacles import must_be_free
-from ckpt.state.export.request import Action, Engine, ExportPart, ExportPlan, ExportRequest, StateExport, plan_export
+from ckpt.state.export.request import (
+    Action,
+    Engine,
+    ExportOptions,
+    ExportPart,
+    ExportPlan,
+    ExportRequest,
+    StateExport,
+    plan_export,
+)
 from ckpt.state.export.targets import Format, Mode, target
 from ckpt.state.reading.initial import InitialPlan
 from ckpt.versions import NEWEST, Spark
@@ -42,14 +53,18 @@ ANY = Session()
 
 
 def export_state(
-    request: ExportRequest, storage_options: Mapping[str, str] | None = None, session: Session = ANY
+    checkpoint: Location | ExportRequest,
+    storage_options: Mapping[str, str] | None = None,
+    session: Session = ANY,
+    **options: Unpack[ExportOptions],
 ) -> StateExport:
     """Plan, count, show or export state: all that ``ckpt export-state`` does. The checkpoint is only read.
 
     Args:
-        request: Which state, in which form, where to, and what is to be done with it.
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``; or a whole ``ExportRequest``.
         storage_options: For the file system of the checkpoint, and of a target of the same scheme.
         session: Which Spark session reads and writes; a plan needs none, nor does the engine ``native``.
+        options: Which state, in which form, where to, and what is to be done with it: the fields of ``ExportRequest``.
 
     Raises:
         UsageError: The request makes no sense, the target is taken, or the format cannot hold a column.
@@ -58,11 +73,13 @@ def export_state(
         SparkMissing, SparkFailed: Spark is not installed, or failed; nothing was written.
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
 
-    >>> request = ckpt.ExportRequest("sample_checkpoints/join-hdfs-3.5", side="left", action=ckpt.Action.PLAN)
-    >>> [column.name for column in ckpt.export_state(request).parts[0].columns_of(request).kept][:2]
+    >>> export = ckpt.export_state("sample_checkpoints/join-hdfs-3.5", side="left", action="plan")
+    >>> [column.name for column in export.parts[0].columns_of(export.plan.request).kept][:2]
     ['key_field0', 'value_left_time']
 
     """
+    request = checkpoint if isinstance(checkpoint, ExportRequest) else ExportRequest(fspath(checkpoint))
+    request = replace(request, **cast("dict[str, Any]", options))
     why = None
     if request.engine is not Engine.SPARK:
         session_given = session.spark is not None or session.master is not None or bool(session.confs)
@@ -112,22 +129,22 @@ def _shaped(spark: "SparkSession", plan: ExportPlan) -> "Sequence[Shaped]":
     ]
 
 
-def migrate_to_transform_with_state(
-    uri: str,
+def migrate_transform_with_state(
+    checkpoint: Location,
     to: str,
     storage_options: Mapping[str, str] | None = None,
     *,
     batch: int | None = None,
     operator: int | None = None,
-    format: Format = Format.PARQUET,
-    api: Api = Api.PANDAS,
+    format: Format | str = Format.PARQUET,
+    api: Api | str = Api.PANDAS,
     plan: bool = False,
     session: Session = ANY,
 ) -> TransformMigration:
     """Write a transformWithState query that continues from a batch: all that its ``ckpt migrate`` command does.
 
     Args:
-        uri: A local path, or any URI that ``open_checkpoint`` opens.
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         to: A folder that is new or empty, local or remote: the initial state, a processor and a program go there.
         storage_options: For the file system of the checkpoint.
         batch: The batch whose state is taken, by default the newest that can be.
@@ -140,22 +157,23 @@ def migrate_to_transform_with_state(
     Raises:
         UsageError: The request makes no sense, or there is something at ``to``.
         SparkMissing, SparkFailed: Spark is not installed, or failed; nothing was written.
-        CkptError: The state cannot be read or taken along; and what ``hand_off`` raises.
+        CkptError: The state cannot be read or taken along; and what ``handoff`` raises.
 
     >>> sample = "sample_checkpoints/aggregation-rocksdb-4.2"
-    >>> ckpt.migrate_to_transform_with_state(sample, "new-query", plan=True).plan.time_mode.value
+    >>> ckpt.migrate_transform_with_state(sample, "new-query", plan=True).plan.time_mode.value
     'None'
 
     """
-    folder = target(to, None, format, Mode.ERROR, uri)
+    uri, kind = fspath(checkpoint), parse_choice(Format, format, "format")
+    folder = target(to, None, kind, Mode.ERROR, uri)
     must_be_free(folder)
     migration = plan_transform(
         uri,
         storage_options,
         batch=batch,
         operator=operator,
-        kind=format,
-        api=api,
+        kind=kind,
+        api=parse_choice(Api, api, "api"),
         spark=_spark_version(needed=not plan),
     )
     if plan:
@@ -163,34 +181,45 @@ def migrate_to_transform_with_state(
     from ckpt.spark.session import session as opened
     from ckpt.spark.transform import write_transform
 
-    delta = format is Format.DELTA
+    delta = kind is Format.DELTA
     with opened(session.master, session.confs or {}, delta=delta, existing=session.spark) as spark:
         return TransformMigration(migration, folder, write_transform(spark, migration, folder.name, session.watcher))
 
 
-def verify_changelog(
-    uri: str, to: Changelog, storage_options: Mapping[str, str] | None = None, session: Session = ANY
+def migrate_changelog(
+    checkpoint: Location,
+    to: Changelog | str,
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    verify: bool = False,
+    files_only: bool = False,
+    session: Session = ANY,
 ) -> ChangelogSwitch:
-    """Say whether a switch of changelog checkpointing took effect, and compare state across it with Spark.
+    """Say whether changelog checkpointing can be switched, or was: all that ``ckpt migrate changelog`` does.
 
-    Where the files show that it did not, Spark is not asked. What goes wrong with Spark is part of the answer
-    (``comparison.failed``), beside what was compared before.
+    Afterwards (``verify``) state is compared across the switch with Spark, where the files show that it took effect.
+    What goes wrong with Spark is part of the answer (``comparison.failed``), beside what was compared before.
 
     Args:
-        uri: A local path, or any URI that ``open_checkpoint`` opens.
-        to: What changelog checkpointing was switched to.
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
+        to: ``on`` or ``off``.
         storage_options: For the file system of the checkpoint.
-        session: Which Spark session reads.
+        verify: The switch was made and batches have run: say whether it took effect, instead of whether it can be made.
+        files_only: With ``verify``: do not compare state, which needs Spark.
+        session: Which Spark session compares.
 
     Raises:
         NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint cannot be read.
 
-    >>> ckpt.verify_changelog("sample_checkpoints/aggregation-rocksdb-4.2", ckpt.Changelog.ON).outcome.value
+    >>> switch = ckpt.migrate_changelog("sample_checkpoints/aggregation-rocksdb-4.2", "on")
+    >>> switch.outcome.value, list(switch.confs.values())
+    ('ready', ['true'])
+    >>> ckpt.migrate_changelog("sample_checkpoints/aggregation-rocksdb-4.2", "on", verify=True).outcome.value
     'not-yet'
 
     """
-    switch = switch_changelog(uri, to, storage_options, verify=True)
-    if switch.outcome is not SwitchOutcome.SWITCHED:
+    switch = switch_changelog(fspath(checkpoint), parse_choice(Changelog, to, "to"), storage_options, verify=verify)
+    if files_only or switch.outcome is not SwitchOutcome.SWITCHED:
         return switch
     return replace(switch, comparison=_compared(switch, storage_options, session))
 

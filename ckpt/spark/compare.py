@@ -6,8 +6,7 @@ from functools import reduce
 from itertools import groupby
 from operator import attrgetter
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StringType, StructField, StructType
 
 from ckpt.checkpoint.checkpoint import Checkpoint

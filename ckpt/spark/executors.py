@@ -87,8 +87,7 @@ class Executors:
         pyspark_version()
         from ckpt.spark.errors import spark_failures
         from ckpt.spark.progress import watched
-        from ckpt.spark.session import classic
-        from ckpt.spark.session import session as opened
+        from ckpt.spark.session import classic, session as opened
 
         own, doing = self.session, "work on state by executors"
         with ExitStack() as stack:
@@ -105,8 +104,8 @@ class Executors:
 def on_spark(session: Session = ANY) -> Executors:
     """Have Spark's executors do the work of a call that takes this as ``by``, partition by partition.
 
-    They write the state of ``rewrite_checkpoint``, ``import_state`` and ``write_state``, and read that of
-    ``verify_state``, ``count_state``, ``diff_state`` and ``measure_state``. Each executor has to have this version of
+    They write the state of ``rewrite``, ``import_state`` and ``write_state``, and read that of
+    ``verify_state``, ``state_count``, ``state_diff`` and ``state_keys``. Each executor has to have this version of
     ckpt with its extra ``native``, and to find all places at their URIs.
 
     Args:
@@ -117,9 +116,9 @@ def on_spark(session: Session = ANY) -> Executors:
             left then, as far as it can be removed.
         UsageError: Likewise: the session is one of Spark Connect, or settings come too late.
 
-    >>> by = ckpt.on_spark(ckpt.Session(master="local[2]"))
+    >>> by = ckpt.on_spark(ckpt.types.Session(master="local[2]"))
     >>> old = "sample_checkpoints/aggregation-hdfs-4.2"
-    >>> ckpt.rewrite_checkpoint(old, "memory://on-spark", partitions=5, plan=True, by=by).new.partitions
+    >>> ckpt.rewrite(old, "memory://on-spark", partitions=5, plan=True, by=by).new.partitions
     5
 
     """

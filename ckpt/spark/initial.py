@@ -3,9 +3,7 @@
 from collections.abc import Callable
 from functools import reduce
 
-from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import Column as SparkColumn, DataFrame, SparkSession, functions as F
 
 from ckpt.model import Json
 from ckpt.spark.reading import raw_frame

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from ckpt import settings
 from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import STATE, Checkpoint
-from ckpt.checkpoint.reader import open_checkpoint
+from ckpt.checkpoint.reader import as_checkpoint
 from ckpt.formats.operators import parse_operator_metadata, replace_schema_paths
 from ckpt.inspection.checks.query import SparkAnswer
 from ckpt.inspection.preflight import PlannedStart, Readiness, find_changed_file, judge_start
@@ -18,7 +18,7 @@ from ckpt.live.asking import ask_sources
 from ckpt.live.records import LiveSource
 from ckpt.live.registry import live_kind_of
 from ckpt.live.sink.reader import ask_sink
-from ckpt.model import OperatorMetadata
+from ckpt.model import Location, OperatorMetadata
 from ckpt.restart.recorded_settings import recorded_settings_of
 from ckpt.spark.describing import describe, scratch
 from ckpt.spark.installed import SparkMissing
@@ -35,7 +35,7 @@ def describe_query(
     frame: DataFrame,
     *,
     output_mode: str = "append",
-    checkpoint: str | None = None,
+    checkpoint: Location | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> QueryDescription:
     """Describe an unstarted query's expectations, for ``ckpt preflight --expect``: ``.write("query.json")``.
@@ -62,14 +62,14 @@ def describe_query(
     (['stateStoreSave'], ['rate-micro-batch'])
 
     """
-    opened = open_checkpoint(checkpoint, storage_options) if checkpoint is not None else None
+    opened = as_checkpoint(checkpoint, storage_options) if checkpoint is not None else None
     recorded = recorded_settings_of(opened) if opened else None
     return describe(Planner(frame, output_mode, recorded), _version(frame))
 
 
 def preflight(
     frame: DataFrame,
-    checkpoint: str,
+    checkpoint: Location,
     *,
     output_mode: str = "append",
     sources: bool = False,
@@ -84,7 +84,7 @@ def preflight(
 
     Args:
         frame: The streaming data frame whose ``writeStream`` starts the query; of a classic session.
-        checkpoint: A local path, or any URI that ``open_checkpoint`` opens.
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``, which is not read again.
         output_mode: ``append``, ``update`` or ``complete``.
         sources: Also ask Kafka, and sources of plugins, what they have, with the options of the frame's readers.
         sink: Also read the log of this sink, a Delta table or the folder of a file sink.
@@ -105,7 +105,7 @@ def preflight(
 
     """
     spark = _version(frame)
-    opened = open_checkpoint(checkpoint, storage_options)
+    opened = as_checkpoint(checkpoint, storage_options)
     recorded = recorded_settings_of(opened)
     planner = Planner(frame, output_mode, recorded)
     query = describe(planner, spark)
@@ -118,7 +118,7 @@ def preflight(
         must_exist=must_exist,
     )
     live = _asked(planner, opened) if sources else None
-    has = ask_sink(sink, checkpoint, storage_options or {})
+    has = ask_sink(sink, opened.uri, storage_options or {})
     return judge_start(opened, start, has, live, find_changed_file(opened, storage_options))
 
 

@@ -3,9 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import Column as SparkColumn, DataFrame, functions as F
 from pyspark.sql.types import StructField, StructType
 
 from ckpt.model import Json

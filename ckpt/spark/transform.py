@@ -2,8 +2,7 @@
 
 from contextlib import ExitStack
 
-from pyspark.sql import Observation, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import Observation, SparkSession, functions as F
 
 from ckpt.errors import UsageError
 from ckpt.migrate.generate.processor import processor_code

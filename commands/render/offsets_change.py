@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from ckpt.changes.offsets.exchange import document_of
 from ckpt.changes.offsets.plan import OffsetsPlan
 from ckpt.changes.offsets.positions import Positions
 from ckpt.model import Json
@@ -100,7 +99,7 @@ class OffsetsExportReport:
     exit = Exit.OK
 
     def document(self) -> Document:
-        return document_of(self.positions)
+        return self.positions.document
 
     def page(self) -> Page:
         return PositionsReport(self.positions).page()

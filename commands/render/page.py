@@ -38,7 +38,7 @@ from .findings import show_findings, show_next
 from .live import show_live
 from .offsets import count_units, offset_text
 from .sink import show_sink
-from .state import show_state
+from .state import state_show
 from .text import plural, ranges
 
 _SOURCES = 10  # how many sources are named
@@ -79,7 +79,7 @@ class InspectionReport:
             _show_sources,
             show_sink,
             _show_batches,
-            show_state,
+            state_show,
             show_findings,
             show_next,
         )

@@ -21,7 +21,7 @@ _IN_FULL = 3  # operators up to which all their stores are shown
 _SKEW = 2.0  # times the median from which the largest partition is worth a word
 
 
-def show_state(inspection: Inspection) -> Iterator[Block]:
+def state_show(inspection: Inspection) -> Iterator[Block]:
     """State of each operator; nothing for a stateless query."""
     state = inspection.checkpoint.state
     if state is None:

@@ -8,157 +8,64 @@ from typing import Any
 
 import ckpt
 
-API = {
-    "Inspect": (
-        "open_checkpoint",
-        "inspect",
-        "scan",
-        "read_sink",
-        "ask_sources",
-        "source_options",
-        "verify_state",
-        "Checkpoint",
-        "Inspection",
-        "Scan",
-        "ScannedRoot",
-        "ScannedCheckpoint",
-        "WorstFinding",
-        "LiveSource",
-        "SinkLog",
-        "SinkKind",
-        "SinkWriter",
-        "SinkOutlook",
-        "SinkOutcome",
-        "Spark",
-        "StateVerification",
-        "Estimate",
-        "explain_error",
-        "Explanation",
-        "ErrorMatch",
-        "KnownError",
-    ),
-    "Before a start": (
-        "preflight",
-        "describe_query",
-        "read_query",
-        "Readiness",
-        "QueryDescription",
-        "DescribedSource",
-        "DescribedOperator",
-    ),
-    "Rewind, repair and relocate": (
-        "repair_checkpoint",
-        "rewind",
-        "skip",
-        "repair_async",
-        "relocate_checkpoint",
-        "copy_checkpoint",
-        "prune_checkpoint",
-        "PrunePlan",
-        "Pruned",
-        "rewrite_checkpoint",
-        "on_spark",
-        "import_state",
-        "write_state",
-        "Rewrite",
-        "RewrittenUnit",
-        "Form",
-        "How",
-        "Replayed",
-        "set_offsets",
-        "export_offsets",
-        "document_of",
-        "import_offsets",
-        "Strategy",
-        "WayName",
-        "Cost",
-        "WaysPlan",
-        "Way",
-        "RewindPlan",
-        "SkipPlan",
-        "RepairPlan",
-        "RelocationPlan",
-        "CheckpointCopy",
-        "OffsetsPlan",
-        "ImportPlan",
-        "Receipt",
-    ),
-    "Hand off to a new query": ("hand_off", "snippet", "show_offsets", "Handoff", "Language", "Positions"),
-    "Read and export state": (
+CALLS = {
+    "Look": ("open_checkpoint", "inspect", "scan", "preflight", "describe_query", "explain", "verify_state"),
+    "State": (
         "state_units",
         "read_state",
         "read_state_arrow",
         "read_state_batches",
-        "show_state",
-        "count_state",
-        "diff_state",
-        "measure_state",
-        "Part",
         "read_changes",
         "read_initial_state",
+        "state_show",
+        "state_count",
+        "state_diff",
+        "state_keys",
         "export_state",
-        "plan_export",
-        "ExportRequest",
-        "Action",
-        "Shape",
-        "Format",
-        "Mode",
-        "Engine",
-        "Session",
-        "StateUnit",
-        "StateRows",
-        "StateCounts",
-        "StateCount",
-        "StateDiff",
-        "UnitDiff",
-        "ChangedRow",
-        "Change",
-        "StateSizes",
-        "HeavyKey",
-        "PartitionSize",
-        "ExportPlan",
-        "StateExport",
-        "ExportPart",
     ),
-    "Migrate": (
-        "switch_changelog",
-        "verify_changelog",
-        "Changelog",
-        "ChangelogSwitch",
-        "move_provider",
-        "ToProvider",
-        "ProviderMove",
-        "migrate_to_transform_with_state",
-        "Api",
-        "TransformPlan",
-        "TransformMigration",
+    "Repair": (
+        "repair",
+        "repair_async",
+        "rewind",
+        "skip",
+        "offsets_show",
+        "offsets_set",
+        "offsets_export",
+        "offsets_import",
+        "relocate",
+        "prune",
     ),
-    "Errors": (
-        "CkptError",
-        "StorageError",
-        "NotFound",
-        "NotACheckpoint",
-        "UsageError",
-        "StateDamaged",
-        "SparkMissing",
-        "SparkFailed",
+    "New checkpoints": ("copy", "rewrite", "import_state", "write_state", "on_spark"),
+    "New queries": (
+        "handoff",
+        "migrate_changelog",
+        "migrate_provider",
+        "migrate_transform_with_state",
     ),
+    "What everything is about": ("Checkpoint", "Inspection", "Spark"),
+    "Errors": ("CkptError", "StorageError", "NotFound", "UsageError"),
 }
+"""The names of ``ckpt``, in the order of the page; those of ``ckpt.types`` follow by the alphabet."""
 HEAD = """# ckpt in Python
 
 Written by `make docs` from the docstrings of what `ckpt` exports; a test compares the two and runs the examples, at
 the root of this repository. Every command is one of these calls: `import ckpt`. Errors are `CkptError`; damage in a
 checkpoint is data. Messages name arguments in backquotes where the command line names options. Importing `ckpt`
 imports neither pyspark nor pandas.
+
+Where a call takes a `Location`, give it a path, a URI or a `Checkpoint`. Where it takes an enumeration, its value will
+do: `"rocksdb"`, `"4.2"`. What calls return is in `ckpt.types`.
 """
 
 
 def api_page() -> str:
     """``docs/api.md`` as it should read."""
     parts = [HEAD]
-    for title, names in API.items():
+    for title, names in CALLS.items():
         parts.append(f"## {title}\n")
         parts += (_api_entry(name, getattr(ckpt, name)) for name in names)
+    parts.append("## ckpt.types\n")
+    parts += (_api_entry(name, getattr(ckpt.types, name)) for name in ckpt.types.__all__)
     return "\n".join(parts)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ckpt.changes.fixes.repair import plan_repairs
 from ckpt.changes.fixes.repair_async import Strategy, plan_repair
-from ckpt.changes.offsets.set_offsets import set_offsets
+from ckpt.changes.offsets.set import offsets_set
 from ckpt.changes.plan import ChangePlan
 from ckpt.changes.prune.plan import plan_prune
 from ckpt.changes.relocate.plan import plan_relocation
@@ -51,7 +51,7 @@ FILL, REWIND = (partial(plan_repair, strategy=strategy) for strategy in (Strateg
 
 
 def _offsets(to: str, storage: Storage) -> ChangePlan:
-    return set_offsets(storage.uri, to=to)[0]
+    return offsets_set(storage.uri, to=to)[0]
 
 
 CHANGES: dict[str, tuple[Gap | Emptied | Aged | str, Planner]] = {

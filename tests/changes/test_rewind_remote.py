@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ckpt.changes.apply import Receipt
-from ckpt.changes.fixes.repair import repair_checkpoint
+from ckpt.changes.fixes.repair import repair
 from ckpt.changes.plan import ChangePlan
 from ckpt.changes.rewind.plan import rewind
 from ckpt.changes.skip.plan import skip
@@ -24,7 +24,7 @@ def back_to_6(uri: str, options: dict[str, str], **how: Any) -> tuple[ChangePlan
 
 
 def cheapest(uri: str, options: dict[str, str], **how: Any) -> tuple[ChangePlan, Receipt]:
-    return repair_checkpoint(uri, options, accept_skip=True, accept_replay=True, **how)
+    return repair(uri, options, accept_skip=True, accept_replay=True, **how)
 
 
 WAYS: dict[str, tuple[str, Way]] = {

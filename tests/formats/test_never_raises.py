@@ -4,8 +4,7 @@ import json
 import sys
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from ckpt.checkpoint.sources.registry import advance, advances, decode, source_views
 from ckpt.formats.commits import format_commit_log, parse_commit_log

@@ -4,8 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from ckpt.formats.operators import parse_operator_metadata
 from ckpt.model import Fault, OperatorMetadata, StateVariable, StoreMetadata, Unreadable

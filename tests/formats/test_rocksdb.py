@@ -3,8 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from ckpt.formats.rocksdb import NeedsMore, parse_zip_tail, read_whole_zip
 from ckpt.model import Fault, RocksDBSnapshot, Unreadable

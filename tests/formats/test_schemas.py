@@ -4,8 +4,7 @@ import json
 import struct
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from ckpt.formats.schemas import parse_state_schema
 from ckpt.model import ColumnFamily, Fault, Json, Unreadable

@@ -3,8 +3,7 @@
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from ckpt.formats.lz4 import BadBlock, block_ends, decompress_first_block
 from ckpt.formats.statefiles import END_MARK, Ending, FileName, ends_whole, judge_stream, parse_lineage, parse_name

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ckpt.changes.fixes.repair import repair_checkpoint
+from ckpt.changes.fixes.repair import repair
 from ckpt.inspection.verdict import IF_STATELESS
 from ckpt.versions import NEWEST
 from tests.conftest import Ckpt, CopyOf
@@ -31,7 +31,7 @@ def remedy_of(code: str, checkpoint: Path, ckpt: Ckpt) -> str:
 def test_a_way_out_changes_the_files_without_which_spark_restarts(name: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
     damage, remedy = REMEDIED[name]
     checkpoint = copy_of(SAMPLE, *damage)
-    plan, _ = repair_checkpoint(str(checkpoint))
+    plan, _ = repair(str(checkpoint))
     changed = {step.path: step.source for step in plan.steps if not step.path.endswith(".crc")}
     assert changed == {one.get("to", one["path"]): one["path"] if "to" in one else None for one in remedy}
 

@@ -16,9 +16,7 @@ import pytest
 
 from ckpt import Inspection
 from tests.live import remedies_followed
-from tests.live.delta import cases as delta_cases
-from tests.live.delta import judging as delta_judging
-from tests.live.delta import record as delta_record
+from tests.live.delta import cases as delta_cases, judging as delta_judging, record as delta_record
 from tests.live.first_remedy import LATER, Answer
 from tests.live.kafka import cases, judging, record
 from tests.live.remedies_followed import STATES

@@ -11,8 +11,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from ckpt.migrate.generate.files_read import MOST_IN_CODE
 from ckpt.migrate.transform import plan_transform

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ckpt.changes.apply import Receipt
-from ckpt.changes.fixes.repair import repair_checkpoint
+from ckpt.changes.fixes.repair import repair
 
 NOW: Any = {"apply": True, "grace_s": 0, "accept_replay": True, "accept_skip": True}
 """To carry out a plan whatever it costs."""
@@ -17,7 +17,7 @@ def obey(remedy: str, checkpoint: Path) -> Receipt | None:
     """Run the command that a remedy names, with what its plan asks to accept; None if it names none."""
     if _COMMAND.search(remedy) is None:
         return None
-    return repair_checkpoint(str(checkpoint), **NOW)[1]
+    return repair(str(checkpoint), **NOW)[1]
 
 
 def remove(file: Path) -> None:

@@ -6,6 +6,7 @@ the tidied checkpoint, checked against the forecast of ``ckpt inspect``, and the
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from os import fspath
 from typing import ClassVar, Unpack
 
 from ckpt.changes.apply import Receipt
@@ -19,11 +20,11 @@ from ckpt.changes.sink import adapt_to_sink, add_mark
 from ckpt.changes.steps import Changed
 from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.errors import UsageError, argument
+from ckpt.errors import UsageError, argument, parse_choice, parse_choices
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.live.sink.reader import ask_sink
 from ckpt.live.sink.records import SinkLog
-from ckpt.model import QueryMetadata
+from ckpt.model import Location, QueryMetadata
 from ckpt.storage import Storage
 from ckpt.versions import Spark
 
@@ -56,44 +57,46 @@ class WaysPlan(ChangePlan):
     found_id: str | None = None  # the query's id, where ``metadata`` has lost it and the sink has it
 
 
-def repair_checkpoint(
-    uri: str,
+def repair(
+    checkpoint: Location,
     storage_options: Mapping[str, str] | None = None,
     *,
     query_id: str | None = None,
-    choose: WayName | None = None,
+    choose: WayName | str | None = None,
     remove_leftovers: bool = False,
-    versions: Sequence[Spark] = (),
+    versions: Sequence[Spark | str] = (),
     sink: str | None = None,
     **how: Unpack[How],
 ) -> tuple[WaysPlan, Receipt]:
     """All that ``ckpt repair`` does: the fixes and the plan of one; without ``apply`` or ``undo`` only a plan.
 
     Args:
-        uri: A local path, or any URI that ``open_checkpoint`` opens.
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the URI, and of the backup where that is remote.
         query_id: The id of the query, a UUID, where ``metadata`` is lost.
         choose: Which way; by default the recommended one.
         remove_leftovers: Remove temporary files of interrupted writes too.
         versions: The Spark versions that the query may be started with; none named is all.
-        sink: The place that the query writes to, as ``read_sink`` takes it: costs are then those in that sink.
+        sink: The place that the query writes to, as ``inspect`` takes it: costs are then those in that sink.
         how: ``apply=True`` performs the plan, ``undo`` undoes an earlier repair; see ``How``.
 
     Raises:
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
         UsageError: A URI or option is wrong, or the backup would be inside the checkpoint.
 
-    >>> plan, receipt = ckpt.repair_checkpoint("sample_checkpoints/async-kafka-4.2")
+    >>> plan, receipt = ckpt.repair("sample_checkpoints/async-kafka-4.2")
     >>> plan.chosen.name.value, [way.name.value for way in plan.ways], receipt.applied
     ('fill', ['fill', 'run-again', 'read-again', 'plan-again'], False)
 
     """
+    uri, way = fspath(checkpoint), None if choose is None else parse_choice(WayName, choose, "choose")
+    sparks = parse_choices(Spark, versions, "versions")
 
     def plan(storage: Storage) -> WaysPlan:
         log = ask_sink(sink, uri, storage_options or {})
-        return plan_repairs(storage, query_id, choose, versions, remove_leftovers=remove_leftovers, sink=log)
+        return plan_repairs(storage, query_id, way, sparks, remove_leftovers=remove_leftovers, sink=log)
 
-    return run_change(WaysPlan, plan, uri, storage_options, versions, **how)
+    return run_change(WaysPlan, plan, uri, storage_options, sparks, **how)
 
 
 def plan_repairs(

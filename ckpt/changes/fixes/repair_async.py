@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from os import fspath
 from typing import ClassVar, Unpack
 
 from ckpt.changes.apply import Receipt
@@ -13,8 +14,10 @@ from ckpt.changes.plan import ChangePlan, NoWay
 from ckpt.changes.run import How, run_change
 from ckpt.changes.sink import adapt_to_sink
 from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.errors import parse_choice, parse_choices
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.live.sink.reader import ask_sink
+from ckpt.model import Location
 from ckpt.restart.forecast import Forecast
 from ckpt.storage import Storage
 from ckpt.versions import Progress, Spark
@@ -49,22 +52,22 @@ class RepairPlan(ChangePlan):
 
 
 def repair_async(
-    uri: str,
+    checkpoint: Location,
     storage_options: Mapping[str, str] | None = None,
     *,
-    strategy: Strategy = Strategy.AUTO,
-    versions: Sequence[Spark] = (),
+    strategy: Strategy | str = Strategy.AUTO,
+    versions: Sequence[Spark | str] = (),
     sink: str | None = None,
     **how: Unpack[How],
 ) -> tuple[RepairPlan, Receipt]:
     """All that ``ckpt repair-async`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
 
     Args:
-        uri: A local path, or any URI that ``open_checkpoint`` opens.
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the URI, and of the backup where that is remote.
-        strategy: Which strategy; ``auto`` picks the one that reads less again.
-        versions: The Spark versions that the query may be started with; none named is all.
-        sink: The place that the query writes to, as ``read_sink`` takes it: the plan is then for that sink.
+        strategy: ``fill``, ``rewind`` or ``auto``, which picks the one that reads less again.
+        versions: The Spark versions that the query may be started with, as ``"4.2"``; none named is all.
+        sink: The place that the query writes to, as ``inspect`` takes it: the plan is then for that sink.
         how: ``apply=True`` performs the plan, ``undo`` undoes an earlier repair; see ``How``.
 
     Raises:
@@ -76,13 +79,15 @@ def repair_async(
     (['offsets/30', 'offsets/.30.crc'], False)
 
     """
+    uri, wanted = fspath(checkpoint), parse_choice(Strategy, strategy, "strategy")
+    sparks = parse_choices(Spark, versions, "versions")
 
     def plan(storage: Storage) -> RepairPlan:
         log = ask_sink(sink, uri, storage_options or {})
-        planned = adapt_to_sink(plan_repair(storage, strategy, versions), log)
+        planned = adapt_to_sink(plan_repair(storage, wanted, sparks), log)
         return planned if planned.skips is None else planned.refusing(f"{planned.skips}: {planned.warnings[-1]}")
 
-    return run_change(RepairPlan, plan, uri, storage_options, versions, **how)
+    return run_change(RepairPlan, plan, uri, storage_options, sparks, **how)
 
 
 def plan_repair(storage: Storage, strategy: Strategy = Strategy.AUTO, versions: Sequence[Spark] = ()) -> RepairPlan:

@@ -11,24 +11,23 @@ Somebody may edit the offsets in it: a mirrored topic has other ones.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from os import fspath
 from typing import Any, ClassVar, Unpack
 
 from ckpt.changes.apply import Receipt
 from ckpt.changes.offsets.ends import check_settable
 from ckpt.changes.offsets.plan import OffsetsPlan, plan_offsets
-from ckpt.changes.offsets.positions import Positions, find_positions
+from ckpt.changes.offsets.positions import FORMAT, VERSION, Positions, find_positions
 from ckpt.changes.plan import NoWay
 from ckpt.changes.run import How, run_change
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.checkpoint.sources.requested import RequestedEnd, parse_json
-from ckpt.errors import UsageError
-from ckpt.model import Json
+from ckpt.errors import UsageError, parse_choices
+from ckpt.model import Json, Location
 from ckpt.storage import open_storage
 from ckpt.storage.base import one_line
-from ckpt.versions import Spark, __version__
-
-FORMAT, VERSION = "ckpt-offsets", 1
+from ckpt.versions import Spark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,22 +37,22 @@ class ImportPlan(OffsetsPlan):
     command: ClassVar[str] = "offsets import"
 
 
-def export_offsets(uri: str, storage_options: Mapping[str, str] | None = None) -> Positions:
-    """Find the offsets after the newest committed batch, of which ``document_of`` makes a document.
+def offsets_export(checkpoint: Location, storage_options: Mapping[str, str] | None = None) -> Positions:
+    """Find the offsets after the newest committed batch, whose ``document`` is what ``offsets_import`` takes.
 
     Args:
-        uri: A local path, or any URI that ``open_checkpoint`` opens.
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the URI.
 
     Raises:
         NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint cannot be read.
 
-    >>> positions = ckpt.export_offsets("sample_checkpoints/kafka-4.2")
+    >>> positions = ckpt.offsets_export("sample_checkpoints/kafka-4.2")
     >>> positions.batch, positions.sources[0].view.offset
     (5, {'orders': {'0': 51, '1': 49}})
 
     """
-    storage = open_storage(uri, storage_options or {})
+    storage = open_storage(fspath(checkpoint), storage_options or {})
     positions = find_positions(storage)
     committed = positions.inspection.checkpoint.commits.latest
     if positions.refused or committed == positions.batch:
@@ -67,43 +66,22 @@ def export_offsets(uri: str, storage_options: Mapping[str, str] | None = None) -
     return replace(positions, warnings=(*positions.warnings, later))
 
 
-def document_of(positions: Positions) -> dict[str, Any]:
-    """Write offsets as the JSON document that ``import_offsets`` takes.
-
-    >>> document = ckpt.document_of(ckpt.export_offsets("sample_checkpoints/kafka-4.2"))
-    >>> document["version"], [source["type"].value for source in document["sources"]]
-    (1, ['kafka'])
-
-    """
-    checkpoint = positions.inspection.checkpoint
-    views = [position.view for position in positions.sources]
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "ckpt": __version__,
-        "checkpoint": {"path": checkpoint.uri, "query_id": checkpoint.query_id},
-        "batch": positions.batch,
-        "sources": [
-            {"index": view.index, "name": view.name, "type": view.type, "offset": view.offset} for view in views
-        ],
-    }
-
-
-def import_offsets(
-    uri: str,
-    document: str | None = None,
+def offsets_import(
+    checkpoint: Location,
+    document: str | Mapping[str, Any] | None = None,
     storage_options: Mapping[str, str] | None = None,
     *,
     topics: Mapping[str, str] | None = None,
     batch: int | None = None,
-    versions: Sequence[Spark] = (),
+    versions: Sequence[Spark | str] = (),
     **how: Unpack[How],
 ) -> tuple[ImportPlan, Receipt]:
     """All that ``ckpt offsets import`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
 
     Args:
-        uri: The checkpoint whose next batch is to begin there: a local path, or any URI that ``open_checkpoint`` opens.
-        document: The text of a document of ``export_offsets``; needed without ``undo``.
+        checkpoint: The one whose next batch is to begin there: a path, any URI that ``open_checkpoint`` opens, or a
+            ``Checkpoint``.
+        document: The ``document`` of ``offsets_export``, or its text as JSON; needed without ``undo``.
         storage_options: For the file system of the URI, and of the backup where that is remote.
         topics: Topics of Kafka in the document, and what they are called now.
         batch: The batch whose end changes, as a plan has shown it; refused if that is not the latest.
@@ -114,13 +92,13 @@ def import_offsets(
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
         UsageError: A URI or option is wrong, the document is not one, or the backup would be inside the checkpoint.
 
-    >>> import json
-    >>> document = json.dumps(ckpt.document_of(ckpt.export_offsets("sample_checkpoints/kafka-4.2")))
-    >>> plan, receipt = ckpt.import_offsets("sample_checkpoints/kafka-4.2", document)
+    >>> document = ckpt.offsets_export("sample_checkpoints/kafka-4.2").document
+    >>> plan, receipt = ckpt.offsets_import("sample_checkpoints/kafka-4.2", document)
     >>> plan.needed, receipt.applied
     (False, False)
 
     """
+    uri, sparks = fspath(checkpoint), parse_choices(Spark, versions, "versions")
     if document is None and how.get("undo") is None:
         raise UsageError("name the file that ckpt offsets export wrote")
     offsets = {} if document is None else _rename_topics(_parse_document(document), topics or {})
@@ -128,8 +106,8 @@ def import_offsets(
     def ask(views: Sequence[SourceView]) -> dict[int, RequestedEnd]:
         return {view.index: _parse_end(view, offsets, topics or {}) for view in _match_sources(views, offsets)}
 
-    planner = partial(plan_offsets, ImportPlan, ask=ask, batch=batch, versions=versions)
-    return run_change(ImportPlan, planner, uri, storage_options, versions, **how)
+    planner = partial(plan_offsets, ImportPlan, ask=ask, batch=batch, versions=sparks)
+    return run_change(ImportPlan, planner, uri, storage_options, sparks, **how)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +119,9 @@ class _Imported:
     offset: Json
 
 
-def _parse_document(text: str) -> dict[int, _Imported]:
+def _parse_document(document: str | Mapping[str, Any]) -> dict[int, _Imported]:
     """Parse the sources of a document, by index. Raises UsageError."""
-    value = parse_json(text, "the document")
+    value = parse_json(document, "the document") if isinstance(document, str) else {**document}
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         raise UsageError(f'the document is not one of ckpt offsets export: it has no "format": "{FORMAT}"')
     version = value.get("version")

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from os import fspath
+from typing import Any
 
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.history import find_recreated_topics, rate_sources
@@ -10,8 +12,12 @@ from ckpt.checkpoint.sources.ranges import SourceRange, source_ranges
 from ckpt.checkpoint.sources.registry import SourceView, kind_of, source_views
 from ckpt.checkpoint.sources.starts import NOT_READ, StartFacts
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.model import Json, Kind, Unreadable
+from ckpt.model import Json, Kind, Location, Unreadable
 from ckpt.storage import Storage, open_storage
+from ckpt.versions import __version__
+
+FORMAT, VERSION = "ckpt-offsets", 1
+"""The name and version of a document of offsets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +49,42 @@ class Positions:
     warnings: tuple[str, ...] = ()
     refused: str | None = None  # why nothing can be shown
 
+    @property
+    def document(self) -> dict[str, Any]:
+        """The offsets as the JSON document that ``offsets_import`` takes."""
+        checkpoint = self.inspection.checkpoint
+        views = [position.view for position in self.sources]
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "ckpt": __version__,
+            "checkpoint": {"path": checkpoint.uri, "query_id": checkpoint.query_id},
+            "batch": self.batch,
+            "sources": [
+                {"index": view.index, "name": view.name, "type": view.type, "offset": view.offset} for view in views
+            ],
+        }
 
-def show_offsets(uri: str, storage_options: Mapping[str, str] | None = None, *, batch: int | None = None) -> Positions:
+
+def offsets_show(
+    checkpoint: Location, storage_options: Mapping[str, str] | None = None, *, batch: int | None = None
+) -> Positions:
     """Show the offsets of each source in a batch, as ``ckpt offsets show`` does.
 
     Args:
-        uri: A local path, or any URI that ``open_checkpoint`` opens.
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the URI.
         batch: The batch; by default the newest whose offsets can be read.
 
     Raises:
         NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint cannot be read.
 
-    >>> positions = ckpt.show_offsets("sample_checkpoints/kafka-4.2")
+    >>> positions = ckpt.offsets_show("sample_checkpoints/kafka-4.2")
     >>> positions.batch, positions.committed, dict(positions.sources[0].options)
     (5, True, {'startingOffsets': '{"orders":{"0":51,"1":49}}'})
 
     """
+    uri = fspath(checkpoint)
     return find_positions(open_storage(uri, storage_options or {}), batch)
 
 

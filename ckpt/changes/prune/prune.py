@@ -2,17 +2,19 @@
 
 from collections.abc import Mapping
 from functools import partial
+from os import fspath
 from typing import Unpack
 
 from ckpt.changes.apply import Receipt
 from ckpt.changes.prune.plan import PrunePlan, explain_refusal, plan_prune
 from ckpt.changes.run import How, run_change
 from ckpt.errors import UsageError
+from ckpt.model import Location
 from ckpt.state.verify.verify import verify_state
 
 
-def prune_checkpoint(
-    uri: str,
+def prune(
+    checkpoint: Location,
     storage_options: Mapping[str, str] | None = None,
     *,
     keep_batches: int | None = None,
@@ -23,7 +25,7 @@ def prune_checkpoint(
     Removes state of versions that no start needs, state and SST files that nothing refers to, and temporary files.
 
     Args:
-        uri: A local path, or any URI that ``open_checkpoint`` opens.
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the URI, and of the backup where that is remote.
         keep_batches: Keep the state of so many of the newest batches, and never of fewer than the logs hold.
         how: ``apply=True`` performs the plan, ``undo`` undoes an earlier one; see ``How``.
@@ -32,11 +34,12 @@ def prune_checkpoint(
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
         UsageError: A URI or option is wrong, or the backup would be inside the checkpoint.
 
-    >>> plan, receipt = ckpt.prune_checkpoint("sample_checkpoints/aggregation-hdfs-4.2")
+    >>> plan, receipt = ckpt.prune("sample_checkpoints/aggregation-hdfs-4.2")
     >>> plan.needed, plan.why, plan.oldest_version
     (False, 'every file may be needed', 1)
 
     """
+    uri = fspath(checkpoint)
     if keep_batches is not None and keep_batches < 1:
         raise UsageError("`keep_batches` has to be 1 or more")
     plan = partial(plan_prune, keep_batches=keep_batches, verify=partial(_find_damage, uri, storage_options))

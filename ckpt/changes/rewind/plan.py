@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from os import fspath
 from typing import ClassVar, Unpack
 
 from ckpt.changes.apply import Receipt
@@ -18,9 +19,9 @@ from ckpt.checkpoint.checkpoint import SOURCES, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.ranges import source_ranges
 from ckpt.checkpoint.state.ranges import Ranges
-from ckpt.errors import UsageError
+from ckpt.errors import UsageError, parse_choice
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.model import Kind
+from ckpt.model import Kind, Location
 from ckpt.storage import Storage
 from ckpt.texts import ranges
 
@@ -40,22 +41,22 @@ class RewindPlan(ChangePlan):
 
 
 def rewind(
-    uri: str,
+    checkpoint: Location,
     storage_options: Mapping[str, str] | None = None,
     *,
     to_batch: int | None = None,
-    replay: Replayed = Replayed.SAME,
+    replay: Replayed | str = Replayed.SAME,
     sink: str | None = None,
     **how: Unpack[How],
 ) -> tuple[RewindPlan, Receipt]:
     """All that ``ckpt rewind`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
 
     Args:
-        uri: A local path, or any URI that ``open_checkpoint`` opens.
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the URI, and of the backup where that is remote.
         to_batch: The last batch that counts; required unless an earlier rewind is undone.
-        replay: Whether the batch after it runs again over its old range, or is planned anew.
-        sink: The place that the query writes to, as ``read_sink`` takes it: the plan is then for that sink.
+        replay: Whether the batch after it runs again over its old range (``same``), or is planned anew (``new``).
+        sink: The place that the query writes to, as ``inspect`` takes it: the plan is then for that sink.
         how: ``apply=True`` performs the plan, ``undo`` undoes an earlier rewind; see ``How``.
 
     Raises:
@@ -67,7 +68,8 @@ def rewind(
     (((0, 9),), 9, False)
 
     """
-    planner = partial(plan_rewind, to_batch=to_batch, replayed=replay)
+    uri = fspath(checkpoint)
+    planner = partial(plan_rewind, to_batch=to_batch, replayed=parse_choice(Replayed, replay, "replay"))
     return run_change(RewindPlan, plan_with_sink(planner, sink, uri, storage_options), uri, storage_options, **how)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from os import fspath
 from typing import ClassVar, Unpack
 
 from ckpt.changes.apply import Receipt
@@ -23,7 +24,7 @@ from ckpt.formats.commits import format_commit_log
 from ckpt.formats.compaction import DEFAULT_INTERVAL
 from ckpt.formats.names import COMPACT
 from ckpt.inspection.inspection import inspect
-from ckpt.model import Kind, Unreadable
+from ckpt.model import Kind, Location, Unreadable
 from ckpt.storage import Storage
 
 
@@ -53,11 +54,13 @@ class SkipPlan(ChangePlan):
     skipped: tuple[Skipped, ...] = ()
 
 
-def skip(uri: str, storage_options: Mapping[str, str] | None = None, **how: Unpack[How]) -> tuple[SkipPlan, Receipt]:
+def skip(
+    checkpoint: Location, storage_options: Mapping[str, str] | None = None, **how: Unpack[How]
+) -> tuple[SkipPlan, Receipt]:
     """All that ``ckpt skip`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
 
     Args:
-        uri: A local path, or any URI that ``open_checkpoint`` opens.
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the URI, and of the backup where that is remote.
         how: ``apply=True`` performs the plan, ``undo`` undoes an earlier skip; see ``How``.
 
@@ -70,6 +73,7 @@ def skip(uri: str, storage_options: Mapping[str, str] | None = None, **how: Unpa
     (4, 5, False)
 
     """
+    uri = fspath(checkpoint)
     return run_change(SkipPlan, plan_skip, uri, storage_options, **how)
 
 

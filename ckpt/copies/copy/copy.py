@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from os import fspath
 
 from ckpt.changes.steps import Changed, sidecar
 from ckpt.checkpoint.checkpoint import METADATA
@@ -16,7 +17,7 @@ from ckpt.errors import NotFound, StorageError
 from ckpt.formats.metadata import build_metadata, parse_metadata
 from ckpt.formats.sidecars import build_hadoop_sidecar
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.model import QueryMetadata
+from ckpt.model import Location, QueryMetadata
 from ckpt.restart.sinks import shared_with_a_copy
 from ckpt.storage import Listing, ReadRequest, Storage, open_storage
 from ckpt.storage.locations import spark_uri
@@ -42,8 +43,8 @@ class CheckpointCopy:
     sinks: Mapping[str, str] = field(default_factory=dict)  # kind: what it does if the original writes there too
 
 
-def copy_checkpoint(
-    uri: str,
+def copy(
+    checkpoint: Location,
     to: str,
     storage_options: Mapping[str, str] | None = None,
     *,
@@ -54,8 +55,8 @@ def copy_checkpoint(
     """All that ``ckpt copy`` does. The query may run meanwhile; the original is only read.
 
     Args:
-        uri: The original: a local path, or any URI that ``open_checkpoint`` opens.
-        to: A folder that does not exist, or holds no file: likewise.
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
+        to: A path or URI of a folder that does not exist, or holds no file.
         storage_options: For the file systems of both, where they are remote.
         batch: A committed batch as of which it is copied; by default the newest.
         new_id: Give the copy a query id of its own.
@@ -67,11 +68,12 @@ def copy_checkpoint(
         CkptError: There is no such batch, a start after it would fail, or the copy is not what it should be.
         UsageError: A URI or option is wrong, or one place is inside the other.
 
-    >>> copied = ckpt.copy_checkpoint("sample_checkpoints/aggregation-hdfs-4.2", "memory://copy/aggregation")
+    >>> copied = ckpt.copy("sample_checkpoints/aggregation-hdfs-4.2", "memory://copy/aggregation")
     >>> copied.batch, copied.new_id, copied.inspection.sound
     (9, False, True)
 
     """
+    uri = fspath(checkpoint)
     check_apart(uri, to)
     options = storage_options or {}
     storage, new = open_storage(uri, choose_options(uri, options)), open_new(to, options)

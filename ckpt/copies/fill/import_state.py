@@ -8,6 +8,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from os import fspath
 from typing import Any
 
 from ckpt.copies.copy.placing import check_apart, choose_options
@@ -20,7 +21,8 @@ from ckpt.copies.fill.workplace import fill
 from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, plan_rewrite
 from ckpt.copies.rewrite.writing import Making, Watcher, check_form
 from ckpt.errors import CkptError
-from ckpt.state.native.show import count_state
+from ckpt.model import Location
+from ckpt.state.native.show import state_count
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import Chosen, Question, choose
 from ckpt.storage.base import one_line
@@ -28,7 +30,7 @@ from ckpt.storage.base import one_line
 
 def import_state(
     export: str,
-    like: str,
+    like: Location,
     into: str,
     storage_options: Mapping[str, str] | None = None,
     *,
@@ -48,8 +50,8 @@ def import_state(
 
     Args:
         export: The folder that ``ckpt export-state --all`` has written, in Parquet or Delta and the shape raw or flat.
-        like: The checkpoint: a local path, or any URI that ``open_checkpoint`` opens.
-        into: A folder that does not exist, or holds no file: likewise.
+        like: The checkpoint: a path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
+        into: A path or URI of a folder that does not exist, or holds no file.
         storage_options: For the file systems of all three, where they are remote.
         provider: ``hdfs`` or ``rocksdb``; by default as in ``like``.
         partitions: The number of shuffle partitions; by default as in ``like``.
@@ -70,7 +72,7 @@ def import_state(
     >>> import tempfile
     >>> old = "sample_checkpoints/aggregation-hdfs-4.2"
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     done = ckpt.export_state(ckpt.ExportRequest(old, to=f"{folder}/state", all_units=True, engine="native"))
+    ...     done = ckpt.export_state(old, to=f"{folder}/state", all_units=True, engine="native")
     ...     made = ckpt.import_state(f"{folder}/state", old, f"{folder}/new", provider="rocksdb")
     >>> made.batch, made.new.provider.value, len(made.changed)
     (9, 'rocksdb', 1)
@@ -79,13 +81,13 @@ def import_state(
     check_apart(export, into)
     source = open_export(export, choose_options(export, storage_options or {}))
     form = _Form(provider, partitions, format_version, new_id)
-    return _New(source, like, into, storage_options or {}, form, by).write(plan=plan, watcher=watcher)
+    return _New(source, fspath(like), into, storage_options or {}, form, by).write(plan=plan, watcher=watcher)
 
 
 def write_state(
     frames: Mapping[str, Any],
     *,
-    like: str,
+    like: Location,
     into: str,
     storage_options: Mapping[str, str] | None = None,
     provider: str | None = None,
@@ -121,7 +123,7 @@ def write_state(
     """
     source = Frames(frames if by is not None else {label: table_of(frame) for label, frame in frames.items()})
     form = _Form(provider, partitions, format_version, new_id)
-    return _New(source, like, into, storage_options or {}, form, by).write()
+    return _New(source, fspath(like), into, storage_options or {}, form, by).write()
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +206,7 @@ class _New:
                     )
                 )
             return
-        counts = count_state(self.like, choose_options(self.like, self.options), batch=batch)
+        counts = state_count(self.like, choose_options(self.like, self.options), batch=batch)
         for count in counts.units:
             if count.rows and not is_keyless(count.unit):
                 raise CkptError(

@@ -22,7 +22,7 @@ from ckpt.state.native.lookup import parse_typed
 from ckpt.storage.argument_files import ends
 
 Key: TypeAlias = Mapping[str, str | None]
-"""Columns of a grouping key and their values as text, as of ``show_state``; None is NULL."""
+"""Columns of a grouping key and their values as text, as of ``state_show``; None is NULL."""
 Column: TypeAlias = tuple[str, Json, Any]
 """Name, type in Spark's JSON, Arrow array."""
 

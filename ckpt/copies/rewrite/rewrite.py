@@ -7,6 +7,7 @@ missing.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from os import fspath
 
 from ckpt.copies.copy.placing import check_apart, choose_options
 from ckpt.copies.copy.selection import select_files
@@ -17,13 +18,14 @@ from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, plan_rewrite
 from ckpt.copies.rewrite.stores import Tally
 from ckpt.copies.rewrite.writing import Making, Watcher, check_form
 from ckpt.errors import UsageError
+from ckpt.model import Location
 from ckpt.state.native.layout import layout_of
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import Chosen, Question, choose
 
 
-def rewrite_checkpoint(
-    uri: str,
+def rewrite(
+    checkpoint: Location,
     into: str,
     storage_options: Mapping[str, str] | None = None,
     *,
@@ -44,14 +46,14 @@ def rewrite_checkpoint(
     are in memory at once.
 
     Args:
-        uri: The checkpoint: a local path, or any URI that ``open_checkpoint`` opens.
-        into: A folder that does not exist, or holds no file: likewise.
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
+        into: A path or URI of a folder that does not exist, or holds no file.
         storage_options: For the file systems of both, where they are remote.
         provider: ``hdfs`` or ``rocksdb``; by default as it is.
         partitions: The new number of shuffle partitions; by default as it is.
         format_version: The state store checkpoint format, 1 or 2; by default as it is. Sessions must be set to it.
         drop_keys: Keys that are left out, with everything that operators keep for them: columns of the grouping key and
-            their values as text, as of ``show_state``, None for NULL; or the path of a file of such JSON objects, one
+            their values as text, as of ``state_show``, None for NULL; or the path of a file of such JSON objects, one
             in a line. Operators that have no such columns keep all.
         where: Rows are kept where this condition in SQL on flat columns is true, such as ``key_user <> 'ann'``; DuckDB
             evaluates it. Rows of a join or transformWithState are judged by the grouping key alone, with everything
@@ -70,11 +72,12 @@ def rewrite_checkpoint(
         CkptError: The bytes are not understood, or the new checkpoint is not what it should be.
         UsageError: A URI, option or condition is wrong, or one place is inside the other.
 
-    >>> made = ckpt.rewrite_checkpoint("sample_checkpoints/aggregation-hdfs-4.2", "memory://new", partitions=5)
+    >>> made = ckpt.rewrite("sample_checkpoints/aggregation-hdfs-4.2", "memory://new", partitions=5)
     >>> made.batch, made.new.partitions, [one.rows for one in made.units]
     (9, 5, [7])
 
     """
+    uri = fspath(checkpoint)
     check_apart(uri, into)
     check_form(provider, partitions, format_version)
     options = storage_options or {}

@@ -39,7 +39,7 @@ class Explanation:
     contradictions: tuple[str, ...] = ()  # what the text says of another query, path or batch than the checkpoint's
 
 
-def explain_error(text: str | BinaryIO, inspection: Inspection | None = None) -> Explanation:
+def explain(text: str | BinaryIO, inspection: Inspection | None = None) -> Explanation:
     """Find the cause in an error message, a traceback or a whole driver log, of any size. Asks nobody.
 
     Args:
@@ -49,10 +49,10 @@ def explain_error(text: str | BinaryIO, inspection: Inspection | None = None) ->
     Raises:
         OSError: the file cannot be read.
 
-    >>> found = ckpt.explain_error("java.lang.IllegalStateException: batch 4 doesn't exist")
+    >>> found = ckpt.explain("java.lang.IllegalStateException: batch 4 doesn't exist")
     >>> found.matches[0].error.title, found.matches[0].error.codes
     ('The offsets of an earlier batch are missing', ('CKPT201', 'CKPT202', 'CKPT403'))
-    >>> ckpt.explain_error("java.lang.IllegalStateException: it does not work").matches
+    >>> ckpt.explain("java.lang.IllegalStateException: it does not work").matches
     ()
 
     """

@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from os import PathLike, fspath
 
 from ckpt.errors import CkptError, SourceError, UsageError
 from ckpt.inspection.scan.discovery import discover
@@ -12,6 +13,7 @@ from ckpt.inspection.scan.rows import ScannedCheckpoint, make_unreadable_row
 from ckpt.inspection.scan.workers import look
 from ckpt.live.kafka.groups import commit
 from ckpt.live.kafka.options import translate_options
+from ckpt.model import Location
 from ckpt.restart.findings import Severity
 from ckpt.storage import open_storage
 
@@ -53,7 +55,7 @@ class Scan:
 
 
 def scan(
-    roots: str | Sequence[str],
+    roots: Location | Sequence[Location],
     storage_options: Mapping[str, str] | None = None,
     *,
     depth: int | None = None,
@@ -95,7 +97,7 @@ def scan(
     if group_prefix is not None and settings is None:
         raise UsageError("`group_prefix` needs the options of Kafka")
     began, options = _read_clock_ms(), storage_options or {}
-    below = _find([roots] if isinstance(roots, str) else roots, options, depth)
+    below = _find([fspath(root) for root in ([roots] if isinstance(roots, str | PathLike) else roots)], options, depth)
     rows = {row.path: row for row in below.unlisted}
     done, total = 0, sum(map(len, below.checkpoints.values()))
     for uri, paths in below.checkpoints.items():

@@ -57,10 +57,6 @@ def read_sink(uri: str, storage_options: Mapping[str, str] | None = None) -> Sin
         NotFound: Nothing is there.
         StorageError, UsageError: It cannot be reached or read.
 
-    >>> log = ckpt.read_sink("sample_checkpoints/kafka-4.2")
-    >>> log.kind.value, log.last_batch
-    ('unknown', None)
-
     """
     options = storage_options or {}
     try:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from os import fspath
 
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.history import find_recreated_topics, rate_sources
@@ -13,11 +14,13 @@ from ckpt.checkpoint.sources.ranges import SourceRange, source_ranges
 from ckpt.checkpoint.sources.registry import source_views
 from ckpt.checkpoint.sources.starts import StartFacts
 from ckpt.checkpoint.state.ranges import Ranges, intersect, ranges_of
+from ckpt.errors import CkptError, parse_choice
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.migrate.handoff.caveats import SinkMeaning, describe_sinks, list_doubts, warn, warn_of_lost_rows
 from ckpt.migrate.handoff.files_read import files_read
+from ckpt.migrate.handoff.snippets import Language, write_snippet
 from ckpt.migrate.handoff.starts import SourceStart, start_source
-from ckpt.model import Kind, Unreadable
+from ckpt.model import Kind, Location, Unreadable
 from ckpt.storage import Storage, open_storage
 from ckpt.texts import ranges
 
@@ -52,12 +55,24 @@ class Handoff:
         """True if the new query reads every row after the batch, and the old one read none of them."""
         return self.refused is None and not self.doubts
 
+    def snippet(self, language: Language | str = Language.PYTHON) -> str:
+        """Write code that starts the sources where the old query stopped, in Python or Scala.
 
-def hand_off(uri: str, storage_options: Mapping[str, str] | None = None, *, batch: int | None = None) -> Handoff:
+        Raises CkptError where there is none: refused, too many files, or a secret in a path.
+        """
+        if self.refused:
+            uri = self.inspection.checkpoint.uri
+            raise CkptError(f"{uri}: no code, because no new query can continue here: {self.refused}")
+        return write_snippet(self, parse_choice(Language, language, "language"))
+
+
+def handoff(
+    checkpoint: Location, storage_options: Mapping[str, str] | None = None, *, batch: int | None = None
+) -> Handoff:
     """Say how a new query continues where the old one stopped, as ``ckpt handoff`` does.
 
     Args:
-        uri: A local path, or any URI that ``open_checkpoint`` opens.
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the URI.
         batch: The batch after which the new query continues; by default the newest that is committed, whose state can
             be read where the query is stateful.
@@ -65,11 +80,14 @@ def hand_off(uri: str, storage_options: Mapping[str, str] | None = None, *, batc
     Raises:
         NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint cannot be read.
 
-    >>> handoff = ckpt.hand_off("sample_checkpoints/kafka-4.2")
+    >>> handoff = ckpt.handoff("sample_checkpoints/kafka-4.2")
+    >>> [line for line in handoff.snippet("python").splitlines() if line.startswith("def")]
+    ['def source_0(spark: SparkSession, options: dict[str, str]) -> DataStreamReader:']
     >>> handoff.batch, handoff.exact, dict(handoff.sources[0].options)
     (5, True, {'startingOffsets': '{"orders":{"0":51,"1":49}}'})
 
     """
+    uri = fspath(checkpoint)
     return plan_handoff(open_storage(uri, storage_options or {}), batch)
 
 

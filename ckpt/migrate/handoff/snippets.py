@@ -4,10 +4,11 @@ import json
 from collections.abc import Iterator
 from enum import StrEnum
 from textwrap import wrap
+from typing import Protocol
 
 from ckpt.checkpoint.sources.starts import Begin
 from ckpt.errors import CkptError
-from ckpt.migrate.handoff.plan import Handoff
+from ckpt.inspection.inspection import Inspection
 from ckpt.migrate.handoff.starts import SourceStart
 from ckpt.texts import instant, mask_secrets
 
@@ -22,19 +23,31 @@ class Language(StrEnum):
     SCALA = "scala"
 
 
-def snippet(handoff: Handoff, language: Language) -> str:
-    """Write code that starts the sources where the old query stopped, without a line end at its end.
+class Continuation(Protocol):
+    """A place at which a new query continues: what a snippet needs of a ``Handoff``."""
 
-    Args:
-        handoff: The answer of ``hand_off``; one that is not refused.
-        language: Python or Scala.
+    @property
+    def inspection(self) -> Inspection:
+        """The old checkpoint."""
+
+    @property
+    def batch(self) -> int | None:
+        """The batch after which the new query continues."""
+
+    @property
+    def watermark_ms(self) -> int | None:
+        """The watermark after that batch; None: not recorded."""
+
+    @property
+    def sources(self) -> tuple[SourceStart, ...]:
+        """How each source begins."""
+
+
+def write_snippet(handoff: Continuation, language: Language) -> str:
+    """Write code that starts the sources where the old query stopped, without a line end at its end.
 
     Raises:
         CkptError: A source has read more than ``MOST_FILES`` files, or a path among them holds a secret.
-
-    >>> code = ckpt.snippet(ckpt.hand_off("sample_checkpoints/kafka-4.2"), ckpt.Language.PYTHON)
-    >>> [line for line in code.splitlines() if line.startswith("def")]
-    ['def source_0(spark: SparkSession, options: dict[str, str]) -> DataStreamReader:']
 
     """
     for start in handoff.sources:
@@ -51,7 +64,7 @@ def snippet(handoff: Handoff, language: Language) -> str:
     return "\n".join(_python(handoff) if language is Language.PYTHON else _scala(handoff)).rstrip()
 
 
-def _describe(handoff: Handoff) -> Iterator[str]:
+def _describe(handoff: Continuation) -> Iterator[str]:
     """Describe the code, in lines of plain text."""
     checkpoint = _plain(handoff.inspection.checkpoint.uri)
     yield f"Continues where the query of {checkpoint} stopped: after batch {handoff.batch}."
@@ -77,7 +90,7 @@ def _plain(text: str) -> str:
     return shown.replace("\\", "/").replace('"', "'").replace("*/", "* /").replace("/*", "/ *")
 
 
-def _python(handoff: Handoff) -> Iterator[str]:
+def _python(handoff: Continuation) -> Iterator[str]:
     filters = any(_is_filter(start) for start in handoff.sources)
     readers = any(start.options for start in handoff.sources)
     first, *rest = _describe(handoff)
@@ -130,7 +143,7 @@ def _python_text(text: str) -> str:
     return f'"{literal[1:-1]}"' if literal[0] == "'" and '"' not in literal and "\\'" not in literal else literal
 
 
-def _scala(handoff: Handoff) -> Iterator[str]:
+def _scala(handoff: Continuation) -> Iterator[str]:
     yield "/*"
     yield from (f" * {line}".rstrip() for line in _describe(handoff))
     yield " */"

@@ -13,8 +13,7 @@ from typing import Any
 from ckpt.errors import CkptError
 from ckpt.model import Json
 from ckpt.state.export.manifest import manifest, manifest_of_all
-from ckpt.state.export.parquet import ParquetFile, spark_schema
-from ckpt.state.export.parquet import why_not as parquet_why_not
+from ckpt.state.export.parquet import ParquetFile, spark_schema, why_not as parquet_why_not
 from ckpt.state.export.request import Action, ExportPart, ExportPlan, ExportRequest
 from ckpt.state.export.targets import MANIFEST, ExportTarget, check_what_is_there, local_target
 from ckpt.state.native import shapes

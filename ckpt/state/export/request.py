@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypedDict
 
-from ckpt.errors import UsageError
+from ckpt.errors import UsageError, parse_choice
 from ckpt.state.export.obstacles import check_export, promised
 from ckpt.state.export.targets import ExportTarget, Format, Mode, target
 from ckpt.state.reading.choose import RequestedPart
@@ -30,6 +30,38 @@ class Engine(StrEnum):
     AUTO = "auto"  # ckpt itself, where it is certain to do what Spark does; otherwise Spark
     NATIVE = "native"  # ckpt itself, or nobody
     SPARK = "spark"
+
+
+_ENUMERATIONS: Mapping[str, type[StrEnum]] = {
+    "format": Format,
+    "mode": Mode,
+    "shape": Shape,
+    "action": Action,
+    "engine": Engine,
+}
+
+
+class ExportOptions(TypedDict, total=False):
+    """The fields of an ``ExportRequest`` but the checkpoint, as arguments of ``export_state``."""
+
+    to: str | None
+    table: str | None
+    format: Format | str
+    mode: Mode | str
+    shape: Shape | str
+    batch: int | None
+    changes_from: int | None
+    operator: int | None
+    store: str | None
+    side: str | None
+    variable: str | None
+    timers: bool
+    all_units: bool
+    partition_id: bool
+    action: Action | str
+    rows: int
+    engine: Engine | str
+    jobs: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +91,11 @@ class ExportRequest:
     rows: int = 20  # how many to show
     engine: Engine = Engine.AUTO
     jobs: int | None = None  # processes of the engine native at a time; None is one for each core
+
+    def __post_init__(self) -> None:
+        """Take the values of enumerations as texts too. Raises UsageError."""
+        for name, kind in _ENUMERATIONS.items():
+            object.__setattr__(self, name, parse_choice(kind, getattr(self, name), name))
 
     @property
     def wanted(self) -> RequestedPart:
@@ -134,10 +171,6 @@ def plan_export(
         UsageError: The request makes no sense, the target is taken, or the format cannot hold a column.
         StateDamaged: Files of the state that is asked for are missing or damaged.
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
-
-    >>> request = ckpt.ExportRequest("sample_checkpoints/aggregation-hdfs-4.2", action=ckpt.Action.PLAN)
-    >>> [part.reading.moment.batch for part in ckpt.plan_export(request).parts]
-    [9]
 
     """
     to = target(request.to, request.table, request.format, request.mode, request.checkpoint)

@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import groupby
+from os import fspath
 from typing import Any, Unpack
 
 import pyarrow as pa
 
 from ckpt.errors import UsageError
+from ckpt.model import Location
 from ckpt.state.native import shapes
 from ckpt.state.native.batches import columns_of
 from ckpt.state.native.initial import read_initial_table
@@ -19,7 +21,7 @@ from ckpt.state.reading.reading import Question, choose
 
 
 def read_state_arrow(
-    path: str,
+    checkpoint: Location,
     *,
     batch: int | None = None,
     shape: str = "flat",
@@ -35,7 +37,7 @@ def read_state_arrow(
     of the files.
 
     Args:
-        path: A local path, or any URI that ``open_checkpoint`` opens.
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         batch: The id of a committed batch, by default the newest.
         shape: ``flat`` (a column for each leaf: ``key_user``, ``value_count``), ``raw`` (Spark's structs) or
             ``initial-state`` (one row for each grouping key, as of ``read_initial_state``).
@@ -54,13 +56,14 @@ def read_state_arrow(
     ['key_key', 'value_count', 'value_sum']
 
     """
+    path = fspath(checkpoint)
     wanted = RequestedPart(**part)
     with _open_reader(Question(path, wanted, batch=batch), shape, partition_id, jobs, storage_options) as reader:
         return reader.read_all()
 
 
 def read_state_batches(
-    path: str,
+    checkpoint: Location,
     *,
     batch: int | None = None,
     shape: str = "flat",
@@ -75,7 +78,7 @@ def read_state_batches(
     ``with`` statement, if it is not read to its end: it may have a temporary folder.
 
     Args:
-        path: A local path, or any URI that ``open_checkpoint`` opens.
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         batch: The id of a committed batch, by default the newest.
         shape: As of ``read_state_arrow``; ``initial-state`` is in memory as a whole.
         partition_id: Keep the state partition of each row.
@@ -91,6 +94,7 @@ def read_state_batches(
     7
 
     """
+    path = fspath(checkpoint)
     wanted = RequestedPart(**part)
     return _open_reader(Question(path, wanted, batch=batch), shape, partition_id, jobs, storage_options)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
 from operator import attrgetter
+from os import fspath
 from typing import Any, Unpack
 
 import numpy as np
@@ -12,7 +13,7 @@ import pyarrow as pa
 
 from ckpt.errors import UsageError
 from ckpt.formats.rows.arrow import whole
-from ckpt.model import Json
+from ckpt.model import Json, Location
 from ckpt.processes import Processes, Runner
 from ckpt.state.native import shapes
 from ckpt.state.native.batches import columns_of, raw_batches
@@ -70,9 +71,9 @@ class StateDiff:
     units: tuple[UnitDiff, ...]
 
 
-def diff_state(
-    path: str,
-    other: str | None = None,
+def state_diff(
+    checkpoint: Location,
+    other: Location | None = None,
     storage_options: Mapping[str, str] | None = None,
     *,
     from_batch: int | None = None,
@@ -88,10 +89,10 @@ def diff_state(
     in memory at once; of a unit, where the two have other partitions.
 
     Args:
-        path: A local path, or any URI that ``open_checkpoint`` opens.
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         other: Another checkpoint; by default the same.
         storage_options: For the file systems of both.
-        from_batch: The earlier batch, of ``path``; needed where there is no other checkpoint.
+        from_batch: The earlier batch, of ``checkpoint``; needed where there is no other checkpoint.
         to_batch: The later batch, of ``other``; by default the newest committed.
         limit: How many rows of each unit are given at most; all are counted.
         jobs: How many processes read large state at a time; by default as many as there are cores.
@@ -101,18 +102,19 @@ def diff_state(
     Raises:
         StateDamaged, UsageError, CkptError: As of ``read_state_arrow``.
 
-    >>> found = ckpt.diff_state("sample_checkpoints/aggregation-hdfs-4.2", from_batch=0, to_batch=9)
+    >>> found = ckpt.state_diff("sample_checkpoints/aggregation-hdfs-4.2", from_batch=0, to_batch=9)
     >>> [(unit.added, unit.removed, unit.changed) for unit in found.units]
     [(0, 0, 7)]
 
     """
+    path, later = fspath(checkpoint), fspath(checkpoint if other is None else other)
     if other is None and from_batch is None:
         raise UsageError("`from_batch`: which batch is it to be compared with?")
     if limit < 0:
         raise UsageError("`limit`: 0 or more")
     wanted = RequestedPart(**part)
     before = choose(Question(path, wanted, all_units=True, batch=from_batch), storage_options)
-    after = choose(Question(other or path, wanted, all_units=True, batch=to_batch), storage_options)
+    after = choose(Question(later, wanted, all_units=True, batch=to_batch), storage_options)
     units = []
     for old, new in _match_units(before, after):
         places = UnitPlace(before, old), UnitPlace(after, new)
@@ -122,7 +124,7 @@ def diff_state(
             run = (by or Processes(1)).run(diff_partitions, (places[0], (places[1], limit)), [None])
             parts = [diff for _, diff in run]
         units.append(_join_diffs(old, parts, limit))
-    return StateDiff(path, other or path, before.moment, after.moment, tuple(units))
+    return StateDiff(path, later, before.moment, after.moment, tuple(units))
 
 
 def _match_units(before: Chosen, after: Chosen) -> list[tuple[StateUnit, StateUnit]]:

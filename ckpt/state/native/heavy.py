@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from os import fspath
 from typing import Any, Unpack
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow as pa
 
 from ckpt.errors import UsageError
 from ckpt.formats.rows.arrow import whole
-from ckpt.model import Json
+from ckpt.model import Json, Location
 from ckpt.processes import Runner
 from ckpt.state.native import shapes
 from ckpt.state.native.batches import columns_of
@@ -58,8 +59,8 @@ class StateSizes:
     partitions: tuple[PartitionSize, ...]
 
 
-def measure_state(
-    path: str,
+def state_keys(
+    checkpoint: Location,
     storage_options: Mapping[str, str] | None = None,
     *,
     batch: int | None = None,
@@ -74,7 +75,7 @@ def measure_state(
     at once.
 
     Args:
-        path: A local path, or any URI that ``open_checkpoint`` opens.
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the path.
         batch: The id of a committed batch, by default the newest.
         limit: How many keys at most.
@@ -85,11 +86,12 @@ def measure_state(
     Raises:
         StateDamaged, UsageError, CkptError: As of ``read_state_arrow``.
 
-    >>> found = ckpt.measure_state("sample_checkpoints/join-rocksdb-4.0", side="left", limit=1)
+    >>> found = ckpt.state_keys("sample_checkpoints/join-rocksdb-4.0", side="left", limit=1)
     >>> sum(one.rows for one in found.partitions)
     30
 
     """
+    path = fspath(checkpoint)
     if limit < 1:
         raise UsageError("`limit`: at least one key")
     chosen = choose(Question(path, RequestedPart(**part), batch=batch), storage_options)

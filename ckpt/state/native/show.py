@@ -4,10 +4,11 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from os import fspath
 from typing import Any, Unpack
 
 from ckpt.errors import UsageError
-from ckpt.model import Json
+from ckpt.model import Json, Location
 from ckpt.processes import Runner
 from ckpt.state.native import shapes
 from ckpt.state.native.batches import columns_of, raw_batches
@@ -60,8 +61,8 @@ class StateCounts:
     units: tuple[StateCount, ...]
 
 
-def show_state(
-    path: str,
+def state_show(
+    checkpoint: Location,
     storage_options: Mapping[str, str] | None = None,
     *,
     batch: int | None = None,
@@ -75,7 +76,7 @@ def show_state(
     whose rows are known to be spread so; otherwise all partitions are searched.
 
     Args:
-        path: A local path, or any URI that ``open_checkpoint`` opens.
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the path.
         batch: The id of a committed batch, by default the newest.
         key: Columns of the key, with or without ``key_``, and their values as text: dates and times in ISO 8601 (UTC),
@@ -86,10 +87,11 @@ def show_state(
     Raises:
         StateDamaged, UsageError, CkptError: As of ``read_state_arrow``.
 
-    >>> ckpt.show_state("sample_checkpoints/aggregation-hdfs-4.2", key={"key": "3"}).rows
+    >>> ckpt.state_show("sample_checkpoints/aggregation-hdfs-4.2", key={"key": "3"}).rows
     ({'key_key': 3, 'value_count': 14, 'value_sum': 679},)
 
     """
+    path = fspath(checkpoint)
     if limit < 1:
         raise UsageError("`limit`: at least one row")
     chosen = choose(Question(path, RequestedPart(**part), batch=batch), storage_options)
@@ -109,8 +111,8 @@ def show_state(
     return StateRows(path, unit, chosen.moment, columns.kept, tuple(rows[:limit]), len(rows) > limit, only)
 
 
-def count_state(
-    path: str,
+def state_count(
+    checkpoint: Location,
     storage_options: Mapping[str, str] | None = None,
     *,
     batch: int | None = None,
@@ -122,10 +124,10 @@ def count_state(
     """How many rows each unit has that fits what is asked for, after a committed batch, counted without Spark.
 
     Args:
-        path: A local path, or any URI that ``open_checkpoint`` opens.
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the path.
         batch: The id of a committed batch, by default the newest.
-        key: Count only rows of this key, as of ``show_state``.
+        key: Count only rows of this key, as of ``state_show``.
         jobs: How many processes read large state at a time; by default as many as there are cores.
         by: Who counts: by default processes of this machine, ``on_spark`` the executors of Spark.
         part: Which part of the state.
@@ -133,10 +135,11 @@ def count_state(
     Raises:
         StateDamaged, UsageError, CkptError: As of ``read_state_arrow``.
 
-    >>> [unit.rows for unit in ckpt.count_state("sample_checkpoints/join-rocksdb-4.0").units]
+    >>> [unit.rows for unit in ckpt.state_count("sample_checkpoints/join-rocksdb-4.0").units]
     [30, 15]
 
     """
+    path = fspath(checkpoint)
     wanted = RequestedPart(**part)
     chosen = choose(Question(path, wanted, all_units=True, batch=batch), storage_options)
     counts = []

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.reader import as_checkpoint
 from ckpt.checkpoint.state.folders import OperatorFolder, find_operators
 from ckpt.checkpoint.state.ranges import Ranges, intersect, ranges_of, shift_ranges
 from ckpt.formats.operators import OperatorName
@@ -21,6 +22,7 @@ from ckpt.model import (
     ColumnFamily,
     InNotebook,
     Json,
+    Location,
     Operator,
     Provider,
     StateDamage,
@@ -121,16 +123,25 @@ class StateUnit(InNotebook):
         return quote("-".join([f"operator-{self.operator}", *(part.replace(" ", "-", 1) for part in self._part)]), "$")
 
 
-def state_units(checkpoint: Checkpoint) -> tuple[StateUnit, ...]:
+def state_units(checkpoint: Location, storage_options: Mapping[str, str] | None = None) -> tuple[StateUnit, ...]:
     """Everything that can be read of a checkpoint's state, in the order of operators; empty for a stateless query.
 
-    Units that are not ``shown_elsewhere`` together hold all of the state once. Pure, and never raises: a damaged
-    unit is listed anyway; see its ``readable_batches`` and ``damages``.
+    Units that are not ``shown_elsewhere`` together hold all of the state once. A damaged unit is listed anyway; see its
+    ``readable_batches`` and ``damages``.
 
-    >>> found = ckpt.state_units(ckpt.open_checkpoint("sample_checkpoints/join-hdfs-3.5"))
-    >>> [unit.label for unit in found if not unit.shown_elsewhere]
+    Args:
+        checkpoint: A ``Checkpoint``, which is not read again, or a path or URI.
+        storage_options: For the file system of the URI.
+
+    Raises:
+        NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint cannot be read.
+
+    >>> units = ckpt.state_units("sample_checkpoints/join-hdfs-3.5")
+    >>> [unit.label for unit in units if not unit.shown_elsewhere]
     ['operator 0, left side', 'operator 0, right side']
+
     """
+    checkpoint = as_checkpoint(checkpoint, storage_options)
     state = checkpoint.state
     if state is None:
         return ()

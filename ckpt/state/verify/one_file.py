@@ -19,8 +19,8 @@ from ckpt.formats.sidecars import (
     SparkChecksum,
     hadoop_sidecar_name,
     parse_hadoop_sidecar,
+    parse_spark_sidecar as parse_spark,
 )
-from ckpt.formats.sidecars import parse_spark_sidecar as parse_spark
 from ckpt.formats.sst import FOOTER, CorruptData, UnknownTable, check_footer, check_sst
 from ckpt.formats.statefiles import CHECKSUM, LZ4
 from ckpt.formats.zipentries import ZipTooLarge, read_zip

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from os import fspath
 
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
@@ -12,7 +13,7 @@ from ckpt.checkpoint.state.needed_files import Needed, find_needed_files
 from ckpt.checkpoint.state.ranges import Ranges, intersect
 from ckpt.checkpoint.state.read_steps import run
 from ckpt.errors import CkptError, UsageError
-from ckpt.model import DamageKind, FileDamage, StateDamage
+from ckpt.model import DamageKind, FileDamage, Location, StateDamage
 from ckpt.processes import Processes, Runner
 from ckpt.state.reading.reading import Question, choose
 from ckpt.state.reading.units import state_units
@@ -46,7 +47,7 @@ class StateVerification:
 
 
 def verify_state(
-    uri: str,
+    checkpoint: Location,
     storage_options: Mapping[str, str] | None = None,
     *,
     jobs: int | None = None,
@@ -57,7 +58,7 @@ def verify_state(
     """Read every byte of every state file that any readable batch needs, and compare it with its checksums.
 
     Args:
-        uri: A local path, or any URI that ``open_checkpoint`` opens.
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For its file system, where it is remote.
         jobs: How many processes work at a time; by default as many as there are cores.
         by: Who reads: by default processes of this machine, ``on_spark`` the executors of Spark.
@@ -73,14 +74,14 @@ def verify_state(
     (26, (), ((0, 9),))
 
     """
-    checkpoint = read_every_byte(uri, storage_options, jobs=jobs, by=by, announce=told, watcher=watcher)
-    verification = checkpoint.state.every_byte if checkpoint.state else None
+    opened = read_every_byte(fspath(checkpoint), storage_options, jobs=jobs, by=by, announce=told, watcher=watcher)
+    verification = opened.state.every_byte if opened.state else None
     if verification is None:
-        raise CkptError(f"{checkpoint.uri}: there is no state to verify")
-    units = [unit.readable_batches for unit in state_units(checkpoint)]
+        raise CkptError(f"{opened.uri}: there is no state to verify")
+    units = [unit.readable_batches for unit in state_units(opened)]
     loadable = reduce(intersect, units) if units else ()
     return StateVerification(
-        checkpoint,
+        opened,
         verification.files,
         verification.bytes,
         verification.damages,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ckpt.changes.offsets.plan import OffsetsPlan
-from ckpt.changes.offsets.set_offsets import set_offsets
+from ckpt.changes.offsets.set import offsets_set
 from tests.support.places import SAMPLES
 from tests.support.spark import mutations, plans, queries
 
@@ -52,7 +52,7 @@ def moved(checkpoint: Path, **how: Any) -> OffsetsPlan:
     """Set offsets, and accept what it costs."""
     backup = str(checkpoint.with_name(checkpoint.name + " backup"))
     how |= {"accept_skip": True, "accept_replay": True, "apply": True, "backup": backup, "grace_s": 0}
-    plan, receipt = set_offsets(str(checkpoint), **how)
+    plan, receipt = offsets_set(str(checkpoint), **how)
     assert receipt.applied, receipt.problem or plan.refused
     return plan
 

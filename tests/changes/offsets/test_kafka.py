@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ckpt.changes.offsets.exchange import document_of, export_offsets, import_offsets
+from ckpt.changes.offsets.exchange import offsets_export, offsets_import
 from tests.changes.fixes.async_gap import kafka_query
 from tests.changes.offsets.running import copied, moved, run
 from tests.support.spark import topics
@@ -144,7 +144,7 @@ def test_a_topic_that_moved_continues_with_the_record_that_comes_next(
     broker: str, stopped: Path, spark: Any, tmp_path: Path
 ) -> None:
     """The copy has four records in front that the original does not have, and other offsets so."""
-    checkpoint, document = copied(stopped, tmp_path / "ck"), document_of(export_offsets(str(stopped)))
+    checkpoint, document = copied(stopped, tmp_path / "ck"), offsets_export(str(stopped)).document
     ahead = 4
     fill(spark, "moved", ahead)
     original = spark.read.format("kafka").option("kafka.bootstrap.servers", broker).option("subscribe", "one").load()
@@ -154,7 +154,7 @@ def test_a_topic_that_moved_continues_with_the_record_that_comes_next(
     (source,) = document["sources"]
     source["offset"] = {"one": {part: at + ahead for part, at in source["offset"]["one"].items()}}
     backup = str(tmp_path / "backup")
-    plan, receipt = import_offsets(
+    plan, receipt = offsets_import(
         str(checkpoint), json.dumps(document), topics={"one": "moved"}, apply=True, backup=backup, grace_s=0
     )
     assert receipt.applied, plan.refused

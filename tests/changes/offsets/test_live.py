@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from ckpt.changes.offsets.set_offsets import set_offsets
+from ckpt.changes.offsets.set import offsets_set
 from tests.changes.offsets.running import copied, moved, rate, run
 from tests.restart.oracle.cases.model import delete_logs
 from tests.support.spark import mutations, plans, queries
@@ -212,5 +212,5 @@ def test_delta_is_not_set_where_rows_would_be_lost_or_doubled(following: Path, t
         ({"isStartingVersion": True}, "write false"),
         ({"index": 0}, "inside a version"),
     ):
-        plan, _ = set_offsets(str(checkpoint), to=json.dumps({**was[-1], **wrong}))
+        plan, _ = offsets_set(str(checkpoint), to=json.dumps({**was[-1], **wrong}))
         assert said in str(plan.refused), wrong

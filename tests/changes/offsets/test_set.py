@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ckpt import UsageError
-from ckpt.changes.offsets.set_offsets import set_offsets
+from ckpt.changes.offsets.set import offsets_set
 from tests.changes.applying import facts, undo
 from tests.changes.fixes.async_gap.test_command import after_next
 from tests.changes.offsets.running import moved
@@ -233,7 +233,7 @@ def test_what_spark_would_take_silently_is_refused(
     checkpoint = copy_of(sample)
     for path in gone:
         remove(checkpoint / path)
-    plan, _ = set_offsets(str(checkpoint), to=json.dumps(to))
+    plan, _ = offsets_set(str(checkpoint), to=json.dumps(to))
     assert said in str(plan.refused)
     assert not plan.steps
 
@@ -245,7 +245,7 @@ def test_inside_the_first_snapshot_of_a_delta_table_nothing_is_set(copy_of: Copy
         remove(checkpoint / log / "5")
     offset = json.loads((checkpoint / "offsets" / "4").read_text().splitlines()[2])
     to = {**offset, "reservoirVersion": offset["reservoirVersion"] + 3, "index": -1, "isStartingVersion": False}
-    plan, _ = set_offsets(str(checkpoint), to=json.dumps(to))
+    plan, _ = offsets_set(str(checkpoint), to=json.dumps(to))
     assert "what is left of that would be lost without an error" in str(plan.refused)
 
 
@@ -270,7 +270,7 @@ def of_iceberg(copy_of: CopyOf) -> Path:
 def test_of_two_snapshots_of_iceberg_none_is_known_to_be_later(
     to: dict[str, int], skips: bool, repeats: bool, of_iceberg: Path
 ) -> None:
-    plan, _ = set_offsets(str(of_iceberg), to=json.dumps({**ICEBERG, **to}))
+    plan, _ = offsets_set(str(of_iceberg), to=json.dumps({**ICEBERG, **to}))
     assert plan.refused is None
     assert (plan.skips is not None, plan.repeats is not None) == (skips, repeats)
 
@@ -278,7 +278,7 @@ def test_of_two_snapshots_of_iceberg_none_is_known_to_be_later(
 def test_the_end_of_a_batch_of_iceberg_that_is_not_committed_stays(of_iceberg: Path) -> None:
     newest = max(int(file.name) for file in (of_iceberg / "commits").glob("[0-9]*"))
     remove(of_iceberg / "commits" / str(newest))
-    plan, _ = set_offsets(str(of_iceberg), to=json.dumps({**ICEBERG, "position": 4}))
+    plan, _ = offsets_set(str(of_iceberg), to=json.dumps({**ICEBERG, "position": 4}))
     assert "let it run first, or skip it" in str(plan.refused)
 
 
@@ -288,7 +288,7 @@ def test_the_end_of_a_batch_of_iceberg_that_is_not_committed_stays(of_iceberg: P
 )
 def test_what_is_no_place_in_an_iceberg_table_is_refused(to: dict[str, Any], of_iceberg: Path) -> None:
     with pytest.raises(UsageError, match="is not an offset of an Iceberg source"):
-        set_offsets(str(of_iceberg), to=json.dumps({**ICEBERG, **to}))
+        offsets_set(str(of_iceberg), to=json.dumps({**ICEBERG, **to}))
 
 
 def test_a_reader_that_is_used_twice_has_one_end(copy_of: CopyOf) -> None:
@@ -300,7 +300,7 @@ def test_a_reader_that_is_used_twice_has_one_end(copy_of: CopyOf) -> None:
         lines = file.read_text().splitlines()
         remove(file)
         file.write_text("\n".join([*lines, lines[2]]))
-    plan, _ = set_offsets(str(checkpoint), source=0, to='{"orders":{"0":60,"1":60}}')
+    plan, _ = offsets_set(str(checkpoint), source=0, to='{"orders":{"0":60,"1":60}}')
     assert "sources 0 and 1 have the same offsets" in str(plan.refused)
 
 

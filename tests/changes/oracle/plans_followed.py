@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ckpt.changes.plan import ChangePlan
-from ckpt.changes.relocate.relocate import relocate_checkpoint
+from ckpt.changes.relocate.relocate import relocate
 from ckpt.changes.rewind.plan import Replayed, rewind
 from ckpt.changes.skip.plan import skip
 from ckpt.versions import Progress
@@ -50,7 +50,7 @@ def copy(history: History, folder: Path, batch: int, to: Path) -> Path:
     """The checkpoint as it was after a batch, at a path that no query has used."""
     worker.copy(folder / str(batch), to)
     if history.absolute:
-        assert relocate_checkpoint(str(to), apply=True, backup=f"{to}.relocated", grace_s=0)[1].applied
+        assert relocate(str(to), apply=True, backup=f"{to}.relocated", grace_s=0)[1].applied
     return to
 
 

@@ -7,7 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from ckpt.changes.fixes.repair import repair_checkpoint
+from ckpt.changes.fixes.repair import repair
 from tests.changes.oracle import worker
 from tests.changes.oracle.cases import LAST, History
 from tests.changes.oracle.plans_followed import STARTS, asked, copy, job, tell, told
@@ -84,7 +84,7 @@ def _repaired(here: Here, of: History, name: str, folder: Path, place: Path) -> 
     damage, _, batch, same = DAMAGES[name]
     top = copy(of, folder, LAST, place / "repaired")
     damage(top)
-    plan, receipt = repair_checkpoint(str(top), backup=str(place / "backup"), **NOW)
+    plan, receipt = repair(str(top), backup=str(place / "backup"), **NOW)
     assert receipt.applied, receipt.problem or plan.refused
     known = copy(of, folder, batch, place / "known")
     times = [2] * STARTS

@@ -40,7 +40,7 @@ def test_a_pruned_checkpoint_continues_exactly(store: str, spark: Any, tmp_path:
     purge(checkpoint, LEFT)
     before = state_files(checkpoint)
 
-    plan, receipt = ckpt.prune_checkpoint(str(checkpoint), **NOW)
+    plan, receipt = ckpt.prune(str(checkpoint), **NOW)
 
     assert receipt.problem is None
     assert plan.refused is None, plan.why

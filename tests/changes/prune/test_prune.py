@@ -46,7 +46,7 @@ def test_what_could_be_done_before_can_be_done_after(sample: str, keep: int, tmp
     before, starts, ways = facts(checkpoint), outcomes(checkpoint), targets(checkpoint)
     verified = ckpt.verify_state(str(checkpoint), jobs=1)
 
-    _, receipt = ckpt.prune_checkpoint(str(checkpoint), **NOW)
+    _, receipt = ckpt.prune(str(checkpoint), **NOW)
 
     assert receipt.problem is None
     assert outcomes(checkpoint) == starts
@@ -54,9 +54,9 @@ def test_what_could_be_done_before_can_be_done_after(sample: str, keep: int, tmp
     now = ckpt.verify_state(str(checkpoint), jobs=1)
     assert now.loadable == verified.loadable
     assert {one.path for one in now.damages} <= {one.path for one in verified.damages}
-    assert not ckpt.prune_checkpoint(str(checkpoint))[0].steps
+    assert not ckpt.prune(str(checkpoint))[0].steps
     if receipt.backup is not None:
-        assert ckpt.prune_checkpoint(str(checkpoint), undo=receipt.backup, grace_s=0)[1].undone
+        assert ckpt.prune(str(checkpoint), undo=receipt.backup, grace_s=0)[1].undone
     assert facts(checkpoint) == before
 
 
@@ -64,15 +64,15 @@ def test_what_could_be_done_before_can_be_done_after(sample: str, keep: int, tmp
 @pytest.mark.parametrize("sample", [HDFS, CHANGELOG, ROCKSDB, FORMAT_2])
 def test_rows_of_every_batch_that_is_kept_are_the_same(sample: str, keep: int, tmp_path: Path) -> None:
     checkpoint = aged(sample, tmp_path / "checkpoint", keep)
-    plan, receipt = ckpt.prune_checkpoint(str(checkpoint), **NOW)
+    plan, receipt = ckpt.prune(str(checkpoint), **NOW)
     assert receipt.applied
     kept = read_checkpoint(open_storage(str(checkpoint)), batches=0).commits.ids
     assert len(kept) == keep
     assert plan.keep_batches == max(keep, 2), "the newest batch may have to run again"
     for batch in kept:
-        found = ckpt.diff_state(str(SAMPLES / sample), str(checkpoint), from_batch=batch, to_batch=batch)
+        found = ckpt.state_diff(str(SAMPLES / sample), str(checkpoint), from_batch=batch, to_batch=batch)
         assert [(unit.added, unit.removed, unit.changed) for unit in found.units] == [(0, 0, 0)]
-        assert ckpt.count_state(str(checkpoint), batch=batch).units[0].rows > 0
+        assert ckpt.state_count(str(checkpoint), batch=batch).units[0].rows > 0
 
 
 @pytest.mark.parametrize("sample", some_quick(STATEFUL, 4))
@@ -97,7 +97,7 @@ def test_state_begins_at_the_snapshot_that_the_oldest_batch_needs(
     sample: str, keep: int, left: set[str], tmp_path: Path
 ) -> None:
     checkpoint = aged(sample, tmp_path / "checkpoint", keep)
-    ckpt.prune_checkpoint(str(checkpoint), **NOW)
+    ckpt.prune(str(checkpoint), **NOW)
     names = {file.name for file in (checkpoint / "state/0/0").glob("[0-9]*.*")}
     assert names == left | ({"8.delta"} if sample == HDFS and keep == 1 else set())
 
@@ -115,7 +115,7 @@ def test_ssts_of_versions_that_stay_stay(tmp_path: Path) -> None:
     shutil.copyfile(some, folder / "000099-0f0e0d0c-0000-4000-8000-000000000000.sst")
     before = {path for path in state_files(checkpoint) if "SSTs" in path}
 
-    plan, _ = ckpt.prune_checkpoint(str(checkpoint), **NOW)
+    plan, _ = ckpt.prune(str(checkpoint), **NOW)
 
     gone = before - state_files(checkpoint)
     assert gone == kinds(plan)[PruneReason.ORPHAN]
@@ -194,7 +194,7 @@ def test_what_interrupted_writes_left_goes(tmp_path: Path) -> None:
     before = facts(checkpoint)
     assert ckpt.inspect(ckpt.open_checkpoint(str(checkpoint))).space.temporary == 3
 
-    _, receipt = ckpt.prune_checkpoint(str(checkpoint), **NOW)
+    _, receipt = ckpt.prune(str(checkpoint), **NOW)
 
     assert before.keys() - facts(checkpoint).keys() == set(left)
     assert receipt.applied
@@ -251,13 +251,13 @@ def test_the_command(ckpt: Ckpt, tmp_path: Path) -> None:
 def test_nothing_goes_while_a_start_may_fall_back_to_it(tmp_path: Path) -> None:
     """Damage in the middle of a file shows in no name, size or end: Spark 4.2 loads older files then."""
     checkpoint = aged("aggregation-hdfs-4.2", tmp_path / "checkpoint", 2)
-    assert ckpt.prune_checkpoint(str(checkpoint))[0].pruned
+    assert ckpt.prune(str(checkpoint))[0].pruned
     for snapshot in checkpoint.glob("state/0/*/8.snapshot"):
         data = bytearray(snapshot.read_bytes())
         data[30:34] = b"UUUU"
         snapshot.unlink()
         snapshot.write_bytes(data)
         snapshot.with_name(f".{snapshot.name}.crc").unlink(missing_ok=True)
-    plan, _ = ckpt.prune_checkpoint(str(checkpoint))
+    plan, _ = ckpt.prune(str(checkpoint))
     assert plan.refused is not None
     assert "8.snapshot" in plan.refused

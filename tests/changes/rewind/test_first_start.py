@@ -9,7 +9,7 @@ from ckpt import inspect, open_checkpoint
 from ckpt.changes.plan import First
 from ckpt.changes.rewind.plan import Replayed, rewind
 from ckpt.checkpoint.checkpoint import FIRST_START
-from ckpt.copies.copy.copy import copy_checkpoint
+from ckpt.copies.copy.copy import copy
 from tests.conftest import Ckpt, CopyOf
 from tests.live.sink.test_plans import KAFKA, query_of, table
 from tests.support.remedies import NOW, remove
@@ -86,7 +86,7 @@ def test_a_sink_that_was_asked_knows_better(back: Path, ckpt: Ckpt, tmp_path: Pa
 
 
 def test_a_copy_has_it_too(back: Path, ckpt: Ckpt, tmp_path: Path) -> None:
-    copy_checkpoint(str(back), str(tmp_path / "copy"))
+    copy(str(back), str(tmp_path / "copy"))
     assert held(tmp_path / "copy", ckpt)
 
 

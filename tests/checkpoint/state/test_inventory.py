@@ -17,8 +17,7 @@ from ckpt.formats.offsets import parse_offset_log
 from ckpt.model import DamageKind, Provider, StateInventory
 from ckpt.storage.local import LocalStorage
 from tests.checkpoint.state.building import HDFS, ROCKSDB, Place, changelog_store, hdfs_store
-from tests.support.places import GOLDENS as GOLDEN
-from tests.support.places import SAMPLES
+from tests.support.places import GOLDENS as GOLDEN, SAMPLES
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 

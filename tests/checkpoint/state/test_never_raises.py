@@ -1,8 +1,7 @@
 """Whatever lies in ``state/``, taking stock of it ends with an inventory."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from ckpt.model import StateInventory
 from tests.checkpoint.state.building import HDFS, ROCKSDB, Place, changelog_v4, delta, rocksdb_zip

@@ -1,8 +1,7 @@
 """Steps, the ranges they compute with, and where paths lead."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from ckpt.checkpoint.state.folders import lies_elsewhere
 from ckpt.checkpoint.state.ranges import intersect, ranges_of, shift_ranges

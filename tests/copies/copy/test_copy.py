@@ -9,7 +9,7 @@ import pytest
 
 from ckpt.checkpoint.reader import NotACheckpoint, open_checkpoint, read_checkpoint
 from ckpt.copies.copy import pieces
-from ckpt.copies.copy.copy import copy_checkpoint
+from ckpt.copies.copy.copy import copy
 from ckpt.copies.copy.selection import select_files
 from ckpt.errors import CkptError, NotFound
 from ckpt.inspection.inspection import inspect
@@ -70,7 +70,7 @@ def test_as_of_an_earlier_batch_nothing_later_is_there(sample: str, tmp_path: Pa
     spans = state_of.operators[0].stores[0].readable_batches if state_of else ((3, 9),)
     for batch in range(spans[-1][0], spans[-1][1] + 1):
         to = tmp_path / str(batch)
-        done = copy_checkpoint(str(SAMPLES / sample), str(to), batch=batch)
+        done = copy(str(SAMPLES / sample), str(to), batch=batch)
         assert done.batch == batch
         found = inspect(read_checkpoint(open_storage(str(to)), batches=0))
         assert found.checkpoint.offsets.ids[-1] == found.checkpoint.commits.ids[-1] == batch
@@ -82,7 +82,7 @@ def test_as_of_an_earlier_batch_nothing_later_is_there(sample: str, tmp_path: Pa
 @pytest.mark.parametrize("sample", ["tws-rocksdb-4.2", "join-v4-changelog-4.3"])
 def test_schemas_are_found_in_the_copy(sample: str, tmp_path: Path) -> None:
     to = tmp_path / "copy"
-    copy_checkpoint(str(SAMPLES / sample), str(to))
+    copy(str(SAMPLES / sample), str(to))
     named = [path for path in to.glob("state/*/_metadata/v2/[0-9]*") if f"file:{to}/state/" in path.read_text()]
     assert named
     copied_again = select_files(open_storage(str(to)), str(tmp_path / "again"))
@@ -120,7 +120,7 @@ def test_a_file_that_is_owned_by_another_batch_is_no_part_of_it(copy_of: CopyOf,
         shutil.copy(folder / "10.delta", folder / "11.delta")
         shutil.copy(folder / "10.delta", folder / "12.snapshot")
     to = tmp_path / "copy"
-    copy_checkpoint(str(checkpoint), str(to))
+    copy(str(checkpoint), str(to))
     assert max(version_of(path) for path in files(to) if path.startswith("state/")) == 10
 
 
@@ -140,9 +140,9 @@ def test_there_and_back_through_another_storage(memory_uri: Upload, ckpt: Ckpt, 
     for sample in ("tws-rocksdb-4.2", "aggregation-format2-4.2", "kafka-4.2"):
         here, there, back = tmp_path / sample / "a", f"memory://{tmp_path.name}/{sample}", tmp_path / sample / "b"
         here.parent.mkdir()
-        copy_checkpoint(str(SAMPLES / sample), str(here))
-        copy_checkpoint(str(here), there)
-        copy_checkpoint(there, str(back))
+        copy(str(SAMPLES / sample), str(here))
+        copy(str(here), there)
+        copy(there, str(back))
         first, last = files(here), files(back)
         plain = {path for path in first if not path.rpartition("/")[2].startswith(".")}
         assert last.keys() == plain
@@ -160,7 +160,7 @@ def test_to_s3_and_back(s3: Any, ckpt: Ckpt, tmp_path: Path) -> None:
     for source, to in ((uri, tmp_path / "a"), (tmp_path / "a", f"{bucket}/b"), (f"{bucket}/b", f"{bucket}/c")):
         run = ckpt("copy", source, to, *words, "-o", "json")
         assert run.exit_code == 0, run.stderr
-    copy_checkpoint(f"{bucket}/c", str(tmp_path / "d"), s3.options)
+    copy(f"{bucket}/c", str(tmp_path / "d"), s3.options)
     hadoops = {path for path in files(tmp_path / "a") if path.rpartition("/")[2].startswith(".")}
     assert files(tmp_path / "d") == {path: of for path, of in files(tmp_path / "a").items() if path not in hadoops}
     assert ckpt("copy", uri, f"{bucket}/b", *words).exit_code == 3, "something is there"
@@ -170,9 +170,9 @@ def test_to_s3_and_back(s3: Any, ckpt: Ckpt, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("held")
 def test_to_hdfs_and_back(hdfs: Any, hdfs_uri: Upload, ckpt: Ckpt, tmp_path: Path) -> None:
     uri, _ = hdfs_uri(SAMPLES / "aggregation-format2-4.2")
-    copy_checkpoint(uri, f"{uri}-copy")
+    copy(uri, f"{uri}-copy")
     assert ckpt("inspect", f"{uri}-copy").exit_code == 0
-    copy_checkpoint(f"{uri}-copy", str(tmp_path / "back"))
+    copy(f"{uri}-copy", str(tmp_path / "back"))
     original = files(SAMPLES / "aggregation-format2-4.2")
     assert {path for path, data in files(tmp_path / "back").items() if original[path] != data} == set()
 
@@ -215,7 +215,7 @@ def test_what_is_refused(
 
 def test_an_empty_folder_will_do(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    assert copy_checkpoint(str(SAMPLES / "stateless-4.2"), str(tmp_path / "empty")).batch == 5
+    assert copy(str(SAMPLES / "stateless-4.2"), str(tmp_path / "empty")).batch == 5
 
 
 @pytest.mark.parametrize("gone", ["state/0/0/10.delta", "offsets/8"])
@@ -223,13 +223,13 @@ def test_what_would_not_start_is_not_copied(gone: str, copy_of: CopyOf, tmp_path
     checkpoint = copy_of("aggregation-hdfs-4.2")
     remove(checkpoint / gone)
     with pytest.raises(CkptError, match=r"would not start"):
-        copy_checkpoint(str(checkpoint), str(tmp_path / "copy"))
+        copy(str(checkpoint), str(tmp_path / "copy"))
     assert not files(tmp_path / "copy")
 
 
 def test_a_planned_batch_keeps_its_range(tmp_path: Path) -> None:
     """A sink may have its rows; planned again it would be dropped with the rows that are new."""
-    done = copy_checkpoint(str(SAMPLES / "aggregation-killed-hdfs-4.0"), str(tmp_path / "copy"))
+    done = copy(str(SAMPLES / "aggregation-killed-hdfs-4.0"), str(tmp_path / "copy"))
     assert done.batch == 3
     old, new = (
         inspect(open_checkpoint(str(one))) for one in (SAMPLES / "aggregation-killed-hdfs-4.0", tmp_path / "copy")
@@ -239,18 +239,18 @@ def test_a_planned_batch_keeps_its_range(tmp_path: Path) -> None:
     ]
     assert new.forecasts[0].batch_id == 4
     with pytest.raises(CkptError, match="batch 4 is not committed"):
-        copy_checkpoint(str(SAMPLES / "aggregation-killed-hdfs-4.0"), str(tmp_path / "other"), batch=4)
+        copy(str(SAMPLES / "aggregation-killed-hdfs-4.0"), str(tmp_path / "other"), batch=4)
 
 
 def test_an_empty_folder_or_none_is_no_checkpoint(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     with pytest.raises(CkptError, match="the checkpoint is empty"):
-        copy_checkpoint(str(tmp_path / "x"), str(tmp_path / "y"))
+        copy(str(tmp_path / "x"), str(tmp_path / "y"))
     assert not (tmp_path / "y").exists()
     with pytest.raises((NotFound, NotACheckpoint)):
-        copy_checkpoint(str(tmp_path / "z"), str(tmp_path / "w"))
+        copy(str(tmp_path / "z"), str(tmp_path / "w"))
 
 
 def test_a_copy_is_readable_by_its_owner_only(tmp_path: Path) -> None:
-    copy_checkpoint(str(SAMPLES / "stateless-4.2"), str(tmp_path / "copy"))
+    copy(str(SAMPLES / "stateless-4.2"), str(tmp_path / "copy"))
     assert os.stat(tmp_path / "copy").st_mode & 0o777 == 0o700

@@ -14,7 +14,7 @@ import pytest
 
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.copies.copy import pieces
-from ckpt.copies.copy.copy import copy_checkpoint
+from ckpt.copies.copy.copy import copy
 from ckpt.copies.copy.selection import CannotCopy, select_files
 from ckpt.errors import StorageError
 from ckpt.formats.offsets import UNFINISHED
@@ -35,7 +35,7 @@ from tests.support.remedies import remove
 )
 def test_what_a_crash_leaves_does_not_start(sample: str, tmp_path: Path) -> None:
     """After any change to the disk: no synchronous start, with any version, takes what is there for a checkpoint."""
-    to, action = tmp_path / "copy", partial(copy_checkpoint, str(SAMPLES / sample), str(tmp_path / "copy"))
+    to, action = tmp_path / "copy", partial(copy, str(SAMPLES / sample), str(tmp_path / "copy"))
     at = 0
     for at in stops(action):  # noqa: B007
         _must_not_start(to, sample)
@@ -76,7 +76,7 @@ def test_what_is_not_finished_says_so_and_is_not_changed(copy_of: CopyOf, ckpt: 
         assert run.exit_code == 3
         assert "was interrupted while it wrote this checkpoint" in " ".join((run.stdout + run.stderr).split())
     with pytest.raises(CannotCopy, match="was interrupted while it wrote"):
-        copy_checkpoint(str(checkpoint), "memory://of-an-unfinished-one")
+        copy(str(checkpoint), "memory://of-an-unfinished-one")
 
 
 @pytest.mark.parametrize(("deleted", "batch"), [(2, 8), (8, 9)])
@@ -101,7 +101,7 @@ def test_what_the_query_deletes_meanwhile(
         return read_many(self, asked)
 
     monkeypatch.setattr(LocalStorage, "read_many", moving)
-    result = copy_checkpoint(str(checkpoint), str(tmp_path / "copy"))
+    result = copy(str(checkpoint), str(tmp_path / "copy"))
     assert not aside.is_dir()
     assert result.batch == batch
     left = sorted(int(path.name) for path in (tmp_path / "copy" / "offsets").glob("[0-9]*"))
@@ -118,7 +118,7 @@ def test_a_named_batch_whose_files_go_meanwhile_is_given_up(copy_of: CopyOf, tmp
             (checkpoint / needed.path).unlink()
 
     with pytest.raises(StorageError, match="deletes old files while it runs"):
-        copy_checkpoint(str(checkpoint), str(tmp_path / "copy"), batch=7, watcher=watcher)
+        copy(str(checkpoint), str(tmp_path / "copy"), batch=7, watcher=watcher)
     assert files(tmp_path / "copy") == {}
 
 
@@ -137,14 +137,14 @@ def test_a_large_file_that_is_written_meanwhile_is_not_mixed(
     monkeypatch.setattr(pieces, "PIECE", 50)
     monkeypatch.setattr(LocalStorage, "read_range", writing)
     with pytest.raises(StorageError, match=f"state/0/0/8.snapshot {said}"):
-        copy_checkpoint(str(checkpoint), str(tmp_path / "copy"))
+        copy(str(checkpoint), str(tmp_path / "copy"))
     assert files(tmp_path / "copy") == {}
 
 
 MEASURED = """
 from pathlib import Path
-from ckpt.copies.copy.copy import copy_checkpoint
-copy_checkpoint("{checkpoint}", "{to}")
+from ckpt.copies.copy.copy import copy
+copy("{checkpoint}", "{to}")
 print(next(line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")))
 """
 
@@ -177,9 +177,9 @@ def test_what_fails_half_way_leaves_nothing(
             raise error
 
     with pytest.raises(type(error)):
-        copy_checkpoint(str(SAMPLES / BROKEN), str(tmp_path / "copy"), watcher=watcher)
+        copy(str(SAMPLES / BROKEN), str(tmp_path / "copy"), watcher=watcher)
     assert not (tmp_path / "copy").exists()
-    assert copy_checkpoint(str(SAMPLES / BROKEN), str(tmp_path / "copy")).batch == 9, "and the folder can be used"
+    assert copy(str(SAMPLES / BROKEN), str(tmp_path / "copy")).batch == 9, "and the folder can be used"
 
 
 @pytest.mark.parametrize(("path", "said"), [("metadata", "exists already"), ("10", "something else is writing there")])
@@ -188,5 +188,5 @@ def test_what_somebody_else_wrote_there_is_left(path: str, said: str, tmp_path: 
         (tmp_path / "copy" / path).write_text("of another copy")
 
     with pytest.raises(StorageError, match=said):
-        copy_checkpoint(str(SAMPLES / BROKEN), str(tmp_path / "copy"), watcher=watcher)
+        copy(str(SAMPLES / BROKEN), str(tmp_path / "copy"), watcher=watcher)
     assert files(tmp_path / "copy") == {path: b"of another copy"}

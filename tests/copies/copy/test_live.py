@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ckpt.copies.copy.copy import copy_checkpoint
+from ckpt.copies.copy.copy import copy
 from tests.changes.offsets.running import rate, run
 from tests.changes.offsets.test_live import counted
 from tests.support.places import SAMPLES
@@ -65,14 +65,14 @@ STORES = ["hdfs", "rocksdb", "changelog", "format2"] if EVERY_CASE else ["hdfs",
 
 @pytest.mark.parametrize("store", STORES)
 def test_a_copy_of_a_running_query_continues_exactly(store: str, spark: Any, tmp_path: Path) -> None:
-    original, copy = tmp_path / "original", tmp_path / "copy"
+    original, new = tmp_path / "original", tmp_path / "copy"
     with running(spark, original, store):
         wait_for(original, 15)
-        done = copy_checkpoint(str(original), str(copy), watcher=lambda *_: time.sleep(0.02))
+        done = copy(str(original), str(new), watcher=lambda *_: time.sleep(0.02))
         wait_for(original, done.batch + 3)
-    assert newest(copy) == done.batch < newest(original)
+    assert newest(new) == done.batch < newest(original)
 
-    continues(spark, copy, store, starts=3)
+    continues(spark, new, store, starts=3)
 
 
 def continues(spark: Any, checkpoint: Path, store: str, *, starts: int) -> None:
@@ -93,20 +93,20 @@ def continues(spark: Any, checkpoint: Path, store: str, *, starts: int) -> None:
 
 def test_a_copy_through_another_storage_continues(spark: Any, tmp_path: Path) -> None:
     pytest.importorskip("fsspec")
-    copy_checkpoint(str(SAMPLES / "aggregation-changelog-4.2"), "memory://live/copy")
-    copy_checkpoint("memory://live/copy", str(tmp_path / "copy"))
+    copy(str(SAMPLES / "aggregation-changelog-4.2"), "memory://live/copy")
+    copy("memory://live/copy", str(tmp_path / "copy"))
     ran = run(spark, lambda session: counts(session, 20), tmp_path / "copy", store="changelog", mode="update")
     assert ran == {10: counted(range(120), range(100, 120))}
 
 
 def test_a_copy_finds_its_schemas_where_it_is(spark: Any, tmp_path: Path) -> None:
     """The sample records its schemas under a folder that is not there."""
-    copy, query = tmp_path / "a copy", queries.QUERIES["transform-with-state"]
-    done = copy_checkpoint(str(SAMPLES / "tws-rocksdb-4.2"), str(copy), new_id=True)
-    handle = queries.start(spark, query, copy, store="rocksdb")
+    new, query = tmp_path / "a copy", queries.QUERIES["transform-with-state"]
+    done = copy(str(SAMPLES / "tws-rocksdb-4.2"), str(new), new_id=True)
+    handle = queries.start(spark, query, new, store="rocksdb")
     try:
         assert handle.awaitTermination(120)
     finally:
         handle.stop()
-    assert newest(copy) == done.batch + 1
+    assert newest(new) == done.batch + 1
     assert str(handle.id) == done.query_id

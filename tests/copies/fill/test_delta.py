@@ -134,8 +134,8 @@ def test_what_spark_wrote_and_edited(spark: Any, tmp_path: Path) -> None:
     """Instants that are INT96 in its files; a row is changed and another one deleted."""
     pytest.importorskip("delta", reason="delta-spark is not installed")
     sample = SAMPLES / "session-window-changelog-4.2"
-    request = library.ExportRequest(str(sample), to=str(tmp_path / "export"), all_units=True, format=Format.DELTA)
-    library.export_state(request, None, library.Session(spark=spark))
+    request = library.types.ExportRequest(str(sample), to=str(tmp_path / "export"), all_units=True, format=Format.DELTA)
+    library.export_state(request, None, library.types.Session(spark=spark))
     table = f"delta.`{tmp_path}/export/operator-0`"
     spark.sql(f"DELETE FROM {table} WHERE key_key = 2")
     spark.sql(f"UPDATE {table} SET value_count = 77 WHERE key_key = 5")

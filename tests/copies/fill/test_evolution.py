@@ -129,8 +129,8 @@ def test_a_query_with_wider_types_and_one_more_aggregate_begins_with_the_old_sta
     start("old", "k INT, v INT, f FLOAT, d DECIMAL(10,2)")
     wider = "k BIGINT, v BIGINT, f DOUBLE, d DECIMAL(14,2)"
     start("first", wider, "bit_or(v) AS bits", condition="rand() < 0")
-    request = library.ExportRequest(str(tmp_path / "old"), to=str(tmp_path / "export"), all_units=True)
-    library.export_state(replace(request, engine=library.Engine.NATIVE))
+    request = library.types.ExportRequest(str(tmp_path / "old"), to=str(tmp_path / "export"), all_units=True)
+    library.export_state(replace(request, engine=library.types.Engine.NATIVE))
     library.import_state(str(tmp_path / "export"), str(tmp_path / "first"), str(tmp_path / "new"))
 
     arrive("new", (1, 2**40, 3.5, 1), (3, 4, 0.25, 0.75))

@@ -35,7 +35,9 @@ def frames(sample: str, shape: str) -> dict[str, Any]:
 
 def exported(sample: Path, to: Path) -> Path:
     """All state of a checkpoint, as the command writes it."""
-    ckpt.export_state(ckpt.ExportRequest(str(sample), to=str(to), all_units=True, engine=ckpt.Engine.NATIVE))
+    ckpt.export_state(
+        ckpt.types.ExportRequest(str(sample), to=str(to), all_units=True, engine=ckpt.types.Engine.NATIVE)
+    )
     return to
 
 
@@ -64,7 +66,7 @@ def test_what_was_read_is_written_byte_for_byte(
         assert not (tmp_path / "new").exists()
         return
     stores = written(monkeypatch)
-    ckpt.rewrite_checkpoint(str(SAMPLES / sample), str(tmp_path / "moved"))
+    ckpt.rewrite(str(SAMPLES / sample), str(tmp_path / "moved"))
     moved = dict(stores)
     made = ckpt.write_state(frames(sample, shape), like=str(SAMPLES / sample), into=str(tmp_path / "new"))
     assert made.written
@@ -91,7 +93,7 @@ def test_random_state_of_every_version_is_written_byte_for_byte(
     """Each key in the partition where Spark put it; the flat shape, or a refusal to guess."""
     stores, flat = written(monkeypatch), 0
     for case, folder, _ in recorded(version, tmp_path):
-        ckpt.rewrite_checkpoint(str(folder), str(tmp_path / f"{case.name} moved"))
+        ckpt.rewrite(str(folder), str(tmp_path / f"{case.name} moved"))
         moved = dict(stores)
         for shape in ("raw", "flat"):
             refused = imported(folder, shape, tmp_path / f"{case.name} {shape}")
@@ -144,7 +146,7 @@ def test_an_edit_is_the_state(tmp_path: Path) -> None:
     before = {row["key_key"]: row["value_count"] for row in table.to_pylist()}
     del before[3]
     assert found == {**before, 4: 400, 1_000_000: 1}
-    assert ckpt.show_state(str(tmp_path / "new"), key={"key": "1000000"}).rows
+    assert ckpt.state_show(str(tmp_path / "new"), key={"key": "1000000"}).rows
 
 
 def test_nothing_of_a_removed_key_is_left(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ class Case:
     provider: str | None = None
     partitions: int | None = None
     format_version: int | None = None
-    shape: ckpt.Shape | None = None
+    shape: ckpt.types.Shape | None = None
 
     @property
     def name(self) -> str:
@@ -39,7 +39,7 @@ class Case:
 def found(spark: Any, case: Case, folder: Path) -> dict[str, Any]:
     """The rows of each batch and the state in the end, on both."""
     uri = str(SAMPLES / case.sample)
-    ckpt.copy_checkpoint(uri, str(folder / "old"))
+    ckpt.copy(uri, str(folder / "old"))
     made = _made(spark, case, uri, folder)
     if made.refused:
         return {"refused": made.refused}
@@ -50,7 +50,7 @@ def found(spark: Any, case: Case, folder: Path) -> dict[str, Any]:
     return told
 
 
-def _made(spark: Any, case: Case, uri: str, folder: Path) -> ckpt.Rewrite:
+def _made(spark: Any, case: Case, uri: str, folder: Path) -> ckpt.types.Rewrite:
     """The new checkpoint."""
     form: dict[str, Any] = {
         "provider": case.provider,
@@ -58,13 +58,13 @@ def _made(spark: Any, case: Case, uri: str, folder: Path) -> ckpt.Rewrite:
         "format_version": case.format_version,
     }
     if case.shape is None:
-        return ckpt.rewrite_checkpoint(uri, str(folder / "new"), **form)
-    request = ckpt.ExportRequest(uri, to=str(folder / "export"), shape=case.shape, all_units=True)
-    ckpt.export_state(request, None, ckpt.Session(spark=spark))
+        return ckpt.rewrite(uri, str(folder / "new"), **form)
+    request = ckpt.types.ExportRequest(uri, to=str(folder / "export"), shape=case.shape, all_units=True)
+    ckpt.export_state(request, None, ckpt.types.Session(spark=spark))
     return ckpt.import_state(str(folder / "export"), uri, str(folder / "new"), **form)
 
 
-def _run(spark: Any, sample: str, checkpoint: Path, form: ckpt.Form) -> dict[int, list[str]]:
+def _run(spark: Any, sample: str, checkpoint: Path, form: ckpt.types.Form) -> dict[int, list[str]]:
     """One start: the rows of each batch that it ran."""
     seen: dict[int, list[str]] = {}
     query = queries.QUERIES[_BY_NAME[sample].query]
@@ -91,7 +91,7 @@ def frames(checkpoint: Path | str, shape: str = "flat") -> dict[str, Any]:
     found = {}
     for unit in ckpt.state_units(ckpt.open_checkpoint(str(checkpoint))):
         if not unit.shown_elsewhere:
-            part: ckpt.Part = {"operator": unit.operator, "side": unit.side, "variable": unit.variable}
+            part: ckpt.types.Part = {"operator": unit.operator, "side": unit.side, "variable": unit.variable}
             part["timers"] = unit.kind == "timers"
             found[unit.label] = ckpt.read_state_arrow(str(checkpoint), shape=shape, **part)
     return found

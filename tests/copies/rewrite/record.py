@@ -155,15 +155,15 @@ def _making(chosen: Iterable[Case], folder: Path, number: int) -> Iterator[dict[
             yield {**run, "conf": {**run["conf"], WITHOUT: "0"}}
 
 
-def _renewed(case: Case, folder: Path) -> ckpt.Rewrite:
+def _renewed(case: Case, folder: Path) -> ckpt.types.Rewrite:
     """The new checkpoint, beside a copy of the old one; they run at the same time, so that their ids differ."""
     old, new = str(folder / "old"), str(folder / "new")
-    ckpt.copy_checkpoint(str(folder / "made"), old)
+    ckpt.copy(str(folder / "made"), old)
     form: Any = {"provider": case.provider, "partitions": case.partitions, "format_version": case.version}
     match case.shape:
         case "flat":
             to = str(folder / "export")
-            ckpt.export_state(ckpt.ExportRequest(old, to=to, all_units=True, engine=ckpt.Engine.NATIVE))
+            ckpt.export_state(ckpt.types.ExportRequest(old, to=to, all_units=True, engine=ckpt.types.Engine.NATIVE))
             return ckpt.import_state(to, old, new, new_id=True, **form)
         case "raw":  # which Spark alone writes
             return ckpt.write_state(frames(old, "raw"), like=old, into=new, new_id=True, **form)
@@ -171,7 +171,7 @@ def _renewed(case: Case, folder: Path) -> ckpt.Rewrite:
             first = str(folder / "first")
             assert not any(table.num_rows for table in frames(first, "flat").values())
             return ckpt.write_state(by_hand(case.query), like=first, into=new, **form)
-    return ckpt.rewrite_checkpoint(old, new, new_id=True, **form)
+    return ckpt.rewrite(old, new, new_id=True, **form)
 
 
 def _of(case: Case, store: str, checkpoint: Path, until: int | None) -> dict[str, Any]:

@@ -21,8 +21,8 @@ CODEC = f"{_STATE_STORE}compression.codec"
 LIVE = (
     Case("session-window-changelog-4.2", "hdfs", 3),
     Case("join-v3-changelog-4.2", None, 1, 2),
-    Case("aggregation-hdfs-4.2", "rocksdb", 3, shape=ckpt.Shape.RAW),
-    Case("tws-event-time-changelog-4.2", shape=ckpt.Shape.FLAT),
+    Case("aggregation-hdfs-4.2", "rocksdb", 3, shape=ckpt.types.Shape.RAW),
+    Case("tws-event-time-changelog-4.2", shape=ckpt.types.Shape.FLAT),
 )
 """Both directions, both formats and both shapes, each once; with `CKPT_TEST_ALL=1` all."""
 SAMPLES = (
@@ -48,10 +48,11 @@ EVERY = [
         (None, 3),
         ("rocksdb", 5, 1),
         ("rocksdb", 1, 2),
-        (None, None, None, ckpt.Shape.FLAT),
-        (None, 3, None, ckpt.Shape.RAW),
+        (None, None, None, ckpt.types.Shape.FLAT),
+        (None, 3, None, ckpt.types.Shape.RAW),
     )
-    if form[-1] is not ckpt.Shape.RAW or not sample.startswith(("dedup", "limit"))  # has void, which no file holds
+    if form[-1] is not ckpt.types.Shape.RAW
+    or not sample.startswith(("dedup", "limit"))  # has void, which no file holds
 ]
 
 
@@ -84,7 +85,7 @@ def test_lists_are_appended_to(
     if imported:
         made = ckpt.write_state(continuing.frames(old, "raw"), like=old, into=new, partitions=3)
     else:
-        made = ckpt.rewrite_checkpoint(old, new, partitions=3)
+        made = ckpt.rewrite(old, new, partitions=3)
     assert made.written
     for number in range(2, 4):
         lists.add(number)
@@ -107,7 +108,7 @@ def test_a_sink_has_every_row_once(sink: str, spark: Any, tmp_path: Path) -> Non
     (place / "checkpoint").rename(tmp_path / "old")
 
     forgotten = {"id": "3"} if sink == "delta" else {"id": "77"}
-    made = ckpt.rewrite_checkpoint(
+    made = ckpt.rewrite(
         str(tmp_path / "old"), str(place / "checkpoint"), provider="rocksdb", partitions=3, drop_keys=[forgotten]
     )
     assert made.written
@@ -137,7 +138,7 @@ def test_state_of_another_codec_becomes_lz4(
         rows = continuing.frames(old)
         made = ckpt.write_state(rows, like=old, into=str(place / "checkpoint"), provider=provider)
     else:
-        made = ckpt.rewrite_checkpoint(old, str(place / "checkpoint"), provider=provider, partitions=3)
+        made = ckpt.rewrite(old, str(place / "checkpoint"), provider=provider, partitions=3)
     assert made.changed[CODEC] == "lz4"
     query.add(0)
     query.add(BATCHES)
@@ -170,7 +171,7 @@ def test_keys_that_a_condition_left_out_were_never_seen(spark: Any, tmp_path: Pa
     for name in ("new", "never"):
         run(name)
     (tmp_path / "new").rename(tmp_path / "old")
-    made = ckpt.rewrite_checkpoint(
+    made = ckpt.rewrite(
         str(tmp_path / "old"), str(tmp_path / "new"), provider="rocksdb", partitions=3, where="value_max >= 5"
     )
     assert [(one.rows, one.dropped) for one in made.units] == [(5, 5)]

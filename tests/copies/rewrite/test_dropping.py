@@ -28,7 +28,7 @@ def rows(checkpoint: Path) -> dict[str, list[tuple[Any, str]]]:
     found: dict[str, list[tuple[Any, str]]] = {}
     for unit in ckpt.state_units(ckpt.open_checkpoint(str(checkpoint))):
         if not unit.shown_elsewhere:
-            part: ckpt.Part = {"operator": unit.operator, "side": unit.side, "variable": unit.variable}
+            part: ckpt.types.Part = {"operator": unit.operator, "side": unit.side, "variable": unit.variable}
             part["timers"] = unit.kind == "timers"
             there = ckpt.read_state_arrow(str(checkpoint), shape="raw", **part).to_pylist()
             found[unit.label] = sorted((tuple(grouping_key(row["key"])), str(row)) for row in there)
@@ -49,7 +49,7 @@ def grouping_key(key: dict[str, Any], path: str = "") -> Iterator[tuple[str, str
 def test_nothing_is_left_of_the_keys_and_everything_of_others(sample: str, tmp_path: Path) -> None:
     old = rows(SAMPLES / sample)
     keys = sorted({key for unit in old.values() for key, _ in unit if key})[:3:2]
-    made = ckpt.rewrite_checkpoint(str(SAMPLES / sample), str(tmp_path / "new"), drop_keys=[dict(key) for key in keys])
+    made = ckpt.rewrite(str(SAMPLES / sample), str(tmp_path / "new"), drop_keys=[dict(key) for key in keys])
     assert made.written, made.refused
     assert rows(tmp_path / "new") == {unit: [one for one in of if one[0] not in keys] for unit, of in old.items()}
     assert sum(one.dropped or 0 for one in made.units) == sum(key in keys for of in old.values() for key, _ in of) > 0
@@ -146,7 +146,7 @@ def test_processes_write_what_one_does(
         monkeypatch.setattr(moving, "_WORTH_A_PROCESS", 1)
         new = str(tmp_path / str(jobs))
         made.append(
-            ckpt.rewrite_checkpoint(
+            ckpt.rewrite(
                 str(SAMPLES / sample), new, provider="rocksdb", partitions=partitions, drop_keys=keys, jobs=jobs
             )
         )

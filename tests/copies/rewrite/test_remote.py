@@ -48,17 +48,19 @@ def looked_at(uri: str, options: dict[str, str]) -> tuple[list[str], list[str], 
 def test_it_is_written_there_and_back_as_here(upload: Upload, tmp_path: Path) -> None:
     """Checkpoint, export and new checkpoint each lie there once, and here once."""
     old, options = upload(SAMPLE)
-    request = ckpt.ExportRequest(old, to=str(tmp_path / "export"), all_units=True, engine=ckpt.Engine.NATIVE)
+    request = ckpt.types.ExportRequest(
+        old, to=str(tmp_path / "export"), all_units=True, engine=ckpt.types.Engine.NATIVE
+    )
     ckpt.export_state(request, options)
     export, _ = upload(tmp_path / "export")
-    ckpt.rewrite_checkpoint(str(SAMPLE), str(tmp_path / "new"), **FORM)
+    ckpt.rewrite(str(SAMPLE), str(tmp_path / "new"), **FORM)
     here = looked_at(str(tmp_path / "new"), {})
     assert here[1:] == (sorted(map(str, ckpt.read_state_arrow(str(SAMPLE)).to_pylist())), True)
     back, local = str(tmp_path / "back"), str(tmp_path / "imported")
 
-    ckpt.rewrite_checkpoint(old, f"{old}-new", options, **FORM)
+    ckpt.rewrite(old, f"{old}-new", options, **FORM)
     assert looked_at(f"{old}-new", options) == here
-    ckpt.rewrite_checkpoint(f"{old}-new", back, options, provider="rocksdb", partitions=2)
+    ckpt.rewrite(f"{old}-new", back, options, provider="rocksdb", partitions=2)
     assert looked_at(back, {})[1:] == here[1:]
     ckpt.import_state(export, old, f"{old}-imported", options, **FORM)
     assert looked_at(f"{old}-imported", options) == here
@@ -67,7 +69,7 @@ def test_it_is_written_there_and_back_as_here(upload: Upload, tmp_path: Path) ->
 
 
 MAKING: dict[str, Callable[[str, str, str, dict[str, str]], Any]] = {
-    "rewrite": lambda old, _, new, options: ckpt.rewrite_checkpoint(old, new, options, **FORM, jobs=1),
+    "rewrite": lambda old, _, new, options: ckpt.rewrite(old, new, options, **FORM, jobs=1),
     "import-state": lambda old, export, new, options: ckpt.import_state(export, old, new, options, **FORM),
 }
 
@@ -112,7 +114,7 @@ def test_a_store_that_answers_no_more_is_left_without_a_checkpoint(s3: S3Server)
     with ExitStack() as outage:
         watcher = lambda *_: outage.enter_context(s3.refusing())  # noqa: E731
         with pytest.raises(CkptError, match="new"):
-            ckpt.rewrite_checkpoint(old, f"{old}-new", s3.options, **FORM, jobs=1, watcher=watcher)
+            ckpt.rewrite(old, f"{old}-new", s3.options, **FORM, jobs=1, watcher=watcher)
     left = ckpt.inspect(ckpt.open_checkpoint(f"{old}-new", s3.options))
     assert left.checkpoint.state is not None
     assert [one for one in left.forecasts if one.progress is Progress.SYNC and one.outcome.runs] == []

@@ -40,7 +40,7 @@ def state_of(sample: str) -> dict[str, list[str]]:
     "sample", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in STATEFUL]
 )
 def test_every_row_is_there_and_where_spark_looks_for_it(sample: str, form: dict[str, Any], tmp_path: Path) -> None:
-    made = ckpt.rewrite_checkpoint(str(SAMPLES / sample), str(tmp_path / "new"), **form)
+    made = ckpt.rewrite(str(SAMPLES / sample), str(tmp_path / "new"), **form)
     if made.refused:
         assert not (tmp_path / "new").exists()
         assert refusable(sample, form), made.refused
@@ -74,7 +74,7 @@ def test_there_and_back_again(sample: str, tmp_path: Path) -> None:
     forms: list[dict[str, Any]] = [{"provider": "rocksdb"}, {"provider": "hdfs"}]
     for number, form in enumerate([*forms, *({"partitions": count} for count in (5, 1, 200, 2))]):
         into = tmp_path / str(number)
-        assert ckpt.rewrite_checkpoint(str(at), str(into), **form).written
+        assert ckpt.rewrite(str(at), str(into), **form).written
         assert state(into) == before
         at = into
 
@@ -83,7 +83,7 @@ def test_there_and_back_again(sample: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("sample", ["limit-hdfs-4.2", "aggregation-changelog-4.2"])
 def test_a_crash_leaves_nothing_that_starts(sample: str, tmp_path: Path) -> None:
     old, new = SAMPLES / sample, tmp_path / "new"
-    action, at = partial(ckpt.rewrite_checkpoint, str(old), str(new), partitions=2), 0
+    action, at = partial(ckpt.rewrite, str(old), str(new), partitions=2), 0
     for at in stops(action):  # noqa: B007
         must_not_start(new, old)
     assert at > 20
@@ -106,8 +106,8 @@ def must_not_start(new: Path, old: Path) -> None:
 def test_a_crash_leaves_nothing_that_starts_in_its_first_batch(form: dict[str, Any], tmp_path: Path) -> None:
     """A start on offsets/0 alone would run batch 0 with empty state, and ask for none of what is written."""
     old, new = tmp_path / "old", tmp_path / "new"
-    ckpt.copy_checkpoint(str(SAMPLES / "aggregation-hdfs-4.2"), str(old), batch=0)
-    for _ in stops(partial(ckpt.rewrite_checkpoint, str(old), str(new), **form)):
+    ckpt.copy(str(SAMPLES / "aggregation-hdfs-4.2"), str(old), batch=0)
+    for _ in stops(partial(ckpt.rewrite, str(old), str(new), **form)):
         must_not_start(new, old)
     assert ckpt.inspect(ckpt.open_checkpoint(str(new))).sound
 
@@ -133,12 +133,12 @@ def test_a_query_that_runs_meanwhile_is_noticed(copy_of: CopyOf, tmp_path: Path)
         shutil.copy(checkpoint / f"offsets/{latest}", checkpoint / f"offsets/{latest + 1}")
 
     with pytest.raises(StorageError, match="the query runs"):
-        ckpt.rewrite_checkpoint(str(checkpoint), str(tmp_path / "new"), watcher=watcher)
+        ckpt.rewrite(str(checkpoint), str(tmp_path / "new"), watcher=watcher)
     assert not any(path.is_file() for path in (tmp_path / "new").rglob("*"))
 
 
 def test_an_id_of_its_own(tmp_path: Path) -> None:
-    made = ckpt.rewrite_checkpoint(str(SAMPLES / "limit-hdfs-4.2"), str(tmp_path / "new"), new_id=True)
+    made = ckpt.rewrite(str(SAMPLES / "limit-hdfs-4.2"), str(tmp_path / "new"), new_id=True)
     written = json.loads((tmp_path / "new/metadata").read_text())["id"]
     assert made.query_id == written != ckpt.open_checkpoint(str(SAMPLES / "limit-hdfs-4.2")).query_id
 
@@ -194,5 +194,5 @@ def test_a_key_in_a_partition_that_is_not_its_own_is_not_taken_along(
     shutil.rmtree(damaged / "state/0/1", ignore_errors=True)
     shutil.copytree(damaged / "state/0/0", damaged / "state/0/1")
     with pytest.raises(ckpt.CkptError, match=r"state/0/1 .* keys that Spark looks for in other partitions"):
-        ckpt.rewrite_checkpoint(str(damaged), str(tmp_path / "new"), partitions=3)
+        ckpt.rewrite(str(damaged), str(tmp_path / "new"), partitions=3)
     assert not [path for path in (tmp_path / "new").rglob("*") if path.is_file()]

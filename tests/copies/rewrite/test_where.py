@@ -34,7 +34,7 @@ def state(checkpoint: Path) -> Tables:
     found = {}
     for unit in ckpt.state_units(ckpt.open_checkpoint(str(checkpoint))):
         if not unit.shown_elsewhere:
-            part: ckpt.Part = {"operator": unit.operator, "side": unit.side, "variable": unit.variable}
+            part: ckpt.types.Part = {"operator": unit.operator, "side": unit.side, "variable": unit.variable}
             part["timers"] = unit.kind == "timers"
             found[unit.label] = (unit.operator, ckpt.read_state_arrow(str(checkpoint), shape="flat", **part))
     return found
@@ -86,7 +86,7 @@ def test_what_is_kept_is_what_arrow_keeps(sample: str, prefix: str, tmp_path: Pa
     name, value = middle(there, prefix)
     for place, form in enumerate(forms(sample)):
         new, where = tmp_path / str(place), f"{name} >= {literal(value)}"
-        made = ckpt.rewrite_checkpoint(str(SAMPLES / sample), str(new), where=where, **form)
+        made = ckpt.rewrite(str(SAMPLES / sample), str(new), where=where, **form)
         assert made.written, made.refused
         assert rows(state(new)) == rows(wanted := expected(there, name, value))
         assert {one.unit.label: one.rows for one in made.units} == {
@@ -119,9 +119,7 @@ def test_processes_write_what_one_does(
 ) -> None:
     monkeypatch.setattr(moving, "_WORTH_A_PROCESS", 1)
     made = [
-        ckpt.rewrite_checkpoint(
-            str(SAMPLES / sample), str(tmp_path / str(jobs)), partitions=partitions, where=where, jobs=jobs
-        )
+        ckpt.rewrite(str(SAMPLES / sample), str(tmp_path / str(jobs)), partitions=partitions, where=where, jobs=jobs)
         for jobs in (1, 2)
     ]
     assert rows(state(tmp_path / "2")) == rows(state(tmp_path / "1"))
@@ -266,7 +264,7 @@ def test_every_type_that_spark_stores_can_be_used_or_is_named(tmp_path: Path) ->
         for name in table.column_names:
             new = str(tmp_path / f"{number}-{name}")
             try:
-                made = ckpt.rewrite_checkpoint(str(folder), new, where=f"{name} IS NOT NULL AND {name} = {name}")
+                made = ckpt.rewrite(str(folder), new, where=f"{name} IS NOT NULL AND {name} = {name}")
             except UsageError as error:
                 refused.add(str(error).partition(f"a condition cannot use {name}, by its type: ")[2].partition(" ")[0])
             else:

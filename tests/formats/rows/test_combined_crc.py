@@ -4,8 +4,7 @@ from array import array
 from zlib import crc32
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from ckpt.formats.rows.combined_crc import fold_checksums
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from ckpt.copies.rewrite.snapshots import make_rocksdb_snapshot
 from ckpt.copies.rewrite.stored_rows import make_stored

@@ -7,8 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import ckpt
 from ckpt.formats.rows.keys import keys_of
@@ -21,8 +20,7 @@ from ckpt.state.native import entries
 from ckpt.state.reading.columns import type_names
 from tests.formats.rows.record import recorded
 from tests.formats.rows.test_rows import decoded
-from tests.state.native.states import VERSIONS
-from tests.state.native.states import recorded as states_of
+from tests.state.native.states import VERSIONS, recorded as states_of
 
 
 def test_rows_of_every_type_are_written_as_spark_does() -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ckpt.inspection.explain.explain import explain_error
+from ckpt.inspection.explain.explain import explain
 from tests.record.suite import Suite, say
 from tests.record.worker import Installed
 
@@ -87,7 +87,7 @@ class Messages(Suite):
         declared = json.loads(DECLARED.read_text())
         for name, text in messages():
             if name not in declared:
-                matches = explain_error(text).matches
+                matches = explain(text).matches
                 declared[name] = matches[0].error.id if matches else None
                 say(f"{declared[name]}: {text[:500]}\n")
         DECLARED.write_text(json.dumps(declared, indent=1, sort_keys=True) + "\n")

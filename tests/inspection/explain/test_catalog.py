@@ -6,7 +6,7 @@ import re
 import pytest
 
 from ckpt.inspection.explain.catalog import KnownError, catalog, versions_of
-from ckpt.inspection.explain.explain import explain_error
+from ckpt.inspection.explain.explain import explain
 from ckpt.restart.diagnoses import all_diagnoses
 from tests.conftest import commands_of
 from tests.inspection.explain.classes import RECORDED
@@ -42,7 +42,7 @@ def test_there_are_entries_and_their_names_are_unique() -> None:
 
 @ENTRY
 def test_the_sample_of_an_entry_is_matched_by_it_alone(error: KnownError) -> None:
-    assert [match.error.id for match in explain_error(error.sample).matches] == [error.id]
+    assert [match.error.id for match in explain(error.sample).matches] == [error.id]
 
 
 @ENTRY
@@ -62,10 +62,10 @@ def test_a_class_says_what_its_entry_looks_for(name: str) -> None:
     (error,) = (one for one in catalog() if name in one.classes)
     text = re.sub(r"<\w+>", "7", " ".join(json.loads(RECORDED.read_text())[name]["text"].split()))
 
-    found = explain_error(f"[{name}] {text}").matches
+    found = explain(f"[{name}] {text}").matches
     assert found[0].error is error
     if name not in WRAPPERS:
-        assert [match.error.id for match in explain_error(text).matches] == [error.id]
+        assert [match.error.id for match in explain(text).matches] == [error.id]
     versions = versions_of(name)
     assert versions
     if error.since[0].isdigit():

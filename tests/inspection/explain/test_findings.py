@@ -9,7 +9,7 @@ import pytest
 
 import ckpt
 from ckpt.inspection.explain.catalog import catalog
-from ckpt.inspection.explain.explain import explain_error
+from ckpt.inspection.explain.explain import explain
 from ckpt.restart.findings import Asked
 from ckpt.versions import Spark
 from tests.restart.oracle import answers, cases
@@ -34,7 +34,7 @@ def failures() -> dict[str, list[Asking]]:
             for mode in ("sync", "async"):
                 error = tuple(given.get(f"{case.name}/{mode}", {}).get("error") or ())
                 if error not in known:
-                    matches = explain_error("\nCaused by: ".join(error)).matches
+                    matches = explain("\nCaused by: ".join(error)).matches
                     known[error] = matches[0].error.id if matches else None
                 if entry := known[error]:
                     found[entry].append((case, minor, mode))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ckpt.inspection.explain.explain import explain_error
+from ckpt.inspection.explain.explain import explain
 from ckpt.inspection.explain.lines import read_chunks
 from ckpt.inspection.explain.nearest import find_nearest
 from tests.inspection.explain.drivers import CASES, HEALTHY, read
@@ -51,7 +51,7 @@ logs = cache(read)
 
 
 def causes(text: str) -> list[str]:
-    return [match.error.id for match in explain_error(text).matches]
+    return [match.error.id for match in explain(text).matches]
 
 
 @pytest.mark.parametrize(("minor", "case"), FAILED, ids=lambda word: word)
@@ -117,7 +117,7 @@ def test_a_large_compressed_log_is_read_in_bounded_memory() -> None:
     text = logs()["4.2-damaged-one-source-short"]
     noise = logs()[f"4.2-{HEALTHY['4.2']}"]
     packed = gzip.compress((noise * 30 + text).encode(), 1)
-    found = explain_error(io.BytesIO(packed)).matches
+    found = explain(io.BytesIO(packed)).matches
     assert found[0].error.id == "number-of-sources"
 
 
@@ -128,19 +128,19 @@ UNRELATED = sorted((Path(__file__).parent / "unrelated").iterdir())
 def test_in_a_log_of_something_else_nothing_is_found_and_nothing_is_near(path: Path) -> None:
     text = path.read_text()
     for one in (text, *text.splitlines()):
-        found = explain_error(one)
+        found = explain(one)
         assert (found.matches, found.nearest) == ((), ())
 
 
 def test_little_of_the_recorded_logs_is_near_an_error() -> None:
     lines = {line[:200] for text in logs().values() for line in text.splitlines()[::7] if not line.startswith("\tat")}
-    near = [line for line in lines if find_nearest(line) and not explain_error(line).matches]
+    near = [line for line in lines if find_nearest(line) and not explain(line).matches]
     assert len(near) * 200 < len(lines), near
 
 
 def test_what_was_thrown_by_python_is_seen() -> None:
     text = 'Traceback (most recent call last):\n  File "/app/x.py", line 3, in <module>\nKeyError: 3\n'
-    assert explain_error(text).seen == "KeyError: 3"
+    assert explain(text).seen == "KeyError: 3"
 
 
 def test_what_is_near_has_most_words_of_a_message_or_its_class() -> None:

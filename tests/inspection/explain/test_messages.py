@@ -2,7 +2,7 @@
 
 import json
 
-from ckpt.inspection.explain.explain import explain_error
+from ckpt.inspection.explain.explain import explain
 from tests.inspection.explain.messages import DECLARED, messages
 
 
@@ -12,7 +12,7 @@ def test_every_recorded_message_is_explained_as_declared() -> None:
     seen = set()
     for sign, text in messages():
         seen.add(sign)
-        found = explain_error(text).matches
+        found = explain(text).matches
         first = found[0].error.id if found else None
         if sign not in declared:
             wrong.append(f"new, look at it, and run python -m tests.record: {sign}")

@@ -115,7 +115,7 @@ def test_two_folders_that_have_changed_places(copy_of: CopyOf) -> None:
 
 
 def test_a_description_of_another_version_or_of_other_settings_is_not_compared() -> None:
-    query = ckpt.read_query("docs/query.json")
+    query = ckpt.types.QueryDescription.read("docs/query.json")
     sample = "sample_checkpoints/aggregation-hdfs-4.2"
     assert codes(judged(sample, query)) == ["CKPT435"]
 
@@ -132,7 +132,7 @@ def test_a_description_of_another_version_or_of_other_settings_is_not_compared()
 
 
 def test_a_new_checkpoint_fits_every_query(tmp_path: Path) -> None:
-    assert judged(tmp_path, ckpt.read_query("docs/query.json")).go
+    assert judged(tmp_path, ckpt.types.QueryDescription.read("docs/query.json")).go
 
 
 def test_a_page_says_what_is_not_compared(ckpt: Ckpt) -> None:

@@ -113,4 +113,4 @@ def test_a_description_is_read_as_it_was_written(tmp_path: Path) -> None:
     for told in answers("4.2").values():
         query = parse_query(told["query"])
         query.write(str(tmp_path / "query.json"))
-        assert ckpt.read_query(str(tmp_path / "query.json")) == query
+        assert ckpt.types.QueryDescription.read(str(tmp_path / "query.json")) == query

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from ckpt import ask_sources, open_checkpoint, scan
+from ckpt import open_checkpoint, scan
+from ckpt.live.asking import ask_sources
 from ckpt.live.records import KafkaNow
 from tests.conftest import Ckpt
 from tests.inspection.scan.test_scan import alone

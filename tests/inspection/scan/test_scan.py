@@ -19,13 +19,13 @@ from tests.support.services.fixtures import Upload
 from tests.support.unprivileged import as_a_stranger
 
 
-def assert_as_inspected(found: ckpt.Scan, options: dict[str, str]) -> None:
+def assert_as_inspected(found: ckpt.types.Scan, options: dict[str, str]) -> None:
     """Each line is that of an inspection, and nothing that ckpt can inspect is called unreadable."""
     for one in found.checkpoints:
         assert one == alone(one.path, options)
 
 
-def alone(path: str, options: dict[str, str]) -> ckpt.ScannedCheckpoint:
+def alone(path: str, options: dict[str, str]) -> ckpt.types.ScannedCheckpoint:
     """The line of a checkpoint that is looked at by itself."""
     try:
         return make_row(ckpt.inspect(ckpt.open_checkpoint(path, options)), path)

@@ -9,8 +9,8 @@ from ckpt.changes.relocate.spark_root import read_spark_root
 from ckpt.errors import CkptError, UsageError
 from ckpt.formats.text import quoted
 from ckpt.migrate.generate.text import plain
-from ckpt.migrate.handoff.plan import hand_off
-from ckpt.migrate.handoff.snippets import Language, snippet
+from ckpt.migrate.handoff.plan import handoff
+from ckpt.migrate.handoff.snippets import Language
 from ckpt.spark.errors import SparkFailed, spark_failures
 from ckpt.storage import open_storage
 from ckpt.storage.errors import explain
@@ -155,9 +155,9 @@ def test_no_code_is_written_with_the_secret_in_the_path_of_a_file(copy_of: CopyO
     checkpoint = copy_of("file-source-3.5")
     for log in (checkpoint / "sources" / "0").glob("[0-9]*"):
         log.write_text(log.read_text().replace("file:///", f"s3a://KEY:{SECRET}@bucket/"))
-    found = hand_off(str(checkpoint))
+    found = handoff(str(checkpoint))
     with pytest.raises(CkptError, match="no code") as error:
-        snippet(found, Language.PYTHON)
+        found.snippet(Language.PYTHON)
     assert SECRET not in str(error.value)
 
 

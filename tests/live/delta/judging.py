@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ckpt import Inspection, LiveSource, Spark, inspect, open_checkpoint
+from ckpt import Inspection, Spark, inspect, open_checkpoint
 from ckpt.live.outlook import SourceOutcome
-from ckpt.live.records import DeltaNow
+from ckpt.live.records import DeltaNow, LiveSource
 from ckpt.restart.forecast import Outcome
 from ckpt.versions import Progress
 from tests.live.delta.cases import Case

@@ -13,9 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ckpt import ask_sources, open_checkpoint
+from ckpt import open_checkpoint
 from ckpt.checkpoint.sources.delta import write_offset
 from ckpt.checkpoint.sources.registry import decode
+from ckpt.live.asking import ask_sources
 from ckpt.live.records import DeltaNow, DeltaOption, FileNow, VersionNow
 from tests.live.delta.cases import CASES, OPTIONS, Case
 from tests.record.answers import Document, OneFile, break_before

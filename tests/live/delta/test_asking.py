@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from ckpt import ask_sources, open_checkpoint
+from ckpt import open_checkpoint
 from ckpt.errors import SourceError
+from ckpt.live.asking import ask_sources
 from ckpt.live.delta.changes import reads_as
 from ckpt.live.records import DeltaNow
 from tests.conftest import Ckpt

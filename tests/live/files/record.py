@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ckpt import ask_sources, open_checkpoint
+from ckpt import open_checkpoint
+from ckpt.live.asking import ask_sources
 from ckpt.live.records import Answer, FilesNow
 from tests.live.files.cases import EVERY, INCIDENTS, LAST, Query
 from tests.record.answers import Document, OneFile, break_before

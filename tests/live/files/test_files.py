@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 import ckpt as library
-from ckpt import ask_sources, inspect, open_checkpoint, read_sink
+from ckpt import inspect, open_checkpoint
 from ckpt.inspection.preflight import PlannedStart, judge_start
 from ckpt.inspection.query import parse_query
+from ckpt.live.asking import ask_sources
 from ckpt.live.outlook import SourceOutlook
+from ckpt.live.sink.reader import read_sink
 from ckpt.restart import messages
 from ckpt.restart.forecast import Outcome
 from tests.conftest import Ckpt

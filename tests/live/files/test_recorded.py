@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from ckpt import Inspection, LiveSource, Spark, inspect, open_checkpoint
+from ckpt import Inspection, Spark, inspect, open_checkpoint
 from ckpt.live.outlook import SourceOutcome
-from ckpt.live.records import FilesNow
+from ckpt.live.records import FilesNow, LiveSource
 from ckpt.restart.forecast import Outcome
 from ckpt.versions import Progress
 from tests.live.delta.cases import remove

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ckpt import Inspection, LiveSource, Spark, inspect, open_checkpoint
+from ckpt import Inspection, Spark, inspect, open_checkpoint
 from ckpt.live.outlook import SourceOutcome
-from ckpt.live.records import IcebergNow
+from ckpt.live.records import IcebergNow, LiveSource
 from ckpt.restart.forecast import Outcome
 from ckpt.versions import Progress
 from tests.live.iceberg.cases import Case

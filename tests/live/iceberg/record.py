@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ckpt import ask_sources, open_checkpoint
+from ckpt import open_checkpoint
 from ckpt.checkpoint.sources.iceberg import IcebergOffset
 from ckpt.checkpoint.sources.registry import decode
+from ckpt.live.asking import ask_sources
 from ckpt.live.records import IcebergNow, IcebergOption, SnapshotNow
 from tests.live.delta.record import ends
 from tests.live.iceberg.cases import CASES, Case

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from ckpt import UsageError, ask_sources, open_checkpoint
+from ckpt import UsageError, open_checkpoint
 from ckpt.errors import SourceError
+from ckpt.live.asking import ask_sources
 from ckpt.live.records import IcebergNow, SnapshotNow
 from tests.commands import contract
 from tests.conftest import Ckpt

@@ -16,7 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ckpt import ask_sources, open_checkpoint
+from ckpt import open_checkpoint
+from ckpt.live.asking import ask_sources
 from ckpt.live.records import KafkaNow, PartitionNow, TopicNow, Younger
 from tests.live.kafka.cases import CASES, Broker, Case
 from tests.record.answers import Document, OneFile

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from ckpt import ask_sources, open_checkpoint
+from ckpt import open_checkpoint
+from ckpt.live.asking import ask_sources
 from ckpt.live.records import KafkaNow
 from tests.changes.fixes.async_gap.test_kafka_incident import pytestmark as of_the_connector
 from tests.commands import contract

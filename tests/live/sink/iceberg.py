@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ckpt.changes.fixes.repair import repair_checkpoint
+from ckpt.changes.fixes.repair import repair
 from ckpt.changes.rewind.plan import Replayed, rewind
 from tests.live.iceberg.remedies_followed import ckpt
 from tests.live.sink.iceberg_worker import BATCHES
@@ -198,7 +198,7 @@ def _named_again(query: Query) -> Answer:
     _uncommitted(query)
     remove(query.checkpoint / "metadata")
     found = query.ask()["sink"]["query_id"]
-    assert repair_checkpoint(str(query.checkpoint), query_id=found, **NOW)[1].applied
+    assert repair(str(query.checkpoint), query_id=found, **NOW)[1].applied
     query.ask()
     return {"error": query.start(), "times": query.times()}
 

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
-from ckpt.changes.fixes.repair import WaysPlan, repair_checkpoint
+from ckpt.changes.fixes.repair import WaysPlan, repair
 from ckpt.changes.plan import First
 from ckpt.changes.skip.plan import skip
-from ckpt.copies.copy.copy import copy_checkpoint
-from ckpt.copies.rewrite.rewrite import rewrite_checkpoint
+from ckpt.copies.copy.copy import copy
+from ckpt.copies.rewrite.rewrite import rewrite
 from tests.support.remedies import NOW, remove
 from tests.support.spark import topics
 
@@ -134,9 +134,7 @@ class Incident:
 
     def taken_back(self, batch: int) -> None:
         """A copy of the checkpoint as of a batch; a table that appends goes back to what it was after that batch."""
-        copied = copy_checkpoint(
-            str(self.checkpoint), str(self.folder / "older"), batch=batch, new_id=not self.query.merges
-        )
+        copied = copy(str(self.checkpoint), str(self.folder / "older"), batch=batch, new_id=not self.query.merges)
         shutil.rmtree(self.checkpoint)
         Path(copied.to).rename(self.checkpoint)
         if self.query.merges:
@@ -163,7 +161,7 @@ def _poison(one: Incident) -> dict[str, Any]:
 def _repaired(damage: Callable[[Path], None]) -> Callable[[Incident], dict[str, Any]]:
     def cure(one: Incident) -> dict[str, Any]:
         damage(one.checkpoint)
-        plan, receipt = repair_checkpoint(str(one.checkpoint), backup=str(one.folder / "backup"), **NOW)
+        plan, receipt = repair(str(one.checkpoint), backup=str(one.folder / "backup"), **NOW)
         assert receipt.applied, receipt.problem or plan.refused
         again = [number for start, end in _again(plan) for number in one.numbers(start, end)]
         told = {"fix": str(plan.chosen and plan.chosen.name), "skips": plan.skips, "repeats": plan.repeats}
@@ -199,7 +197,7 @@ def _restored(one: Incident) -> dict[str, Any]:
 
 def _rewritten(one: Incident) -> dict[str, Any]:
     """The same state, kept by RocksDB and in other partitions."""
-    made = rewrite_checkpoint(str(one.checkpoint), str(one.folder / "new"), provider="rocksdb", partitions=3)
+    made = rewrite(str(one.checkpoint), str(one.folder / "new"), provider="rocksdb", partitions=3)
     assert made.written, made.refused
     shutil.rmtree(one.checkpoint)
     Path(made.into).rename(one.checkpoint)

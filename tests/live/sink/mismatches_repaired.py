@@ -21,10 +21,10 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from ckpt.changes.fixes.repair import repair_checkpoint
+from ckpt.changes.fixes.repair import repair
 from ckpt.changes.rewind.plan import Replayed, rewind
 from ckpt.changes.skip.plan import skip
-from ckpt.copies.copy.copy import copy_checkpoint
+from ckpt.copies.copy.copy import copy
 from tests.live.sink.mismatches import (
     BOTH_SINKS,
     CASES,
@@ -92,7 +92,7 @@ def _copied_with_a_new_id(query: Asked, told: Told) -> Answer:
     place = query.copied("restored-and-copied")
     query.sql(f"RESTORE TABLE {{table}} TO VERSION AS OF {BATCHES - 3}", place)
     told.ask(place)
-    copied = copy_checkpoint(str(place / "checkpoint"), str(place / "new"), batch=BATCHES - 3, new_id=True)
+    copied = copy(str(place / "checkpoint"), str(place / "new"), batch=BATCHES - 3, new_id=True)
     shutil.rmtree(place / "checkpoint")
     Path(copied.to).rename(place / "checkpoint")
     return _started(query, place)
@@ -104,7 +104,7 @@ def _named_again(query: Asked, told: Told) -> Answer:
     uncommitted(query, place)
     remove(place / "checkpoint" / "metadata")
     query_id = told.ask(place)["sink"]["query_id"]
-    repair_checkpoint(str(place / "checkpoint"), query_id=query_id, **NOW)
+    repair(str(place / "checkpoint"), query_id=query_id, **NOW)
     told.ask(place)
     return _started(query, place)
 

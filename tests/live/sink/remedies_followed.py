@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ckpt.changes.fixes.registry import WayName
-from ckpt.changes.fixes.repair import repair_checkpoint
-from ckpt.copies.copy.copy import copy_checkpoint
+from ckpt.changes.fixes.repair import repair
+from ckpt.copies.copy.copy import copy
 from tests.migrate.handoff.continuity import inspected
 from tests.support.remedies import NOW, obey, remove
 
@@ -102,14 +102,14 @@ class Query:
 
     def every_way(self, case: str) -> dict[str, Any]:
         """What becomes of a damaged copy by each way that ``ckpt repair`` offers, and what the way was to cost."""
-        ways = repair_checkpoint(str(self._damaged(case, f"{case}-plan") / "checkpoint"))[0].ways
+        ways = repair(str(self._damaged(case, f"{case}-plan") / "checkpoint"))[0].ways
         told = {}
         for way in ways:
             if way.cost is None:
                 continue
             place = self._damaged(case, f"{case}-{way.name}")
             checkpoint = str(place / "checkpoint")
-            receipt = repair_checkpoint(checkpoint, choose=way.name, **NOW)[1]
+            receipt = repair(checkpoint, choose=way.name, **NOW)[1]
             error = receipt.problem or self._start(place, "100")
             told[way.name.value] = {"cost": way.cost.name, "error": error, "times": self._times(place)}
         return told
@@ -120,11 +120,11 @@ class Query:
         place = self._damaged(case, f"{case}-cured")
         if self._sink == "delta":
             self._restore(place / "out", kept)
-            copied = copy_checkpoint(str(place / "checkpoint"), str(place / "new"), batch=kept, new_id=True)
+            copied = copy(str(place / "checkpoint"), str(place / "new"), batch=kept, new_id=True)
             shutil.rmtree(place / "checkpoint")
             Path(copied.to).rename(place / "checkpoint")
         else:
-            plan = repair_checkpoint(str(place / "checkpoint"), choose=WayName.PLAN_AGAIN, **NOW)[0]
+            plan = repair(str(place / "checkpoint"), choose=WayName.PLAN_AGAIN, **NOW)[0]
             assert plan.after[0].batch_id == kept + 1
             for file in (place / "out" / "_spark_metadata").glob("[0-9]*"):
                 if int(file.name) > kept:
@@ -152,7 +152,7 @@ class Query:
         printed = subprocess.run(["bash", "-c", command], check=True, capture_output=True, text=True).stdout
         newest = json.loads(f"{{{printed.splitlines()[-1]}}}")
         query_id = newest["appId"] if found else str(uuid.uuid4())
-        receipt = repair_checkpoint(str(checkpoint), query_id=query_id, **NOW)[1]
+        receipt = repair(str(checkpoint), query_id=query_id, **NOW)[1]
         error = receipt.problem or self._start(place, "100")
         return {"newest": newest, "error": error, "times": self._times(place)}
 

@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 
-from ckpt import NotFound, SinkKind, SinkLog, read_sink
+from ckpt import NotFound
+from ckpt.live.sink.reader import read_sink
+from ckpt.live.sink.records import SinkKind, SinkLog
 from tests.commands import contract
 from tests.conftest import Ckpt
 from tests.live.sink import iceberg

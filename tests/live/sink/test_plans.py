@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
-from ckpt import inspect, open_checkpoint, read_sink
+from ckpt import inspect, open_checkpoint
 from ckpt.changes.draft import Cost
 from ckpt.changes.fixes.registry import WayName
-from ckpt.changes.fixes.repair import repair_checkpoint
+from ckpt.changes.fixes.repair import repair
 from ckpt.changes.fixes.repair_async import repair_async
-from ckpt.changes.offsets.set_offsets import set_offsets
+from ckpt.changes.offsets.set import offsets_set
 from ckpt.changes.plan import SINK_DROPS, First
 from ckpt.changes.rewind.plan import Replayed, rewind
 from ckpt.inspection.checks.sink_outlook import SinkOutcome
+from ckpt.live.sink.reader import read_sink
 from ckpt.restart.findings import Asked
 from ckpt.restart.sinks import AboutSinks
 from tests.conftest import Ckpt, CopyOf
@@ -124,7 +125,7 @@ def test_fixes_cost_what_they_cost_in_this_sink(last: int, cost: Cost, copy_of: 
     query = query_of(checkpoint)
     (checkpoint / "offsets" / "5").write_text("")
     place = table(tmp_path / "table", query, last)
-    plan = repair_checkpoint(str(checkpoint), sink=place, choose=WayName.PLAN_AGAIN)[0]
+    plan = repair(str(checkpoint), sink=place, choose=WayName.PLAN_AGAIN)[0]
     assert plan.chosen is not None
     assert plan.chosen.cost is cost
     assert (plan.skips is not None) == (cost is Cost.MAY_LOSE)
@@ -147,7 +148,7 @@ def test_new_offsets_of_a_batch_that_the_sink_has_lose_rows(
     checkpoint = copy_of("kafka-4.2")
     remove(checkpoint / "commits" / "5")
     place = table(tmp_path / "table", query_of(checkpoint), last)
-    plan = set_offsets(str(checkpoint), shift=["orders/0=-1"], sink=place)[0]
+    plan = offsets_set(str(checkpoint), shift=["orders/0=-1"], sink=place)[0]
     assert plan.refused is None
     assert ("the sink would drop new rows of batch 5" in str(plan.skips)) == drops
     assert general(plan.warnings) == []
@@ -156,7 +157,7 @@ def test_new_offsets_of_a_batch_that_the_sink_has_lose_rows(
 def test_offsets_of_a_committed_batch_are_written_again(copy_of: CopyOf, tmp_path: Path) -> None:
     checkpoint = copy_of("kafka-4.2")
     place = table(tmp_path / "table", query_of(checkpoint), 5)
-    plan = set_offsets(str(checkpoint), shift=["orders/0=-1"], sink=place)[0]
+    plan = offsets_set(str(checkpoint), shift=["orders/0=-1"], sink=place)[0]
     assert plan.sink is not None
     assert plan.sink.outcome is SinkOutcome.CONTINUES
     assert plan.repeats is not None

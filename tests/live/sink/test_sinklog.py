@@ -10,10 +10,11 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from ckpt import NotFound, SinkKind, StorageError, UsageError, read_sink
+from ckpt import NotFound, StorageError, UsageError
 from ckpt.formats.deltalog import choose_segment, parse_retention_ms
 from ckpt.formats.text import Damaged
-from ckpt.live.sink.reader import ask_sink
+from ckpt.live.sink.reader import ask_sink, read_sink
+from ckpt.live.sink.records import SinkKind
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.support.remedies import remove

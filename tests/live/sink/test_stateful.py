@@ -13,7 +13,7 @@ import pytest
 
 from ckpt.changes.plan import First
 from ckpt.changes.rewind.plan import rewind
-from ckpt.copies.copy.copy import copy_checkpoint
+from ckpt.copies.copy.copy import copy
 from tests.conftest import Ckpt
 from tests.live.sink.record import STATEFUL
 from tests.live.sink.stateful import BATCHES, NEWEST, NUMBERS, Numbers, followed, gone_back
@@ -107,7 +107,7 @@ def test_a_copy_of_a_query_that_was_killed_before_its_commit(sink: str, spark: A
     assert query.start(place) == ""
     remove(place / "checkpoint" / "commits" / str(NEWEST))
 
-    assert copy_checkpoint(str(place / "checkpoint"), str(tmp_path / "copy")).batch == NEWEST - 1
+    assert copy(str(place / "checkpoint"), str(tmp_path / "copy")).batch == NEWEST - 1
     shutil.rmtree(place / "checkpoint")
     (tmp_path / "copy").rename(place / "checkpoint")
     query.add(BATCHES)

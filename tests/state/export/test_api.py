@@ -2,6 +2,7 @@
 
 import doctest
 import inspect
+import re
 import subprocess
 import sys
 from types import FunctionType
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 import ckpt
-from docs.generate.api import API, api_page
+from docs.generate.api import CALLS, api_page
 from tests.support.places import ROOT
 
 FUNCTIONS = [name for name in ckpt.__all__ if isinstance(getattr(ckpt, name), FunctionType)]
@@ -42,11 +43,9 @@ def test_examples_of_a_function_that_asks_spark(name: str, spark: Any, monkeypat
     assert run_examples(name, spark=spark)
 
 
-@pytest.mark.parametrize("name", ckpt.__all__)
+@pytest.mark.parametrize("name", [*ckpt.__all__, *ckpt.types.__all__])
 def test_everything_is_documented(name: str) -> None:
-    found = getattr(ckpt, name)
-    if name == "__version__":
-        return
+    found = getattr(ckpt if name in ckpt.__all__ else ckpt.types, name)
     assert inspect.getdoc(found)
     if name in FUNCTIONS:
         assert "Args:" in found.__doc__ or len(inspect.signature(found).parameters) == 1
@@ -54,7 +53,8 @@ def test_everything_is_documented(name: str) -> None:
 
 
 def test_the_page_lists_everything() -> None:
-    assert sorted(name for names in API.values() for name in names) == sorted({*ckpt.__all__} - {"__version__"})
+    assert sorted(name for names in CALLS.values() for name in names) == ckpt.__all__
+    assert len(ckpt.__all__) <= 45
     assert (ROOT / "docs" / "api.md").read_text(encoding="utf-8") == api_page(), "run make docs"
 
 
@@ -66,3 +66,24 @@ def test_importing_ckpt_imports_no_more_than_inspect_needs() -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
 
     assert done.stdout.split() == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("hand_off", "ckpt.handoff"),
+        ("ExportRequest", "ckpt.types.ExportRequest"),
+        ("snippet", "ckpt.handoff(...).snippet"),
+    ],
+)
+def test_an_old_name_names_the_new_one(old: str, new: str) -> None:
+    with pytest.raises(AttributeError, match=rf"it is {re.escape(new)}$"):
+        getattr(ckpt, old)
+    with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
+        ckpt.nothing  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_every_new_name_is_there() -> None:
+    for old, new in vars(ckpt)["_RENAMED"].items():
+        assert old not in ckpt.__all__
+        assert getattr(ckpt, re.split(r"\W", new)[0])

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ckpt import Engine, ExportRequest, export_state, read_state_arrow, verify_state
+from ckpt import export_state, read_state_arrow, verify_state
+from ckpt.state.export.request import Engine, ExportRequest
 from tests.conftest import Ckpt, Run
 from tests.copies.rewrite.continuing import state
 from tests.state.export.runs import run_all

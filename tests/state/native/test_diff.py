@@ -9,7 +9,7 @@ import pytest
 
 import ckpt as library
 from ckpt.errors import UsageError
-from ckpt.state.native.diff import Change, diff_state
+from ckpt.state.native.diff import Change, state_diff
 from ckpt.state.reading.units import StateUnit, UnitKind, state_units
 from tests.commands import contract
 from tests.conftest import Ckpt
@@ -21,7 +21,7 @@ KEYED = (UnitKind.KEY, UnitKind.DEDUPLICATION, UnitKind.STORE, UnitKind.VALUE, U
 
 
 def readings(sample: str, unit: StateUnit, batch: int) -> list[dict[str, Any]]:
-    found = library.show_state(str(SAMPLES / sample), **rows.choice(unit), batch=batch, limit=10_000)
+    found = library.state_show(str(SAMPLES / sample), **rows.choice(unit), batch=batch, limit=10_000)
     return list(found.rows)
 
 
@@ -38,7 +38,7 @@ def test_every_two_batches(sample: str, unit: StateUnit) -> None:
     batches = [batch for first, last in unit.readable_batches for batch in range(first, last + 1)]
     for earlier, later in zip(batches, batches[2:], strict=False):
         one, two = readings(sample, unit, earlier), readings(sample, unit, later)
-        (found,) = diff_state(
+        (found,) = state_diff(
             str(SAMPLES / sample), from_batch=earlier, to_batch=later, **rows.choice(unit), limit=10_000
         ).units
         counts = (found.added, found.removed, found.changed)
@@ -93,8 +93,8 @@ def test_a_page_and_its_limit(ckpt: Ckpt) -> None:
 
 def test_what_cannot_be_compared() -> None:
     with pytest.raises(UsageError, match="`from_batch`"):
-        diff_state(str(SAMPLES / "aggregation-hdfs-4.2"))
+        state_diff(str(SAMPLES / "aggregation-hdfs-4.2"))
     with pytest.raises(UsageError, match="operator 0 has other columns"):
-        diff_state(str(SAMPLES / "aggregation-hdfs-4.2"), str(SAMPLES / "dedup-hdfs-4.0"))
+        state_diff(str(SAMPLES / "aggregation-hdfs-4.2"), str(SAMPLES / "dedup-hdfs-4.0"))
     with pytest.raises(UsageError, match="only one of the two has operator 0, operator 0, left side"):
-        diff_state(str(SAMPLES / "aggregation-hdfs-4.2"), str(SAMPLES / "join-hdfs-3.5"))
+        state_diff(str(SAMPLES / "aggregation-hdfs-4.2"), str(SAMPLES / "join-hdfs-3.5"))

@@ -14,9 +14,9 @@ SAMPLES = ROOT / "sample_checkpoints"
 @pytest.mark.parametrize("name", ["aggregation-hdfs-4.2", "join-rocksdb-4.0"])
 def test_executors_answer_as_processes_do(name: str, spark: Any) -> None:
     path = str(SAMPLES / name)
-    with ckpt.on_spark(ckpt.Session(spark)) as by:
-        assert ckpt.count_state(path, by=by) == ckpt.count_state(path)
+    with ckpt.on_spark(ckpt.types.Session(spark)) as by:
+        assert ckpt.state_count(path, by=by) == ckpt.state_count(path)
         if "join" not in name:
-            assert ckpt.measure_state(path, by=by) == ckpt.measure_state(path)
+            assert ckpt.state_keys(path, by=by) == ckpt.state_keys(path)
         assert ckpt.verify_state(path, by=by) == ckpt.verify_state(path)
-        assert ckpt.diff_state(path, from_batch=1, by=by) == ckpt.diff_state(path, from_batch=1)
+        assert ckpt.state_diff(path, from_batch=1, by=by) == ckpt.state_diff(path, from_batch=1)

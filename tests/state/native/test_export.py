@@ -78,7 +78,7 @@ def test_no_java_and_no_pyspark(tmp_path: Path) -> None:
         "import sys, ckpt\n"
         "from ckpt.state.export.request import Engine\n"
         "for engine in (Engine.NATIVE, Engine.AUTO):\n"
-        f"    asked = ckpt.ExportRequest('{SAMPLE}', f'{tmp_path}/{{engine}}', engine=engine)\n"
+        f"    asked = ckpt.types.ExportRequest('{SAMPLE}', f'{tmp_path}/{{engine}}', engine=engine)\n"
         "    done = ckpt.export_state(asked)\n"
         "    assert (done.engine, done.parts[0].rows) == (Engine.NATIVE, 14)\n"
         "assert not {'pyspark', 'py4j', 'pandas'} & set(sys.modules)\n"
@@ -198,7 +198,7 @@ def test_auto_plans_with_spark_what_is_left_to_it(ckpt: Ckpt, tmp_path: Path) ->
 
 
 def auto(checkpoint: str | Path) -> Any:
-    request = ExportRequest(str(checkpoint), action=ckpt_library.Action.COUNT, engine=Engine.AUTO)
+    request = ExportRequest(str(checkpoint), action=ckpt_library.types.Action.COUNT, engine=Engine.AUTO)
     found = engines.without_spark(request)
     return found if isinstance(found, str) else found.parts[0].rows
 

@@ -23,7 +23,7 @@ def test_every_key_of_every_unit(sample: str, unit: StateUnit) -> None:
     table = library.read_state_arrow(path, **choice, partition_id=True)
     names = [name for name in table.column_names if name.startswith("key_")]
     counted = Counter((repr(tuple(row[name] for name in names)), row["partition_id"]) for row in table.to_pylist())
-    found = library.measure_state(path, **choice, limit=1000)
+    found = library.state_keys(path, **choice, limit=1000)
     assert sorted(one.rows for one in found.keys) == sorted(counted.values())
     assert [column.name for column in found.columns] == names
     assert all(list(one.key) == names for one in found.keys)
@@ -37,7 +37,7 @@ def test_every_key_of_every_unit(sample: str, unit: StateUnit) -> None:
             sum(key.bytes for key in own),
         )
     assert [one.bytes for one in found.keys] == sorted((one.bytes for one in found.keys), reverse=True)
-    some = library.measure_state(path, **choice, limit=2)
+    some = library.state_keys(path, **choice, limit=2)
     assert some.keys == found.keys[:2]
     assert some.partitions == found.partitions
 
@@ -45,7 +45,7 @@ def test_every_key_of_every_unit(sample: str, unit: StateUnit) -> None:
 def test_a_value_has_the_bytes_of_its_row() -> None:
     """Two longs: a word for which are NULL, and one for each; in RocksDB after a version byte."""
     for sample, size in (("aggregation-hdfs-4.2", 24), ("aggregation-rocksdb-4.2", 25)):
-        found = library.measure_state(str(SAMPLES / sample))
+        found = library.state_keys(str(SAMPLES / sample))
         assert {one.bytes for one in found.keys} == {size}
 
 

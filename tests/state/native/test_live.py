@@ -131,7 +131,7 @@ def test_rows_with_checksums(store: str, spark: Any, tmp_path: Path) -> None:
         assert in_no_order(table) == in_no_order(frame.toArrow())
         assert table.num_rows > 0
     for key in table.column("key_value").to_pylist():
-        (row,) = ckpt.show_state(str(path), batch=3, key={"value": str(key)}).rows
+        (row,) = ckpt.state_show(str(path), batch=3, key={"value": str(key)}).rows
         assert row["value_max"] == key
 
 
@@ -194,7 +194,7 @@ def test_avro(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     path = run(spark, tmp_path / "ck", query, {**STATE_STORES["changelog"], **conf})
     assert compare(spark, path) > 40
     stores = written(monkeypatch)
-    assert ckpt.rewrite_checkpoint(str(path), str(tmp_path / "moved")).written
+    assert ckpt.rewrite(str(path), str(tmp_path / "moved")).written
     moved = dict(stores)
     assert ckpt.write_state(frames(path, "raw"), like=str(path), into=str(tmp_path / "made")).written
     assert stores == moved
@@ -244,14 +244,14 @@ def test_a_key_of_each_type_is_found(place: int, spark: Any, tmp_path: Path) -> 
         )
     )
     table = ckpt.read_state_arrow(path, partition_id=True)
-    shown = ckpt.show_state(path, limit=1000).rows
+    shown = ckpt.state_show(path, limit=1000).rows
     found = 0
     for row, partition in zip(shown, table.column("partition_id").to_pylist(), strict=True):
         value = row["key_k"]
         if value is None or value == "NaN":
             continue
         typed = str(value).lower() if isinstance(value, bool) else str(value)
-        one = ckpt.show_state(path, key={"k": typed})
+        one = ckpt.state_show(path, key={"k": typed})
         assert (one.rows, one.partition) == ((row,), partition)
         found += 1
     assert found

@@ -37,18 +37,18 @@ def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     ],
 )
 def test_rows_and_their_order_are_those_of_one_process(
-    sample: str, part: ckpt.Part, shape: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+    sample: str, part: ckpt.types.Part, shape: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, asked = str(SAMPLES / sample), dict[str, Any](shape=shape, partition_id=shape == "flat")
     alone = ckpt.read_state_arrow(path, jobs=1, **asked, **part)
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
-    sizes = ckpt.measure_state(path, **part)
+    sizes = ckpt.state_keys(path, **part)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     monkeypatch.setattr(partitions, "raw_batches", None)  # not called here
     monkeypatch.setattr(heavy, "entries_of", None)
     assert ckpt.read_state_arrow(path, jobs=2, **asked, **part).equals(alone)
-    assert [one.rows for one in ckpt.count_state(path, jobs=2, **part).units] == [alone.num_rows]
-    assert ckpt.measure_state(path, **part) == sizes
+    assert [one.rows for one in ckpt.state_count(path, jobs=2, **part).units] == [alone.num_rows]
+    assert ckpt.state_keys(path, **part) == sizes
     with ckpt.read_state_batches(path, jobs=2, **part) as reader:
         reader.read_next_batch()
     del reader
@@ -64,7 +64,9 @@ def test_small_state_is_read_in_this_process(monkeypatch: pytest.MonkeyPatch) ->
 def test_an_export_has_the_files_of_one_process(tmp_path: Path) -> None:
     path, found = str(SAMPLES / "aggregation-rocksdb-4.2"), []
     for jobs in (1, 2):
-        request = ckpt.ExportRequest(path, to=str(tmp_path / f"out-{jobs}"), engine=ckpt.Engine.NATIVE, jobs=jobs)
+        request = ckpt.types.ExportRequest(
+            path, to=str(tmp_path / f"out-{jobs}"), engine=ckpt.types.Engine.NATIVE, jobs=jobs
+        )
         (part,) = ckpt.export_state(request).parts
         files = sorted((tmp_path / f"out-{jobs}").glob("*.parquet"))
         names = [re.sub(r"-[0-9a-f]{8}-.*", "", file.name) for file in files]
@@ -85,7 +87,7 @@ def test_a_refusal_is_the_one_of_one_process(copy_of: CopyOf) -> None:
         said.append((type(refused.value), str(refused.value)))
     assert said[0] == said[1]
     with pytest.raises(UsageError, match="`jobs`"):
-        ckpt.count_state(str(checkpoint), jobs=0)
+        ckpt.state_count(str(checkpoint), jobs=0)
 
 
 def test_what_does_not_fit_into_memory_is_refused_before_it_is_read(copy_of: CopyOf) -> None:
@@ -97,7 +99,7 @@ def test_what_does_not_fit_into_memory_is_refused_before_it_is_read(copy_of: Cop
         sparse.write(data)
     (file.parent / ".9.delta.crc").unlink()
     with pytest.raises(CkptError, match=r"state/0/1 .* its files have 1,073,.* --engine spark reads it"):
-        ckpt.count_state(str(checkpoint))
+        ckpt.state_count(str(checkpoint))
 
 
 def test_what_only_this_process_sees_is_read_in_it(copy_of: CopyOf) -> None:

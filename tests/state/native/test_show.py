@@ -14,7 +14,7 @@ import ckpt as library
 from ckpt.errors import UsageError
 from ckpt.state.native.json_values import make_plain
 from ckpt.state.native.lookup import parse_key_parts, parse_typed
-from ckpt.state.native.show import count_state, show_state
+from ckpt.state.native.show import state_count, state_show
 from ckpt.state.reading.columns import Column, Columns
 from ckpt.state.reading.units import StateUnit, UnitKind, state_units
 from tests.commands import contract
@@ -33,7 +33,7 @@ def key_of(row: dict[str, Any]) -> dict[str, str]:
 @pytest.mark.parametrize(("sample", "unit"), units())
 def test_every_key_is_found_in_the_partition_that_its_hash_names(sample: str, unit: StateUnit) -> None:
     path, choice = str(SAMPLES / sample), rows.choice(unit)
-    found = show_state(path, **choice, limit=1000)
+    found = state_show(path, **choice, limit=1000)
     assert len(found.rows) == len(rows.answer(sample, unit))
     assert not found.more
     where = library.read_state_arrow(path, **choice, partition_id=True).column("partition_id").to_pylist()
@@ -42,7 +42,7 @@ def test_every_key_is_found_in_the_partition_that_its_hash_names(sample: str, un
         key = key_of(row)
         if not key:
             continue
-        one = show_state(path, **choice, key=key, limit=1000)
+        one = state_show(path, **choice, key=key, limit=1000)
         assert row in one.rows
         assert all(key_of(other) == key for other in one.rows)
         assert one.partition in (partition, None)
@@ -103,7 +103,7 @@ def test_a_binary_key_is_typed_as_it_is_shown() -> None:
 def test_a_key_that_is_not_there(ckpt: Ckpt) -> None:
     result = ckpt("state", "show", SAMPLES / "aggregation-hdfs-4.2", "--key", "key=99")
     assert (result.exit_code, "no rows" in result.stdout) == (0, True)
-    assert count_state(str(SAMPLES / "aggregation-hdfs-4.2"), key={"key": "99"}).units[0].rows == 0
+    assert state_count(str(SAMPLES / "aggregation-hdfs-4.2"), key={"key": "99"}).units[0].rows == 0
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_several_units_are_named(ckpt: Ckpt) -> None:
 
 def test_no_limit_below_one() -> None:
     with pytest.raises(UsageError, match="limit"):
-        show_state(str(SAMPLES / "aggregation-hdfs-4.2"), limit=0)
+        state_show(str(SAMPLES / "aggregation-hdfs-4.2"), limit=0)
 
 
 def test_units_of_a_document_are_spelled_alike(ckpt: Ckpt) -> None:

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.places import ROOT
-from tests.support.places import SAMPLES as ALL
+from tests.support.places import ROOT, SAMPLES as ALL
 
 from . import mutations, page
 from .damage import BUNDLED, DAMAGED, Damaged

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ckpt.changes.offsets.plan import OffsetsPlan
-from ckpt.changes.offsets.set_offsets import set_offsets
-from ckpt.copies.copy.copy import copy_checkpoint
+from ckpt.changes.offsets.set import offsets_set
+from ckpt.copies.copy.copy import copy
 from tests.changes.offsets.running import moved
 from tests.restart.oracle import answers as oracle
 from tests.restart.oracle.cases import SAMPLES, Case
@@ -76,12 +76,12 @@ class Question:
 
     def planned(self, folder: Path) -> OffsetsPlan:
         """What ckpt would do to it."""
-        return set_offsets(str(self.damaged(folder)), source=0, to=json.dumps(self.to))[0]
+        return offsets_set(str(self.damaged(folder)), source=0, to=json.dumps(self.to))[0]
 
     def made(self, folder: Path) -> None:
         """Set the offsets, or copy; the checkpoint to be started is at ``folder / "ck"``."""
         if self.what == COPY:
-            copy_checkpoint(str(self.damaged(folder / "original")), str(folder / "ck"))
+            copy(str(self.damaged(folder / "original")), str(folder / "ck"))
         else:
             moved(self.damaged(folder), source=0, to=json.dumps(self.to))
 

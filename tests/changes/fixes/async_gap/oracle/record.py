@@ -9,13 +9,11 @@ from functools import cache
 from pathlib import Path
 
 from ckpt.changes.fixes.repair_async import Strategy
-from tests.changes.fixes.async_gap.oracle import cases, repairing
-from tests.changes.fixes.async_gap.oracle import worker as repaired_worker
+from tests.changes.fixes.async_gap.oracle import cases, repairing, worker as repaired_worker
 from tests.record.answers import Document, Folder
 from tests.record.suite import Cases, dated
 from tests.record.worker import Installed, Session
-from tests.restart.oracle import answers as oracle
-from tests.restart.oracle import observe, worker
+from tests.restart.oracle import answers as oracle, observe, worker
 from tests.restart.oracle.cases import Case
 
 

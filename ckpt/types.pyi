@@ -1,0 +1,65 @@
+"""What calls of ckpt return and take, each type with the module that has it; ``ckpt.types.__getattr__`` imports it."""
+
+from ckpt.changes.apply import Receipt as Receipt
+from ckpt.changes.draft import Cost as Cost
+from ckpt.changes.fixes.registry import WayName as WayName
+from ckpt.changes.fixes.repair import Way as Way, WaysPlan as WaysPlan
+from ckpt.changes.fixes.repair_async import RepairPlan as RepairPlan, Strategy as Strategy
+from ckpt.changes.offsets.exchange import ImportPlan as ImportPlan
+from ckpt.changes.offsets.plan import OffsetsPlan as OffsetsPlan
+from ckpt.changes.offsets.positions import Positions as Positions
+from ckpt.changes.prune.plan import PrunePlan as PrunePlan
+from ckpt.changes.prune.unneeded import Pruned as Pruned
+from ckpt.changes.relocate.plan import RelocationPlan as RelocationPlan
+from ckpt.changes.rewind.plan import Replayed as Replayed, RewindPlan as RewindPlan
+from ckpt.changes.run import How as How
+from ckpt.changes.skip.plan import SkipPlan as SkipPlan
+from ckpt.checkpoint.reader import NotACheckpoint as NotACheckpoint
+from ckpt.checkpoint.state.rewritable import Form as Form
+from ckpt.copies.copy.copy import CheckpointCopy as CheckpointCopy
+from ckpt.copies.rewrite.plan import Rewrite as Rewrite, RewrittenUnit as RewrittenUnit
+from ckpt.inspection.checks.sink_outlook import SinkOutcome as SinkOutcome, SinkOutlook as SinkOutlook
+from ckpt.inspection.explain.catalog import KnownError as KnownError
+from ckpt.inspection.explain.explain import ErrorMatch as ErrorMatch, Explanation as Explanation
+from ckpt.inspection.preflight import Readiness as Readiness
+from ckpt.inspection.query import (
+    DescribedOperator as DescribedOperator,
+    DescribedSource as DescribedSource,
+    QueryDescription as QueryDescription,
+)
+from ckpt.inspection.scan.rows import ScannedCheckpoint as ScannedCheckpoint, WorstFinding as WorstFinding
+from ckpt.inspection.scan.scan import Scan as Scan, ScannedRoot as ScannedRoot
+from ckpt.live.records import LiveSource as LiveSource
+from ckpt.live.sink.records import SinkKind as SinkKind, SinkLog as SinkLog, SinkWriter as SinkWriter
+from ckpt.migrate.changelog import Changelog as Changelog, ChangelogSwitch as ChangelogSwitch
+from ckpt.migrate.handoff.plan import Handoff as Handoff
+from ckpt.migrate.handoff.snippets import Language as Language
+from ckpt.migrate.provider import ProviderMove as ProviderMove, ToProvider as ToProvider
+from ckpt.migrate.transform import Api as Api, TransformMigration as TransformMigration, TransformPlan as TransformPlan
+from ckpt.spark.calls import Session as Session
+from ckpt.spark.errors import SparkFailed as SparkFailed
+from ckpt.spark.installed import SparkMissing as SparkMissing
+from ckpt.state.export.request import (
+    Action as Action,
+    Engine as Engine,
+    ExportOptions as ExportOptions,
+    ExportPart as ExportPart,
+    ExportPlan as ExportPlan,
+    ExportRequest as ExportRequest,
+    StateExport as StateExport,
+)
+from ckpt.state.export.targets import Format as Format, Mode as Mode
+from ckpt.state.native.diff import (
+    Change as Change,
+    ChangedRow as ChangedRow,
+    StateDiff as StateDiff,
+    UnitDiff as UnitDiff,
+)
+from ckpt.state.native.heavy import HeavyKey as HeavyKey, PartitionSize as PartitionSize, StateSizes as StateSizes
+from ckpt.state.native.show import StateCount as StateCount, StateCounts as StateCounts, StateRows as StateRows
+from ckpt.state.reading.choose import Part as Part, StateDamaged as StateDamaged
+from ckpt.state.reading.columns import Shape as Shape
+from ckpt.state.reading.units import StateUnit as StateUnit
+from ckpt.state.verify.verify import Estimate as Estimate, StateVerification as StateVerification
+
+__all__: list[str]
