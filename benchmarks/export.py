@@ -29,9 +29,9 @@ from pyspark.sql import SparkSession
 from benchmarks.many_keys import PROVIDERS, made as many_keys
 from benchmarks.measure import Pairs, Run, alternated, heading
 from ckpt.spark import export as exporting
-from ckpt.spark.installed import pyspark_version
-from ckpt.spark.session import session
-from ckpt.state.export.targets import Format, Mode, target
+from ckpt.spark.installed import find_pyspark_version
+from ckpt.spark.session import open_session
+from ckpt.state.export.targets import Format, Mode, choose_target
 from ckpt.state.reading.columns import Shape
 from ckpt.state.reading.reading import Question, plan_readings
 
@@ -47,7 +47,7 @@ def main() -> None:
         folder = Path(asked.folder or temporary)
         sizes = (asked.keys // 10, asked.keys)
         made = {(provider, keys): many_keys(folder, provider, keys) for provider in asked.providers for keys in sizes}
-        with session(None, MEMORY, delta=False) as spark:
+        with open_session(None, MEMORY, delta=False) as spark:
             for provider in asked.providers:
                 for row in _rows(spark, provider, {keys: made[provider, keys] for keys in sizes}, asked.pairs):
                     print(row, flush=True)
@@ -83,10 +83,10 @@ def _compared(spark: SparkSession, checkpoint: Path, keys: int, times: int) -> P
 
 def _export(spark: SparkSession, checkpoint: Path, to: Path) -> None:
     """What ``ckpt export-state CHECKPOINT --to TO`` does besides starting a session, with somebody who watches."""
-    place = target(str(to), None, Format.PARQUET, Mode.ERROR, str(checkpoint))
-    readings = plan_readings(Question(str(checkpoint)), None, pyspark_version())
-    shaped = [exporting.shaped(spark, one, Shape.FLAT) for one in readings]
-    exporting.export(spark, shaped, place, lambda done, total: None)
+    place = choose_target(str(to), None, Format.PARQUET, Mode.ERROR, str(checkpoint))
+    readings = plan_readings(Question(str(checkpoint)), None, find_pyspark_version())
+    shaped = [exporting.shape_reading(spark, one, Shape.FLAT) for one in readings]
+    exporting.write_exports(spark, shaped, place, lambda done, total: None)
 
 
 def _script(spark: SparkSession, checkpoint: Path, to: Path) -> None:

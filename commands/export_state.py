@@ -7,7 +7,7 @@ import typer
 
 from ckpt.errors import UsageError
 from ckpt.spark.calls import export_state as export
-from ckpt.state.export.engines import under_spark_submit
+from ckpt.state.export.engines import is_under_spark_submit
 from ckpt.state.export.request import Action, Engine, ExportRequest
 from ckpt.state.export.targets import Format, Mode
 from ckpt.state.reading.columns import Shape
@@ -116,7 +116,7 @@ def export_state(
         exported = export(request, options.pairs("--storage-option", storage_option), with_spark)
     if exported.plan.unseen is not None and not quiet:
         _write_note(f"`to` is checked only when Spark runs: {exported.plan.unseen}")
-    if exported.not_native is not None and not quiet and not under_spark_submit():  # which joins both streams
+    if exported.not_native is not None and not quiet and not is_under_spark_submit():  # which joins both streams
         _write_note(f"with Spark: {exported.not_native}")
     emit(ExportReport(exported), output)
 

@@ -8,9 +8,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ckpt.errors import UsageError
 from ckpt.model import Location
-from ckpt.spark.export import shaped
-from ckpt.spark.initial import initial_frame
-from ckpt.spark.installed import pyspark_version
+from ckpt.spark.export import shape_reading
+from ckpt.spark.initial import read_initial_frame
+from ckpt.spark.installed import find_pyspark_version
 from ckpt.state.reading.choose import Part, RequestedPart
 from ckpt.state.reading.columns import Shape
 from ckpt.state.reading.initial import plan_initial_state
@@ -54,8 +54,8 @@ def read_state(
     """
     path = fspath(checkpoint)
     wanted = RequestedPart(**part)
-    reading = _planned(Question(path, wanted, batch=batch), storage_options)
-    return shaped(spark, reading, _shape(shape), partition_id=partition_id).frame
+    reading = _plan_reading(Question(path, wanted, batch=batch), storage_options)
+    return shape_reading(spark, reading, _parse_shape(shape), partition_id=partition_id).frame
 
 
 def read_changes(
@@ -101,8 +101,8 @@ def read_changes(
     """
     path = fspath(checkpoint)
     wanted = RequestedPart(operator, store, None, variable)
-    reading = _planned(Question(path, wanted, batch=last, changes_from=first), storage_options)
-    return shaped(spark, reading, _shape(shape), partition_id=partition_id).frame
+    reading = _plan_reading(Question(path, wanted, batch=last, changes_from=first), storage_options)
+    return shape_reading(spark, reading, _parse_shape(shape), partition_id=partition_id).frame
 
 
 def read_initial_state(
@@ -139,15 +139,15 @@ def read_initial_state(
     """
     path = fspath(checkpoint)
     question = Question(path, RequestedPart(operator), batch=batch)
-    return initial_frame(spark, plan_initial_state(question, storage_options, pyspark_version()))
+    return read_initial_frame(spark, plan_initial_state(question, storage_options, find_pyspark_version()))
 
 
-def _shape(name: str) -> Shape:
+def _parse_shape(name: str) -> Shape:
     if name not in (Shape.FLAT, Shape.RAW):
         raise UsageError(f"shape {name!r}: flat or raw")
     return Shape(name)
 
 
-def _planned(question: Question, storage_options: Mapping[str, str] | None) -> Reading:
-    (reading,) = plan_readings(question, storage_options, pyspark_version())
+def _plan_reading(question: Question, storage_options: Mapping[str, str] | None) -> Reading:
+    (reading,) = plan_readings(question, storage_options, find_pyspark_version())
     return reading

@@ -10,9 +10,9 @@ from ckpt.migrate.changelog import Changelog, ChangelogSwitch, SwitchOutcome, sw
 from ckpt.migrate.comparison import Comparison
 from ckpt.migrate.transform import Api, TransformMigration, plan_transform
 from ckpt.model import Location
-from ckpt.spark.installed import SparkMissing, pyspark_version
-from ckpt.state.export.engines import without_spark
-from ckpt.state.export.obstacles import must_be_free
+from ckpt.spark.installed import SparkMissing, find_pyspark_version
+from ckpt.state.export.engines import export_without_spark
+from ckpt.state.export.obstacles import check_free
 from ckpt.state.export.request import (
     Action,
     Engine,
@@ -23,7 +23,7 @@ from ckpt.state.export.request import (
     StateExport,
     plan_export,
 )
-from ckpt.state.export.targets import Format, Mode, target
+from ckpt.state.export.targets import Format, Mode, choose_target
 from ckpt.state.reading.initial import InitialPlan
 from ckpt.versions import NEWEST, Spark
 
@@ -83,48 +83,48 @@ def export_state(
     why = None
     if request.engine is not Engine.SPARK:
         session_given = session.spark is not None or session.master is not None or bool(session.confs)
-        outcome = without_spark(request, storage_options, session_given=session_given)
+        outcome = export_without_spark(request, storage_options, session_given=session_given)
         if isinstance(outcome, StateExport):
             return outcome
         why = outcome
         if request.engine is Engine.NATIVE:
             raise UsageError(f"{argument('engine', Engine.NATIVE)}: {why}")
     plans = request.action is Action.PLAN
-    plan = plan_export(request, storage_options, _spark_version(needed=not plans))
-    return StateExport(plan, plan.parts if plans else tuple(_with_spark(plan, session)), not_native=why)
+    plan = plan_export(request, storage_options, _find_spark_version(needed=not plans))
+    return StateExport(plan, plan.parts if plans else tuple(_run_with_spark(plan, session)), not_native=why)
 
 
-def _with_spark(plan: ExportPlan, session: Session) -> Iterator[ExportPart]:
+def _run_with_spark(plan: ExportPlan, session: Session) -> Iterator[ExportPart]:
     """Count, show or write; imports pyspark."""
-    from ckpt.spark.export import count, export, first_rows
-    from ckpt.spark.session import session as opened
+    from ckpt.spark.export import count_rows, take_first_rows, write_exports
+    from ckpt.spark.session import open_session
 
     request, watcher = plan.request, session.watcher
     writes = request.action is Action.EXPORT
     delta = writes and request.format is Format.DELTA
     table = plan.target.table if writes else None
-    with opened(session.master, session.confs or {}, delta=delta, table=table, existing=session.spark) as spark:
-        states = _shaped(spark, plan)
+    with open_session(session.master, session.confs or {}, delta=delta, table=table, existing=session.spark) as spark:
+        states = _shape_readings(spark, plan)
         if writes:
-            for exported in export(spark, states, plan.target, watcher, apart=request.all_units):
+            for exported in write_exports(spark, states, plan.target, watcher, apart=request.all_units):
                 yield ExportPart(exported.shaped.reading, exported.shaped.columns, exported.rows, exported.place)
             return
         for shape in states:
             if request.action is Action.COUNT:
-                yield ExportPart(shape.reading, shape.columns, count(spark, shape, watcher))
+                yield ExportPart(shape.reading, shape.columns, count_rows(spark, shape, watcher))
             else:
-                shown = first_rows(spark, shape, request.rows, watcher)
+                shown = take_first_rows(spark, shape, request.rows, watcher)
                 yield ExportPart(shape.reading, shape.columns, shown=shown)
 
 
-def _shaped(spark: "SparkSession", plan: ExportPlan) -> "Sequence[Shaped]":
-    from ckpt.spark.export import shaped, shaped_initial
+def _shape_readings(spark: "SparkSession", plan: ExportPlan) -> "Sequence[Shaped]":
+    from ckpt.spark.export import shape_initial, shape_reading
 
     request = plan.request
     return [
-        shaped_initial(spark, reading)
+        shape_initial(spark, reading)
         if isinstance(reading, InitialPlan)
-        else shaped(spark, reading, request.shape, partition_id=request.partition_id)
+        else shape_reading(spark, reading, request.shape, partition_id=request.partition_id)
         for reading in plan.readings
     ]
 
@@ -165,8 +165,8 @@ def migrate_transform_with_state(
 
     """
     uri, kind = fspath(checkpoint), parse_choice(Format, format, "format")
-    folder = target(to, None, kind, Mode.ERROR, uri)
-    must_be_free(folder)
+    folder = choose_target(to, None, kind, Mode.ERROR, uri)
+    check_free(folder)
     migration = plan_transform(
         uri,
         storage_options,
@@ -174,15 +174,15 @@ def migrate_transform_with_state(
         operator=operator,
         kind=kind,
         api=parse_choice(Api, api, "api"),
-        spark=_spark_version(needed=not plan),
+        spark=_find_spark_version(needed=not plan),
     )
     if plan:
         return TransformMigration(migration, folder)
-    from ckpt.spark.session import session as opened
+    from ckpt.spark.session import open_session
     from ckpt.spark.transform import write_transform
 
     delta = kind is Format.DELTA
-    with opened(session.master, session.confs or {}, delta=delta, existing=session.spark) as spark:
+    with open_session(session.master, session.confs or {}, delta=delta, existing=session.spark) as spark:
         return TransformMigration(migration, folder, write_transform(spark, migration, folder.name, session.watcher))
 
 
@@ -221,25 +221,25 @@ def migrate_changelog(
     switch = switch_changelog(fspath(checkpoint), parse_choice(Changelog, to, "to"), storage_options, verify=verify)
     if files_only or switch.outcome is not SwitchOutcome.SWITCHED:
         return switch
-    return replace(switch, comparison=_compared(switch, storage_options, session))
+    return replace(switch, comparison=_compare_state(switch, storage_options, session))
 
 
-def _compared(switch: ChangelogSwitch, storage_options: Mapping[str, str] | None, session: Session) -> Comparison:
+def _compare_state(switch: ChangelogSwitch, storage_options: Mapping[str, str] | None, session: Session) -> Comparison:
     """Compare state with Spark; imports pyspark, where there is something to compare."""
     result = Comparison(switch.ways)
     if all(way.why is not None for way in switch.ways):
         return result
     try:
-        pyspark_version()
+        find_pyspark_version()
         from ckpt.spark.compare import Comparing
-        from ckpt.spark.session import session as opened
+        from ckpt.spark.session import open_session
 
-        with opened(session.master, session.confs or {}, delta=False, existing=session.spark) as spark:
+        with open_session(session.master, session.confs or {}, delta=False, existing=session.spark) as spark:
             result = replace(result, spark=spark.version)
             comparing = Comparing(spark, switch.inspection.checkpoint, storage_options, session.watcher)
-            for compared in comparing.compared(switch.ways):
+            for compared in comparing.compare_versions(switch.ways):
                 result = replace(result, compared=(*result.compared, compared))
-            for carried in comparing.carried(switch.ways):
+            for carried in comparing.count_carried(switch.ways):
                 result = replace(result, carried=(*result.carried, carried))
     except CkptError as error:
         return replace(result, failed=str(error))
@@ -248,10 +248,10 @@ def _compared(switch: ChangelogSwitch, storage_options: Mapping[str, str] | None
     return result
 
 
-def _spark_version(*, needed: bool) -> Spark:
+def _find_spark_version(*, needed: bool) -> Spark:
     """The version of Spark that will read; a plan can be made without one."""
     try:
-        return pyspark_version()
+        return find_pyspark_version()
     except SparkMissing:
         if needed:
             raise

@@ -12,7 +12,7 @@ from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.inspection.checks.query import list_families
 from ckpt.inspection.query import DescribedOperator, DescribedSource, DescribedStore, QueryDescription
 from ckpt.model import Operator
-from ckpt.spark.planning import Planner, Refusal, operator_names
+from ckpt.spark.planning import Planner, Refusal, list_operator_names
 from ckpt.versions import Spark
 
 _FILES = frozenset({"avro", "binaryfile", "csv", "json", "orc", "parquet", "text", "xml", "libsvm"})
@@ -20,7 +20,7 @@ _RATES = {"ratestream": SourceType.RATE, "rate": SourceType.RATE, "rate-micro-ba
 
 
 @contextmanager
-def scratch(batch: int) -> Iterator[Path]:
+def make_scratch_folder(batch: int) -> Iterator[Path]:
     """A folder in which a batch can be planned; gone afterwards.
 
     The reader of operator metadata v2 wants the batch in the listing of ``offsets/``, and does not read it.
@@ -34,7 +34,7 @@ def scratch(batch: int) -> Iterator[Path]:
 
 def describe(planner: Planner, spark: Spark) -> QueryDescription:
     """Describe what Spark would write of a new query with these settings."""
-    sources = tuple(_sources(planner))
+    sources = tuple(_describe_sources(planner))
     settings = planner.settings
     mode = planner.output_mode.lower()
     operators, unsupported, unplanned = None, None, None
@@ -43,25 +43,25 @@ def describe(planner: Planner, spark: Spark) -> QueryDescription:
     except Refusal as refusal:
         unsupported = refusal.answer.words
     if unsupported is None:
-        with scratch(0) as folder:
+        with make_scratch_folder(0) as folder:
             try:
-                operators = tuple(_operators(folder, operator_names(planner.plan(folder, 0))))
+                operators = tuple(_describe_operators(folder, list_operator_names(planner.plan(folder, 0))))
             except Refusal as refusal:
                 unplanned = refusal.answer.words
     return QueryDescription(spark, mode, sources, operators, unsupported, unplanned, settings)
 
 
-def _operators(folder: Path, names: list[str]) -> Iterator[DescribedOperator]:
+def _describe_operators(folder: Path, names: list[str]) -> Iterator[DescribedOperator]:
     """Each operator; what Spark wrote of it, from 4.0 on."""
     (folder / STATE).mkdir(exist_ok=True)
     state = open_checkpoint(str(folder)).state
     written = {operator.id: operator for operator in state.operators} if state else {}
     for number, name in enumerate(names):
         written_operator = written.get(number)
-        yield _operator(written_operator, name) if written_operator else DescribedOperator(name)
+        yield _describe_operator(written_operator, name) if written_operator else DescribedOperator(name)
 
 
-def _operator(operator: Operator, name: str) -> DescribedOperator:
+def _describe_operator(operator: Operator, name: str) -> DescribedOperator:
     properties = operator.properties if isinstance(operator.properties, dict) else {}
     return DescribedOperator(
         operator.name or name,
@@ -76,9 +76,9 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _sources(planner: Planner) -> Iterator[DescribedSource]:
+def _describe_sources(planner: Planner) -> Iterator[DescribedSource]:
     for leaf in planner.leaves:
-        options, kind = planner.options(leaf), _kind(leaf)
+        options, kind = planner.read_options(leaf), _kind(leaf)
         loss = options.get("failondataloss", "true").lower() != "false"
         topics = _topics(options) if kind == SourceType.KAFKA else None
         if kind != SourceType.FILE:

@@ -20,7 +20,7 @@ class SparkFailed(CkptError):
 
 
 @contextmanager
-def spark_failures(doing: str) -> Iterator[None]:
+def translate_failures(doing: str) -> Iterator[None]:
     """Turn whatever Spark throws into SparkFailed: ``doing`` says what was tried."""
     try:
         yield
@@ -30,15 +30,15 @@ def spark_failures(doing: str) -> Iterator[None]:
 
 def words_of(error: Exception) -> str:
     """The message that says most: that of the innermost cause that has an error condition, or of the last cause."""
-    messages = [*_causes(error.java_exception)] if isinstance(error, Py4JJavaError) else [str(error)]
+    messages = [*_list_causes(error.java_exception)] if isinstance(error, Py4JJavaError) else [str(error)]
     named = [message for message in messages if re.search(r"\[[A-Z][A-Z0-9_.]{4,}\]", message)]
-    text = _of_python((named or messages)[-1])
+    text = _shorten_traceback((named or messages)[-1])
     first = re.split(r"\n\s*(?:at |JVM stacktrace|Driver stacktrace)|\nCaused by", text.strip())[0]
     line = one_line(mask_secrets(" ".join(first.split())))
     return line if len(line) <= _LONGEST else line[:_LONGEST] + " ..."
 
 
-def _of_python(text: str) -> str:
+def _shorten_traceback(text: str) -> str:
     """Of a traceback of a Python worker its last line, which says what it was; anything else as it is."""
     _, mark, traceback = text.partition("Traceback (most recent call last):")
     lines = re.split(r"\n\s*\n?\tat ", traceback)[0].split("\n")
@@ -46,7 +46,7 @@ def _of_python(text: str) -> str:
     return f"in a Python worker: {messages[-1]}" if mark and messages else text
 
 
-def _causes(thrown: Any) -> Iterator[str]:
+def _list_causes(thrown: Any) -> Iterator[str]:
     """The messages of an exception of the JVM and of its causes."""
     for _ in range(20):
         if thrown is None:

@@ -61,16 +61,18 @@ class Executors:
     ) -> Generator[tuple[Any, Any], None, None]:
         """As of ``ckpt.processes.Runner``, always in order. Raises SparkMissing, SparkFailed, UsageError."""
         if tasks:
-            with self._context() as context:
-                results = context.parallelize(tasks, len(tasks)).map(partial(_run_task, _job((work, shared)))).collect()
+            with self._open_context() as context:
+                results = (
+                    context.parallelize(tasks, len(tasks)).map(partial(_run_task, _make_job((work, shared)))).collect()
+                )
             yield from ((task, result) for task, own in zip(tasks, results, strict=True) for result in _accept(own))
 
     def exchange(
         self, division: Division, sources: Sequence[Any], targets: Sequence[Any], frames: Sequence[FrameSource] = ()
     ) -> Generator[tuple[Any, Any], None, None]:
         """As of ``ckpt.copies.exchange.Exchange``, by Spark's shuffle. Raises SparkMissing, SparkFailed, UsageError."""
-        job = _job(division)
-        with self._context() as context:
+        job = _make_job(division)
+        with self._open_context() as context:
             parts = context.parallelize(sources, max(len(sources), 1)).flatMap(partial(_divide, job))
             for frame, source in frames:
                 rows = frame.mapInArrow(partial(_divide_frame, job, source), "number int, item binary").rdd
@@ -80,24 +82,24 @@ class Executors:
         yield from _accept(results)
 
     @contextmanager
-    def _context(self) -> Iterator[Any]:
+    def _open_context(self) -> Iterator[Any]:
         """The Spark context, while its failures are one line."""
-        from ckpt.spark.installed import pyspark_version
+        from ckpt.spark.installed import find_pyspark_version
 
-        pyspark_version()
-        from ckpt.spark.errors import spark_failures
-        from ckpt.spark.progress import watched
-        from ckpt.spark.session import classic, session as opened
+        find_pyspark_version()
+        from ckpt.spark.errors import translate_failures
+        from ckpt.spark.progress import watch_jobs
+        from ckpt.spark.session import open_session, require_classic
 
         own, doing = self.session, "work on state by executors"
         with ExitStack() as stack:
             spark = self._started or (self._held or stack).enter_context(
-                opened(own.master, own.confs or {}, delta=False, existing=own.spark)
+                open_session(own.master, own.confs or {}, delta=False, existing=own.spark)
             )
             if self._held is not None:
                 self._started = spark
-            context = classic(spark).sparkContext
-            with spark_failures(doing), watched(spark, doing, own.watcher):
+            context = require_classic(spark).sparkContext
+            with translate_failures(doing), watch_jobs(spark, doing, own.watcher):
                 yield context
 
 
@@ -125,12 +127,12 @@ def on_spark(session: Session = ANY) -> Executors:
     return Executors(session)
 
 
-def _job(shared: Any) -> _Job:
+def _make_job(shared: Any) -> _Job:
     return _Job(pickle.dumps(shared), os.getcwd())
 
 
 @contextmanager
-def _at_work(job: _Job) -> Iterator[Any]:
+def _enter_task(job: _Job) -> Iterator[Any]:
     """Give a task what all share, with relative paths as they are for whoever has asked."""
     with chdir(job.folder) if os.path.isdir(job.folder) else nullcontext():
         yield _load(job.shared)
@@ -157,7 +159,7 @@ def _accept(results: Iterable[Any]) -> Iterator[Any]:
 
 def _run_task(job: _Job, task: Any) -> list[Any]:
     try:
-        with _at_work(job) as (work, shared):
+        with _enter_task(job) as (work, shared):
             return [*work(shared)(task)]
     except CkptError as error:
         return [_refuse(error)]
@@ -166,7 +168,7 @@ def _run_task(job: _Job, task: Any) -> list[Any]:
 def _divide(job: _Job, source: Any) -> Iterator[tuple[int, Any]]:
     """Divide a source: pieces, and in the first target's place its results, or why it was refused."""
     try:
-        with _at_work(job) as division:
+        with _enter_task(job) as division:
             for number, item in division.divide(source):
                 yield (0, (source, item)) if number is None else (number, item)
     except CkptError as error:
@@ -203,7 +205,7 @@ def _make(job: _Job, targets: Sequence[Any], number: int, items: Iterable[tuple[
             if isinstance(item, _Refusal):
                 return
     try:
-        with _at_work(job) as division:
+        with _enter_task(job) as division:
             yield from ((targets[number], result) for result in division.make(targets[number], pieces))
     except CkptError as error:
         yield _refuse(error)

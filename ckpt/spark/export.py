@@ -11,13 +11,13 @@ from pyspark.sql import DataFrame, Observation, SparkSession, functions as F
 
 from ckpt.errors import UsageError
 from ckpt.model import Json
-from ckpt.spark.errors import spark_failures
+from ckpt.spark.errors import translate_failures
 from ckpt.spark.files import Files, Staged
-from ckpt.spark.initial import initial_frame
-from ckpt.spark.progress import Watcher, watched
-from ckpt.spark.reading import raw_frame
-from ckpt.spark.shapes import flat, schema_of
-from ckpt.state.export.manifest import manifest, manifest_of_all
+from ckpt.spark.initial import read_initial_frame
+from ckpt.spark.progress import Watcher, watch_jobs
+from ckpt.spark.reading import read_raw_frame
+from ckpt.spark.shapes import flatten_columns, schema_of
+from ckpt.state.export.manifest import make_manifest, make_manifest_of_all
 from ckpt.state.export.targets import MANIFEST, ExportTarget, Format, Mode, check_types
 from ckpt.state.reading.columns import Column, Columns, Shape, top_columns
 from ckpt.state.reading.initial import InitialPlan
@@ -52,38 +52,40 @@ class Exported:
     schema: Json
 
 
-def shaped(spark: SparkSession, reading: Reading, shape: Shape, *, partition_id: bool = False) -> Shaped:
+def shape_reading(spark: SparkSession, reading: Reading, shape: Shape, *, partition_id: bool = False) -> Shaped:
     """A reading in a shape. Raises SparkFailed."""
-    frame = raw_frame(spark, reading)
+    frame = read_raw_frame(spark, reading)
     if shape is Shape.RAW:
         return Shaped(reading, shape, frame, None)
     columns = reading.columns(schema_of(frame), partition_id=partition_id)
-    return Shaped(reading, shape, flat(frame, columns), columns)
+    return Shaped(reading, shape, flatten_columns(frame, columns), columns)
 
 
-def shaped_initial(spark: SparkSession, plan: InitialPlan) -> Shaped:
+def shape_initial(spark: SparkSession, plan: InitialPlan) -> Shaped:
     """All state of an operator, one row for each grouping key. Raises SparkFailed."""
-    return Shaped(plan.together, Shape.INITIAL_STATE, initial_frame(spark, plan), plan.columns)
+    return Shaped(plan.together, Shape.INITIAL_STATE, read_initial_frame(spark, plan), plan.columns)
 
 
-def count(spark: SparkSession, state: Shaped, watcher: Watcher | None = None) -> int:
+def count_rows(spark: SparkSession, state: Shaped, watcher: Watcher | None = None) -> int:
     """How many rows there are."""
     with (
-        spark_failures(f"counting {state.reading.unit.label}"),
-        watched(spark, f"counting {state.reading.unit.label}", watcher),
+        translate_failures(f"counting {state.reading.unit.label}"),
+        watch_jobs(spark, f"counting {state.reading.unit.label}", watcher),
     ):
         return int(state.frame.count())
 
 
-def first_rows(spark: SparkSession, state: Shaped, number: int, watcher: Watcher | None = None) -> list[dict[str, Any]]:
+def take_first_rows(
+    spark: SparkSession, state: Shaped, number: int, watcher: Watcher | None = None
+) -> list[dict[str, Any]]:
     """A few rows as JSON objects, as Spark writes them; which ones is up to Spark."""
     doing = f"reading {state.reading.unit.label}"
-    with spark_failures(doing), watched(spark, doing, watcher):
+    with translate_failures(doing), watch_jobs(spark, doing, watcher):
         rows = state.frame.limit(number).select(F.to_json(F.struct("*"), {"ignoreNullFields": "false"})).collect()
     return [json.loads(row[0]) for row in rows]
 
 
-def export(
+def write_exports(
     spark: SparkSession,
     states: Sequence[Shaped],
     target: ExportTarget,
@@ -99,10 +101,10 @@ def export(
         check_types(state.written_columns, target.format, state.shape)
     if target.table is not None:
         (state,) = states
-        return (_to_table(spark, state, target.table, target, watcher),)
+        return (_write_table(spark, state, target.table, target, watcher),)
     files = Files(spark)
     if not apart and _is_delta_table(files, target):
-        return (_over_delta(spark, states[0], files, target, watcher),)
+        return (_overwrite_delta(spark, states[0], files, target, watcher),)
     staged = Staged(files, target)
     with ExitStack() as undo:
         undo.callback(staged.give_up)
@@ -110,12 +112,12 @@ def export(
         for state in states:
             inside = f"{state.reading.unit.folder}/" if apart else ""
             exported = _write(spark, state, f"{staged.path}/{inside}".rstrip("/"), target.format, {}, watcher)
-            texts[f"{inside}{MANIFEST}"] = _text(spark, exported, target.format)
+            texts[f"{inside}{MANIFEST}"] = _format_manifest(spark, exported, target.format)
             done.append(Exported(state, f"{target.name}/{inside}".rstrip("/"), exported.rows, exported.schema))
         if apart:
             listed = [(exported.shaped.reading, exported.rows) for exported in done]
             texts[MANIFEST] = (
-                json.dumps(manifest_of_all(listed, kind=target.format, spark=spark.version), indent=2) + "\n"
+                json.dumps(make_manifest_of_all(listed, kind=target.format, spark=spark.version), indent=2) + "\n"
             )
         staged.finish(texts)
         undo.pop_all()
@@ -134,31 +136,33 @@ def _write(
     rows = Observation()
     frame = state.frame.observe(rows, F.count(F.lit(1)).alias("rows"))
     doing = f"exporting {state.reading.unit.label}"
-    with spark_failures(doing), watched(spark, doing, watcher):
+    with translate_failures(doing), watch_jobs(spark, doing, watcher):
         writer = frame.write.format(kind).options(**options, **_options(spark, state, kind))
         writer.mode("overwrite" if options else "error").save(path)
         return Exported(state, path, int(rows.get["rows"]), schema_of(state.frame))
 
 
-def _over_delta(
+def _overwrite_delta(
     spark: SparkSession, state: Shaped, files: Files, target: ExportTarget, watcher: Watcher | None
 ) -> Exported:
     """Overwrite a Delta table in one commit of its own log, which keeps what was there before."""
     path = target.name
     done = _write(spark, state, path, target.format, {"overwriteSchema": "true"}, watcher)
-    files.write(f"{path}/{MANIFEST}", _text(spark, done, target.format))
+    files.write(f"{path}/{MANIFEST}", _format_manifest(spark, done, target.format))
     return done
 
 
 def _is_delta_table(files: Files, target: ExportTarget) -> bool:
     overwrites = target.format is Format.DELTA and target.mode is Mode.OVERWRITE
-    with spark_failures(f"checking {target.name}"):
+    with translate_failures(f"checking {target.name}"):
         return overwrites and files.exists(f"{target.name}/_delta_log")
 
 
-def _to_table(spark: SparkSession, state: Shaped, name: str, target: ExportTarget, watcher: Watcher | None) -> Exported:
+def _write_table(
+    spark: SparkSession, state: Shaped, name: str, target: ExportTarget, watcher: Watcher | None
+) -> Exported:
     """Write a table of the session's catalog; an existing one stays until the new one is complete."""
-    with spark_failures(f"looking for {name}"):
+    with translate_failures(f"looking for {name}"):
         there = spark.catalog.tableExists(name)
         schema = name.rpartition(".")[0] or spark.catalog.currentDatabase()
         home = spark.catalog.getDatabase(schema).locationUri
@@ -167,11 +171,11 @@ def _to_table(spark: SparkSession, state: Shaped, name: str, target: ExportTarge
     if there and target.mode is Mode.ERROR:
         raise UsageError(f'`table` {name} exists already: `mode="overwrite"` replaces it')
     aside = there and target.format is not Format.DELTA  # Delta replaces a table in one commit, others drop it first
-    written = _beside(name) if aside else name
+    written = _choose_name_beside(name) if aside else name
     rows = Observation()
     frame = state.frame.observe(rows, F.count(F.lit(1)).alias("rows"))
     doing = f"exporting {state.reading.unit.label}"
-    with spark_failures(doing), watched(spark, doing, watcher):
+    with translate_failures(doing), watch_jobs(spark, doing, watcher):
         writer = frame.write.format(target.format).options(**_options(spark, state, target.format))
         if target.mode is Mode.OVERWRITE and target.format is Format.DELTA:
             writer = writer.option("overwriteSchema", "true")
@@ -180,7 +184,7 @@ def _to_table(spark: SparkSession, state: Shaped, name: str, target: ExportTarge
             writer.mode(Mode.OVERWRITE if there and not aside else Mode.ERROR).saveAsTable(written)
             done = Exported(state, name, int(rows.get["rows"]), schema_of(state.frame))
             for row in spark.sql(f"DESCRIBE TABLE EXTENDED {written}").where("col_name = 'Location'").collect():
-                Files(spark).write(f"{row['data_type']}/{MANIFEST}", _text(spark, done, target.format))
+                Files(spark).write(f"{row['data_type']}/{MANIFEST}", _format_manifest(spark, done, target.format))
             if aside:
                 spark.sql(f"DROP TABLE {name}")
         except BaseException:
@@ -188,12 +192,12 @@ def _to_table(spark: SparkSession, state: Shaped, name: str, target: ExportTarge
                 spark.sql(f"DROP TABLE IF EXISTS {written}")
             raise
     if aside:
-        with spark_failures(f"renaming {written}, which is complete, to {name}"):
+        with translate_failures(f"renaming {written}, which is complete, to {name}"):
             spark.sql(f"ALTER TABLE {written} RENAME TO {name}")
     return done
 
 
-def _beside(name: str) -> str:
+def _choose_name_beside(name: str) -> str:
     """A name for a table that is to take the place of another: in the same schema, and not taken."""
     quote = "`" if name.endswith("`") else ""
     return f"{name.removesuffix('`')}_ckpt_{uuid.uuid4().hex[:12]}{quote}"
@@ -203,12 +207,14 @@ def _options(spark: SparkSession, state: Shaped, kind: Format) -> dict[str, str]
     """The options of a format: CSV begins with the names, and Delta keeps the manifest with the commit."""
     if kind is not Format.DELTA:
         return {"header": "true"} if kind is Format.CSV else {}
-    return {"userMetadata": json.dumps(_manifest(spark, state, schema_of(state.frame), None, kind))}
+    return {"userMetadata": json.dumps(_make_manifest(spark, state, schema_of(state.frame), None, kind))}
 
 
-def _text(spark: SparkSession, done: Exported, kind: Format) -> str:
-    return json.dumps(_manifest(spark, done.shaped, done.schema, done.rows, kind), indent=2) + "\n"
+def _format_manifest(spark: SparkSession, done: Exported, kind: Format) -> str:
+    return json.dumps(_make_manifest(spark, done.shaped, done.schema, done.rows, kind), indent=2) + "\n"
 
 
-def _manifest(spark: SparkSession, state: Shaped, schema: Json, rows: int | None, kind: Format) -> dict[str, Any]:
-    return manifest(state.reading, state.shape, state.columns, schema=schema, rows=rows, kind=kind, spark=spark.version)
+def _make_manifest(spark: SparkSession, state: Shaped, schema: Json, rows: int | None, kind: Format) -> dict[str, Any]:
+    return make_manifest(
+        state.reading, state.shape, state.columns, schema=schema, rows=rows, kind=kind, spark=spark.version
+    )

@@ -10,8 +10,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from ckpt.errors import CkptError
-from ckpt.spark.errors import SparkFailed, spark_failures
-from ckpt.state.export.targets import ExportTarget, check_what_is_there, folder_and_name
+from ckpt.spark.errors import SparkFailed, translate_failures
+from ckpt.state.export.targets import ExportTarget, check_target, folder_and_name
 
 _RENAMED_AT_ONCE = ("file:", "hdfs:")  # elsewhere renaming a folder may be copying its files one by one
 _TRIES, _PAUSE_SECONDS = 20, 0.5
@@ -28,7 +28,7 @@ class Files:
         where = self._path(path)
         return bool(self._system(where).exists(where))
 
-    def names(self, path: str) -> list[str] | None:
+    def list_names(self, path: str) -> list[str] | None:
         """List a folder; None for a file."""
         where = self._path(path)
         system = self._system(where)
@@ -82,17 +82,17 @@ class Staged:
         parent, name = folder_and_name(self._place)
         self.path = f"{parent}/.{name}.ckpt-{uuid.uuid4().hex[:12]}"
         self._at_once = self._place.startswith(_RENAMED_AT_ONCE)
-        with spark_failures(f"checking {self._place}"):
+        with translate_failures(f"checking {self._place}"):
             self._replaces = files.exists(self._place)
             if self._replaces:
-                check_what_is_there(target, files.names(self._place))
+                check_target(target, files.list_names(self._place))
 
     def finish(self, texts: Mapping[str, str]) -> None:
         """Put the whole folder in its place, with small files that say so: path below it, and text.
 
         Where renaming is copying these are written last, so that nothing has them that is not whole.
         """
-        with spark_failures(f"putting {self._place} in its place"):
+        with translate_failures(f"putting {self._place} in its place"):
             if self._at_once:
                 self._write(self.path, texts)
             if not self._replaces:
@@ -129,7 +129,7 @@ class Staged:
 
         Tasks that were cancelled go on until they notice, and make the folder again: it is removed until it stays away.
         """
-        with suppress(SparkFailed), spark_failures(f"removing {self.path}"):
+        with suppress(SparkFailed), translate_failures(f"removing {self.path}"):
             for _ in range(_TRIES):
                 self._files.remove(self.path)
                 time.sleep(_PAUSE_SECONDS)

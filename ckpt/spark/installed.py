@@ -20,7 +20,7 @@ class SparkMissing(CkptError):
     """Spark, or something that it needs, is not installed, or too old."""
 
 
-def pyspark_version() -> Spark:
+def find_pyspark_version() -> Spark:
     """The version of the pyspark that is installed, or the newest known one before it.
 
     Raises SparkMissing where there is none, or one too old.

@@ -29,7 +29,7 @@ class PackagesMissing(CkptError):
     """Spark could not load a package, or one that it depends on, through Maven."""
 
 
-def with_delta(builder: SparkSession.Builder, confs: Mapping[str, str]) -> SparkSession.Builder:
+def add_delta(builder: SparkSession.Builder, confs: Mapping[str, str]) -> SparkSession.Builder:
     """Have the session know Delta, and load Delta's jars unless ``confs`` names them in ``spark.jars``.
 
     Raises SparkMissing where delta-spark cannot be used.
@@ -70,7 +70,7 @@ def load_packages(settings: Mapping[str, str]) -> None:
         its = -1
         listener.join(timeout=10)
         if failed := _FAILED.search("".join(output)):
-            raise PackagesMissing(_explained(settings[PACKAGES], "".join(output), failed[1])) from error
+            raise PackagesMissing(_explain_failures(settings[PACKAGES], "".join(output), failed[1])) from error
         sys.stderr.writelines(output)
         raise
     finally:
@@ -88,11 +88,11 @@ def _listen(pipe: int, output: list[str], started: Event) -> None:
                 output.append(line)
 
 
-def _explained(packages: str, output: str, failures: str) -> str:
+def _explain_failures(packages: str, output: str, failures: str) -> str:
     """One line: what could not be loaded, and the cure."""
     each = re.split(r", (?=download failed: |unresolved dependency: )", failures)
     more = f" (and {len(each) - 1} more)" if len(each) > 1 else ""
-    folders = _without_jars(output)
+    folders = _find_folders_without_jars(output)
     if folders:
         cure = f"a local repository has the POM without the jar: delete {', '.join(folders)} and try again"
     else:
@@ -100,7 +100,7 @@ def _explained(packages: str, output: str, failures: str) -> str:
     return one_line(f"Spark could not load {packages} through Maven: {each[0]}{more}; {cure}; {_OWN_JARS}")
 
 
-def _without_jars(output: str) -> list[str]:
+def _find_folders_without_jars(output: str) -> list[str]:
     """The folders of packages whose jars ``~/.m2`` lacks: there, and in Ivy's cache, which remembers the place."""
     folders = {unquote(str(PurePath(path).parent)) for path in re.findall(r"^\s*file:(/\S+\.jar)$", output, re.M)}
     cache = re.search(r"^Ivy Default Cache set to: (.+)$", output, re.M)

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 from ckpt.errors import UsageError
 from ckpt.inspection.checks.query import SparkAnswer
 from ckpt.spark.errors import words_of
-from ckpt.spark.session import classic
+from ckpt.spark.session import require_classic
 
 _STREAMING = "org.apache.spark.sql.execution.streaming."
 _INCREMENTAL = ("runtime.IncrementalExecution", "IncrementalExecution")
@@ -48,7 +48,7 @@ class Planner:
 
     def __post_init__(self) -> None:
         """Refuse what is no unstarted streaming query of a classic session."""
-        classic(self.frame.sparkSession)
+        require_classic(self.frame.sparkSession)
         if not self.frame.isStreaming:
             raise UsageError("`frame` is not streaming: give the data frame whose `writeStream` starts the query")
         if self.output_mode.lower() not in OUTPUT_MODES:
@@ -63,7 +63,7 @@ class Planner:
             if leaf.isStreaming():
                 yield leaf
 
-    def options(self, leaf: Any) -> dict[str, str]:
+    def read_options(self, leaf: Any) -> dict[str, str]:
         """The options of the reader of a source, names in small letters; they may hold secrets."""
         match leaf.getClass().getSimpleName():
             case "StreamingRelationV2":
@@ -84,22 +84,22 @@ class Planner:
         """Raise Refusal where Spark has no such query in this output mode."""
         jvm = self._jvm
         checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
-        with _refusals():
+        with _translate_refusals():
             checker.checkForStreaming(self.logical, self._mode)
 
     def plan(self, folder: Path, batch: int) -> Any:
         """The physical plan of a batch that is the first of a run on ``folder``. Raises Refusal."""
-        with _refusals():
-            session, metadata = self._session()
-            execution = self._execution(session, metadata, folder, batch)
+        with _translate_refusals():
+            session, metadata = self._open_session()
+            execution = self._make_execution(session, metadata, folder, batch)
             return execution.executedPlan()
 
     @property
     def settings(self) -> Mapping[str, str]:
         """The settings that a new query would record; the recorded ones instead if there are any."""
-        session, _ = self._session()
+        session, _ = self._open_session()
         conf = session.sessionState().conf()
-        recording = json.loads(self._recording(conf, session.conf()).json())["conf"]
+        recording = json.loads(self._record_settings(conf, session.conf()).json())["conf"]
         return {name: value for name, value in recording.items() if value is not None}
 
     @property
@@ -111,30 +111,30 @@ class Planner:
         modes = self._jvm.org.apache.spark.sql.streaming.OutputMode
         return getattr(modes, self.output_mode.capitalize())()
 
-    def _session(self) -> tuple[Any, Any]:
+    def _open_session(self) -> tuple[Any, Any]:
         """A session of its own, with the settings that a restart takes from the log; and the metadata of that log."""
         session = self.frame.sparkSession._jsparkSession.cloneSession()
         conf = session.sessionState().conf()
         conf.setConfString(_ADAPTIVE, "false")
-        kind = self._class(_METADATA)
+        kind = self._find_class(_METADATA)
         line = {"batchWatermarkMs": 0, "batchTimestampMs": int(time.time() * 1000), "conf": dict(self.recorded or {})}
         metadata = kind.apply(json.dumps(line))
         if self.recorded is not None:
-            _either(kind.setSessionConf, metadata, conf, session.conf())
+            _call_either(kind.setSessionConf, metadata, conf, session.conf())
         return session, metadata
 
-    def _recording(self, conf: Any, runtime: Any) -> Any:
-        kind = self._class(_METADATA)
+    def _record_settings(self, conf: Any, runtime: Any) -> Any:
+        kind = self._find_class(_METADATA)
         try:
             return kind.apply(0, 0, conf)
         except Py4JError:
             return kind.apply(0, 0, runtime)
 
-    def _class(self, names: tuple[str, ...]) -> Any:
+    def _find_class(self, names: tuple[str, ...]) -> Any:
         """The first of several classes that this Spark has."""
-        return _attribute(self._jvm, self._named(names))
+        return _find_attribute(self._jvm, self._find_class_name(names))
 
-    def _named(self, names: tuple[str, ...]) -> str:
+    def _find_class_name(self, names: tuple[str, ...]) -> str:
         jvm = self._jvm
         loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
         for name in names:
@@ -147,9 +147,9 @@ class Planner:
             f"Spark {self.frame.sparkSession.version} plans streaming queries in a way that ckpt cannot ask"
         )
 
-    def _execution(self, session: Any, metadata: Any, folder: Path, batch: int) -> Any:
+    def _make_execution(self, session: Any, metadata: Any, folder: Path, batch: int) -> Any:
         jvm = self._jvm
-        name = self._named(_INCREMENTAL)
+        name = self._find_class_name(_INCREMENTAL)
         loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
         constructors = jvm.java.lang.Class.forName(name, True, loader).getConstructors()
         longest = max(constructors, key=lambda kind: len(kind.getParameterTypes()))
@@ -166,7 +166,7 @@ class Planner:
             "Option": lambda: jvm.scala.Option.apply(None),
             "OffsetSeqMetadata": lambda: metadata,
             "OffsetSeqMetadataBase": lambda: metadata,
-            "WatermarkPropagator": lambda: self._class(_WATERMARKS).noop(),
+            "WatermarkPropagator": lambda: self._find_class(_WATERMARKS).noop(),
             "boolean": lambda: next(first),
             "Map": lambda: jvm.scala.collection.mutable.HashMap(),
             "Value": lambda: jvm.org.apache.spark.sql.execution.CommandExecutionMode.ALL(),
@@ -176,10 +176,10 @@ class Planner:
             raise UsageError(
                 f"Spark {self.frame.sparkSession.version} plans streaming queries in a way that ckpt cannot ask"
             )
-        return _attribute(jvm, name)(*(values[word]() for word in words))
+        return _find_attribute(jvm, name)(*(values[word]() for word in words))
 
 
-def operator_names(plan: Any) -> list[str]:
+def list_operator_names(plan: Any) -> list[str]:
     """The names of the stateful operators of a physical plan, by their ids."""
     names: dict[int, str] = {}
     pending = [plan]
@@ -188,14 +188,14 @@ def operator_names(plan: Any) -> list[str]:
         if node.getClass().getSimpleName() == "AdaptiveSparkPlanExec":
             pending.append(node.inputPlan())
             continue
-        if "StateStoreWriter" in _interfaces(node.getClass()):
+        if "StateStoreWriter" in _list_interfaces(node.getClass()):
             names[node.stateInfo().get().operatorId()] = node.shortName()
         children = node.children()
         pending += [children.apply(i) for i in range(children.size())]
     return [names[number] for number in sorted(names)]
 
 
-def _interfaces(kind: Any) -> set[str]:
+def _list_interfaces(kind: Any) -> set[str]:
     names: set[str] = set()
     while kind is not None:
         pending = list(kind.getInterfaces())
@@ -208,7 +208,7 @@ def _interfaces(kind: Any) -> set[str]:
     return names
 
 
-def _either(call: Any, metadata: Any, conf: Any, runtime: Any) -> None:
+def _call_either(call: Any, metadata: Any, conf: Any, runtime: Any) -> None:
     """Before Spark 4.0 these calls take the session's ``RuntimeConfig``, since then its ``SQLConf``."""
     try:
         call(metadata, conf)
@@ -218,12 +218,12 @@ def _either(call: Any, metadata: Any, conf: Any, runtime: Any) -> None:
         call(metadata, runtime)
 
 
-def _attribute(jvm: Any, name: str) -> Any:
+def _find_attribute(jvm: Any, name: str) -> Any:
     return reduce(getattr, name.split("."), jvm)
 
 
 @contextmanager
-def _refusals() -> Iterator[None]:
+def _translate_refusals() -> Iterator[None]:
     """Turn Spark's exception into a Refusal."""
     try:
         yield
@@ -231,10 +231,10 @@ def _refusals() -> Iterator[None]:
         condition = error.getCondition() if hasattr(error, "getCondition") else error.getErrorClass()
         raise Refusal(SparkAnswer(condition, words_of(error))) from error
     except Py4JJavaError as error:
-        raise Refusal(SparkAnswer(_condition(error.java_exception), words_of(error))) from error
+        raise Refusal(SparkAnswer(_find_condition(error.java_exception), words_of(error))) from error
 
 
-def _condition(thrown: Any) -> str | None:
+def _find_condition(thrown: Any) -> str | None:
     """The error condition of the innermost exception that has one."""
     condition = None
     for _ in range(20):

@@ -20,7 +20,7 @@ from ckpt.live.registry import live_kind_of
 from ckpt.live.sink.reader import ask_sink
 from ckpt.model import Location, OperatorMetadata
 from ckpt.restart.recorded_settings import recorded_settings_of
-from ckpt.spark.describing import describe, scratch
+from ckpt.spark.describing import describe, make_scratch_folder
 from ckpt.spark.installed import SparkMissing
 from ckpt.spark.planning import Planner, Refusal
 from ckpt.storage import open_storage
@@ -64,7 +64,7 @@ def describe_query(
     """
     opened = as_checkpoint(checkpoint, storage_options) if checkpoint is not None else None
     recorded = recorded_settings_of(opened) if opened else None
-    return describe(Planner(frame, output_mode, recorded), _version(frame))
+    return describe(Planner(frame, output_mode, recorded), _find_version(frame))
 
 
 def preflight(
@@ -104,29 +104,29 @@ def preflight(
     (True, ['query-renamed-state'])
 
     """
-    spark = _version(frame)
+    spark = _find_version(frame)
     opened = as_checkpoint(checkpoint, storage_options)
     recorded = recorded_settings_of(opened)
     planner = Planner(frame, output_mode, recorded)
     query = describe(planner, spark)
     start = PlannedStart(
         spark,
-        _session_settings(frame, recorded),
+        _read_session_settings(frame, recorded),
         all_settings=True,
         query=query,
-        answer=_answer(planner, opened, storage_options) if query.unsupported is None else None,
+        answer=_ask_spark(planner, opened, storage_options) if query.unsupported is None else None,
         must_exist=must_exist,
     )
-    live = _asked(planner, opened) if sources else None
+    live = _ask_sources(planner, opened) if sources else None
     has = ask_sink(sink, opened.uri, storage_options or {})
     return judge_start(opened, start, has, live, find_changed_file(opened, storage_options))
 
 
-def _asked(planner: Planner, checkpoint: Checkpoint) -> tuple[LiveSource, ...] | None:
+def _ask_sources(planner: Planner, checkpoint: Checkpoint) -> tuple[LiveSource, ...] | None:
     """Ask the sources, as far as the query reads what the checkpoint did; None where nothing can be asked."""
     kinds = map(live_kind_of, history.sources(checkpoint))
     readers = {
-        index: (planner.options(leaf), kind.option.lower())
+        index: (planner.read_options(leaf), kind.option.lower())
         for index, (leaf, kind) in enumerate(zip(planner.leaves, kinds, strict=False))
         if kind is not None and kind.asked_for_query
     }
@@ -134,7 +134,7 @@ def _asked(planner: Planner, checkpoint: Checkpoint) -> tuple[LiveSource, ...] |
     return ask_sources(checkpoint, named) if named or not readers else None
 
 
-def _version(frame: DataFrame) -> Spark:
+def _find_version(frame: DataFrame) -> Spark:
     release = str(frame.sparkSession.version)
     version = known_version(release)
     if version is None:
@@ -142,7 +142,7 @@ def _version(frame: DataFrame) -> Spark:
     return version
 
 
-def _session_settings(frame: DataFrame, recorded: Mapping[str, str] | None) -> dict[str, str]:
+def _read_session_settings(frame: DataFrame, recorded: Mapping[str, str] | None) -> dict[str, str]:
     """Settings of the session that a restart does not take, and the one that has to fit the state."""
     has = Planner(frame, "append").settings
     differing = {name: value for name, value in has.items() if (recorded or {}).get(name, value) != value}
@@ -150,13 +150,15 @@ def _session_settings(frame: DataFrame, recorded: Mapping[str, str] | None) -> d
     return {**differing, settings.CHECKPOINT_FORMAT: str(value)}
 
 
-def _answer(planner: Planner, checkpoint: Checkpoint, storage_options: Mapping[str, str] | None) -> SparkAnswer | None:
+def _ask_spark(
+    planner: Planner, checkpoint: Checkpoint, storage_options: Mapping[str, str] | None
+) -> SparkAnswer | None:
     """Return Spark's answer to the next batch; None where there is none, or Spark does not look while it plans."""
     latest = checkpoint.offsets.latest
-    if latest is None or not _compares(planner):
+    if latest is None or not _can_compare(planner):
         return None
     batch = latest + 1 if checkpoint.commits.latest == latest else latest
-    with _copy(checkpoint, batch, storage_options) as folder:
+    with _copy_state(checkpoint, batch, storage_options) as folder:
         try:
             planner.plan(folder, batch)
         except Refusal as refusal:
@@ -164,31 +166,31 @@ def _answer(planner: Planner, checkpoint: Checkpoint, storage_options: Mapping[s
     return SparkAnswer(None, None)
 
 
-def _compares(planner: Planner) -> bool:
-    return _version(planner.frame).rules.operator_metadata
+def _can_compare(planner: Planner) -> bool:
+    return _find_version(planner.frame).rules.operator_metadata
 
 
 @contextmanager
-def _copy(checkpoint: Checkpoint, batch: int, storage_options: Mapping[str, str] | None) -> Iterator[Path]:
+def _copy_state(checkpoint: Checkpoint, batch: int, storage_options: Mapping[str, str] | None) -> Iterator[Path]:
     """A temporary folder with the description of a checkpoint's state."""
     storage = open_storage(checkpoint.uri, storage_options or {})
-    with scratch(batch) as folder:
-        for path in _described(checkpoint.listing):
+    with make_scratch_folder(batch) as folder:
+        for path in _list_described(checkpoint.listing):
             data = storage.read(path)
             target = folder / path
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(_moved(path, data, folder))
+            target.write_bytes(_move_paths(path, data, folder))
         yield folder
 
 
-def _described(listing: Listing) -> Iterator[str]:
+def _list_described(listing: Listing) -> Iterator[str]:
     for path, _ in listing.walk(STATE):
         folders, _, name = path.rpartition("/")
         if any(part in _DESCRIPTION for part in folders.split("/")) and not name.startswith("."):
             yield path
 
 
-def _moved(path: str, data: bytes, folder: Path) -> bytes:
+def _move_paths(path: str, data: bytes, folder: Path) -> bytes:
     """Operator metadata v2 with the schema paths of the copy, which are absolute; anything else as it is."""
     if "/_metadata/" not in path or path.endswith("/schema"):
         return data

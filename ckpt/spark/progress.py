@@ -15,13 +15,13 @@ _EVERY_SECONDS = 0.25
 
 
 @contextmanager
-def watched(spark: SparkSession, doing: str, watcher: Watcher | None) -> Iterator[None]:
+def watch_jobs(spark: SparkSession, doing: str, watcher: Watcher | None) -> Iterator[None]:
     """Run jobs in a group of their own, tell ``watcher`` of their tasks, and cancel them when anything is raised."""
     context = spark.sparkContext
     group = f"ckpt-{uuid.uuid4().hex}"
     context.setJobGroup(group, doing)
     done = threading.Event()
-    thread = threading.Thread(target=_watch, args=(context, group, watcher, done), daemon=True)
+    thread = threading.Thread(target=_report_tasks, args=(context, group, watcher, done), daemon=True)
     if watcher is not None:
         thread.start()
     try:
@@ -37,7 +37,7 @@ def watched(spark: SparkSession, doing: str, watcher: Watcher | None) -> Iterato
         context.setLocalProperty("spark.job.description", None)
 
 
-def _watch(context: Any, group: str, watcher: Watcher, done: threading.Event) -> None:
+def _report_tasks(context: Any, group: str, watcher: Watcher, done: threading.Event) -> None:
     tracker = context.statusTracker()
     while not done.wait(_EVERY_SECONDS):
         finished = total = 0

@@ -9,35 +9,35 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession, functions as F
 from pyspark.sql.types import StructField, StructType
 
-from ckpt.spark.errors import spark_failures
-from ckpt.spark.session import classic, cloned, handed_over
+from ckpt.spark.errors import translate_failures
+from ckpt.spark.session import clone_session, hand_over, require_classic
 from ckpt.state.reading.mount import ROOT, VIEW, Mount
 from ckpt.state.reading.reading import Reading
 from ckpt.state.reading.units import StateUnit, UnitKind
 
 
-def raw_frame(spark: SparkSession, reading: Reading) -> DataFrame:
+def read_raw_frame(spark: SparkSession, reading: Reading) -> DataFrame:
     """The state as Spark gives it, one row for each entry; lazy, and nothing is collected.
 
     The settings are set on a clone of the session, and are settled when the frame is loaded (Spark's ``StateTable`` and
     its scan keep them), so the session of the caller is not touched, and the frame can be used for as long as the
     checkpoint is there. Raises SparkFailed, with Spark's own words.
     """
-    own = cloned(classic(spark))
+    own = clone_session(require_classic(spark))
     for conf in reading.confs:
         own.conf.set(conf.name, conf.value)
-    location = reading.location if reading.mount is None else _mounted(own, reading.mount)
-    with spark_failures(
+    location = reading.location if reading.mount is None else _mount_checkpoint(own, reading.mount)
+    with translate_failures(
         f"reading the state of {reading.checkpoint} ({reading.unit.label}, batch {reading.moment.batch})"
     ):
         _ = own.streams  # Spark 4.2.0 finds its StateStoreCoordinator only once this was touched
         frame = own.read.format("statestore").options(**reading.options).load(location)
         if reading.unit.kind is UnitKind.SIDE:
-            frame = _buffered_rows(frame, reading.unit)
-        return handed_over(frame, spark)
+            frame = _select_buffered_rows(frame, reading.unit)
+        return hand_over(frame, spark)
 
 
-def _buffered_rows(frame: DataFrame, unit: StateUnit) -> DataFrame:
+def _select_buffered_rows(frame: DataFrame, unit: StateUnit) -> DataFrame:
     """Of the rows of a join side only what the query buffered, and what Spark declares.
 
     Read store by store they carry an index and whether they were matched; read by Spark's ``joinSide`` the latter
@@ -64,7 +64,7 @@ def _buffered_rows(frame: DataFrame, unit: StateUnit) -> DataFrame:
     return frame.select(*columns)
 
 
-def _mounted(own: SparkSession, mount: Mount) -> str:
+def _mount_checkpoint(own: SparkSession, mount: Mount) -> str:
     """Set up a view of the checkpoint in a session, and return the path of the checkpoint in it."""
     name = f"ckpt-{uuid.uuid4().hex}"  # Hadoop remembers views by name
     root = f"{VIEW}://{name}"

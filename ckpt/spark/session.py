@@ -10,9 +10,9 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
 from ckpt.errors import UsageError
-from ckpt.spark.errors import SparkFailed, spark_failures
+from ckpt.spark.errors import SparkFailed, translate_failures
 from ckpt.spark.installed import SparkMissing, check_delta, check_java
-from ckpt.spark.packages import DELTA_CATALOG, SPARK_CATALOG, load_packages, with_delta
+from ckpt.spark.packages import DELTA_CATALOG, SPARK_CATALOG, add_delta, load_packages
 
 _QUIET = Path(__file__).parent / "log4j2.properties"
 _LOCAL = {
@@ -23,7 +23,7 @@ _LOCAL = {
 
 
 @contextmanager
-def session(
+def open_session(
     master: str | None,
     confs: Mapping[str, str],
     *,
@@ -50,23 +50,26 @@ def session(
     started = _start(master, confs, delta=delta)
     try:
         if table is not None:
-            _must_last(started, table)
+            _check_lasting(started, table)
         yield started
     finally:
         started.stop()
 
 
-def _must_last(spark: SparkSession, table: str) -> None:
+def _check_lasting(spark: SparkSession, table: str) -> None:
     """Raise UsageError where the catalog of a table ends with the session, as Spark's own does by default."""
 
-    def setting(name: str, default: str) -> str:
+    def read_setting(name: str, default: str) -> str:
         return str(spark.conf.get(name, default))
 
     catalog = table.partition(".")[0].strip("`")
-    named = setting(f"spark.sql.catalog.{catalog}", "") and catalog != SPARK_CATALOG
-    other = setting(f"spark.sql.catalog.{SPARK_CATALOG}", DELTA_CATALOG) != DELTA_CATALOG
-    elsewhere = setting("spark.sql.defaultCatalog", SPARK_CATALOG) != SPARK_CATALOG
-    if not (named or other or elsewhere) and setting("spark.sql.catalogImplementation", "in-memory") == "in-memory":
+    named = read_setting(f"spark.sql.catalog.{catalog}", "") and catalog != SPARK_CATALOG
+    other = read_setting(f"spark.sql.catalog.{SPARK_CATALOG}", DELTA_CATALOG) != DELTA_CATALOG
+    elsewhere = read_setting("spark.sql.defaultCatalog", SPARK_CATALOG) != SPARK_CATALOG
+    if (
+        not (named or other or elsewhere)
+        and read_setting("spark.sql.catalogImplementation", "in-memory") == "in-memory"
+    ):
         raise UsageError(
             f"`table` {table}: the catalog of this session ends with it, and nobody would find the table; use `to`, or "
             "a catalog that lasts: `confs` spark.sql.catalogImplementation=hive, or spark-submit with yours"
@@ -88,9 +91,9 @@ def _start(master: str | None, confs: Mapping[str, str], *, delta: bool) -> Spar
     for name, value in confs.items():
         builder = builder.config(name, value)
     if delta and not submitted:
-        builder = with_delta(builder, confs)
+        builder = add_delta(builder, confs)
     try:
-        with spark_failures("starting a session"):
+        with translate_failures("starting a session"):
             if not submitted:
                 load_packages(builder._options)
             return builder.getOrCreate()
@@ -102,7 +105,7 @@ def _start(master: str | None, confs: Mapping[str, str], *, delta: bool) -> Spar
         raise
 
 
-def classic(spark: SparkSession) -> SparkSession:
+def require_classic(spark: SparkSession) -> SparkSession:
     """The session, if it has a JVM of its own. Raises UsageError for one of Spark Connect."""
     if not hasattr(spark, "_jsparkSession"):
         raise UsageError(
@@ -111,12 +114,12 @@ def classic(spark: SparkSession) -> SparkSession:
     return spark
 
 
-def cloned(spark: SparkSession) -> SparkSession:
+def clone_session(spark: SparkSession) -> SparkSession:
     """A session with the same settings and catalog, whose settings can be changed without anybody noticing."""
-    return SparkSession(spark.sparkContext, classic(spark)._jsparkSession.cloneSession())
+    return SparkSession(spark.sparkContext, require_classic(spark)._jsparkSession.cloneSession())
 
 
-def handed_over(frame: DataFrame, spark: SparkSession) -> DataFrame:
+def hand_over(frame: DataFrame, spark: SparkSession) -> DataFrame:
     """Return the frame as one of ``spark``: its views and writes belong there.
 
     What was settled when the frame was loaded (the settings of state stores, file systems) stays: Spark's

@@ -16,15 +16,15 @@ def schema_of(frame: DataFrame) -> Json:
     return schema
 
 
-def flat(frame: DataFrame, columns: Columns) -> DataFrame:
+def flatten_columns(frame: DataFrame, columns: Columns) -> DataFrame:
     """One column for each leaf."""
-    return frame.select(*(leaf(frame, column.places).alias(column.name) for column in columns.kept))
+    return frame.select(*(select_leaf(frame, column.places).alias(column.name) for column in columns.kept))
 
 
-def leaf(frame: DataFrame, places: Sequence[int]) -> SparkColumn:
+def select_leaf(frame: DataFrame, places: Sequence[int]) -> SparkColumn:
     """A field of a field ..., by position: names may repeat."""
     field = frame.schema.fields[places[0]]
-    renamed = _distinct(field)
+    renamed = _make_distinct(field)
     value: SparkColumn = F.col(f"`{field.name}`")
     if renamed != field:
         value = value.cast(renamed.dataType)
@@ -35,11 +35,11 @@ def leaf(frame: DataFrame, places: Sequence[int]) -> SparkColumn:
     return value
 
 
-def _distinct(field: StructField) -> StructField:
+def _make_distinct(field: StructField) -> StructField:
     """The field with nested names that are told apart where they were not: a cast goes by position."""
     if not isinstance(field.dataType, StructType):
         return field
-    fields = [_distinct(inner) for inner in field.dataType.fields]
+    fields = [_make_distinct(inner) for inner in field.dataType.fields]
     names = [inner.name.lower() for inner in fields]
     if len(set(names)) < len(names):
         fields = [StructField(f"_{ordinal}", f.dataType, f.nullable) for ordinal, f in enumerate(fields)]

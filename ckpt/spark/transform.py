@@ -9,10 +9,10 @@ from ckpt.migrate.generate.processor import processor_code
 from ckpt.migrate.generate.sources import seen_folder
 from ckpt.migrate.generate.start import start_code, too_many_for_code
 from ckpt.migrate.transform import INITIAL_STATE, PROCESSOR, START, TransformPlan
-from ckpt.spark.errors import spark_failures
+from ckpt.spark.errors import translate_failures
 from ckpt.spark.files import Files, Staged
-from ckpt.spark.initial import initial_frame
-from ckpt.spark.progress import Watcher, watched
+from ckpt.spark.initial import read_initial_frame
+from ckpt.spark.progress import Watcher, watch_jobs
 from ckpt.state.export.targets import ExportTarget, Mode, check_types
 
 
@@ -20,12 +20,12 @@ def write_transform(spark: SparkSession, plan: TransformPlan, folder: str, watch
     """Write a migration to a folder that is not there yet, or empty; it appears whole or not at all.
 
     Returns how many keys there are: rows of the initial state, as Spark counted them.
-    ``folder`` is a path as Spark is given it (``targets.target``). Raises UsageError where something is
+    ``folder`` is a path as Spark is given it (``targets.choose_target``). Raises UsageError where something is
     there already or the format cannot hold a column, SparkFailed where Spark fails.
     """
     check_types(plan.columns, plan.format)
     files = Files(spark)
-    with spark_failures(f"checking {folder}"):
+    with translate_failures(f"checking {folder}"):
         if files.exists(folder) and not files.is_empty(folder):
             raise UsageError(f"`to` {folder}: it exists already and is not changed: name a new folder")
     staged = Staged(files, ExportTarget(folder, None, plan.format, Mode.OVERWRITE))
@@ -34,7 +34,7 @@ def write_transform(spark: SparkSession, plan: TransformPlan, folder: str, watch
         keys = _write_state(spark, plan, f"{staged.path}/{INITIAL_STATE}", watcher)
         for start in too_many_for_code(plan):
             files_seen = spark.createDataFrame([(file,) for file in start.seen], "file string")
-            with spark_failures(f"writing the names of the files that source {start.view.index} has read"):
+            with translate_failures(f"writing the names of the files that source {start.view.index} has read"):
                 files_seen.coalesce(1).write.parquet(f"{staged.path}/{seen_folder(start)}")
         code = {
             PROCESSOR: processor_code(plan),
@@ -50,8 +50,8 @@ def write_transform(spark: SparkSession, plan: TransformPlan, folder: str, watch
 def _write_state(spark: SparkSession, plan: TransformPlan, path: str, watcher: Watcher | None) -> int:
     """Write the initial state, and count its rows on the way."""
     rows = Observation()
-    frame = initial_frame(spark, plan.initial).observe(rows, F.count(F.lit(1)).alias("rows"))
+    frame = read_initial_frame(spark, plan.initial).observe(rows, F.count(F.lit(1)).alias("rows"))
     doing = f"writing the initial state of operator {plan.shape.operator}"
-    with spark_failures(doing), watched(spark, doing, watcher):
+    with translate_failures(doing), watch_jobs(spark, doing, watcher):
         frame.write.format(plan.format).save(path)
         return int(rows.get["rows"])

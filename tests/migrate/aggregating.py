@@ -19,7 +19,7 @@ from typing import Any
 import ckpt
 from ckpt.formats.types import fields_of
 from ckpt.migrate.transform import Api, TransformPlan, plan_transform
-from ckpt.spark.installed import pyspark_version
+from ckpt.spark.installed import find_pyspark_version
 from ckpt.spark.transform import write_transform
 from ckpt.versions import Spark
 from tests.migrate.continuity_new import imported
@@ -53,7 +53,7 @@ ALL = {  # the aggregate of the old query, by the name that its result has in th
     "max_4": ("max(flag)", "flag"),
     "max_5": ("max(CAST(name AS BINARY))", "CAST(name AS BINARY)"),
 }
-if find_spec("pyspark") and pyspark_version().at_least(Spark.V4_3):  # records all buffers as ones that may be NULL
+if find_spec("pyspark") and find_pyspark_version().at_least(Spark.V4_3):  # records all buffers as ones that may be NULL
     del ALL["avg"]
 BUFFERS = (  # of all of them once, in one query
     ("count", "long", False),
@@ -133,7 +133,7 @@ def answers(found: list[Any]) -> dict[tuple[int, int], list[Any]]:
 
 def migrated(spark: Any, checkpoint: Path, inputs: Path, folder: Path, api: Api) -> Any:
     """The generated ``start``, with what a user fills in, but for what the aggregates were of."""
-    plan = plan_transform(str(checkpoint), api=api, spark=pyspark_version())
+    plan = plan_transform(str(checkpoint), api=api, spark=find_pyspark_version())
     write_transform(spark, plan, f"file:{folder}")
     start: Any = imported(folder)
     start.CHECKPOINT = f"{folder}-checkpoint"
@@ -171,7 +171,7 @@ def found(spark: Any, folder: Path) -> dict[str, Any]:
     write(inputs, 0, STOP)
     before = old(own, inputs, folder / "old")
     told["before"] = before
-    apis = [Api.PANDAS] + [Api.ROW] * pyspark_version().at_least(Spark.V4_1)
+    apis = [Api.PANDAS] + [Api.ROW] * find_pyspark_version().at_least(Spark.V4_1)
     starts = {api: migrated(own, folder / "old", inputs, folder / f"new-{api}", api) for api in apis}
     write(inputs, STOP, FILES)
     control = old(own, inputs, folder / "control")

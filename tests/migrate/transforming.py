@@ -21,7 +21,7 @@ from ckpt.migrate.generate.processor import processor_code
 from ckpt.migrate.generate.start import start_code
 from ckpt.migrate.transform import Api, TransformPlan, plan_transform
 from ckpt.migrate.variables import Variable, VariableForm
-from ckpt.spark.installed import pyspark_version
+from ckpt.spark.installed import find_pyspark_version
 from ckpt.spark.transform import write_transform
 from ckpt.versions import Spark
 from tests.support.places import SAMPLE_NAMES, SAMPLES
@@ -66,7 +66,7 @@ def code_of(sample: str, api: Api) -> str:
 
 def written(spark: Any, sample: str, folder: Path, api: Api = Api.PANDAS, operator: int | None = None) -> TransformPlan:
     """Migrate a sample into a folder."""
-    plan = plan_transform(str(SAMPLES / sample), api=api, operator=operator, spark=pyspark_version())
+    plan = plan_transform(str(SAMPLES / sample), api=api, operator=operator, spark=find_pyspark_version())
     write_transform(spark, plan, f"file:{folder}")
     return plan
 
@@ -304,7 +304,7 @@ def guards(spark: Any, folder: Path) -> dict[str, Any]:
 
 def apis() -> list[Api]:
     """Those that the installed Spark has."""
-    return [Api.PANDAS] + [Api.ROW] * pyspark_version().at_least(Spark.V4_1)
+    return [Api.PANDAS] + [Api.ROW] * find_pyspark_version().at_least(Spark.V4_1)
 
 
 def replace(spark: Any, start: Any, change: Any) -> None:

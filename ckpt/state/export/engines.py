@@ -15,7 +15,7 @@ LARGEST = 1 << 30
 """Bytes of state files of the operators that are asked for, beyond which ``auto`` leaves them to Spark."""
 
 
-def without_spark(
+def export_without_spark(
     request: ExportRequest, storage_options: Mapping[str, str] | None = None, *, session_given: bool = False
 ) -> StateExport | str:
     """Export state without Spark, or say why it is left to Spark; then nothing was written.
@@ -23,47 +23,47 @@ def without_spark(
     ``session_given`` says that something of a Spark session was. Raises what ``plan_export`` and ``state.native``
     raise; of the latter what only Spark reads, and packages that are missing, only where nobody else may read.
     """
-    why = next(_reasons(request, session_given), None)
+    why = next(_list_reasons(request, session_given), None)
     if why is not None:
         return why
     plan = plan_export(request, storage_options, NEWEST)
     try:
-        return _by_ckpt(plan, storage_options)
+        return _export_by_ckpt(plan, storage_options)
     except ImportError as error:  # NativeMissing
         if request.engine is Engine.NATIVE:
             raise
         return str(error)
 
 
-def _by_ckpt(plan: ExportPlan, storage_options: Mapping[str, str] | None) -> StateExport | str:
+def _export_by_ckpt(plan: ExportPlan, storage_options: Mapping[str, str] | None) -> StateExport | str:
     from ckpt.formats.rows.errors import Undecodable
-    from ckpt.state.export.native import carried_out, why_not
+    from ckpt.state.export.native import carry_out, find_obstacle
 
     request = plan.request
     chosen = choose(replace(request.question, batch=plan.parts[0].reading.moment.batch), storage_options)
     try:
-        why = next(_reasons_of(plan, chosen), None) or why_not(plan, chosen)
+        why = next(_list_plan_reasons(plan, chosen), None) or find_obstacle(plan, chosen)
         if why is not None:
             return why
         planned = request.action is Action.PLAN
-        return StateExport(plan, plan.parts if planned else carried_out(plan, chosen), Engine.NATIVE)
+        return StateExport(plan, plan.parts if planned else carry_out(plan, chosen), Engine.NATIVE)
     except Undecodable as error:
         if request.engine is Engine.NATIVE:
             raise
         return str(error)
 
 
-def under_spark_submit() -> bool:
+def is_under_spark_submit() -> bool:
     """Tell whether this process was started by ``spark-submit``."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
-def _reasons(request: ExportRequest, session_given: bool) -> Iterator[str]:
+def _list_reasons(request: ExportRequest, session_given: bool) -> Iterator[str]:
     """Why a request is left to Spark, whatever is in the checkpoint."""
     if session_given:
         yield "`master`, `confs` or a session is given, which only Spark uses"
     if request.engine is Engine.AUTO:
-        if under_spark_submit():
+        if is_under_spark_submit():
             yield "this runs under spark-submit"
         if _session_is_active():
             yield "a Spark session is active"
@@ -84,7 +84,7 @@ def _session_is_active() -> bool:
     return pyspark is not None and pyspark.SparkContext._active_spark_context is not None
 
 
-def _reasons_of(plan: ExportPlan, chosen: Chosen) -> Iterator[str]:
+def _list_plan_reasons(plan: ExportPlan, chosen: Chosen) -> Iterator[str]:
     """Why what was found is left to Spark."""
     if plan.target.path is not None and local_target(plan.target.path) is None:
         yield "only Spark writes to remote places"

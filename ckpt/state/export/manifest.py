@@ -35,7 +35,7 @@ def describe(reading: Reading, shape: Shape, columns: Columns | None) -> dict[st
         "next_watermark_ms": moment.next_watermark_ms,
         "sources": [{"index": end.index, "name": end.name, "offset": end.offset} for end in moment.sources],
         "shape": shape,
-        "columns": None if columns is None else [_column(column) for column in columns.kept],
+        "columns": None if columns is None else [_describe_column(column) for column in columns.kept],
         "dropped": [] if columns is None else [{"path": ".".join(d.path), "why": d.why} for d in columns.dropped],
         "options": dict(reading.options),
         "confs": [{"name": conf.name, "value": conf.value, "why": conf.why} for conf in reading.confs],
@@ -43,11 +43,11 @@ def describe(reading: Reading, shape: Shape, columns: Columns | None) -> dict[st
     }
 
 
-def _column(column: Column) -> dict[str, Any]:
+def _describe_column(column: Column) -> dict[str, Any]:
     return {"name": column.name, "path": ".".join(column.path), "type": column.type, "holds": column.holds}
 
 
-def manifest(
+def make_manifest(
     reading: Reading,
     shape: Shape,
     columns: Columns | None,
@@ -71,11 +71,11 @@ def manifest(
         "format": kind,
         "rows": rows,
         "schema": schema,
-        **_written_by(spark),
+        **_describe_writer(spark),
     }
 
 
-def manifest_of_all(exports: Sequence[tuple[Reading, int]], *, kind: Format, spark: str | None) -> dict[str, Any]:
+def make_manifest_of_all(exports: Sequence[tuple[Reading, int]], *, kind: Format, spark: str | None) -> dict[str, Any]:
     """The manifest above the folders of an export of everything: which there are, and how many rows each has.
 
     ``exports`` are the readings of one checkpoint at one moment.
@@ -91,9 +91,9 @@ def manifest_of_all(exports: Sequence[tuple[Reading, int]], *, kind: Format, spa
         "folders": [
             {"folder": reading.unit.folder, "unit": reading.unit.label, "rows": rows} for reading, rows in exports
         ],
-        **_written_by(spark),
+        **_describe_writer(spark),
     }
 
 
-def _written_by(spark: str | None) -> dict[str, Any]:
+def _describe_writer(spark: str | None) -> dict[str, Any]:
     return {"engine": "native" if spark is None else "spark", "spark": spark}

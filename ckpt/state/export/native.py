@@ -12,10 +12,10 @@ from typing import Any
 
 from ckpt.errors import CkptError
 from ckpt.model import Json
-from ckpt.state.export.manifest import manifest, manifest_of_all
-from ckpt.state.export.parquet import ParquetFile, spark_schema, why_not as parquet_why_not
+from ckpt.state.export.manifest import make_manifest, make_manifest_of_all
+from ckpt.state.export.parquet import ParquetFile, find_obstacle as find_parquet_obstacle, spark_schema
 from ckpt.state.export.request import Action, ExportPart, ExportPlan, ExportRequest
-from ckpt.state.export.targets import MANIFEST, ExportTarget, check_what_is_there, local_target
+from ckpt.state.export.targets import MANIFEST, ExportTarget, check_target, local_target
 from ckpt.state.native import shapes
 from ckpt.state.native.batches import columns_of, raw_batches, shape_batch
 from ckpt.state.native.json_values import make_plain
@@ -43,46 +43,46 @@ class _Part:
         return spark_schema(self.reading, self.columns or Columns((), ()))
 
 
-def why_not(plan: ExportPlan, chosen: Chosen) -> str | None:
+def find_obstacle(plan: ExportPlan, chosen: Chosen) -> str | None:
     """Why what was planned is left to Spark; None where it would be the same. Raises Undecodable, which says so too."""
-    for part in _parts(plan, chosen):
+    for part in _list_parts(plan, chosen):
         if part.reading.schema is None:
             return f"{part.unit.label}: its state schema cannot be read"
         for _ in find_fitting_files(chosen, part.unit.operator, layout_of(chosen, part.unit).store):
             pass  # it raises
-        why = parquet_why_not(part.schema) if plan.target.path is not None else None
+        why = find_parquet_obstacle(part.schema) if plan.target.path is not None else None
         if why is not None:
             return f"{part.unit.label}: {why}"
     return None
 
 
-def carried_out(plan: ExportPlan, chosen: Chosen) -> tuple[ExportPart, ...]:
+def carry_out(plan: ExportPlan, chosen: Chosen) -> tuple[ExportPart, ...]:
     """Count, show or write what was planned; of writing all or nothing. ``chosen`` has the units of the plan, in order.
 
     Raises Undecodable for what only Spark reads, UsageError where the target is taken, CkptError where it cannot be
     written, and what reading raises.
     """
-    parts = _parts(plan, chosen)
+    parts = _list_parts(plan, chosen)
     match plan.request.action:
         case Action.COUNT:
-            return tuple(_counted(chosen, part, plan.request.jobs) for part in parts)
+            return tuple(_count_part(chosen, part, plan.request.jobs) for part in parts)
         case Action.SHOW:
-            return tuple(_shown(chosen, part, plan.request.rows) for part in parts)
-    return _exported(plan, chosen, parts)
+            return tuple(_show_part(chosen, part, plan.request.rows) for part in parts)
+    return _export_parts(plan, chosen, parts)
 
 
-def _parts(plan: ExportPlan, chosen: Chosen) -> list[_Part]:
+def _list_parts(plan: ExportPlan, chosen: Chosen) -> list[_Part]:
     return [
         _Part(part.reading, unit, part.columns_of(plan.request))
         for part, unit in zip(plan.parts, chosen.units, strict=True)
     ]
 
 
-def _counted(chosen: Chosen, part: _Part, jobs: int | None) -> ExportPart:
+def _count_part(chosen: Chosen, part: _Part, jobs: int | None) -> ExportPart:
     return ExportPart(part.reading, part.columns, count_rows(chosen, part.unit, jobs))
 
 
-def _shown(chosen: Chosen, part: _Part, number: int) -> ExportPart:
+def _show_part(chosen: Chosen, part: _Part, number: int) -> ExportPart:
     rows: list[dict[str, Any]] = []
     with closing(raw_batches(chosen, part.unit)) as batches:
         for raw in batches:
@@ -94,16 +94,16 @@ def _shown(chosen: Chosen, part: _Part, number: int) -> ExportPart:
     return ExportPart(part.reading, part.columns, shown=rows)
 
 
-def _exported(plan: ExportPlan, chosen: Chosen, parts: list[_Part]) -> tuple[ExportPart, ...]:
+def _export_parts(plan: ExportPlan, chosen: Chosen, parts: list[_Part]) -> tuple[ExportPart, ...]:
     request, target = plan.request, plan.target
     done = []
-    with _appearing(target) as folder:
+    with _replace_folder(target) as folder:
         for part in parts:
             inside = part.reading.unit.folder if request.all_units else ""
             own = folder / inside
             own.mkdir(exist_ok=True)
-            rows = _written(chosen, part, own, request)
-            description = manifest(
+            rows = _write_unit(chosen, part, own, request)
+            description = make_manifest(
                 part.reading, request.shape, part.columns, schema=part.schema, rows=rows, kind=target.format, spark=None
             )
             _write_json(own / MANIFEST, description)
@@ -111,11 +111,11 @@ def _exported(plan: ExportPlan, chosen: Chosen, parts: list[_Part]) -> tuple[Exp
             done.append(ExportPart(part.reading, part.columns, rows, f"{target.name}/{inside}".rstrip("/")))
         if request.all_units:
             listed = [(exported.reading, exported.rows or 0) for exported in done]
-            _write_json(folder / MANIFEST, manifest_of_all(listed, kind=target.format, spark=None))
+            _write_json(folder / MANIFEST, make_manifest_of_all(listed, kind=target.format, spark=None))
     return tuple(done)
 
 
-def _written(chosen: Chosen, part: _Part, folder: Path, request: ExportRequest) -> int:
+def _write_unit(chosen: Chosen, part: _Part, folder: Path, request: ExportRequest) -> int:
     """Write the rows of a unit, a file for each partition that has any, and count them."""
     what = {
         "folder": str(folder),
@@ -125,7 +125,7 @@ def _written(chosen: Chosen, part: _Part, folder: Path, request: ExportRequest) 
     }
     total: int = sum(map_partitions(chosen, part.unit, write_partitions, what, request.jobs))
     if not total:
-        with ParquetFile(_file(what, 0), part.schema):
+        with ParquetFile(_file_name(what, 0), part.schema):
             pass  # a reader learns the columns from it
     return total
 
@@ -133,23 +133,23 @@ def _written(chosen: Chosen, part: _Part, folder: Path, request: ExportRequest) 
 def write_partitions(shared: tuple[UnitPlace, Mapping[str, Any]]) -> Callable[[int], Iterator[int]]:
     """Write the rows of partitions and count them, in any process."""
     source, what = shared
-    return lambda partition: iter([_write(source.chosen, source.unit, what, partition)])
+    return lambda partition: iter([_write_partition(source.chosen, source.unit, what, partition)])
 
 
-def _write(chosen: Chosen, unit: StateUnit, what: Mapping[str, Any], partition: int) -> int:
+def _write_partition(chosen: Chosen, unit: StateUnit, what: Mapping[str, Any], partition: int) -> int:
     """Write the rows of one partition, if it has any, and count them."""
     columns, total = columns_of(unit, partition_id=what["partition_id"]), 0
     with ExitStack() as stack:
         file = None
         for raw in stack.enter_context(closing(raw_batches(chosen, unit, partition))):
             if raw.num_rows:
-                file = file or stack.enter_context(ParquetFile(_file(what, partition), what["schema"]))
+                file = file or stack.enter_context(ParquetFile(_file_name(what, partition), what["schema"]))
                 file.add(shapes.flatten_batch(columns, raw))
                 total += raw.num_rows
     return total
 
 
-def _file(what: Mapping[str, Any], partition: int) -> str:
+def _file_name(what: Mapping[str, Any], partition: int) -> str:
     return f"{what['folder']}/part-{partition:05}-{what['own']}-c000.snappy.parquet"
 
 
@@ -158,7 +158,7 @@ def _write_json(path: Path, document: Any) -> None:
 
 
 @contextmanager
-def _appearing(target: ExportTarget) -> Iterator[Path]:
+def _replace_folder(target: ExportTarget) -> Iterator[Path]:
     """A folder that appears whole or not at all: written beside its place under a hidden name, then renamed.
 
     Existing data is replaced only if requested, and only when the new folder is complete.
@@ -168,10 +168,10 @@ def _appearing(target: ExportTarget) -> Iterator[Path]:
     old = hidden.with_name(f"{hidden.name}-old")
     replaced = False
     try:
-        _look(folder, target)
+        _check_folder(folder, target)
         hidden.mkdir(parents=True)
         yield hidden
-        if _look(folder, target):
+        if _check_folder(folder, target):
             os.rename(folder, old)
         os.rename(hidden, folder)  # fails where something has appeared there
         replaced = True
@@ -185,9 +185,9 @@ def _appearing(target: ExportTarget) -> Iterator[Path]:
             shutil.rmtree(old, ignore_errors=True)
 
 
-def _look(folder: Path, target: ExportTarget) -> bool:
+def _check_folder(folder: Path, target: ExportTarget) -> bool:
     """Tell whether there is something to be replaced. Raises UsageError where it must not be."""
     if not folder.exists():
         return False
-    check_what_is_there(target, os.listdir(folder) if folder.is_dir() else None)
+    check_target(target, os.listdir(folder) if folder.is_dir() else None)
     return True

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ckpt.errors import CkptError, NotFound, UsageError
-from ckpt.state.export.targets import ExportTarget, check_types, check_what_is_there, local_target
+from ckpt.state.export.targets import ExportTarget, check_target, check_types, local_target
 from ckpt.state.reading.columns import Column, Shape, top_columns
 from ckpt.state.reading.reading import Reading
 from ckpt.storage import open_storage
@@ -31,13 +31,13 @@ def check_export(
         return None
     path = local_target(target.path)
     if path is not None:
-        _look_here(Path(path), target)
+        _check_local(Path(path), target)
         return None
     same = spark_uri(checkpoint).partition(":")[0] == target.path.partition(":")[0]
-    return _look_there(target, storage_options if same else {})
+    return _check_remote(target, storage_options if same else {})
 
 
-def promised(reading: Reading, shape: Shape, *, partition_id: bool = False) -> tuple[Column, ...]:
+def list_promised_columns(reading: Reading, shape: Shape, *, partition_id: bool = False) -> tuple[Column, ...]:
     """The columns that will be written, as far as the files say; none if they do not."""
     schema = reading.schema
     match shape:
@@ -48,20 +48,20 @@ def promised(reading: Reading, shape: Shape, *, partition_id: bool = False) -> t
     return ()
 
 
-def must_be_free(target: ExportTarget) -> None:
+def check_free(target: ExportTarget) -> None:
     """Raise UsageError if a new local folder exists and is not empty; Spark checks remote ones."""
     path = local_target(target.name)
     if path is not None and os.path.lexists(path) and not (os.path.isdir(path) and not os.listdir(path)):
         raise UsageError(f"`to` {target.shown}: it exists already and is not changed: name a new folder")
 
 
-def _look_here(path: Path, target: ExportTarget) -> None:
+def _check_local(path: Path, target: ExportTarget) -> None:
     """Look at a local target, and whether its folder can be written to."""
     try:
         if path.is_dir():
-            check_what_is_there(target, [entry.name for entry in path.iterdir()])
+            check_target(target, [entry.name for entry in path.iterdir()])
         elif path.exists():
-            check_what_is_there(target, None)
+            check_target(target, None)
         above = next(folder for folder in path.parents if folder.exists())
     except OSError as error:
         raise UsageError(f"`to` {target.given}: it cannot be checked: {error.strerror}") from error
@@ -71,7 +71,7 @@ def _look_here(path: Path, target: ExportTarget) -> None:
         raise UsageError(f"`to` {target.given}: no permission to write in {above}")
 
 
-def _look_there(target: ExportTarget, options: Mapping[str, str]) -> str | None:
+def _check_remote(target: ExportTarget, options: Mapping[str, str]) -> str | None:
     """Check a remote target through ckpt's own storage interface; why not, if that cannot open it."""
     try:
         level = open_storage(target.shown, options).list_level()
@@ -79,5 +79,5 @@ def _look_there(target: ExportTarget, options: Mapping[str, str]) -> str | None:
         return None
     except CkptError as error:
         return str(error)
-    check_what_is_there(target, {*level.files, *level.folders})
+    check_target(target, {*level.files, *level.folders})
     return None

@@ -44,7 +44,7 @@ def _metadata(reading: Reading, places: tuple[int, ...]) -> Json:
     return metadata
 
 
-def why_not(schema: Json) -> str | None:
+def find_obstacle(schema: Json) -> str | None:
     """Why Parquet of a StructType is left to Spark; None where it was compared with Spark's, and is the same."""
     if not fields_of(schema):
         return "no column is known without Spark"
@@ -61,7 +61,7 @@ class ParquetFile:
 
     def __init__(self, path: str, schema: Json) -> None:
         """Create it. Raises OSError."""
-        self._schema = pa.schema(list(_fields(schema)))
+        self._schema = pa.schema(list(_arrow_fields(schema)))
         self._writer = parquet.ParquetWriter(
             path,
             self._schema,
@@ -90,20 +90,20 @@ class ParquetFile:
         self._writer.write_batch(rows)
 
 
-def _fields(schema: Json) -> Iterator[Any]:
+def _arrow_fields(schema: Json) -> Iterator[Any]:
     for field in fields_of(schema) or ():
         if isinstance(field, dict):
-            yield pa.field(str(field["name"]), _arrow(field["type"]), field.get("nullable") is not False)
+            yield pa.field(str(field["name"]), _arrow_type(field["type"]), field.get("nullable") is not False)
 
 
-def _arrow(kind: Json) -> Any:
+def _arrow_type(kind: Json) -> Any:
     """The Arrow type of a type, with what it says of NULL, and named inside as Spark names it."""
     match kind:
         case {"type": "struct"}:
-            return pa.struct(list(_fields(kind)))
+            return pa.struct(list(_arrow_fields(kind)))
         case {"type": "array", "elementType": element, **rest}:
-            return pa.list_(pa.field("element", _arrow(element), rest.get("containsNull") is not False))
+            return pa.list_(pa.field("element", _arrow_type(element), rest.get("containsNull") is not False))
         case {"type": "map", "keyType": key, "valueType": value, **rest}:
-            own = pa.field("value", _arrow(value), rest.get("valueContainsNull") is not False)
-            return pa.map_(_arrow(key), own)
+            own = pa.field("value", _arrow_type(value), rest.get("valueContainsNull") is not False)
+            return pa.map_(_arrow_type(key), own)
     return arrow_type(kind)

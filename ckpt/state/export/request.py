@@ -6,8 +6,8 @@ from enum import StrEnum
 from typing import Any, TypedDict
 
 from ckpt.errors import UsageError, parse_choice
-from ckpt.state.export.obstacles import check_export, promised
-from ckpt.state.export.targets import ExportTarget, Format, Mode, target
+from ckpt.state.export.obstacles import check_export, list_promised_columns
+from ckpt.state.export.targets import ExportTarget, Format, Mode, choose_target
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.columns import Column, Columns, Shape
 from ckpt.state.reading.initial import InitialPlan, plan_initial_states
@@ -173,7 +173,7 @@ def plan_export(
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
 
     """
-    to = target(request.to, request.table, request.format, request.mode, request.checkpoint)
+    to = choose_target(request.to, request.table, request.format, request.mode, request.checkpoint)
     _check(request, to)
     options = storage_options or {}
     readings: tuple[Reading | InitialPlan, ...]
@@ -183,7 +183,7 @@ def plan_export(
         readings = plan_readings(request.question, options, spark)
     unseen = None
     if request.action in (Action.PLAN, Action.EXPORT):
-        unseen = check_export(request.checkpoint, _promised(readings, request), request.shape, to, options)
+        unseen = check_export(request.checkpoint, _list_promised_columns(readings, request), request.shape, to, options)
     return ExportPlan(request, to, readings, unseen)
 
 
@@ -206,10 +206,12 @@ def _check(request: ExportRequest, to: ExportTarget) -> None:
         raise UsageError("`all_units` is every part of the state: leave out `store`, `side`, `variable` and `timers`")
 
 
-def _promised(readings: Sequence[Reading | InitialPlan], request: ExportRequest) -> Iterator[tuple[Column, ...]]:
+def _list_promised_columns(
+    readings: Sequence[Reading | InitialPlan], request: ExportRequest
+) -> Iterator[tuple[Column, ...]]:
     """The columns of each part that will be written, as far as the files tell."""
     for reading in readings:
         if isinstance(reading, InitialPlan):
             yield reading.columns.kept
         else:
-            yield promised(reading, request.shape, partition_id=request.partition_id)
+            yield list_promised_columns(reading, request.shape, partition_id=request.partition_id)

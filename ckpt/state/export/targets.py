@@ -54,7 +54,7 @@ class ExportTarget:
         return self.given or self.name
 
 
-def target(to: str | None, table: str | None, kind: Format, mode: Mode, checkpoint: str) -> ExportTarget:
+def choose_target(to: str | None, table: str | None, kind: Format, mode: Mode, checkpoint: str) -> ExportTarget:
     """Choose the target that was asked for. Raises UsageError for two, or one that would touch the checkpoint."""
     if to is not None and table is not None:
         raise UsageError("`to` and `table`: one of them")
@@ -84,7 +84,7 @@ def folder_and_name(path: str) -> tuple[str, str]:
     return match[1], match[2]
 
 
-def check_what_is_there(target: ExportTarget, names: Collection[str] | None) -> None:
+def check_target(target: ExportTarget, names: Collection[str] | None) -> None:
     """Raise UsageError if a target exists and must not be replaced.
 
     ``names`` are the names in the folder there; None if it is a file.
@@ -119,7 +119,7 @@ def check_types(columns: Iterable[Column], kind: Format, shape: Shape = Shape.FL
                 f"column {column.name} has several fields called {repeated}, as the query has several buffers of that "
                 f"name, and nothing could read them apart again: use {argument('shape', Shape.FLAT)}"
             )
-        refused = _refused(column, kind)
+        refused = _find_refused_type(column, kind)
         if refused is None:
             continue
         cures = (
@@ -135,7 +135,7 @@ def check_types(columns: Iterable[Column], kind: Format, shape: Shape = Shape.FL
 _VOID = "void"
 
 
-def _refused(column: Column, kind: Format) -> str | None:
+def _find_refused_type(column: Column, kind: Format) -> str | None:
     """The type inside a column that a format does not store."""
     if holds_void(column.type):
         return _VOID

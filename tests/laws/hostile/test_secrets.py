@@ -11,7 +11,7 @@ from ckpt.formats.text import quoted
 from ckpt.migrate.generate.text import plain
 from ckpt.migrate.handoff.plan import handoff
 from ckpt.migrate.handoff.snippets import Language
-from ckpt.spark.errors import SparkFailed, spark_failures
+from ckpt.spark.errors import SparkFailed, translate_failures
 from ckpt.storage import open_storage
 from ckpt.storage.errors import explain
 from ckpt.texts import mask_json, mask_secrets, quote_path
@@ -113,7 +113,7 @@ def test_a_secret_in_a_quoted_error_is_masked_before_the_error_is_cut(text: str,
 @pytest.mark.parametrize("text", HOLD_ONE)
 def test_a_secret_in_a_quoted_file_or_words_of_spark_is_masked_before_they_are_cut(text: str) -> None:
     for before in range(0, 400, 8):
-        with pytest.raises(SparkFailed) as error, spark_failures("reading"):
+        with pytest.raises(SparkFailed) as error, translate_failures("reading"):
             raise Py4JError("." * before + " " + text)
         for told in (str(error.value), quoted("." * before + " " + text)):
             assert SECRET[:9] not in told

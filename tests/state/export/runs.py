@@ -55,9 +55,9 @@ def _main(asked: dict[str, Any]) -> dict[str, Any]:
 def _session(settings: dict[str, str] | None) -> Any:
     if settings is None:
         return nullcontext()
-    from ckpt.spark.session import session
+    from ckpt.spark.session import open_session
 
-    return session("local[2]", settings, delta=False)
+    return open_session("local[2]", settings, delta=False)
 
 
 if __name__ == "__main__":

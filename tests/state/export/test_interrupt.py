@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ckpt.state.export.targets import Format, Mode, target
+from ckpt.state.export.targets import Format, Mode, choose_target
 from ckpt.state.reading.columns import Shape
 from ckpt.state.reading.reading import Question, plan_readings
 from commands.watching import bar
@@ -29,7 +29,7 @@ def test_ctrl_c_cancels_the_job_and_cleans_up(spark: Any, tmp_path: Path) -> Non
 
     path = str(SAMPLES / "aggregation-hdfs-4.2")
     (reading,) = plan_readings(Question(path))
-    one = exporting.shaped(spark, reading, Shape.FLAT)
+    one = exporting.shape_reading(spark, reading, Shape.FLAT)
     slow = replace(one, frame=one.frame.withColumn("slow", udf(lambda: time.sleep(100), "int")()))
     counted: list[tuple[int, int]] = []
 
@@ -40,7 +40,9 @@ def test_ctrl_c_cancels_the_job_and_cleans_up(spark: Any, tmp_path: Path) -> Non
 
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        exporting.export(spark, [slow], target(str(tmp_path / "out"), None, Format.JSON, Mode.ERROR, path), watcher)
+        exporting.write_exports(
+            spark, [slow], choose_target(str(tmp_path / "out"), None, Format.JSON, Mode.ERROR, path), watcher
+        )
 
     assert time.monotonic() - began < 100
     assert counted[0][0] == 0

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ckpt.errors import UsageError
-from ckpt.state.export.targets import ExportTarget, Format, Mode, check_types, folder_and_name, target
+from ckpt.state.export.targets import ExportTarget, Format, Mode, check_types, choose_target, folder_and_name
 from ckpt.state.reading.columns import Column, Shape
 from ckpt.storage.locations import spark_uri
 
@@ -89,7 +89,7 @@ def test_a_link_does_not_lead_into_the_checkpoint(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "checkpoint")
 
     def asked(to: Path, checkpoint: Path) -> ExportTarget:
-        return target(str(to), None, Format.PARQUET, Mode.ERROR, str(checkpoint))
+        return choose_target(str(to), None, Format.PARQUET, Mode.ERROR, str(checkpoint))
 
     for to, checkpoint in (("link/out", "checkpoint"), ("checkpoint/out", "link")):
         with pytest.raises(UsageError, match="never writes to a checkpoint"):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ckpt.spark.errors import SparkFailed, spark_failures
+from ckpt.spark.errors import SparkFailed, translate_failures
 
 pyspark = pytest.importorskip("pyspark")
 TRACEBACK = """An exception was thrown from the Python worker:
@@ -16,7 +16,7 @@ ModuleNotFoundError: No module named 'ckpt'"""
 
 @pytest.mark.parametrize("more", ["", "\n\n\tat org.apache.spark.api.python.BasePythonRunner.x(PythonRunner.scala:1)"])
 def test_of_a_python_worker_the_error_is_told(more: str) -> None:
-    with pytest.raises(SparkFailed) as told, spark_failures("rewriting state"):
+    with pytest.raises(SparkFailed) as told, translate_failures("rewriting state"):
         raise pyspark.errors.PySparkException(TRACEBACK + more)
     wanted = "rewriting state failed in Spark: in a Python worker: ModuleNotFoundError: No module named 'ckpt'"
     assert str(told.value) == wanted

@@ -292,7 +292,7 @@ def test_with_no_pyspark_or_one_that_is_too_old(version: str | None, says: str, 
         "metadata.version = lambda n: there if n == 'pyspark' and there else told(n)\n"
         "from ckpt.spark import installed\n"
         "try:\n"
-        "    installed.pyspark_version()\n"
+        "    installed.find_pyspark_version()\n"
         "except installed.SparkMissing as error:\n"
         "    print(error)\n"
     )
@@ -321,7 +321,7 @@ def test_where_renaming_is_copying_the_manifest_comes_last(spark: Any, tmp_path:
         """Renames file by file, and at a file called ``bad`` no more."""
 
         def rename(self, path: str, to: str) -> None:
-            for name in sorted(self.names(path) or []):
+            for name in sorted(self.list_names(path) or []):
                 assert not self.exists(f"{to}/_ckpt_export.json")
                 if name == "bad":
                     raise CkptError("cut short")

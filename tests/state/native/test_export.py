@@ -129,12 +129,12 @@ def test_what_is_there_is_replaced_only_when_asked(ckpt: Ckpt, tmp_path: Path) -
 @pytest.mark.parametrize("mode", Mode)
 def test_what_appears_meanwhile_is_not_changed(mode: Mode, tmp_path: Path) -> None:
     """Somebody else's folder, made while the export was written."""
-    from ckpt.state.export.native import _appearing
+    from ckpt.state.export.native import _replace_folder
 
     place = tmp_path / "out"
 
     def write() -> None:
-        with _appearing(ExportTarget(f"file:{place}", None, mode=mode)) as folder:
+        with _replace_folder(ExportTarget(f"file:{place}", None, mode=mode)) as folder:
             (folder / "ours").touch()
             place.mkdir()
             (place / "photo").write_text("miaow")
@@ -145,7 +145,7 @@ def test_what_appears_meanwhile_is_not_changed(mode: Mode, tmp_path: Path) -> No
 
 
 def test_a_swap_that_fails_puts_back_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ckpt.state.export.native import _appearing
+    from ckpt.state.export.native import _replace_folder
 
     place, rename = tmp_path / "out", os.rename
     place.mkdir()
@@ -159,7 +159,7 @@ def test_a_swap_that_fails_puts_back_what_was_there(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(os, "rename", broken)
     target = ExportTarget(f"file:{place}", None, mode=Mode.OVERWRITE)
-    with pytest.raises(CkptError, match="is as it was"), _appearing(target) as folder:
+    with pytest.raises(CkptError, match="is as it was"), _replace_folder(target) as folder:
         (folder / "ours").touch()
     assert {path.name: len(list(path.iterdir())) for path in tmp_path.iterdir()} == {"out": 2}
 
@@ -199,7 +199,7 @@ def test_auto_plans_with_spark_what_is_left_to_it(ckpt: Ckpt, tmp_path: Path) ->
 
 def auto(checkpoint: str | Path) -> Any:
     request = ExportRequest(str(checkpoint), action=ckpt_library.types.Action.COUNT, engine=Engine.AUTO)
-    found = engines.without_spark(request)
+    found = engines.export_without_spark(request)
     return found if isinstance(found, str) else found.parts[0].rows
 
 
