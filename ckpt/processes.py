@@ -54,7 +54,7 @@ class Processes:
     def run(
         self, work: Work, shared: Any, tasks: Sequence[Any], *, ordered: bool = False
     ) -> Generator[tuple[Any, Any], None, None]:
-        """As of ``Runner``; results that wait for their turn are bounded."""
+        """Run work as every ``Runner`` does; results that wait for their turn are bounded."""
         count = min(self.count, len(tasks))
         if count <= 1:
             do = work(shared)

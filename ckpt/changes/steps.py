@@ -33,7 +33,7 @@ class FileContent:
 
     @staticmethod
     def of(data: "bytes | FileContent | None") -> "FileContent | None":
-        """Of some bytes; None for a file that is not there."""
+        """The size and digest of some bytes; None for a file that is not there."""
         return FileContent(len(data), sha256(data).hexdigest()) if isinstance(data, bytes) else data
 
 

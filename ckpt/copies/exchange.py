@@ -71,7 +71,7 @@ class ThroughFiles:
     def exchange(
         self, division: Division, sources: Sequence[Any], targets: Sequence[Any], frames: Sequence[FrameSource] = ()
     ) -> Generator[tuple[Any, Any], None, None]:
-        """As of ``Exchange``, without frames. Raises CkptError where the temporary folder is full."""
+        """Exchange rows without frames, in a temporary folder. Raises CkptError where that is full."""
         assert not frames
         with make_temporary_folder() as folder:
             pieces: dict[int, list[_Spooled]] = defaultdict(list)

@@ -95,7 +95,7 @@ def _sum_counts(counts: Iterable[tuple[int, ...]]) -> tuple[int, int, int, int]:
 
 
 def _find_differing(counts: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
-    """The partitions that differ."""
+    """Find the partitions whose rows differ."""
     return tuple(sorted(partition for partition, _, _, *only in counts if any(only)))
 
 

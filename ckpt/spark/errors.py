@@ -39,7 +39,7 @@ def words_of(error: Exception) -> str:
 
 
 def _shorten_traceback(text: str) -> str:
-    """Of a traceback of a Python worker its last line, which says what it was; anything else as it is."""
+    """Shorten a Python worker's traceback to its last line, which says what it was; leave other text as it is."""
     _, mark, traceback = text.partition("Traceback (most recent call last):")
     lines = re.split(r"\n\s*\n?\tat ", traceback)[0].split("\n")
     messages = [line for line in lines if line and not line[0].isspace()]

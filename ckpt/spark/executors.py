@@ -59,7 +59,7 @@ class Executors:
     def run(
         self, work: Work, shared: Any, tasks: Sequence[Any], *, ordered: bool = False
     ) -> Generator[tuple[Any, Any], None, None]:
-        """As of ``ckpt.processes.Runner``, always in order. Raises SparkMissing, SparkFailed, UsageError."""
+        """Run work as a ``ckpt.processes.Runner``, in order. Raises SparkMissing, SparkFailed, UsageError."""
         if tasks:
             with self._open_context() as context:
                 results = (
@@ -70,7 +70,7 @@ class Executors:
     def exchange(
         self, division: Division, sources: Sequence[Any], targets: Sequence[Any], frames: Sequence[FrameSource] = ()
     ) -> Generator[tuple[Any, Any], None, None]:
-        """As of ``ckpt.copies.exchange.Exchange``, by Spark's shuffle. Raises SparkMissing, SparkFailed, UsageError."""
+        """Exchange rows by Spark's shuffle. Raises SparkMissing, SparkFailed, UsageError."""
         job = _make_job(division)
         with self._open_context() as context:
             parts = context.parallelize(sources, max(len(sources), 1)).flatMap(partial(_divide, job))

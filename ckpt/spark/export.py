@@ -67,7 +67,7 @@ def shape_initial(spark: SparkSession, plan: InitialPlan) -> Shaped:
 
 
 def count_rows(spark: SparkSession, state: Shaped, watcher: Watcher | None = None) -> int:
-    """How many rows there are."""
+    """Count the rows of a reading."""
     with (
         translate_failures(f"counting {state.reading.unit.label}"),
         watch_jobs(spark, f"counting {state.reading.unit.label}", watcher),

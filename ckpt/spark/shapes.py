@@ -17,7 +17,7 @@ def schema_of(frame: DataFrame) -> Json:
 
 
 def flatten_columns(frame: DataFrame, columns: Columns) -> DataFrame:
-    """One column for each leaf."""
+    """Flatten a frame to one column for each leaf."""
     return frame.select(*(select_leaf(frame, column.places).alias(column.name) for column in columns.kept))
 
 

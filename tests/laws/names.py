@@ -12,7 +12,9 @@ from collections.abc import Iterator
 
 from tests.support.places import ROOT
 
-RIDDLE = re.compile(r"(The same|Those|That|These|This|It|Its|They|Their|Some|All of|Whether|What|Which|So many)\b")
+RIDDLE = re.compile(
+    r"(The same|As of|Each of them|One by one|Th(?:ose|at|ese|is|ey|eir)|Its?|Some|All of|Whether|What|Which|So many)\b"
+)
 VAGUE = {"found", "one", "place", "some", "given", "seen", "told", "said", "asked"}
 LISTED = {
     "ckpt/inspection/inspection.py:inspect:asked": "an argument of a public call",

@@ -109,7 +109,7 @@ def _is_list(kind: Any) -> bool:
 
 
 def _fit_struct(kind: Json, array: Any, rows: Any, name: str) -> Any:
-    """By name; where names repeat, or are none, by place."""
+    """Fit the fields of a struct by name; where names repeat, or are none, by place."""
     wanted = [own for own, _ in named_fields(kind)]
     names = [array.type.field(ordinal).name for ordinal in range(array.type.num_fields)]
     if names != wanted and (sorted(names) != sorted(wanted) or len(set(wanted)) < len(wanted)):
@@ -181,5 +181,5 @@ def _make_misfit(array: Any, kind: Json, name: str) -> Misfit:
 
 
 def _type_name(kind: Json) -> str:
-    """A type, shortly."""
+    """A short name of a type."""
     return next(iter(type_names(kind)))

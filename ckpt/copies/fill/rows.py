@@ -53,24 +53,24 @@ class Origin(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class InFile:
-    """Of rows as they were read."""
+    """The origin of rows as they were read from a file, or from none."""
 
     name: str | None
 
     def locate_row(self, row: int) -> tuple[str | None, int]:
-        """As of ``Origin``."""
+        """Locate a row as every ``Origin`` does."""
         return self.name, row
 
 
 @dataclass(frozen=True, slots=True)
 class InTurn:
-    """Of rows that were put together."""
+    """The origin of rows that were put together from several parts."""
 
     parts: Sequence[Origin]
     starts: Sequence[int]  # the first row of each
 
     def locate_row(self, row: int) -> tuple[str | None, int]:
-        """As of ``Origin``."""
+        """Locate a row as every ``Origin`` does."""
         part = bisect_right(self.starts, row) - 1
         return self.parts[part].locate_row(row - self.starts[part])
 

@@ -32,7 +32,7 @@ class Scattered:
     rows: Any  # the place of each in it
 
     def locate_row(self, row: int) -> tuple[str | None, int]:
-        """As of ``Origin``."""
+        """Locate a row as every ``Origin`` does."""
         return self.name, int(self.rows[row])
 
 

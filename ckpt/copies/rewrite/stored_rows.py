@@ -33,23 +33,23 @@ class Stored:
         return self.take(np.arange(start, end))
 
     def leave_out(self, left_out: Any) -> "Stored":
-        """All but some, by a mask of numpy."""
+        """Leave out the rows that a mask of numpy names."""
         return self.take(np.flatnonzero(~left_out)) if left_out.any() else self
 
     def sort(self) -> "Stored":
-        """By their keys, as bytes are compared."""
+        """Sort the rows by their keys, as bytes are compared."""
         order = pc.array_sort_indices(self.keys)
         return Stored(self.keys.take(order), self.values.take(order))
 
     def list_pairs(self) -> Iterator[tuple[bytes, bytes]]:
-        """One by one."""
+        """Yield the key and the value of every row."""
         for start in range(0, len(self), _SOME):
             columns = (part.slice(start, _SOME).to_pylist() for part in (self.keys, self.values))
             yield from zip(*columns, strict=True)
 
 
 def make_stored(keys: Sequence[bytes], values: Sequence[bytes]) -> Stored:
-    """From objects of Python."""
+    """Make stored rows of keys and values that are objects of Python."""
     return Stored(array_of(keys), array_of(values))
 
 
@@ -61,7 +61,7 @@ def array_of(blobs: Sequence[bytes]) -> Any:
 
 
 def join_stored(parts: Iterable[Stored]) -> Stored:
-    """All rows of some."""
+    """Join the rows of several parts."""
     filled = [part for part in parts if len(part)]
     if len(filled) < 2:
         return filled[0] if filled else make_stored([], [])
@@ -80,24 +80,24 @@ def divide_rows(places: Any, count: int) -> tuple[Any, list[int]]:
 
 
 def prepend(first: bytes, array: Any) -> Any:
-    """Each of them with some bytes in front."""
+    """Put the same bytes in front of every element of an array."""
     return pc.binary_join_element_wise(_scalar(first), array, _scalar(b""))
 
 
 def strip_first(array: Any, count: int) -> Any:
-    """Each of them without its first bytes, which it has."""
+    """Strip so many bytes from the front of every element of an array; none is shorter."""
     starts, sizes = bounds(array)
     return copy_pieces(memory(array), starts + count, sizes - count).cast(pa.large_binary())
 
 
 def bounds(array: Any) -> tuple[Any, Any]:
-    """Where each of them begins in memory, and its bytes."""
+    """Where each element of an array begins in memory, and how many bytes it has."""
     ends = np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + len(array) + 1]
     return ends[:-1], np.diff(ends)
 
 
 def memory(array: Any) -> Any:
-    """The memory of all of them, as numbers of one byte."""
+    """The memory of an array's elements, as numbers of one byte."""
     return np.frombuffer(array.buffers()[2] or b"", np.uint8)
 
 

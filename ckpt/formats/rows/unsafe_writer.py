@@ -31,11 +31,11 @@ class Blobs:
 
     @property
     def sizes(self) -> Any:
-        """The length of each."""
+        """The number of bytes of each byte string."""
         return np.diff(self.bounds)
 
     def to_list(self) -> list[bytes]:
-        """Each of them."""
+        """List the byte strings."""
         data, bounds = self.data.tobytes(), self.bounds.tolist()
         return [data[start:end] for start, end in pairwise(bounds)]
 
@@ -212,5 +212,5 @@ def _bounds(sizes: Any) -> Any:
 
 
 def _round_to_words(sizes: Any) -> Any:
-    """Bytes in whole words."""
+    """Round a number of bytes up to whole words."""
     return (sizes + WORD - 1) // WORD * WORD
