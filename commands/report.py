@@ -14,6 +14,7 @@ from ckpt.texts import mask_json, mask_secrets
 from .arguments import as_options
 from .exits import Exit
 from .render.blocks import Page
+from .render.document import add_next
 from .render.keys import as_json
 from .render.layout import for_standard_output
 from .render.text import escape_unprintable
@@ -61,7 +62,7 @@ def show(report: Report, output: Output) -> None:
         case Output.TABLE:
             text = for_standard_output().text(_mask_secrets(report.page()))
         case Output.JSON:
-            text = mask_json(_to_json(report.document()))
+            text = mask_json(_to_json(add_next(report.document(), report.page())))
         case Output.HTML if isinstance(report, Illustrated):
             text = report.html()
         case Output.HTML:

@@ -15,6 +15,7 @@ from ckpt.inspection.checks import check
 from ckpt.inspection.checks.first_start import find_noop_start
 from ckpt.inspection.checks.sink import add_query_id, foresee_sink
 from ckpt.inspection.checks.sink_outlook import SinkOutcome, SinkOutlook
+from ckpt.inspection.next_steps import NextStep, Rows, split_remedy
 from ckpt.inspection.verdict import verdict
 from ckpt.inspection.written_by import WrittenBy, written_by
 from ckpt.live.outlook import SourceOutlook
@@ -22,6 +23,7 @@ from ckpt.live.records import LiveSource
 from ckpt.live.sink.records import SinkLog
 from ckpt.model import InNotebook, Location, Unneeded
 from ckpt.restart.diagnoses.logs import ASYNC_REFUSES_STATE
+from ckpt.restart.diagnoses.others import EMPTY
 from ckpt.restart.diagnoses.state import NO_STATE_FOLDER
 from ckpt.restart.findings import Asked, Finding, Severity
 from ckpt.restart.forecast import Forecast, Outcome
@@ -31,6 +33,13 @@ from ckpt.versions import Progress, Spark
 
 FORECAST = tuple(Spark)
 """The versions that are forecast where none is named."""
+
+
+_STATE_PERHAPS_LOST = (
+    "start the query as usual; but if it aggregates, joins or deduplicates, its state is lost: restore state/ before "
+    "the start"
+)
+_ASK_AGAIN = 'ask again once what was "not reached" can be reached; the checkpoint itself has nothing to repair'
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +111,18 @@ class Inspection(InNotebook):
     def troubles(self) -> tuple[RatedFinding, ...]:
         """The findings that are more than notes, worst first."""
         return tuple(judged for judged in self.findings if judged.severity is not Severity.NOTE)
+
+    @property
+    def next_steps(self) -> tuple[NextStep, ...]:
+        """What is to be done next, the recommended step first: the remedy of the worst finding; none: nothing."""
+        if self.troubles:
+            return split_remedy(self.troubles[0].remedy or "")
+        by_diagnosis = {rated.finding.diagnosis: rated for rated in self.findings}
+        if EMPTY in by_diagnosis:
+            return split_remedy(by_diagnosis[EMPTY].remedy or "")
+        if NO_STATE_FOLDER in by_diagnosis and self.checkpoint.stateful is None:
+            return (NextStep(_STATE_PERHAPS_LOST),)
+        return (NextStep(_ASK_AGAIN, rows=Rows.NONE),) if self.unreached else ()
 
     @property
     def trouble_names(self) -> str:

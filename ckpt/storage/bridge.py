@@ -182,7 +182,7 @@ def open_fsspec(uri: str, shown: str, options: Mapping[str, str]) -> FsspecBacke
     except ImportError as error:
         raise StorageError(f"{shown} needs a package that is not installed: {shorten_error(error)}") from error
     except (TypeError, ValueError) as error:
-        raise UsageError(f"{scheme}:// cannot be opened with these options: {shorten_error(error)}") from error
+        raise UsageError(f"{shown} cannot be opened with these options: {shorten_error(error)}") from error
     except Exception as error:  # each file system has exceptions of its own
         raise explain(error, shown, "check the URI and `storage_options`") from error
     return FsspecBackend(file_system, root)

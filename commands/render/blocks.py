@@ -5,10 +5,11 @@ layout escapes what its reader would obey (a terminal, a browser).
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from ckpt.inspection.next_steps import NextStep
 from ckpt.restart.findings import Severity
 
 
@@ -118,7 +119,17 @@ class FindingHead:
     path: str = ""
 
 
-Block = Title | Headline | Heading | Item | Line | Command | Code | Table | Cases | FindingHead
+@dataclass(frozen=True, slots=True)
+class Next:
+    """The end of a page: what is to be done next, which is ``next`` of the document too."""
+
+    steps: tuple[NextStep, ...]
+    otherwise: str = ""  # said where nothing is to be done
+    numbered: bool = False  # all of them, one after the other
+
+
+Plain = Title | Headline | Heading | Item | Line | Command | Code | Table | Cases | FindingHead
+Block = Plain | Next
 Part = tuple[Block, ...]
 Page = tuple[Part, ...]
 
@@ -126,6 +137,27 @@ Page = tuple[Part, ...]
 def page_of(*parts: Iterable[Block]) -> Page:
     """The parts that hold something, in their order."""
     return tuple(part for part in map(tuple, parts) if part)
+
+
+def lay_out_next(block: Next) -> Iterator[Item | Command]:
+    """The steps of a page as paragraphs, each with its command on a line of its own if the sentence has it not."""
+    if not block.steps and block.otherwise:
+        yield Item(block.otherwise, _NEXT, "Next")
+    for number, step in enumerate(block.steps, 1):
+        label = f"{'Next' if number == 1 else '':{_NEXT - 3}}{number}." if block.numbered else "Next" * (number == 1)
+        text = f"{' and '.join(step.before)}, then {step.what}" if step.before else step.what
+        yield Item(text, _NEXT, label, advice=True)
+        if step.shell and f"`{step.shell}`" not in step.what:
+            yield Command(step.shell, _NEXT)
+
+
+_NEXT = 10
+
+
+def flatten_page(page: Page) -> Iterator[Plain]:
+    """The blocks of all parts, with the next steps laid out."""
+    for block in (block for part in page for block in part):
+        yield from lay_out_next(block) if isinstance(block, Next) else (block,)
 
 
 def bullets(texts: Iterable[str], *, advice: bool = False) -> Iterable[Item]:

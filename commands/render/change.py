@@ -9,6 +9,7 @@ from ckpt.changes.apply import Receipt
 from ckpt.changes.plan import ChangePlan, First
 from ckpt.changes.steps import FileContent, Step
 from ckpt.errors import DISK_FULL
+from ckpt.inspection.next_steps import NextStep, Rows
 from ckpt.restart.forecast import Forecast
 from ckpt.restart.sinks import REMEMBERING
 from ckpt.texts import quote_path
@@ -16,7 +17,7 @@ from ckpt.versions import Progress
 
 from ..arguments import as_options
 from ..exits import Exit
-from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Table, Tone, bullets, more, page_of
+from .blocks import Block, Heading, Headline, Item, Line, Next, Page, Table, Tone, bullets, more, page_of
 from .change_keys import ChangeHead
 from .findings import show_next
 from .keys import derive
@@ -141,6 +142,13 @@ class ChangeReport(ABC, Generic[Planned]):
         reason = self.receipt.problem or self.plan.refused
         return None if reason is None else as_options(reason)
 
+    @property
+    def _rows(self) -> Rows:
+        """What becomes of rows once the plan is applied and the query started."""
+        if self.plan.skips is not None:
+            return Rows.LEFT_OUT
+        return Rows.AGAIN if self.plan.replay or self.plan.repeats is not None else Rows.NONE
+
     def _repeat_sink(self) -> str:
         """The sink that the plan is for, with a space before it."""
         sink = self.plan.sink
@@ -212,20 +220,19 @@ class ChangeReport(ABC, Generic[Planned]):
             yield from bullets(shown, advice=True)
 
     def _show_next(self) -> Iterator[Block]:
-        """Advice; a command is on its own line, to be copied."""
+        """Advice: what comes after a plan, a change or a refusal."""
         plan, receipt = self.plan, self.receipt
         command = f"ckpt {plan.command} {self.path}"
         undo = f"{command} --undo {quote_path(receipt.backup or '')}"
         half_done = bool(receipt.problem and receipt.backup and plan.steps) and not receipt.undone
         if receipt.applied:
-            yield from show_command(f"{self.start()}; or, before that, take {self.back} back with", undo)
+            take_back = NextStep(f"or, before that, take {self.back} back", undo, Rows.NONE)
+            yield Next((NextStep(self.start(), rows=self._rows), take_back))
         elif half_done:
-            yield from show_command("undo what was changed", undo)
+            yield Next((NextStep("undo what was changed", undo, Rows.NONE),))
         elif plan.steps and not receipt.undone:
-            yield from show_command(
-                f"{self.stop}, then",
-                f"{command}{self.options()}{self._repeat_sink()}{self._repeat_acceptance()} --apply",
-            )
+            again = f"{command}{self.options()}{self._repeat_sink()}{self._repeat_acceptance()} --apply"
+            yield Next((NextStep("apply this plan", again, self._rows, before=(self.stop,)),))
         elif plan.refused:
             yield from self.next_if_refused()
         elif plan.needed or receipt.problem or receipt.undone:
@@ -256,9 +263,8 @@ def start_anew(plan: ChangePlan) -> str:
 
 
 def show_command(text: str, command: str) -> Iterator[Block]:
-    """Advice with the command for it."""
-    yield Item(text, 10, "Next")
-    yield Command(command)
+    """Advice with the command for it, which only reads or plans."""
+    yield Next((NextStep(text, command, Rows.NONE),))
 
 
 def _tabulate_step(step: Step) -> tuple[str, ...]:

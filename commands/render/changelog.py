@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ckpt import settings
+from ckpt.inspection.next_steps import NextStep, Rows
 from ckpt.migrate.changelog import Changelog, ChangelogSwitch, SwitchOutcome
 from ckpt.migrate.comparison import ComparisonVerdict
 from ckpt.migrate.written_versions import Version
@@ -12,7 +13,7 @@ from ckpt.model import Operator, Provider, Store
 from ckpt.texts import quote_path
 
 from ..exits import Exit
-from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Table, Tone, bullets, more, page_of
+from .blocks import Block, Heading, Headline, Item, Line, Next, Page, Table, Tone, bullets, more, page_of
 from .comparison import ComparisonKeys, choose_next, describe_headline, show_comparison
 from .document import CheckpointKeys, DocumentKeys
 from .keys import Keys, derive, of
@@ -249,6 +250,4 @@ def _show_next(switch: ChangelogSwitch) -> Iterator[Block]:
         SwitchOutcome.NOT_YET: ("make sure that the session has the setting, let a batch run, then", verify),
         SwitchOutcome.REFUSED: _choose_cure(switch, path),
     }[switch.outcome]
-    yield Item(text, 10, "Next")
-    if command:
-        yield Command(command)
+    yield Next((NextStep(text, command, Rows.NONE),)) if command else Next((), text)

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from ckpt.copies.copy.copy import CheckpointCopy
+from ckpt.inspection.next_steps import NextStep, Rows
 from ckpt.texts import quote_path
 
 from ..exits import Exit
-from .blocks import Block, Command, Heading, Headline, Item, Page, Tone, page_of
+from .blocks import Block, Heading, Headline, Item, Next, Page, Tone, page_of
 from .document import CheckpointKeys, DocumentKeys
 from .keys import Keys, derive
 from .page import forecast_cases, show_title
@@ -69,5 +70,5 @@ class CopyReport:
         yield from (Item(meaning, 4, f"  {kind}: ") for kind, meaning in self.done.sinks.items())
 
     def _show_next(self) -> Iterator[Block]:
-        yield Item("see how a query starts on the copy; give it a sink of its own while the original runs", 10, "Next")
-        yield Command(f"ckpt inspect {quote_path(self.done.to)}")
+        text = "see how a query starts on the copy; give it a sink of its own while the original runs"
+        yield Next((NextStep(text, f"ckpt inspect {quote_path(self.done.to)}", Rows.NONE),))

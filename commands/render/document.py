@@ -9,13 +9,15 @@ from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.ranges import SourceRange
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.inspection.inspection import Inspection, Space
+from ckpt.inspection.next_steps import Rows
 from ckpt.live.outlook import SourceOutlook
 from ckpt.model import Json, Kind, OffsetMetadata, Provider, Unreadable
 from ckpt.restart.findings import Severity
 from ckpt.restart.forecast import Outcome
 from ckpt.versions import Progress, __version__
 
-from .keys import Keys, derive, itself, of
+from .blocks import Next, Page
+from .keys import Keys, as_json, derive, itself, of
 from .live import LiveKeys, live_keys
 from .sink import SinkKeys
 
@@ -31,10 +33,37 @@ class ToolKeys(Keys):
     schema: Annotated[int, "of this document: 1"] = SCHEMA
 
 
+class NextKeys(Keys):
+    """One step, as the end of the page says it."""
+
+    command: Annotated[
+        tuple[Annotated[str, "one word, unquoted"], ...] | None,
+        "null where a person has to do something that ckpt cannot, or has to choose a word of it",
+    ]
+    what: Annotated[str, "for people; its words are not fixed"]
+    rows: Annotated[Rows, "what it does to the rows of the query: some are read `again`, some `left-out`"]
+    writes: Annotated[bool, "the command changes a checkpoint or writes something new"]
+    before: tuple[Annotated[str, "what a person has to do first, such as `stop the query`"], ...]
+    stop: Annotated[bool, "only a copy of the checkpoint helps; `what` says why"]
+
+
 class DocumentKeys(Keys):
-    """The first key of every document."""
+    """Keys of every document."""
 
     ckpt: Annotated[ToolKeys, lambda _: ToolKeys()] = ToolKeys()
+    next: Annotated[
+        tuple[NextKeys, ...],
+        "what to do next, the recommended step first; empty: nothing",
+        lambda _: (),
+    ] = ()
+
+
+def add_next(document: object, page: Page) -> dict[str, Any]:
+    """A document with the steps with which its page ends, as its last key."""
+    steps = [step for part in page for block in part if isinstance(block, Next) for step in block.steps]
+    values = as_json(document)
+    values.pop("next", None)
+    return {**values, "next": [derive(NextKeys, step) for step in steps]}
 
 
 class WrittenByKeys(Keys):

@@ -11,7 +11,7 @@ from ckpt.restart.diagnoses.state import NO_STATE_FOLDER
 from ckpt.restart.findings import Asked, Severity
 from ckpt.texts import quote_path
 
-from .blocks import Block, FindingHead, Heading, Item, Line
+from .blocks import Block, FindingHead, Heading, Item, Line, Next
 
 _PLACES = 3  # how many places of one finding are named
 _INDENT = 11
@@ -48,32 +48,19 @@ def _is_in_verdict(note: RatedFinding, inspection: Inspection) -> bool:
 
 
 def show_next(inspection: Inspection) -> Iterator[Block]:
-    """The one thing to do next."""
-    yield Item(_choose_advice(inspection), 10, "Next", advice=True)
+    """The remedy of the worst finding."""
+    yield Next(inspection.next_steps, _describe_usual_start(inspection))
 
 
-def _choose_advice(inspection: Inspection) -> str:
-    troubles = inspection.troubles
-    if troubles:
-        return troubles[0].remedy or "nothing you can do about it; start the query as usual"
-    by_diagnosis = {rated.finding.diagnosis: rated for rated in inspection.findings}
-    if EMPTY in by_diagnosis:
-        return by_diagnosis[EMPTY].remedy or ""
-    usual = "start the query as usual"
+def _describe_usual_start(inspection: Inspection) -> str:
+    usual = "nothing to repair; start the query as usual"
     if inspection.asked is Asked.ASYNC:
-        usual = 'start the query with `.writeStream.option("asyncProgressTrackingEnabled", "true")`'
-    if NO_STATE_FOLDER in by_diagnosis and inspection.checkpoint.stateful is None:
-        return (
-            f"{usual}; but if it aggregates, joins or deduplicates, its state is lost: restore state/ before the start"
-        )
-    sink = inspection.sink
-    if any(outlook.live.unreached for outlook in inspection.live) or (sink is not None and sink.log.unreached):
-        return 'ask again once what was "not reached" can be reached; the checkpoint itself has nothing to repair'
+        usual = 'nothing to repair; start the query with `.writeStream.option("asyncProgressTrackingEnabled", "true")`'
     latest = inspection.checkpoint.offsets.latest
     if latest is not None and latest in inspection.uncommitted:
         path = quote_path(inspection.checkpoint.uri)
-        return f"nothing to repair; {usual}. If batch {latest} fails every time, `ckpt skip {path}` leaves its rows out"
-    return f"nothing to repair; {usual}"
+        return f"{usual}. If batch {latest} fails every time, `ckpt skip {path}` leaves its rows out"
+    return usual
 
 
 def _group_by_code(rated: Sequence[RatedFinding]) -> list[list[RatedFinding]]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Annotated
 
+from ckpt.inspection.next_steps import NextStep, Rows
 from ckpt.inspection.scan.rows import ScannedCheckpoint
 from ckpt.inspection.scan.scan import Scan
 from ckpt.model import Kind
@@ -14,7 +15,7 @@ from ckpt.restart.forecast import Outcome
 from ckpt.texts import instant, quote_path
 
 from ..exits import Exit
-from .blocks import Block, Command, Heading, Headline, Item, Page, Table, Title, Tone, TooWide, more, page_of
+from .blocks import Block, Heading, Headline, Item, Next, Page, Table, Title, Tone, TooWide, more, page_of
 from .document import DocumentKeys
 from .keys import Keys, as_json, derive, of
 from .text import plural, size
@@ -203,10 +204,12 @@ class ScanReport:
         for checkpoint in self.scan.checkpoints:
             if checkpoint.worst is not None:
                 kinds.setdefault(f"{checkpoint.worst.code} {checkpoint.worst.name}", []).append(checkpoint)
-        for number, (name, checkpoints) in enumerate(list(kinds.items())[:_KINDS]):
+        steps = []
+        for name, checkpoints in list(kinds.items())[:_KINDS]:
             where = f" in {plural(len(checkpoints), 'checkpoint')}" if len(checkpoints) > 1 else ""
-            yield Item(f"{name}{where}: what it means and what to do", 10, "" if number else "Next")
-            yield Command(f"ckpt inspect {quote_path(checkpoints[0].path)}")
+            command = f"ckpt inspect {quote_path(checkpoints[0].path)}"
+            steps.append(NextStep(f"{name}{where}: what it means and what to do", command, Rows.NONE))
+        yield Next(tuple(steps))
         if len(kinds) > _KINDS:
             yield Item(f"and {plural(len(kinds) - _KINDS, 'other finding')}", 10)
 

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ckpt.checkpoint.sources.starts import Begin
+from ckpt.inspection.next_steps import NextStep, Rows
 from ckpt.migrate.handoff.plan import Handoff
 from ckpt.migrate.handoff.starts import SourceStart
 from ckpt.texts import instant, quote_path
 
 from ..exits import Exit
-from .blocks import Block, Code, Command, Heading, Headline, Item, Line, Page, Tone, bullets, more, page_of
+from .blocks import Block, Code, Heading, Headline, Item, Line, Next, Page, Tone, bullets, more, page_of
 from .document import (
     CheckpointKeys,
     DocumentKeys,
@@ -190,8 +191,8 @@ def _show_warnings(handoff: Handoff) -> Iterator[Block]:
 def _show_next(handoff: Handoff) -> Iterator[Block]:
     path = quote_path(handoff.inspection.checkpoint.uri)
     if handoff.refused:
-        yield Item("see what is there", 10, "Next")
-        yield Command(f"ckpt inspect {path}")
+        step = NextStep("see what is there", f"ckpt inspect {path}", Rows.NONE)
     else:
-        yield Item("get the code that starts the sources there", 10, "Next")
-        yield Command(f"ckpt handoff {path} --batch {handoff.batch} --snippet python")
+        command = f"ckpt handoff {path} --batch {handoff.batch} --snippet python"
+        step = NextStep("get the code that starts the sources there", command, Rows.NONE)
+    yield Next((step,))

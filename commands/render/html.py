@@ -6,7 +6,22 @@ from ckpt.inspection.inspection import Inspection
 from ckpt.webpage.parts import inspection_page
 from ckpt.webpage.templates import document_page
 
-from .blocks import Block, Cases, Code, Command, FindingHead, Heading, Headline, Item, Line, Page, Table, Title, Tone
+from .blocks import (
+    Cases,
+    Code,
+    Command,
+    FindingHead,
+    Heading,
+    Headline,
+    Item,
+    Line,
+    Page,
+    Plain,
+    Table,
+    Title,
+    Tone,
+    flatten_page,
+)
 from .text import escape_unprintable
 
 _TONES = {Tone.GOOD: "good", Tone.NOTE: "note", Tone.WARNING: "warning", Tone.ERROR: "error", Tone.PLAIN: "note"}
@@ -14,17 +29,17 @@ _TONES = {Tone.GOOD: "good", Tone.NOTE: "note", Tone.WARNING: "warning", Tone.ER
 
 def html(page: Page) -> str:
     """The page as one document that needs nothing else."""
-    blocks = [block for part in page for block in part]
+    blocks = list(flatten_page(page))
     names = [block.name for block in blocks if isinstance(block, Title)]
     return document_page(names[0] if names else "ckpt", [_describe_block(block) for block in blocks])
 
 
 def plot_inspection(inspection: Inspection, besides: Page) -> str:
     """An inspection with its plots, and what else is to be shown."""
-    return inspection_page(inspection, [_describe_block(block) for part in besides for block in part])
+    return inspection_page(inspection, [_describe_block(block) for block in flatten_page(besides)])
 
 
-def _describe_block(block: Block) -> dict[str, Any]:
+def _describe_block(block: Plain) -> dict[str, Any]:
     match block:
         case Title(name, facts):
             return {"kind": "title", "name": name, "facts": facts}

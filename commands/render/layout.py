@@ -19,11 +19,13 @@ from .blocks import (
     Headline,
     Item,
     Line,
+    Next,
     Page,
     Table,
     Title,
     Tone,
     TooWide,
+    lay_out_next,
 )
 from .text import coloured, escape_unprintable
 
@@ -71,6 +73,8 @@ class PageLayout:
                 return "\n".join(self._lay_out_cases(rows))
             case FindingHead():
                 return self._lay_out_finding(block)
+            case Next():
+                return "\n".join(filter(None, map(self._lay_out, lay_out_next(block)))) or None
             case _:
                 assert_never(block)
 

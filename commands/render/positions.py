@@ -6,11 +6,12 @@ from typing import Annotated
 
 from ckpt.changes.offsets.positions import Positions
 from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.inspection.next_steps import NextStep, Rows
 from ckpt.model import Json
 from ckpt.texts import quote_path
 
 from ..exits import Exit
-from .blocks import Block, Command, Heading, Headline, Item, Page, Tone, bullets, more, page_of
+from .blocks import Block, Heading, Headline, Item, Next, Page, Tone, bullets, more, page_of
 from .document import CheckpointKeys, DocumentKeys, find_amount, find_unit
 from .keys import Keys, derive, of
 from .offsets import offset_text, range_text
@@ -111,8 +112,8 @@ def _show_warnings(positions: Positions) -> Iterator[Block]:
 def _show_next(positions: Positions) -> Iterator[Block]:
     path = quote_path(positions.inspection.checkpoint.uri)
     if positions.refused or not positions.committed:
-        yield Item("see what the next start does", 10, "Next")
-        yield Command(f"ckpt inspect {path}")
+        step = NextStep("see what the next start does", f"ckpt inspect {path}", Rows.NONE)
     else:
-        yield Item("get the code of a new query that continues there", 10, "Next")
-        yield Command(f"ckpt handoff {path} --batch {positions.batch} --snippet python")
+        command = f"ckpt handoff {path} --batch {positions.batch} --snippet python"
+        step = NextStep("get the code of a new query that continues there", command, Rows.NONE)
+    yield Next((step,))

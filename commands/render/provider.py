@@ -4,13 +4,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
+from ckpt.inspection.next_steps import NextStep, Rows
 from ckpt.migrate.provider import PROVIDER_NAMES, Carry, MoveOutcome, OperatorMove, ProviderMove, ToProvider
 from ckpt.model import Provider
 from ckpt.texts import quote_path
 
 from ..arguments import as_options
 from ..exits import Exit
-from .blocks import Block, Command, Heading, Headline, Item, Page, Tone, bullets, page_of
+from .blocks import Block, Command, Heading, Headline, Item, Next, Page, Tone, bullets, page_of
 from .document import CheckpointKeys, DocumentKeys
 from .keys import Keys, derive, of
 from .page import show_title
@@ -180,6 +181,4 @@ def _show_next(move: ProviderMove) -> Iterator[Block]:
         ),
         MoveOutcome.REFUSED: ("see what is there", f"ckpt inspect {path}"),
     }[move.outcome]
-    yield Item(text, 10, "Next")
-    if todo:
-        yield Command(todo)
+    yield Next((NextStep(text, todo, Rows.NONE),)) if todo else Next((), text)

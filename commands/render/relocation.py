@@ -9,7 +9,7 @@ from ckpt.changes.relocate.plan import RelocationPlan
 from ckpt.texts import quote_path
 from ckpt.versions import Progress
 
-from .blocks import Block, Heading, Item, bullets
+from .blocks import Block, Heading, Next, bullets
 from .change import ChangeReport, show_command
 from .change_keys import ChangeBody, ChangeHead, ChangeTail, WritingStepKeys
 from .document import CheckpointKeys, RestartKeys
@@ -90,6 +90,6 @@ class RelocationReport(ChangeReport[RelocationPlan]):
 
     def next_if_nothing(self) -> Iterator[Block]:
         if self.plan.sound:
-            yield Item("start the query as usual", 10, "Next")
+            yield Next((), "start the query as usual")
         else:
             yield from show_command("see what is there now", f"ckpt inspect {self.path}")

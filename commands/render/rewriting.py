@@ -5,13 +5,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from ckpt.inspection.next_steps import NextStep, Rows
 from ckpt.migrate.provider import PROVIDER_NAMES
 from ckpt.model import Json
 from ckpt.settings import CHECKPOINT_FORMAT
 from ckpt.texts import quote_path
 
 from ..exits import Exit
-from .blocks import Block, Command, Heading, Headline, Item, Page, Table, Tone, bullets, more, page_of
+from .blocks import Block, Heading, Headline, Item, Next, Page, Table, Tone, bullets, more, page_of
 from .document import CheckpointKeys, DocumentKeys
 from .keys import Keys, derive, of
 from .page import show_title
@@ -189,21 +190,19 @@ class RewriteReport:
     def _show_next(self) -> Iterator[Block]:
         rewrite = self.rewrite
         if not rewrite.written:
-            yield Item("the same without --plan", 10, "Next")
+            yield Next((NextStep("the same without --plan"),))
             return
         sinks = (
             "It has a query id of its own: a Delta table takes it for another query."
             if rewrite.new_id
             else "It has the query id of the old one, and batch ids continue: sinks take it for the same query."
         )
-        yield Item(
+        start = (
             f"start the query with this checkpointLocation, and never on the old one again. If it has run on the old "
             f"one after batch {rewrite.batch}, write this one anew first: sinks that remember batch ids would drop "
-            f"rows. {sinks}",
-            10,
-            "Next",
+            f"rows. {sinks}"
         )
-        yield Command(f"ckpt inspect {quote_path(rewrite.into)}")
+        yield Next((NextStep(start, f"ckpt inspect {quote_path(rewrite.into)}", Rows.NONE),))
 
 
 @dataclass(frozen=True, slots=True)

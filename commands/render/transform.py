@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from ckpt.inspection.next_steps import NextStep, Rows
 from ckpt.migrate.generate.sources import seen_folder
 from ckpt.migrate.generate.start import to_fill_in, too_many_for_code
 from ckpt.migrate.generate.text import columns, simple
@@ -24,7 +25,7 @@ from ckpt.texts import instant, quote_path, quote_word
 
 from ..arguments import all_as_options, as_options
 from ..exits import Exit
-from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Tone, bullets, page_of
+from .blocks import Block, Heading, Headline, Item, Line, Next, Page, Tone, bullets, page_of
 from .document import CheckpointKeys, DocumentKeys
 from .keys import Keys, derive, of
 from .page import show_title
@@ -207,28 +208,26 @@ def _show_next(migration: TransformMigration) -> Iterator[Block]:
     old = quote_path(plan.initial.checkpoint)
     folder = quote_path(migration.target.shown)
     if migration.keys is None:
-        yield Item("stop the old query, then the same command without --plan", 10, "Next")
+        yield Next((NextStep("the same command without --plan", before=("stop the old query",)),))
         return
-    yield Heading("Next")
     latest = plan.handoff.inspection.checkpoint.offsets.latest
     text = f"Stop the old query. If its newest batch is no longer {latest} then, do all this again with another folder:"
-    yield Item(text, 5, "  1.")
-    yield Command(f"ckpt handoff {old}", 5)
+    steps = [NextStep(text, f"ckpt handoff {old}", Rows.NONE)]
     logic = "" if plan.folds else "put your logic into processor.py, "
-    yield Item(f"Fill in the constants, {logic}and start it:", 5, "  2.")
+    start = f"spark-submit --py-files {folder}/{PROCESSOR} {folder}/{START}"
     if migration.target.name.startswith("file:"):
-        yield Command(f"cd {folder} && python {START}", 5)
-    else:
-        yield Command(f"spark-submit --py-files {folder}/{PROCESSOR} {folder}/{START}", 5)
+        start = f"cd {folder} && python {START}"
+    steps.append(NextStep(f"Fill in the constants, {logic}and start it:", start, Rows.NONE))
     text = (
         "Until the new checkpoint has its first commit, start it again in the same way: start.py passes the state "
         "as long as it has none, and never after that."
     )
-    yield Item(text, 5, "  3.")
+    steps.append(NextStep(text, rows=Rows.NONE))
     variable = quote_word(plan.variables[0].name)
-    yield Item(f"Check that {plural(migration.keys, 'key')} were loaded; new keys are added to them:", 5, "  4.")
-    yield Command(f"ckpt export-state NEW_CHECKPOINT --variable {variable} --batch 0 --count", 5)
-    yield Item(f"Then {INITIAL_STATE}/ is no longer needed.", 5, "  5.")
+    count = f"ckpt export-state NEW_CHECKPOINT --variable {variable} --batch 0 --count"
+    text = f"Check that {plural(migration.keys, 'key')} were loaded; new keys are added to them:"
+    steps += [NextStep(text, count, Rows.NONE), NextStep(f"Then {INITIAL_STATE}/ is no longer needed.", rows=Rows.NONE)]
+    yield Next(tuple(steps), numbered=True)
 
 
 def _show_back(migration: TransformMigration) -> Iterator[Block]:

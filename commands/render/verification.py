@@ -6,11 +6,12 @@ from functools import cached_property
 from typing import Annotated
 
 from ckpt.inspection.inspection import Inspection, inspect
+from ckpt.inspection.next_steps import NextStep, Rows
 from ckpt.state.verify.verify import StateVerification
 from ckpt.texts import quote_path
 
 from ..exits import Exit
-from .blocks import Block, Command, Heading, Headline, Item, Page, Tone, more, page_of
+from .blocks import Block, Heading, Headline, Item, Next, Page, Tone, more, page_of
 from .document import CheckpointKeys, DocumentKeys, RestartKeys
 from .keys import Keys, derive
 from .page import forecast_cases, show_title
@@ -113,5 +114,5 @@ class VerificationReport:
 
     def _show_next(self) -> Iterator[Block]:
         if self.verification.damages or not all(forecast.outcome.runs for forecast in self._inspection.counted):
-            yield Item("what it means, and what to do", 10, "Next")
-            yield Command(f"ckpt inspect {quote_path(self.verification.checkpoint.uri)} --deep")
+            command = f"ckpt inspect {quote_path(self.verification.checkpoint.uri)} --deep"
+            yield Next((NextStep("what it means, and what to do", command, Rows.NONE),))

@@ -9,12 +9,13 @@ from ckpt.changes.draft import Cost
 from ckpt.changes.fixes.registry import WayName
 from ckpt.changes.fixes.repair import LOST_ID, Way, WaysPlan
 from ckpt.changes.steps import Step
+from ckpt.inspection.next_steps import NextStep, split_remedy
 from ckpt.restart.diagnoses.logs import QUERY_ID
 from ckpt.restart.findings import Severity
 from ckpt.texts import quote_word
 from ckpt.versions import Progress
 
-from .blocks import Block, Command, Heading, Item
+from .blocks import Block, Heading, Item, Next
 from .change import ChangeReport, show_command, start_anew
 from .change_keys import ChangeBody, ChangeHead, ChangeTail, ReplayKeys
 from .keys import Keys, of
@@ -119,9 +120,7 @@ class WaysReport(ChangeReport[WaysPlan]):
             yield from show_command(text, again)
             return
         if self.plan.refused == LOST_ID:
-            yield Item(QUERY_ID, 10, "Next", advice=True)
-            yield Item("Then", 10)
-            yield Command(f"ckpt repair {self.path} --query-id ID")
+            yield Next((NextStep(QUERY_ID), NextStep("Then", f"ckpt repair {self.path} --query-id ID")))
             return
         errors = [rated for rated in self.plan.inspection.findings if rated.severity is Severity.ERROR]
         elsewhere = next(
@@ -133,7 +132,7 @@ class WaysReport(ChangeReport[WaysPlan]):
             f"recovered from these files: start the query with a new checkpoint, where `ckpt handoff {self.path}` or "
             f"`ckpt offsets show {self.path}` says; its state begins empty"
         )
-        yield Item(elsewhere or again, 10, "Next", advice=True)
+        yield Next(split_remedy(elsewhere) if elsewhere else (NextStep(again, stop=True),))
 
 
 def _describe_cost(way: Way) -> str:

@@ -129,8 +129,10 @@ def _differs(value: Any, path: str, known: dict[str, Shape]) -> Iterator[str]:
 
 
 def keys_in(value: Any, path: str = "") -> set[str]:
-    """The paths of everything in a document."""
+    """The paths of everything in a document; below ``next``, a record of all documents, those that there can be."""
     found = {path}
+    if path == "next":
+        return {key for key in shapes() if key.partition("[")[0] == "next"}
     if isinstance(value, dict):
         for key, inner in value.items():
             found |= keys_in(inner, f"{path}.{key}".lstrip("."))

@@ -102,7 +102,7 @@ MISSING_PREDECESSOR = Diagnosis(
     "A synchronous start looks for the offsets of the batch before the latest one, and they are missing: Spark "
     'fails with "batch {batch} doesn\'t exist" or, from 4.2 on, "Previous batch {batch} not found in offset '
     'log". Asynchronous progress tracking leaves such gaps and starts across them.',
-    f"`ckpt repair-async {{checkpoint}}` plans the missing file. {_ASYNCHRONOUS}",
+    f"`ckpt repair-async {{checkpoint}}` plans a repair. {_ASYNCHRONOUS}",
     ((Asked.ASYNC, NOTE), (Asked.BOTH, WARNING)),
 )
 LOST_PREDECESSOR = Diagnosis(

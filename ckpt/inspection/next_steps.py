@@ -1,0 +1,100 @@
+"""What is to be done next, as steps that a person reads on a page and a program finds in the document."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ckpt.texts import split_command
+
+_SENTENCE_END = re.compile(r"(?<=[.:])\s+(?=[A-Z`])")
+_COMMAND = re.compile(r"`(ckpt [^`]*)`")
+_ALTERNATIVE = re.compile(r"(?:Or|Otherwise|If there is|If not|If it (?:was|is) not|Without (?:one|a copy))\b")
+_LOOK_AGAIN = re.compile(r"(?:Then run|Run|Inspect)\b")
+_TO_FILL_IN = re.compile(r"[A-Z][A-Z_]*")
+_FROM_COPY = re.compile(r"\bback from (?:a copy|it)\b|\bfrom a copy\b")
+_WRITES = frozenset({"copy", "rewrite", "import-state", "export-state"})
+_ONLY_SAYS = frozenset({"--plan", "--count", "--show"})
+
+
+class Rows(StrEnum):
+    """What a step does to the rows of the query."""
+
+    NONE = "none"  # nothing: none is left out, and none is read again
+    AGAIN = "again"  # some are read again; a sink that does not remember batch ids gets them twice
+    LEFT_OUT = "left-out"  # some are never read, or are dropped by a sink
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """One step, in the order of recommendation; without a command a person has to do what it says."""
+
+    what: str  # sentences, in which commands stand in backquotes
+    shell: str = ""  # the command as a line of a shell; with a word in capitals it cannot be run as it is
+    rows: Rows = Rows.UNKNOWN
+    before: tuple[str, ...] = ()  # what a person has to do before it
+    stop: bool = False  # no command helps: only a copy of the checkpoint does
+
+    @property
+    def command(self) -> tuple[str, ...] | None:
+        """The words of the command, unquoted; None where there is none that can be run as it is."""
+        words = split_command(self.shell)
+        whole = len(words) >= _SHORTEST and words[0] == "ckpt"
+        return words if whole and not any(map(_TO_FILL_IN.fullmatch, words)) else None
+
+    @property
+    def writes(self) -> bool:
+        """True if the command changes a checkpoint, or writes something new."""
+        words = set(self.command or ())
+        return "--apply" in words or "--undo" in words or bool(words & _WRITES and not words & _ONLY_SAYS)
+
+
+_SHORTEST = 3
+"""Words of a command that names what it is about: ``ckpt inspect CHECKPOINT``."""
+
+
+def split_remedy(remedy: str) -> tuple[NextStep, ...]:
+    """Split the remedy of a finding into steps: each sentence with a command, or with another possibility, begins one.
+
+    A command only reads or plans: what it costs is said by the plan.
+    """
+    parts: list[str] = []
+    commands: list[str] = []
+    for sentence in _split_sentences(remedy):
+        command = next(_find_commands(sentence), "")
+        another = command and parts and (commands[-1] or sentence.startswith("Then "))
+        if not parts or another or _ALTERNATIVE.match(sentence):
+            parts.append(sentence)
+            commands.append(command)
+        else:
+            parts[-1] += f" {sentence}"
+            commands[-1] = commands[-1] or command
+    helps = any(command and split_command(command)[1] != "inspect" for command in commands)
+    return tuple(
+        NextStep(
+            part,
+            command,
+            Rows.NONE if command else Rows.UNKNOWN,
+            stop=not (command or helps) and bool(_FROM_COPY.search(part)),
+        )
+        for part, command in zip(parts, commands, strict=True)
+    )
+
+
+def _find_commands(sentence: str) -> Iterator[str]:
+    """Find the commands that can be run as they are, but for one that was run already: ``ckpt inspect``."""
+    for command in _COMMAND.findall(sentence):
+        words = NextStep("", command).command
+        if words and (words[1] != "inspect" or _LOOK_AGAIN.match(sentence)):
+            yield command
+
+
+def _split_sentences(text: str) -> Iterator[str]:
+    """Yield the sentences; one never ends inside backquotes."""
+    start = 0
+    for end in _SENTENCE_END.finditer(text):
+        if text.count("`", start, end.start()) % 2 == 0:
+            yield text[start : end.start()]
+            start = end.end()
+    yield text[start:]
