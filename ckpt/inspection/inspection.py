@@ -15,7 +15,7 @@ from ckpt.inspection.checks import check
 from ckpt.inspection.checks.first_start import find_noop_start
 from ckpt.inspection.checks.sink import add_query_id, foresee_sink
 from ckpt.inspection.checks.sink_outlook import SinkOutcome, SinkOutlook
-from ckpt.inspection.next_steps import NextStep, Rows, split_remedy
+from ckpt.inspection.next_steps import NextStep, RowCost, split_remedy
 from ckpt.inspection.verdict import verdict
 from ckpt.inspection.written_by import WrittenBy, written_by
 from ckpt.live.outlook import SourceOutlook
@@ -114,7 +114,7 @@ class Inspection(InNotebook):
 
     @property
     def next_steps(self) -> tuple[NextStep, ...]:
-        """What is to be done next, the recommended step first: the remedy of the worst finding; none: nothing."""
+        """The remedy of the worst finding in steps, the recommended one first; none: nothing is to be done."""
         if self.troubles:
             return split_remedy(self.troubles[0].remedy or "")
         by_diagnosis = {rated.finding.diagnosis: rated for rated in self.findings}
@@ -122,7 +122,7 @@ class Inspection(InNotebook):
             return split_remedy(by_diagnosis[EMPTY].remedy or "")
         if NO_STATE_FOLDER in by_diagnosis and self.checkpoint.stateful is None:
             return (NextStep(_STATE_PERHAPS_LOST),)
-        return (NextStep(_ASK_AGAIN, rows=Rows.NONE),) if self.unreached else ()
+        return (NextStep(_ASK_AGAIN, rows=RowCost.NONE),) if self.unreached else ()
 
     @property
     def trouble_names(self) -> str:

@@ -1,4 +1,4 @@
-"""What is to be done next, as steps that a person reads on a page and a program finds in the document."""
+"""The next steps: a person reads them at the end of a page, and a program finds them in the document."""
 
 import re
 from collections.abc import Iterator
@@ -13,12 +13,10 @@ _ALTERNATIVE = re.compile(r"(?:Or|Otherwise|If there is|If not|If it (?:was|is) 
 _LOOK_AGAIN = re.compile(r"(?:Then run|Run|Inspect)\b")
 _TO_FILL_IN = re.compile(r"[A-Z][A-Z_]*")
 _FROM_COPY = re.compile(r"\bback from (?:a copy|it)\b|\bfrom a copy\b")
-_WRITES = frozenset({"copy", "rewrite", "import-state", "export-state"})
-_ONLY_SAYS = frozenset({"--plan", "--count", "--show"})
 
 
-class Rows(StrEnum):
-    """What a step does to the rows of the query."""
+class RowCost(StrEnum):
+    """The cost of a step in rows of the query."""
 
     NONE = "none"  # nothing: none is left out, and none is read again
     AGAIN = "again"  # some are read again; a sink that does not remember batch ids gets them twice
@@ -32,7 +30,8 @@ class NextStep:
 
     what: str  # sentences, in which commands stand in backquotes
     shell: str = ""  # the command as a line of a shell; with a word in capitals it cannot be run as it is
-    rows: Rows = Rows.UNKNOWN
+    rows: RowCost = RowCost.UNKNOWN
+    writes: bool = False  # the command changes a checkpoint, or writes something new
     before: tuple[str, ...] = ()  # what a person has to do before it
     stop: bool = False  # no command helps: only a copy of the checkpoint does
 
@@ -42,12 +41,6 @@ class NextStep:
         words = split_command(self.shell)
         whole = len(words) >= _SHORTEST and words[0] == "ckpt"
         return words if whole and not any(map(_TO_FILL_IN.fullmatch, words)) else None
-
-    @property
-    def writes(self) -> bool:
-        """True if the command changes a checkpoint, or writes something new."""
-        words = set(self.command or ())
-        return "--apply" in words or "--undo" in words or bool(words & _WRITES and not words & _ONLY_SAYS)
 
 
 _SHORTEST = 3
@@ -75,7 +68,7 @@ def split_remedy(remedy: str) -> tuple[NextStep, ...]:
         NextStep(
             part,
             command,
-            Rows.NONE if command else Rows.UNKNOWN,
+            RowCost.NONE if command else RowCost.UNKNOWN,
             stop=not (command or helps) and bool(_FROM_COPY.search(part)),
         )
         for part, command in zip(parts, commands, strict=True)

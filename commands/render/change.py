@@ -9,7 +9,7 @@ from ckpt.changes.apply import Receipt
 from ckpt.changes.plan import ChangePlan, First
 from ckpt.changes.steps import FileContent, Step
 from ckpt.errors import DISK_FULL
-from ckpt.inspection.next_steps import NextStep, Rows
+from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.restart.forecast import Forecast
 from ckpt.restart.sinks import REMEMBERING
 from ckpt.texts import quote_path
@@ -143,11 +143,11 @@ class ChangeReport(ABC, Generic[Planned]):
         return None if reason is None else as_options(reason)
 
     @property
-    def _rows(self) -> Rows:
-        """What becomes of rows once the plan is applied and the query started."""
+    def _rows(self) -> RowCost:
+        """The cost in rows once the plan is applied and the query started."""
         if self.plan.skips is not None:
-            return Rows.LEFT_OUT
-        return Rows.AGAIN if self.plan.replay or self.plan.repeats is not None else Rows.NONE
+            return RowCost.LEFT_OUT
+        return RowCost.AGAIN if self.plan.replay or self.plan.repeats is not None else RowCost.NONE
 
     def _repeat_sink(self) -> str:
         """The sink that the plan is for, with a space before it."""
@@ -226,13 +226,13 @@ class ChangeReport(ABC, Generic[Planned]):
         undo = f"{command} --undo {quote_path(receipt.backup or '')}"
         half_done = bool(receipt.problem and receipt.backup and plan.steps) and not receipt.undone
         if receipt.applied:
-            take_back = NextStep(f"or, before that, take {self.back} back", undo, Rows.NONE)
+            take_back = NextStep(f"or, before that, take {self.back} back", undo, RowCost.NONE, writes=True)
             yield Next((NextStep(self.start(), rows=self._rows), take_back))
         elif half_done:
-            yield Next((NextStep("undo what was changed", undo, Rows.NONE),))
+            yield Next((NextStep("undo what was changed", undo, RowCost.NONE, writes=True),))
         elif plan.steps and not receipt.undone:
             again = f"{command}{self.options()}{self._repeat_sink()}{self._repeat_acceptance()} --apply"
-            yield Next((NextStep("apply this plan", again, self._rows, before=(self.stop,)),))
+            yield Next((NextStep("apply this plan", again, self._rows, writes=True, before=(self.stop,)),))
         elif plan.refused:
             yield from self.next_if_refused()
         elif plan.needed or receipt.problem or receipt.undone:
@@ -264,7 +264,7 @@ def start_anew(plan: ChangePlan) -> str:
 
 def show_command(text: str, command: str) -> Iterator[Block]:
     """Advice with the command for it, which only reads or plans."""
-    yield Next((NextStep(text, command, Rows.NONE),))
+    yield Next((NextStep(text, command, RowCost.NONE),))
 
 
 def _tabulate_step(step: Step) -> tuple[str, ...]:

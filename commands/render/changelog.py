@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ckpt import settings
-from ckpt.inspection.next_steps import NextStep, Rows
+from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.migrate.changelog import Changelog, ChangelogSwitch, SwitchOutcome
 from ckpt.migrate.comparison import ComparisonVerdict
 from ckpt.migrate.written_versions import Version
@@ -250,4 +250,4 @@ def _show_next(switch: ChangelogSwitch) -> Iterator[Block]:
         SwitchOutcome.NOT_YET: ("make sure that the session has the setting, let a batch run, then", verify),
         SwitchOutcome.REFUSED: _choose_cure(switch, path),
     }[switch.outcome]
-    yield Next((NextStep(text, command, Rows.NONE),)) if command else Next((), text)
+    yield Next((NextStep(text, command, RowCost.NONE),)) if command else Next((), text)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from ckpt.copies.copy.copy import CheckpointCopy
-from ckpt.inspection.next_steps import NextStep, Rows
+from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.texts import quote_path
 
 from ..exits import Exit
@@ -71,4 +71,4 @@ class CopyReport:
 
     def _show_next(self) -> Iterator[Block]:
         text = "see how a query starts on the copy; give it a sink of its own while the original runs"
-        yield Next((NextStep(text, f"ckpt inspect {quote_path(self.done.to)}", Rows.NONE),))
+        yield Next((NextStep(text, f"ckpt inspect {quote_path(self.done.to)}", RowCost.NONE),))

@@ -9,7 +9,7 @@ from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.ranges import SourceRange
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.inspection.inspection import Inspection, Space
-from ckpt.inspection.next_steps import Rows
+from ckpt.inspection.next_steps import RowCost
 from ckpt.live.outlook import SourceOutlook
 from ckpt.model import Json, Kind, OffsetMetadata, Provider, Unreadable
 from ckpt.restart.findings import Severity
@@ -41,7 +41,7 @@ class NextKeys(Keys):
         "null where a person has to do something that ckpt cannot, or has to choose a word of it",
     ]
     what: Annotated[str, "for people; its words are not fixed"]
-    rows: Annotated[Rows, "what it does to the rows of the query: some are read `again`, some `left-out`"]
+    rows: Annotated[RowCost, "what it does to the rows of the query: some are read `again`, some `left-out`"]
     writes: Annotated[bool, "the command changes a checkpoint or writes something new"]
     before: tuple[Annotated[str, "what a person has to do first, such as `stop the query`"], ...]
     stop: Annotated[bool, "only a copy of the checkpoint helps; `what` says why"]

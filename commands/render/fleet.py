@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Annotated
 
-from ckpt.inspection.next_steps import NextStep, Rows
+from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.inspection.scan.rows import ScannedCheckpoint
 from ckpt.inspection.scan.scan import Scan
 from ckpt.model import Kind
@@ -208,7 +208,7 @@ class ScanReport:
         for name, checkpoints in list(kinds.items())[:_KINDS]:
             where = f" in {plural(len(checkpoints), 'checkpoint')}" if len(checkpoints) > 1 else ""
             command = f"ckpt inspect {quote_path(checkpoints[0].path)}"
-            steps.append(NextStep(f"{name}{where}: what it means and what to do", command, Rows.NONE))
+            steps.append(NextStep(f"{name}{where}: what it means and what to do", command, RowCost.NONE))
         yield Next(tuple(steps))
         if len(kinds) > _KINDS:
             yield Item(f"and {plural(len(kinds) - _KINDS, 'other finding')}", 10)

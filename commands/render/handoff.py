@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ckpt.checkpoint.sources.starts import Begin
-from ckpt.inspection.next_steps import NextStep, Rows
+from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.migrate.handoff.plan import Handoff
 from ckpt.migrate.handoff.starts import SourceStart
 from ckpt.texts import instant, quote_path
@@ -191,8 +191,8 @@ def _show_warnings(handoff: Handoff) -> Iterator[Block]:
 def _show_next(handoff: Handoff) -> Iterator[Block]:
     path = quote_path(handoff.inspection.checkpoint.uri)
     if handoff.refused:
-        step = NextStep("see what is there", f"ckpt inspect {path}", Rows.NONE)
+        step = NextStep("see what is there", f"ckpt inspect {path}", RowCost.NONE)
     else:
         command = f"ckpt handoff {path} --batch {handoff.batch} --snippet python"
-        step = NextStep("get the code that starts the sources there", command, Rows.NONE)
+        step = NextStep("get the code that starts the sources there", command, RowCost.NONE)
     yield Next((step,))

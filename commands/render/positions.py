@@ -6,7 +6,7 @@ from typing import Annotated
 
 from ckpt.changes.offsets.positions import Positions
 from ckpt.checkpoint.sources.kind import SourceType
-from ckpt.inspection.next_steps import NextStep, Rows
+from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.model import Json
 from ckpt.texts import quote_path
 
@@ -112,8 +112,8 @@ def _show_warnings(positions: Positions) -> Iterator[Block]:
 def _show_next(positions: Positions) -> Iterator[Block]:
     path = quote_path(positions.inspection.checkpoint.uri)
     if positions.refused or not positions.committed:
-        step = NextStep("see what the next start does", f"ckpt inspect {path}", Rows.NONE)
+        step = NextStep("see what the next start does", f"ckpt inspect {path}", RowCost.NONE)
     else:
         command = f"ckpt handoff {path} --batch {positions.batch} --snippet python"
-        step = NextStep("get the code of a new query that continues there", command, Rows.NONE)
+        step = NextStep("get the code of a new query that continues there", command, RowCost.NONE)
     yield Next((step,))

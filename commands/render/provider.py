@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from ckpt.inspection.next_steps import NextStep, Rows
+from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.migrate.provider import PROVIDER_NAMES, Carry, MoveOutcome, OperatorMove, ProviderMove, ToProvider
 from ckpt.model import Provider
 from ckpt.texts import quote_path
@@ -181,4 +181,4 @@ def _show_next(move: ProviderMove) -> Iterator[Block]:
         ),
         MoveOutcome.REFUSED: ("see what is there", f"ckpt inspect {path}"),
     }[move.outcome]
-    yield Next((NextStep(text, todo, Rows.NONE),)) if todo else Next((), text)
+    yield Next((NextStep(text, todo, RowCost.NONE),)) if todo else Next((), text)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from ckpt.inspection.next_steps import NextStep, Rows
+from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.migrate.provider import PROVIDER_NAMES
 from ckpt.model import Json
 from ckpt.settings import CHECKPOINT_FORMAT
@@ -202,7 +202,7 @@ class RewriteReport:
             f"one after batch {rewrite.batch}, write this one anew first: sinks that remember batch ids would drop "
             f"rows. {sinks}"
         )
-        yield Next((NextStep(start, f"ckpt inspect {quote_path(rewrite.into)}", Rows.NONE),))
+        yield Next((NextStep(start, f"ckpt inspect {quote_path(rewrite.into)}", RowCost.NONE),))
 
 
 @dataclass(frozen=True, slots=True)

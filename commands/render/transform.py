@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from ckpt.inspection.next_steps import NextStep, Rows
+from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.migrate.generate.sources import seen_folder
 from ckpt.migrate.generate.start import to_fill_in, too_many_for_code
 from ckpt.migrate.generate.text import columns, simple
@@ -212,21 +212,24 @@ def _show_next(migration: TransformMigration) -> Iterator[Block]:
         return
     latest = plan.handoff.inspection.checkpoint.offsets.latest
     text = f"Stop the old query. If its newest batch is no longer {latest} then, do all this again with another folder:"
-    steps = [NextStep(text, f"ckpt handoff {old}", Rows.NONE)]
+    steps = [NextStep(text, f"ckpt handoff {old}", RowCost.NONE)]
     logic = "" if plan.folds else "put your logic into processor.py, "
     start = f"spark-submit --py-files {folder}/{PROCESSOR} {folder}/{START}"
     if migration.target.name.startswith("file:"):
         start = f"cd {folder} && python {START}"
-    steps.append(NextStep(f"Fill in the constants, {logic}and start it:", start, Rows.NONE))
+    steps.append(NextStep(f"Fill in the constants, {logic}and start it:", start, RowCost.NONE))
     text = (
         "Until the new checkpoint has its first commit, start it again in the same way: start.py passes the state "
         "as long as it has none, and never after that."
     )
-    steps.append(NextStep(text, rows=Rows.NONE))
+    steps.append(NextStep(text, rows=RowCost.NONE))
     variable = quote_word(plan.variables[0].name)
     count = f"ckpt export-state NEW_CHECKPOINT --variable {variable} --batch 0 --count"
     text = f"Check that {plural(migration.keys, 'key')} were loaded; new keys are added to them:"
-    steps += [NextStep(text, count, Rows.NONE), NextStep(f"Then {INITIAL_STATE}/ is no longer needed.", rows=Rows.NONE)]
+    steps += [
+        NextStep(text, count, RowCost.NONE),
+        NextStep(f"Then {INITIAL_STATE}/ is no longer needed.", rows=RowCost.NONE),
+    ]
     yield Next(tuple(steps), numbered=True)
 
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Annotated
 
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.inspection.next_steps import NextStep, Rows
+from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.state.verify.verify import StateVerification
 from ckpt.texts import quote_path
 
@@ -115,4 +115,4 @@ class VerificationReport:
     def _show_next(self) -> Iterator[Block]:
         if self.verification.damages or not all(forecast.outcome.runs for forecast in self._inspection.counted):
             command = f"ckpt inspect {quote_path(self.verification.checkpoint.uri)} --deep"
-            yield Next((NextStep("what it means, and what to do", command, Rows.NONE),))
+            yield Next((NextStep("what it means, and what to do", command, RowCost.NONE),))

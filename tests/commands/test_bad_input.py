@@ -1,5 +1,6 @@
 """Paths that are no checkpoint, options that make no sense: one line with the path and the cure, and the exit code."""
 
+import json
 import os
 from pathlib import Path
 
@@ -236,8 +237,10 @@ def test_every_spelling_gives_the_same_document_but_for_the_path(ckpt: Ckpt) -> 
     documents = []
     for spelled in (path, f"{path}/", f"file:{path}", f"file://{path}", "sample_checkpoints/damaged-missing-delta"):
         document = ckpt("inspect", spelled, "-o", "json").json()
+        shown = document["checkpoint"]["path"].rstrip("/")
         for finding in document["findings"]:
-            finding["remedy"] = (finding["remedy"] or "").replace(document["checkpoint"]["path"].rstrip("/"), "<path>")
+            finding["remedy"] = (finding["remedy"] or "").replace(shown, "<path>")
+        document["next"] = json.loads(json.dumps(document["next"]).replace(shown, "<path>"))
         del document["checkpoint"]["path"]
         documents.append(document)
     assert all(document == documents[0] for document in documents)

@@ -11,6 +11,7 @@ import pytest
 import typer
 from mypy import api
 
+from ckpt.inspection.next_steps import NextStep
 from ckpt.restart.findings import Severity
 from commands import arguments
 from commands.arguments import as_options
@@ -73,6 +74,7 @@ def every_block(text: str) -> list[Block]:
         blocks.Item(f"run `ckpt inspect {text}`", advice=True),
         blocks.Line(text),
         blocks.Command(text),
+        blocks.Next((NextStep(text, f"ckpt inspect {text}", before=(text,)), NextStep(f"run `ckpt inspect {text}`"))),
         blocks.Code(text),
         *(blocks.Table(((text,) * 4,), (text,) * 4, wide) for wide in TooWide),
         blocks.Cases(((text, text),)),
