@@ -7,10 +7,11 @@ from typing import Annotated
 from ckpt.inspection.explain.catalog import KnownError
 from ckpt.inspection.explain.explain import ErrorMatch, Explanation
 from ckpt.inspection.inspection import Inspection
+from ckpt.inspection.next_steps import NextStep, RowCost, split_remedy
 from ckpt.restart.diagnoses import all_diagnoses
 
 from ..exits import Exit
-from .blocks import Block, Headline, Item, Line, Page, Tone, page_of
+from .blocks import Block, Headline, Item, Line, Next, Page, Tone, page_of
 from .document import DocumentKeys
 from .keys import Keys, derive, of
 from .text import plural
@@ -115,9 +116,10 @@ def _show_first(match: ErrorMatch) -> Iterator[Block]:
 def _show_cure(match: ErrorMatch) -> Iterator[Block]:
     """Remedy of the checkpoint's finding, which knows the files, or else the cure of the catalog."""
     here = next((rated.remedy for rated in match.shown if rated.remedy), None)
-    yield Item(here or match.cure, _WIDTH, "Do", advice=True)
-    if match.command and not here:
-        yield Item(f"`{match.command}`", _WIDTH, "Command", advice=True)
+    steps = split_remedy(here or match.cure)
+    if match.command and not here and f"`{match.command}`" not in match.cure:
+        steps += (NextStep("see what this checkpoint shows of it", match.command, RowCost.NONE),)
+    yield Next(steps)
 
 
 _SYSTEMS = {"spark": "Spark", "rocksdb": "Spark with RocksDB", "kafka": "Spark's Kafka source", "storage": "Spark"}
@@ -171,7 +173,7 @@ def _show_unknown(explanation: Explanation) -> Iterator[Block]:
         yield Item(explanation.inspection.verdict, _WIDTH, "  Here    ")
     yield from _show_elsewhere(explanation)
     text = "`ckpt inspect CHECKPOINT` says what the next start will do, whatever the message was."
-    yield Item(text, _WIDTH, "  Do      ", advice=True)
+    yield Next(split_remedy(text))
 
 
 def _name_codes(codes: tuple[str, ...]) -> str:

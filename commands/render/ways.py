@@ -120,7 +120,12 @@ class WaysReport(ChangeReport[WaysPlan]):
             yield from show_command(text, again)
             return
         if self.plan.refused == LOST_ID:
-            yield Next((NextStep(QUERY_ID), NextStep("then write it again, with the old id for ID:", f"ckpt repair {self.path} --query-id ID")))
+            yield Next(
+                (
+                    NextStep(QUERY_ID),
+                    NextStep("then write it again, with the old id for ID:", f"ckpt repair {self.path} --query-id ID"),
+                )
+            )
             return
         errors = [rated for rated in self.plan.inspection.findings if rated.severity is Severity.ERROR]
         elsewhere = next(
