@@ -38,7 +38,7 @@ from .findings import show_findings, show_next
 from .live import show_live
 from .offsets import count_units, offset_text
 from .sink import show_sink
-from .state import state_show
+from .state import show_state
 from .text import plural, ranges
 
 _SOURCES = 10  # how many sources are named
@@ -79,7 +79,7 @@ class InspectionReport:
             _show_sources,
             show_sink,
             _show_batches,
-            state_show,
+            show_state,
             show_findings,
             show_next,
         )
@@ -110,6 +110,8 @@ def show_title(inspection: Inspection) -> Iterator[Block]:
 
 def _name_kind(source: SourceView, inspection: Inspection) -> str:
     """Type of a source, as far as its offsets tell."""
+    if source.record is None and source.well_formed:
+        return "no offset yet"
     either = source.kind.like_event_hubs and inspection.written_by.may_read_event_hubs
     return "kafka or Event Hubs" if either else source.type
 

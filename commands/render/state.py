@@ -5,6 +5,7 @@ from statistics import median
 
 from ckpt import settings
 from ckpt.checkpoint.state.ranges import Ranges, intersect
+from ckpt.formats.operators import OperatorName
 from ckpt.formats.sqltypes import type_name
 from ckpt.inspection.inspection import Inspection
 from ckpt.model import EveryByte, Operator, Store
@@ -17,11 +18,23 @@ _RECORDED = {
     settings.PROVIDER_CLASS: "provider",
     settings.WATERMARK_POLICY: "watermark policy",
 }
+_OPERATORS: dict[str, str] = {
+    OperatorName.AGGREGATION: "aggregation",
+    OperatorName.SESSIONS: "session window aggregation",
+    OperatorName.DEDUPLICATION: "deduplication",
+    OperatorName.DEDUPLICATION_WITHIN_WATERMARK: "deduplication within the watermark",
+    OperatorName.JOIN: "stream-stream join",
+    OperatorName.LIMIT: "limit",
+    OperatorName.GROUPS: "mapGroupsWithState",
+    OperatorName.TRANSFORM: "transformWithState",
+    OperatorName.TRANSFORM_IN_PANDAS: "transformWithState",
+    OperatorName.TRANSFORM_IN_PYTHON: "transformWithState",
+}
 _IN_FULL = 3  # operators up to which all their stores are shown
 _SKEW = 2.0  # times the median from which the largest partition is worth a word
 
 
-def state_show(inspection: Inspection) -> Iterator[Block]:
+def show_state(inspection: Inspection) -> Iterator[Block]:
     """State of each operator; nothing for a stateless query."""
     state = inspection.checkpoint.state
     if state is None:
@@ -65,7 +78,7 @@ def _list_recorded(inspection: Inspection) -> str:
 
 
 def _show_operator(operator: Operator) -> Iterator[Block]:
-    yield Line(f"  operator {operator.id}   {operator.name or 'name not recorded'}")
+    yield Line(f"  operator {operator.id}   {_name_operator(operator)}")
     for variable in operator.variables:
         yield Line(f"    {variable.kind} {variable.name}{' with TTL' if variable.ttl else ''}")
     for store in operator.stores:
@@ -90,13 +103,21 @@ def _describe_briefly(operator: Operator) -> str:
         size(sum(store.bytes for store in stores)),
         _describe_readable(tuple(complete or ())),
     ]
-    return f"{operator.name or 'name not recorded'}: {', '.join(facts)}"
+    return f"{_name_operator(operator)}: {', '.join(facts)}"
+
+
+def _name_operator(operator: Operator) -> str:
+    """Its kind in plain words, and the name that Spark gives it."""
+    if operator.name is None:
+        return "name not recorded"
+    word = _OPERATORS.get(operator.name)
+    return operator.name if word is None else f"{word} ({operator.name})"
 
 
 def _describe_store(store: Store) -> str:
     facts = [
         plural(len(store.partitions), "partition"),
-        "keys not recorded" if store.num_keys is None else plural(store.num_keys, "key"),
+        "number of keys not recorded (`ckpt state count`)" if store.num_keys is None else plural(store.num_keys, "key"),
         size(store.bytes) + _describe_skew(store),
         *(["changelog"] if store.changelog else []),
         _describe_loading(store),
