@@ -7,8 +7,8 @@ is not needed, and pyspark only by what asks Spark. What calls return is in ``ck
 from functools import cache
 from importlib import import_module
 
-from ckpt.model import InNotebook
 from ckpt.names import import_name, read_stub
+from ckpt.values import Renderers, Value
 from ckpt.versions import __version__ as __version__
 
 _RENAMED = {
@@ -46,13 +46,16 @@ def _names() -> dict[str, tuple[str, str]]:
     return read_stub(__file__)
 
 
-def _render_in_notebook(value: object) -> str | None:
-    from ckpt.webpage.notebooks import make_part
+@cache
+def _load_renderers() -> Renderers | None:
+    """Load who shows values at a prompt, as far as installed."""
+    from importlib.metadata import entry_points
 
-    return make_part(value)
+    (*points,) = entry_points(group="ckpt.renderers", name="prompt")
+    return points[0].load() if points else None
 
 
-InNotebook.render = _render_in_notebook
+Value.renderers = _load_renderers
 
 
 def __dir__() -> list[str]:

@@ -5,11 +5,11 @@ Frozen records only: they do not know where they were read from (``ckpt.storage`
 Paths are relative to the checkpoint, with ``/``; times are ms since the epoch, sizes are bytes.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from os import PathLike
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 
 Location: TypeAlias = str | PathLike[str]
 """A checkpoint's path, its URI, or the ``Checkpoint`` itself."""
@@ -385,16 +385,3 @@ class StateInventory:
     unneeded: Unneeded = Unneeded(None, None)
     strays: tuple[str, ...] = ()  # files named nearly as those of a store, in which no start looks
     every_byte: EveryByte | None = None  # None: only names, sizes and ends were looked at
-
-
-class InNotebook:
-    """A value that Jupyter shows as HTML, if the extra ``html`` is installed; otherwise as any other value."""
-
-    __slots__ = ()
-    render: ClassVar[Callable[[object], str | None] | None] = (
-        None  # handed in by ``ckpt/__init__.py``, which may import the renderer
-    )
-
-    def _repr_html_(self) -> str | None:
-        render = InNotebook.render
-        return None if render is None else render(self)

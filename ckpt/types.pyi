@@ -12,7 +12,7 @@ from ckpt.changes.prune.plan import PrunePlan as PrunePlan
 from ckpt.changes.prune.unneeded import Pruned as Pruned
 from ckpt.changes.relocate.plan import RelocationPlan as RelocationPlan
 from ckpt.changes.rewind.plan import Replayed as Replayed, RewindPlan as RewindPlan
-from ckpt.changes.run import How as How
+from ckpt.changes.run import ChangeResult as ChangeResult, How as How
 from ckpt.changes.skip.plan import SkipPlan as SkipPlan
 from ckpt.checkpoint.reader import NotACheckpoint as NotACheckpoint
 from ckpt.checkpoint.state.rewritable import Form as Form

@@ -1,7 +1,9 @@
 """From the library's argument names to the options that were typed: the one place that knows both."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from ckpt.texts import quote_word
 
@@ -50,12 +52,41 @@ _OPTIONS = {
     "variable": "--variable",
     "where": "--where",
 }
+_CALLED = {
+    "spark": "versions",
+    "progress": "asked",
+    "leftovers": "remove_leftovers",
+    "topic": "topics",
+    "expect-batch": "batch",
+}
+"""Options whose argument has another name, and no message names it."""
+_speaks_python: ContextVar[bool] = ContextVar("_speaks_python", default=False)
 _ARGUMENT = re.compile(r"`([a-z_]+)(?:=([^`]*))?`")
 
 
 def as_options(text: str) -> str:
     """A message of the library with options in place of its arguments: ``--mode overwrite``."""
-    return _ARGUMENT.sub(_name_option, text)
+    return text if _speaks_python.get() else _ARGUMENT.sub(_name_option, text)
+
+
+@contextmanager
+def library_words() -> Iterator[None]:
+    """Leave messages of the library as they are: they are read at a Python prompt."""
+    token = _speaks_python.set(True)
+    try:
+        yield
+    finally:
+        _speaks_python.reset(token)
+
+
+def argument_of(option: str) -> str:
+    """Name the argument of a call that an option is: ``to_batch`` for ``to-batch``.
+
+    >>> argument_of("to-batch"), argument_of("grace"), argument_of("spark")
+    ('to_batch', 'grace_s', 'versions')
+    """
+    named = {words.split()[0][2:]: name for name, words in _OPTIONS.items()}
+    return _CALLED.get(option) or named.get(option) or option.replace("-", "_")
 
 
 def all_as_options(texts: Iterable[str]) -> list[str]:

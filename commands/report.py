@@ -3,9 +3,8 @@
 import json
 import sys
 from collections.abc import Iterable
-from dataclasses import fields, is_dataclass, replace
-from enum import Enum, StrEnum
-from typing import Any, NoReturn, Protocol, assert_never, runtime_checkable
+from enum import StrEnum
+from typing import NoReturn, Protocol, assert_never, runtime_checkable
 
 import typer
 
@@ -13,7 +12,7 @@ from ckpt.texts import mask_json, mask_secrets
 
 from .arguments import as_options
 from .exits import Exit
-from .render.blocks import Page
+from .render.blocks import Page, change_texts
 from .render.document import add_next
 from .render.keys import as_json
 from .render.layout import for_standard_output
@@ -60,7 +59,7 @@ def show(report: Report, output: Output) -> None:
     """Print a report, without the secrets in it."""
     match output:
         case Output.TABLE:
-            text = for_standard_output().text(_mask_secrets(report.page()))
+            text = for_standard_output().text(change_texts(report.page(), mask_secrets))
         case Output.JSON:
             text = mask_json(_to_json(add_next(report.document(), report.page())))
         case Output.HTML if isinstance(report, Illustrated):
@@ -68,7 +67,7 @@ def show(report: Report, output: Output) -> None:
         case Output.HTML:
             from .render.html import html  # fills templates, which no other form needs
 
-            text = html(_mask_secrets(report.page()))
+            text = html(change_texts(report.page(), mask_secrets))
         case _:
             assert_never(output)
     show_text(text)
@@ -84,20 +83,6 @@ def show_text(text: str) -> None:
     """Print a text that has no secrets in it, and nothing that a terminal obeys by accident."""
     typer.echo(text)
     sys.stdout.flush()
-
-
-def _mask_secrets(part: Any) -> Any:
-    """A page, or what it consists of, with every text masked: a layout may fold a secret, or escape a part of it."""
-    match part:
-        case Enum():  # some are texts too
-            return part
-        case str():
-            return mask_secrets(part)
-        case tuple():
-            return tuple(map(_mask_secrets, part))
-        case _ if is_dataclass(part) and not isinstance(part, type):
-            return replace(part, **{field.name: _mask_secrets(getattr(part, field.name)) for field in fields(part)})
-    return part
 
 
 def _to_json(document: object) -> str:

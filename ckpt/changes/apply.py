@@ -25,12 +25,13 @@ from ckpt.inspection.activity import Refused, must_be_quiet
 from ckpt.storage import Listing, Storage
 from ckpt.storage.base import one_line
 from ckpt.storage.writer import Attributes, Writer
+from ckpt.values import Value
 
 _COARSE_MS = 20  # a file system may give a file a time that is this much too early
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(Value):
     """The steps that were done, and where the backup is."""
 
     applied: bool = False

@@ -10,11 +10,11 @@ from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.ranges import SourceRange
 from ckpt.inspection.checks.sink_outlook import SinkOutlook
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.model import InNotebook
 from ckpt.restart.findings import Asked
 from ckpt.restart.forecast import Forecast
 from ckpt.storage import Storage
 from ckpt.storage.base import one_line
+from ckpt.values import Value
 from ckpt.versions import Spark
 
 STOP_FIRST = "Stop the query first: ckpt cannot see whether it is running (an idle query writes nothing)."
@@ -53,7 +53,7 @@ class Replay:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChangePlan(InNotebook):
+class ChangePlan(Value):
     """The steps of a planned change and what they lead to; each command subclasses it with what it adds.
 
     A planner is a pure function from what was read to such a plan: it writes nothing.

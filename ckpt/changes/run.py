@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypedDict, TypeVar, Unpack
+from typing import Generic, NamedTuple, TypedDict, TypeVar, Unpack
 
 from ckpt.changes.apply import Receipt, apply, undo
 from ckpt.changes.backup import PlannedChange
@@ -17,9 +17,25 @@ from ckpt.restart.forecast import Forecast
 from ckpt.storage import Storage, open_storage
 from ckpt.storage.open_writer import open_writer
 from ckpt.storage.writer import Writer
+from ckpt.values import show_html, show_text
 from ckpt.versions import Spark
 
 Planned = TypeVar("Planned", bound=ChangePlan)
+
+
+class ChangeResult(NamedTuple, Generic[Planned]):
+    """The plan of a change, and what came of it: ``plan, receipt = ckpt.rewind(...)``."""
+
+    plan: Planned
+    receipt: Receipt
+
+    def __str__(self) -> str:
+        """Return the page that the command prints, in the words of the library."""
+        return show_text(self)
+
+    def _repr_html_(self) -> str | None:
+        """Return the page as a part of a notebook; None if the extra ``html`` is not installed."""
+        return show_html(self)
 
 
 class How(TypedDict, total=False):
@@ -40,7 +56,7 @@ def run_change(
     storage_options: Mapping[str, str] | None,
     versions: Sequence[Spark] = (),
     **how: Unpack[How],
-) -> tuple[Planned, Receipt]:
+) -> ChangeResult[Planned]:
     """The plan for a checkpoint, and what came of it; an undo is described as a plan too.
 
     Args:
@@ -66,12 +82,12 @@ def run_change(
         return _undo_change(kind, storage, open_writer(uri, options), backup_at(back, options), versions, grace_s)
     plan = planner(storage).if_possible()
     if not (how.get("apply") and plan.steps):
-        return plan, Receipt()
+        return ChangeResult(plan, Receipt())
     unaccepted = _name_unaccepted_cost(plan, how)
     if unaccepted is not None:
-        return plan, Receipt(problem=unaccepted)
+        return ChangeResult(plan, Receipt(problem=unaccepted))
     backup = backup_to(kept_at, uri, options)
-    return plan, apply_plan(plan, storage, open_writer(uri, options), backup, grace_s)
+    return ChangeResult(plan, apply_plan(plan, storage, open_writer(uri, options), backup, grace_s))
 
 
 def _name_unaccepted_cost(plan: ChangePlan, how: How) -> str | None:
@@ -111,9 +127,9 @@ def _find_broken_promise(promised: Sequence[Forecast], storage: Storage) -> str 
 
 def _undo_change(
     kind: type[Planned], storage: Storage, writer: Writer, backup: Storage, versions: Sequence[Spark], grace_s: float
-) -> tuple[Planned, Receipt]:
+) -> ChangeResult[Planned]:
     inspection = inspect(read_checkpoint(storage), versions)
     checkpoint = inspection.checkpoint
     receipt = undo(storage, writer, backup, checkpoint.query_id, checkpoint.listing, grace_s)
     after = inspect(read_checkpoint(storage), versions) if receipt.undone else None
-    return kind(inspection=inspection, needed=False, steps=receipt.steps, inspection_after=after), receipt
+    return ChangeResult(kind(inspection=inspection, needed=False, steps=receipt.steps, inspection_after=after), receipt)

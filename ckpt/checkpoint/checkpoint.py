@@ -11,6 +11,7 @@ from ckpt.formats.names import BatchNames
 from ckpt.formats.sourcelogs import SourceFile
 from ckpt.model import CommitLog, Fault, FirstStart, Json, Kind, OffsetLog, QueryMetadata, StateInventory, Unreadable
 from ckpt.storage.base import Listing
+from ckpt.values import Value
 
 OFFSETS, COMMITS, METADATA, STATE, SOURCES = "offsets", "commits", "metadata", "state", "sources"
 FIRST_START = "ckpt-first-start.json"
@@ -69,7 +70,7 @@ class Log(Generic[Entry]):
 
 
 @dataclass(frozen=True, slots=True)
-class Checkpoint:
+class Checkpoint(Value):
     """Everything that was read of one checkpoint; nothing in it was concluded, only parsed."""
 
     uri: str

@@ -21,7 +21,7 @@ from ckpt.inspection.written_by import WrittenBy, written_by
 from ckpt.live.outlook import SourceOutlook
 from ckpt.live.records import LiveSource
 from ckpt.live.sink.records import SinkLog
-from ckpt.model import InNotebook, Location, Unneeded
+from ckpt.model import Location, Unneeded
 from ckpt.restart.diagnoses.logs import ASYNC_REFUSES_STATE
 from ckpt.restart.diagnoses.others import EMPTY
 from ckpt.restart.diagnoses.state import NO_STATE_FOLDER
@@ -29,6 +29,7 @@ from ckpt.restart.findings import Asked, Finding, Severity
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.rules import forecast
 from ckpt.texts import quote_path
+from ckpt.values import Value
 from ckpt.versions import Progress, Spark
 
 FORECAST = tuple(Spark)
@@ -67,7 +68,7 @@ class Space:
 
 
 @dataclass(frozen=True, slots=True)
-class Inspection(InNotebook):
+class Inspection(Value):
     """The contents of one checkpoint, its findings, and the next start of each Spark version."""
 
     checkpoint: Checkpoint

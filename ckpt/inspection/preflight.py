@@ -18,6 +18,7 @@ from ckpt.live.sink.records import SinkLog
 from ckpt.restart.findings import Asked, Finding, Severity
 from ckpt.restart.recorded_settings import SettingOutlook, setting_outlooks
 from ckpt.storage import open_storage
+from ckpt.values import Value
 from ckpt.versions import Spark
 
 _RECENT_S = 600.0
@@ -42,7 +43,7 @@ class PlannedStart:
 
 
 @dataclass(frozen=True, slots=True)
-class Readiness:
+class Readiness(Value):
     """The answer to whether a start can be tried, with its reasons."""
 
     inspection: Inspection

@@ -10,6 +10,7 @@ from ckpt.errors import UsageError
 from ckpt.model import Json
 from ckpt.storage.argument_files import read_text
 from ckpt.storage.base import one_line
+from ckpt.values import Value
 from ckpt.versions import Spark
 
 SCHEMA = 1
@@ -57,7 +58,7 @@ class DescribedOperator:
 
 
 @dataclass(frozen=True, slots=True)
-class QueryDescription:
+class QueryDescription(Value):
     """The query's expectations of its checkpoint, as ``describe_query`` finds them."""
 
     spark: Spark  # that planned it

@@ -17,6 +17,7 @@ from ckpt.migrate.comparison import Comparison, TwoWays, find_two_ways
 from ckpt.migrate.provider import ToProvider, is_rewritable, rewrite_command
 from ckpt.migrate.written_versions import Written, find_written
 from ckpt.model import Kind, Provider, StateInventory
+from ckpt.values import Value
 from ckpt.versions import Progress
 
 
@@ -40,7 +41,7 @@ class SwitchOutcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ChangelogSwitch:
+class ChangelogSwitch(Value):
     """A switch before it is made, or looked at afterwards."""
 
     inspection: Inspection

@@ -25,6 +25,7 @@ from ckpt.state.reading.initial import InitialShape, plan_initial_states
 from ckpt.state.reading.reading import Question
 from ckpt.state.reading.units import state_units
 from ckpt.texts import quote_path
+from ckpt.values import Value
 
 PROVIDER_NAMES = {
     Provider.HDFS: "HDFS-backed",
@@ -79,7 +80,7 @@ class Advice:
 
 
 @dataclass(frozen=True, slots=True)
-class ProviderMove:
+class ProviderMove(Value):
     """A move to another provider, before anybody makes it."""
 
     handoff: Handoff

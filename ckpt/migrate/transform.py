@@ -22,6 +22,7 @@ from ckpt.state.reading.columns import BLURRED, Column, Holds, type_names
 from ckpt.state.reading.initial import InitialPlan, InitialShape, plan_initial_state
 from ckpt.state.reading.reading import Question
 from ckpt.texts import instant
+from ckpt.values import Value
 from ckpt.versions import NEWEST, Spark, first_with
 
 
@@ -171,7 +172,7 @@ class TransformPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class TransformMigration:
+class TransformMigration(Value):
     """A new query of transformWithState: planned, or written with the state of so many keys."""
 
     plan: TransformPlan

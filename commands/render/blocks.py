@@ -5,9 +5,10 @@ layout escapes what its reader would obey (a terminal, a browser).
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum, auto
+from typing import Any
 
 from ckpt.inspection.next_steps import NextStep
 from ckpt.restart.findings import Severity
@@ -168,3 +169,17 @@ def bullets(texts: Iterable[str], *, advice: bool = False) -> Iterable[Item]:
 def more(left: int) -> Iterable[Line]:
     """How many entries of a list are left out, if any; ``left`` may be negative."""
     return (Line(f"  and {left:,} more: see -o json"),) if left > 0 else ()
+
+
+def change_texts(part: Any, change: Callable[[str], str]) -> Any:
+    """A page, or what it consists of, with every text changed: a layout may fold a text, or escape a part of it."""
+    match part:
+        case Enum():  # some are texts too
+            return part
+        case str():
+            return change(part)
+        case tuple():
+            return tuple(change_texts(each, change) for each in part)
+        case _ if is_dataclass(part) and not isinstance(part, type):
+            return replace(part, **{each.name: change_texts(getattr(part, each.name), change) for each in fields(part)})
+    return part

@@ -4,7 +4,7 @@ from typing import Any, assert_never
 
 from ckpt.inspection.inspection import Inspection
 from ckpt.webpage.parts import inspection_page
-from ckpt.webpage.templates import document_page
+from ckpt.webpage.templates import document_page, fill_template
 
 from .blocks import (
     Cases,
@@ -32,6 +32,12 @@ def html(page: Page) -> str:
     blocks = list(flatten_page(page))
     names = [block.name for block in blocks if isinstance(block, Title)]
     return document_page(names[0] if names else "ckpt", [_describe_block(block) for block in blocks])
+
+
+def html_part(page: Page) -> str:
+    """The page as a part of a notebook, with its style. Raises HtmlMissing."""
+    blocks = [_describe_block(block) for block in flatten_page(page)]
+    return fill_template("notebook.html", part="page", title="", blocks=blocks)
 
 
 def plot_inspection(inspection: Inspection, besides: Page) -> str:

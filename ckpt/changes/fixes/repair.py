@@ -9,13 +9,12 @@ from dataclasses import dataclass, fields, replace
 from os import fspath
 from typing import ClassVar, Unpack
 
-from ckpt.changes.apply import Receipt
 from ckpt.changes.check_fix import MORE_STARTS, Rule, find_failing, find_running
 from ckpt.changes.draft import Cost, Draft, plan_first
 from ckpt.changes.fixes.registry import FIXES, WayName
 from ckpt.changes.fixes.tidy import Tidied, draft_tidying, tidy
 from ckpt.changes.plan import NEVER_FINISHED, ChangePlan, NoWay
-from ckpt.changes.run import How, run_change
+from ckpt.changes.run import ChangeResult, How, run_change
 from ckpt.changes.sink import adapt_to_sink, add_mark
 from ckpt.changes.steps import Changed
 from ckpt.checkpoint.checkpoint import METADATA
@@ -67,7 +66,7 @@ def repair(
     versions: Sequence[Spark | str] = (),
     sink: str | None = None,
     **how: Unpack[How],
-) -> tuple[WaysPlan, Receipt]:
+) -> ChangeResult[WaysPlan]:
     """All that ``ckpt repair`` does: the fixes and the plan of one; without ``apply`` or ``undo`` only a plan.
 
     Args:

@@ -6,12 +6,11 @@ from enum import StrEnum
 from os import fspath
 from typing import ClassVar, Unpack
 
-from ckpt.changes.apply import Receipt
 from ckpt.changes.check_fix import NO_LOST_BATCH, find_starts
 from ckpt.changes.draft import Drafter, plan_first
 from ckpt.changes.fixes.async_gap import draft_fill, draft_rewinds, has_gap
 from ckpt.changes.plan import ChangePlan, NoWay
-from ckpt.changes.run import How, run_change
+from ckpt.changes.run import ChangeResult, How, run_change
 from ckpt.changes.sink import adapt_to_sink
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.errors import parse_choice, parse_choices
@@ -59,7 +58,7 @@ def repair_async(
     versions: Sequence[Spark | str] = (),
     sink: str | None = None,
     **how: Unpack[How],
-) -> tuple[RepairPlan, Receipt]:
+) -> ChangeResult[RepairPlan]:
     """All that ``ckpt repair-async`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
 
     Args:

@@ -14,12 +14,11 @@ from functools import partial
 from os import fspath
 from typing import Any, ClassVar, Unpack
 
-from ckpt.changes.apply import Receipt
 from ckpt.changes.offsets.ends import check_settable
 from ckpt.changes.offsets.plan import OffsetsPlan, plan_offsets
 from ckpt.changes.offsets.positions import FORMAT, VERSION, Positions, find_positions
 from ckpt.changes.plan import NoWay
-from ckpt.changes.run import How, run_change
+from ckpt.changes.run import ChangeResult, How, run_change
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.checkpoint.sources.requested import RequestedEnd, parse_json
@@ -75,7 +74,7 @@ def offsets_import(
     batch: int | None = None,
     versions: Sequence[Spark | str] = (),
     **how: Unpack[How],
-) -> tuple[ImportPlan, Receipt]:
+) -> ChangeResult[ImportPlan]:
     """All that ``ckpt offsets import`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
 
     Args:

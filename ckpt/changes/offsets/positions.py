@@ -14,6 +14,7 @@ from ckpt.checkpoint.sources.starts import NOT_READ, StartFacts
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Json, Kind, Location, Unreadable
 from ckpt.storage import Storage, open_storage
+from ckpt.values import Value
 from ckpt.versions import __version__
 
 FORMAT, VERSION = "ckpt-offsets", 1
@@ -39,7 +40,7 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
-class Positions:
+class Positions(Value):
     """All sources in one batch."""
 
     inspection: Inspection

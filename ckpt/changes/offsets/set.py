@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from os import fspath
 from typing import Unpack
 
-from ckpt.changes.apply import Receipt
 from ckpt.changes.offsets.plan import OffsetsPlan, choose_source, plan_offsets
-from ckpt.changes.run import How, run_change
+from ckpt.changes.run import ChangeResult, How, run_change
 from ckpt.changes.sink import adapt_to_sink
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.checkpoint.sources.requested import RequestedEnd, parse_json
@@ -28,7 +27,7 @@ def offsets_set(
     versions: Sequence[Spark | str] = (),
     sink: str | None = None,
     **how: Unpack[How],
-) -> tuple[OffsetsPlan, Receipt]:
+) -> ChangeResult[OffsetsPlan]:
     """All that ``ckpt offsets set`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
 
     Args:

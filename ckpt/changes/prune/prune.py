@@ -5,9 +5,8 @@ from functools import partial
 from os import fspath
 from typing import Unpack
 
-from ckpt.changes.apply import Receipt
 from ckpt.changes.prune.plan import PrunePlan, explain_refusal, plan_prune
-from ckpt.changes.run import How, run_change
+from ckpt.changes.run import ChangeResult, How, run_change
 from ckpt.errors import UsageError
 from ckpt.model import Location
 from ckpt.state.verify.verify import verify_state
@@ -19,7 +18,7 @@ def prune(
     *,
     keep_batches: int | None = None,
     **how: Unpack[How],
-) -> tuple[PrunePlan, Receipt]:
+) -> ChangeResult[PrunePlan]:
     """All that ``ckpt prune`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
 
     Removes state of versions that no start needs, state and SST files that nothing refers to, and temporary files.

@@ -5,9 +5,8 @@ from functools import partial
 from os import fspath
 from typing import Unpack
 
-from ckpt.changes.apply import Receipt
 from ckpt.changes.relocate.plan import RelocationPlan, plan_relocation
-from ckpt.changes.run import How, run_change
+from ckpt.changes.run import ChangeResult, How, run_change
 from ckpt.model import Location
 
 
@@ -17,7 +16,7 @@ def relocate(
     *,
     to: str | None = None,
     **how: Unpack[How],
-) -> tuple[RelocationPlan, Receipt]:
+) -> ChangeResult[RelocationPlan]:
     """All that ``ckpt relocate`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
 
     Args:

@@ -6,13 +6,12 @@ from functools import partial
 from os import fspath
 from typing import ClassVar, Unpack
 
-from ckpt.changes.apply import Receipt
 from ckpt.changes.check_fix import check_fix, must_run_first
 from ckpt.changes.plan import OTHERS_REPEAT, SINK_DROPS, ChangePlan, Replay
 from ckpt.changes.rewind.files_after import find_files_after
 from ckpt.changes.rewind.targets import Replayed, keeps_planned, list_possible_targets, name_missing_part
 from ckpt.changes.rewind.warnings import Again, rewind_warnings
-from ckpt.changes.run import How, run_change
+from ckpt.changes.run import ChangeResult, How, run_change
 from ckpt.changes.sink import plan_with_sink
 from ckpt.changes.steps import plan_unread_removals
 from ckpt.checkpoint.checkpoint import SOURCES, Checkpoint
@@ -48,7 +47,7 @@ def rewind(
     replay: Replayed | str = Replayed.SAME,
     sink: str | None = None,
     **how: Unpack[How],
-) -> tuple[RewindPlan, Receipt]:
+) -> ChangeResult[RewindPlan]:
     """All that ``ckpt rewind`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
 
     Args:

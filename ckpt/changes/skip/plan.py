@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 from os import fspath
 from typing import ClassVar, Unpack
 
-from ckpt.changes.apply import Receipt
 from ckpt.changes.check_fix import check_fix, must_run_first
 from ckpt.changes.plan import END_FIRST, STOP_FIRST, ChangePlan, NoWay
 from ckpt.changes.rewind.files_after import state_above
-from ckpt.changes.run import How, run_change
+from ckpt.changes.run import ChangeResult, How, run_change
 from ckpt.changes.skip.empty_version import NewVersion, plan_empty_version
 from ckpt.changes.steps import Step, plan_creating, plan_unread_removals
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE, Checkpoint
@@ -56,7 +55,7 @@ class SkipPlan(ChangePlan):
 
 def skip(
     checkpoint: Location, storage_options: Mapping[str, str] | None = None, **how: Unpack[How]
-) -> tuple[SkipPlan, Receipt]:
+) -> ChangeResult[SkipPlan]:
     """All that ``ckpt skip`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
 
     Args:

@@ -22,6 +22,7 @@ from ckpt.restart.sinks import shared_with_a_copy
 from ckpt.storage import Listing, ReadRequest, Storage, open_storage
 from ckpt.storage.locations import spark_uri
 from ckpt.storage.writer import Attributes
+from ckpt.values import Value
 
 Watcher = Callable[[int, int], None]
 """Called with the number of files written so far, and the number of all files."""
@@ -30,7 +31,7 @@ _TRIES = 3  # how often a newer batch is taken because the query deleted files o
 
 
 @dataclass(frozen=True, slots=True)
-class CheckpointCopy:
+class CheckpointCopy(Value):
     """A copy that was made."""
 
     inspection: Inspection  # of the copy

@@ -22,6 +22,7 @@ from ckpt.model import Operator, Provider, Store
 from ckpt.state.native.store_files import context_of
 from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit
+from ckpt.values import Value
 
 CLASSES = {Provider.HDFS: settings.HDFS_PROVIDER, Provider.ROCKSDB: settings.ROCKSDB_PROVIDER}
 
@@ -38,7 +39,7 @@ class RewrittenUnit:
 
 
 @dataclass(frozen=True, slots=True)
-class Rewrite:
+class Rewrite(Value):
     """A new checkpoint, planned or written."""
 
     inspection: Inspection  # of the old one

@@ -11,6 +11,7 @@ from ckpt.inspection.explain.nearest import NearError, find_nearest
 from ckpt.inspection.explain.search import Search
 from ckpt.inspection.inspection import Inspection, RatedFinding
 from ckpt.texts import mask_secrets, quote_path
+from ckpt.values import Value
 
 _SHOWN = 500  # characters of a line
 _CLASS = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_.]*")  # an error class on its own
@@ -29,7 +30,7 @@ class ErrorMatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Value):
     """The known errors in a text; without a match, what comes near it, which is no answer."""
 
     matches: tuple[ErrorMatch, ...]  # the cause first

@@ -16,6 +16,7 @@ from ckpt.live.kafka.options import translate_options
 from ckpt.model import Location
 from ckpt.restart.findings import Severity
 from ckpt.storage import open_storage
+from ckpt.values import Value
 
 Watcher = Callable[[int, int], None]
 """Called with how many checkpoints are done, and of how many."""
@@ -31,7 +32,7 @@ class ScannedRoot:
 
 
 @dataclass(frozen=True, slots=True)
-class Scan:
+class Scan(Value):
     """All checkpoints below some roots, the worst first."""
 
     roots: tuple[ScannedRoot, ...]

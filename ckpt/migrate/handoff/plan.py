@@ -23,6 +23,7 @@ from ckpt.migrate.handoff.starts import SourceStart, start_source
 from ckpt.model import Kind, Location, Unreadable
 from ckpt.storage import Storage, open_storage
 from ckpt.texts import ranges
+from ckpt.values import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Later:
 
 
 @dataclass(frozen=True, slots=True)
-class Handoff:
+class Handoff(Value):
     """How a new query continues after ``batch``; without a batch, or with ``refused``, it cannot."""
 
     inspection: Inspection

@@ -12,6 +12,7 @@ from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.columns import Column, Columns, Shape
 from ckpt.state.reading.initial import InitialPlan, plan_initial_states
 from ckpt.state.reading.reading import Question, Reading, plan_readings
+from ckpt.values import Value
 from ckpt.versions import NEWEST, Spark
 
 
@@ -145,7 +146,7 @@ class ExportPart:
 
 
 @dataclass(frozen=True, slots=True)
-class StateExport:
+class StateExport(Value):
     """The parts that were planned, counted, shown or written: at least one.
 
     ``engine`` did it, or would; ``not_native`` says why it is Spark, where either could have been.

@@ -27,6 +27,7 @@ from ckpt.state.reading.columns import Columns
 from ckpt.state.reading.moment import Moment
 from ckpt.state.reading.reading import Chosen, Question, choose
 from ckpt.state.reading.units import StateUnit, UnitKind
+from ckpt.values import Value
 
 _BY_KEY = (UnitKind.KEY, UnitKind.DEDUPLICATION, UnitKind.STORE, UnitKind.VALUE, UnitKind.MAP)
 
@@ -61,7 +62,7 @@ class UnitDiff:
 
 
 @dataclass(frozen=True, slots=True)
-class StateDiff:
+class StateDiff(Value):
     """The changes between two states, unit by unit."""
 
     checkpoint: str  # as it was given

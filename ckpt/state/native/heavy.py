@@ -25,6 +25,7 @@ from ckpt.state.reading.columns import Column, Columns
 from ckpt.state.reading.moment import Moment
 from ckpt.state.reading.reading import Question, choose
 from ckpt.state.reading.units import StateUnit
+from ckpt.values import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class PartitionSize:
 
 
 @dataclass(frozen=True, slots=True)
-class StateSizes:
+class StateSizes(Value):
     """The heaviest keys of a unit, heaviest first, and every partition that holds rows of it."""
 
     checkpoint: str  # as it was given

@@ -29,10 +29,11 @@ from ckpt.state.reading.columns import Column, Columns
 from ckpt.state.reading.moment import Moment
 from ckpt.state.reading.reading import Chosen, Question, choose
 from ckpt.state.reading.units import StateUnit
+from ckpt.values import Value
 
 
 @dataclass(frozen=True, slots=True)
-class StateRows:
+class StateRows(Value):
     """Rows of a unit, flat."""
 
     checkpoint: str  # as it was given
@@ -53,7 +54,7 @@ class StateCount:
 
 
 @dataclass(frozen=True, slots=True)
-class StateCounts:
+class StateCounts(Value):
     """How many rows there are of all units that were asked for: at least one."""
 
     checkpoint: str  # as it was given

@@ -20,7 +20,6 @@ from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_STORES
 from ckpt.formats.types import fields_of, name_and_type, struct_of, type_named
 from ckpt.model import (
     ColumnFamily,
-    InNotebook,
     Json,
     Location,
     Operator,
@@ -30,6 +29,7 @@ from ckpt.model import (
     StateInventory,
     Store,
 )
+from ckpt.values import Value
 from ckpt.versions import Spark, first_with
 
 SIDES = ("left", "right")
@@ -68,7 +68,7 @@ class Buffer:
 
 
 @dataclass(frozen=True, slots=True)
-class StateUnit(InNotebook):
+class StateUnit(Value):
     """One view of an operator's state: what Spark's reader gives for one choice of its options.
 
     ``schema`` is a StructType in Spark's JSON: the columns that Spark gives, without ``partition_id``; None where the

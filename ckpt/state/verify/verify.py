@@ -18,6 +18,7 @@ from ckpt.processes import Processes, Runner
 from ckpt.state.reading.reading import Question, choose
 from ckpt.state.reading.units import state_units
 from ckpt.storage import open_storage
+from ckpt.values import Value
 
 _OF_LOAD = (DamageKind.BAD_ROW, DamageKind.MISSING_ROWS)
 
@@ -34,7 +35,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class StateVerification:
+class StateVerification(Value):
     """The result of reading every byte."""
 
     checkpoint: Checkpoint  # with what was seen: ``inspect`` takes it

@@ -1,0 +1,75 @@
+"""Values that calls return: with a short ``repr``, a page as their ``str``, and HTML in a notebook."""
+
+from collections.abc import Callable, Mapping, Sized
+from dataclasses import MISSING, Field, fields
+from enum import Enum
+from typing import ClassVar, NamedTuple
+
+from ckpt.texts import mask_secrets
+
+_LEADS_TO_CHECKPOINT = ("checkpoint", "inspection", "handoff")  # fields of a record of one checkpoint
+_LONGEST = 60  # characters of one text in a repr: several fit in a line
+
+
+class Renderers(NamedTuple):
+    """Who shows values: pages are made above the library, which knows no terminal."""
+
+    text: Callable[[object], str]
+    html: Callable[[object], str | None]
+
+
+class Value:
+    """A dataclass that a call returns."""
+
+    __slots__ = ()
+    renderers: ClassVar[Callable[[], Renderers | None]] = lambda: None  # handed in by ``ckpt/__init__.py``
+
+    def __init_subclass__(cls) -> None:
+        """Give each dataclass the short form, which it would override otherwise."""
+        super().__init_subclass__()
+        cls.__repr__ = Value.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        """One line: the facts that are short, and how many there are of the others."""
+        facts = (_show_fact(field, getattr(self, field.name)) for field in fields(self))  # type: ignore[arg-type]
+        return f"{type(self).__name__}({', '.join(fact for fact in facts if fact)})"
+
+    def __str__(self) -> str:
+        """Return the page that the command of the call prints, in the words of the library."""
+        return show_text(self)
+
+    def _repr_html_(self) -> str | None:
+        """Return the page as a part of a notebook; None if the extra ``html`` is not installed."""
+        return show_html(self)
+
+
+def show_text(value: object) -> str:
+    """Return the page of a value; its short form where nobody makes pages."""
+    renderers = Value.renderers()
+    return repr(value) if renderers is None else renderers.text(value)
+
+
+def show_html(value: object) -> str | None:
+    """Return the page of a value as a part of a notebook; None where nobody makes pages, or not of this value."""
+    renderers = Value.renderers()
+    return None if renderers is None else renderers.html(value)
+
+
+def _show_fact(field: Field[object], value: object) -> str:
+    """Show a field and its value, if that is short and not the default one."""
+    if value is None or (field.default is not MISSING and value == field.default):
+        return ""
+    match value:
+        case Enum():
+            return f"{field.name}={value.value!r}"
+        case bool() | int() | float():
+            return f"{field.name}={value}"
+        case str():
+            text = mask_secrets(value)
+            return f"{field.name}={text if len(text) <= _LONGEST else f'{text[: _LONGEST - 1]}…'!r}"
+        case tuple() | list() | Mapping() if isinstance(value, Sized) and value:
+            return f"{field.name}=[{len(value)}]"
+    while value is not None and not hasattr(value, "uri"):
+        value = next((getattr(value, name) for name in _LEADS_TO_CHECKPOINT if hasattr(value, name)), None)
+    uri = getattr(value, "uri", None)
+    return _show_fact(field, uri) if isinstance(uri, str) else ""

@@ -1,0 +1,239 @@
+"""Values of the library as ``print`` and notebooks show them: the pages of the commands, in the words of the library.
+
+``RENDERERS`` is an entry point, by which ``ckpt`` finds who makes pages without importing it.
+"""
+
+from dataclasses import fields, replace
+from functools import singledispatch
+from typing import Any
+
+from ckpt.changes.apply import Receipt
+from ckpt.changes.fixes.repair import WaysPlan
+from ckpt.changes.fixes.repair_async import RepairPlan
+from ckpt.changes.offsets.plan import OffsetsPlan
+from ckpt.changes.offsets.positions import Positions
+from ckpt.changes.plan import ChangePlan
+from ckpt.changes.prune.plan import PrunePlan
+from ckpt.changes.relocate.plan import RelocationPlan
+from ckpt.changes.rewind.plan import RewindPlan
+from ckpt.changes.run import ChangeResult
+from ckpt.changes.skip.plan import SkipPlan
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.copies.copy.copy import CheckpointCopy
+from ckpt.copies.rewrite.plan import Rewrite
+from ckpt.formats.sqltypes import type_name
+from ckpt.inspection.explain.explain import Explanation
+from ckpt.inspection.inspection import Inspection, inspect
+from ckpt.inspection.preflight import Readiness
+from ckpt.inspection.query import QueryDescription
+from ckpt.inspection.scan.scan import Scan
+from ckpt.migrate.changelog import ChangelogSwitch
+from ckpt.migrate.handoff.plan import Handoff
+from ckpt.migrate.provider import ProviderMove
+from ckpt.migrate.transform import TransformMigration
+from ckpt.state.export.request import StateExport
+from ckpt.state.native.diff import StateDiff
+from ckpt.state.native.heavy import StateSizes
+from ckpt.state.native.show import StateCounts, StateRows
+from ckpt.state.reading.units import StateUnit
+from ckpt.state.verify.verify import StateVerification
+from ckpt.texts import batch_ranges, mask_secrets
+from ckpt.values import Renderers
+from ckpt.webpage.parts import inspection_part
+from ckpt.webpage.templates import HtmlMissing
+
+from .arguments import library_words
+from .calls import as_call, in_python
+from .render.blocks import (
+    Code,
+    Command,
+    Headline,
+    Item,
+    Page,
+    Plain,
+    Table,
+    Title,
+    Tone,
+    change_texts,
+    flatten_page,
+    page_of,
+)
+from .render.change import ChangeReport
+from .render.changelog import ChangelogReport
+from .render.copying import CopyReport
+from .render.explain import ExplanationReport
+from .render.export import ExportReport
+from .render.fleet import ScanReport
+from .render.handoff import HandoffReport
+from .render.html import html_part
+from .render.layout import PageLayout
+from .render.offsets_change import OffsetsReport
+from .render.page import InspectionReport
+from .render.positions import PositionsReport
+from .render.preflight import PreflightReport
+from .render.provider import ProviderReport
+from .render.pruning import PruneReport
+from .render.relocation import RelocationReport
+from .render.repair import RepairReport
+from .render.rewind import RewindReport
+from .render.rewriting import ImportReport, RewriteReport
+from .render.rows import CountsReport, DiffReport, RowsReport, SizesReport
+from .render.skip import SkipReport
+from .render.transform import TransformReport
+from .render.verification import VerificationReport
+from .render.ways import WaysReport
+
+_REPORTS: dict[type, Any] = {
+    Explanation: ExplanationReport,
+    Handoff: HandoffReport,
+    Inspection: InspectionReport,
+    Positions: PositionsReport,
+    ProviderMove: ProviderReport,
+    ChangelogSwitch: ChangelogReport,
+    Readiness: PreflightReport,
+    Scan: ScanReport,
+    StateCounts: CountsReport,
+    StateDiff: DiffReport,
+    StateExport: ExportReport,
+    StateRows: RowsReport,
+    StateVerification: VerificationReport,
+    TransformMigration: TransformReport,
+}
+_CHANGES: dict[type[ChangePlan], type[ChangeReport[Any]]] = {
+    OffsetsPlan: OffsetsReport,
+    PrunePlan: PruneReport,
+    RelocationPlan: RelocationReport,
+    RepairPlan: RepairReport,
+    RewindPlan: RewindReport,
+    SkipPlan: SkipReport,
+    WaysPlan: WaysReport,
+}
+
+
+_COMPLETE = {RepairReport, RewindReport, SkipReport}
+"""Reports whose plan has all that was asked for."""
+
+
+def text(value: object) -> str:
+    """Lay a value's page out as text: 80 columns, no colour."""
+    return PageLayout().text(_make_page(value)).replace("-o json has", "its fields have")
+
+
+def html(value: object) -> str | None:
+    """Return a value's page as a part of a notebook; None if Jinja2 is not installed."""
+    try:
+        if isinstance(value, Checkpoint):
+            value = inspect(value)
+        if isinstance(value, Inspection):
+            return inspection_part(_reword(value))
+        return html_part(_make_page(value))
+    except HtmlMissing:
+        return None
+
+
+RENDERERS = Renderers(text, html)
+
+
+def _reword(inspection: Inspection) -> Inspection:
+    """Give findings in the words of the library."""
+    findings = (
+        replace(rated, meaning=in_python(rated.meaning), remedy=rated.remedy and in_python(rated.remedy))
+        for rated in inspection.findings
+    )
+    return replace(inspection, findings=tuple(findings))
+
+
+def _make_page(value: object) -> Page:
+    with library_words():
+        page = _page_of(value)
+    return tuple(
+        tuple(change_texts(_as_python(block), mask_secrets) for block in flatten_page((part,))) for part in page
+    )
+
+
+def _as_python(block: Plain) -> Plain:
+    """A block with calls instead of command lines."""
+    if isinstance(block, Command):
+        return replace(block, text=as_call(block.text))
+    changed: Plain = block if isinstance(block, Code) else change_texts(block, in_python)
+    return changed
+
+
+@singledispatch
+def _page_of(value: object) -> Page:
+    page: Page = _REPORTS[type(value)](value).page()
+    return page
+
+
+@_page_of.register
+def _(value: Checkpoint) -> Page:
+    return _page_of(inspect(value))
+
+
+@_page_of.register
+def _(value: ChangePlan) -> Page:
+    return _page_of(ChangeResult(value, Receipt()))
+
+
+@_page_of.register(ChangeResult)
+def _(value: ChangeResult[ChangePlan]) -> Page:
+    report = next(report for kind, report in _CHANGES.items() if isinstance(value.plan, kind))
+    page = report(*value).page()
+    if report in _COMPLETE:
+        return page
+    return tuple(tuple(_repeat_call(block) for block in flatten_page((part,))) for part in page)
+
+
+def _repeat_call(block: Plain) -> Plain:
+    """Name only what is new in the call that applies a plan: the plan does not have all of the arguments."""
+    if not (isinstance(block, Command) and block.text.endswith(" --apply")):
+        return block
+    arguments = as_call(block.text).partition(", ")[2].removesuffix(")")
+    return Item(f"the same call with {arguments}", block.indent)
+
+
+@_page_of.register
+def _(value: CheckpointCopy) -> Page:
+    return CopyReport(value, value.inspection.checkpoint.uri).page()
+
+
+@_page_of.register
+def _(value: Rewrite) -> Page:
+    source = value.inspection.checkpoint.uri
+    imported = any(unit.exported is not None for unit in value.units)
+    return (ImportReport(value, source, "the rows given") if imported else RewriteReport(value, source)).page()
+
+
+@_page_of.register
+def _(value: StateSizes) -> Page:
+    ((_, *spread),) = SizesReport(value, skew=True).page()
+    return (*SizesReport(value, skew=False).page(), tuple(spread))
+
+
+@_page_of.register
+def _(value: StateUnit) -> Page:
+    schema = value.schema
+    columns = schema.get("fields") if isinstance(schema, dict) else None
+    rows = tuple(
+        (str(column.get("name", "")), type_name({"type": "struct", "fields": [column]}))
+        for column in (columns if isinstance(columns, list) else [])
+        if isinstance(column, dict)
+    )
+    ranges = batch_ranges(value.readable_batches) if value.readable_batches else "no batch"
+    facts = (value.operator_name or "operator name not recorded", str(value.provider), f"complete for {ranges}")
+    return page_of([Title(value.label, facts)], [Table(rows, ("column", "type"))])
+
+
+@_page_of.register
+def _(value: Receipt) -> Page:
+    if value.problem:
+        return page_of([Headline(f"NOT DONE: {value.problem}", Tone.ERROR)])
+    done = "DONE" if value.applied else "UNDONE" if value.undone else "nothing was changed"
+    kept = [Item(f"the backup, which `undo` takes: {value.backup}")] if value.backup else []
+    return page_of([Headline(done, Tone.GOOD if value.applied or value.undone else Tone.NOTE), *kept])
+
+
+@_page_of.register
+def _(value: QueryDescription) -> Page:
+    rows = [(field.name, str(getattr(value, field.name))) for field in fields(value)]
+    return page_of([Title("query", (f"planned by Spark {value.spark}",))], [Table(tuple(rows), ("field", "value"))])

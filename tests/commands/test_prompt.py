@@ -1,0 +1,144 @@
+"""Values at a Python prompt: short, a page, and HTML, in the words of the library; each call on a page can be made."""
+
+import ast
+import inspect
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ckpt
+from ckpt.changes.run import How
+from ckpt.inspection.explain.catalog import catalog
+from ckpt.state.export.request import ExportOptions
+from ckpt.state.reading.choose import Part
+from commands.calls import as_call
+from tests.support.places import ROOT, SAMPLES
+
+ASYNC, KAFKA, HDFS, ROCKSDB = (
+    str(SAMPLES / name) for name in ("async-kafka-4.2", "kafka-4.2", "aggregation-hdfs-4.2", "aggregation-rocksdb-4.2")
+)
+VALUES: dict[str, Callable[[], Any]] = {
+    "open_checkpoint": lambda: ckpt.open_checkpoint(ASYNC),
+    "inspect": lambda: ckpt.inspect(ASYNC),
+    "scan": lambda: ckpt.scan(KAFKA),
+    "explain": lambda: ckpt.explain("java.lang.IllegalStateException: batch 4 doesn't exist"),
+    "verify_state": lambda: ckpt.verify_state(HDFS),
+    "state_units": lambda: ckpt.state_units(HDFS)[0],
+    "state_show": lambda: ckpt.state_show(HDFS, limit=3),
+    "state_count": lambda: ckpt.state_count(HDFS),
+    "state_diff": lambda: ckpt.state_diff(HDFS, from_batch=3),
+    "state_keys": lambda: ckpt.state_keys(HDFS),
+    "export_state": lambda: ckpt.export_state(HDFS, action="plan"),
+    "repair": lambda: ckpt.repair(ASYNC),
+    "repair_async": lambda: ckpt.repair_async(ASYNC),
+    "rewind": lambda: ckpt.rewind(KAFKA, to_batch=3),
+    "skip": lambda: ckpt.skip(SAMPLES / "aggregation-killed-hdfs-4.0"),
+    "relocate": lambda: ckpt.relocate(SAMPLES / "tws-rocksdb-4.2", to="s3a://bucket/moved"),
+    "prune": lambda: ckpt.prune(HDFS),
+    "offsets_show": lambda: ckpt.offsets_show(KAFKA),
+    "offsets_set": lambda: ckpt.offsets_set(KAFKA, shift=["orders/0=-10"]),
+    "offsets_export": lambda: ckpt.offsets_export(KAFKA),
+    "offsets_import": lambda: ckpt.offsets_import(KAFKA, ckpt.offsets_export(KAFKA).document),
+    "copy": lambda: ckpt.copy(HDFS, "memory://prompt/copy"),
+    "rewrite": lambda: ckpt.rewrite(HDFS, "memory://prompt/rewrite", partitions=3, plan=True),
+    "write_state": lambda: ckpt.write_state(
+        {"operator 0": ckpt.read_state_arrow(HDFS)}, like=HDFS, into="memory://prompt/write"
+    ),
+    "handoff": lambda: ckpt.handoff(KAFKA),
+    "migrate_changelog": lambda: ckpt.migrate_changelog(ROCKSDB, "on"),
+    "migrate_provider": lambda: ckpt.migrate_provider(HDFS, "rocksdb"),
+    "migrate_transform_with_state": lambda: ckpt.migrate_transform_with_state(ROCKSDB, "new-query", plan=True),
+    "query": lambda: ckpt.types.QueryDescription.read(str(ROOT / "docs" / "query.json")),
+}
+OPTIONS = How.__annotations__.keys() | Part.__annotations__.keys() | ExportOptions.__annotations__.keys()
+CALL = re.compile(r"ckpt\.[a-z_]+\([^`\n]*\)")
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_value_is_short_and_prints_as_a_page(name: str) -> None:
+    value = VALUES[name]()
+
+    assert "\n" not in repr(value)
+    assert len(repr(value)) < 600
+    page = str(value)
+    assert len(page.splitlines()) > 1
+    assert "\x1b" not in page
+    assert not re.search(r"(?<![\w-])--[a-z]|\bckpt (?:inspect|repair|rewind|state|offsets|rewrite)\b|-o json", page)
+    calls = CALL.findall(page)
+    for call in calls:
+        binds(call)
+    html = value._repr_html_()
+    assert html.startswith("<style>")
+    assert "-o json" not in html
+    assert not re.search(r"ckpt (?:inspect|repair|rewind|state|offsets|rewrite)\b", html)
+
+
+def binds(call: str) -> None:
+    """Raise where a call is none, or not of this library."""
+    expression = ast.parse(call, mode="eval").body
+    assert isinstance(expression, ast.Call)
+    function = expression.func
+    if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Call):  # handoff(...).snippet(...)
+        expression = function.value
+    places = [ast.literal_eval(argument) for argument in expression.args]
+    named = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in expression.keywords}
+    signature = inspect.signature(getattr(ckpt, ast.unparse(expression.func).removeprefix("ckpt.")))
+    signature.bind(*places, **named)
+    assert named.keys() <= signature.parameters.keys() | OPTIONS
+
+
+@pytest.mark.parametrize("sample", sorted(path.name for path in SAMPLES.iterdir() if path.is_dir()))
+def test_every_call_on_the_page_of_a_sample_can_be_made(sample: str) -> None:
+    for value in (ckpt.inspect(SAMPLES / sample), ckpt.repair(SAMPLES / sample)):
+        page = str(value)
+        assert not re.search(r"`ckpt [a-z]", page)
+        for call in CALL.findall(page):
+            binds(call)
+
+
+def test_every_call_that_an_error_names_can_be_made() -> None:
+    for error in catalog():
+        for call in CALL.findall(str(ckpt.explain(error.sample))):
+            binds(call)
+
+
+CALLS = {
+    "ckpt state count cp --key user=ann --key n=1": 'ckpt.state_count("cp", key={"user": "ann", "n": "1"})',
+    "ckpt export-state cp --show 5 --side left": 'ckpt.export_state("cp", side="left", action="show", rows=5)',
+    "ckpt import-state out new --like old --partitions 4": 'ckpt.import_state("out", "old", "new", partitions=4)',
+    "ckpt handoff cp --batch 5 --snippet python": 'ckpt.handoff("cp", batch=5).snippet("python")',
+    "ckpt inspect cp --spark 4.2 --progress sync": 'ckpt.inspect("cp", versions="4.2", asked="sync")',
+    "ckpt offsets set cp --shift t/0=-1 --shift t/1=-2": 'ckpt.offsets_set("cp", shift=["t/0=-1", "t/1=-2"])',
+    "ckpt state verify 'my cp'": 'ckpt.verify_state("my cp")',
+    "ckpt rewind cp --to-batch 3 --grace 0 --apply": 'ckpt.rewind("cp", to_batch=3, grace_s=0, apply=True)',
+    "ckpt inspect cp --sources --source-option 0.path=/in": 'ckpt.inspect("cp", live={0: {"path": "/in"}})',
+    "ckpt preflight cp": "!ckpt preflight cp",
+    "mkdir 'x": "!mkdir 'x",
+}
+
+
+@pytest.mark.parametrize(("command", "call"), CALLS.items())
+def test_a_command_line_is_a_call(command: str, call: str) -> None:
+    assert as_call(command) == call
+    if call.startswith("ckpt"):
+        binds(call)
+
+
+def test_a_value_without_pages_prints_its_short_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ckpt.values import Value
+
+    value = ckpt.open_checkpoint(KAFKA)
+    monkeypatch.setattr(Value, "renderers", lambda: None)
+
+    assert str(value) == repr(value)
+    assert repr(value).startswith("Checkpoint(uri='")
+    assert value._repr_html_() is None
+
+
+def test_a_secret_is_in_none_of_its_forms(tmp_path: Path) -> None:
+    receipt = ckpt.types.Receipt(backup="s3://key:secret@bucket/backup", applied=True)
+
+    assert "secret" not in f"{receipt!r} {receipt} {receipt._repr_html_()}"
