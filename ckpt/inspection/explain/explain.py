@@ -1,6 +1,7 @@
 """The call behind ``ckpt explain``: what is known of a text, and whether a checkpoint shows it."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -9,7 +10,8 @@ from ckpt.inspection.explain.contradictions import contradictions
 from ckpt.inspection.explain.lines import read_chunks
 from ckpt.inspection.explain.nearest import NearError, find_nearest
 from ckpt.inspection.explain.search import Search
-from ckpt.inspection.inspection import Inspection, RatedFinding
+from ckpt.inspection.inspection import Inspection, RatedFinding, inspect
+from ckpt.model import Location
 from ckpt.texts import mask_secrets, quote_path
 from ckpt.values import Value
 
@@ -40,15 +42,22 @@ class Explanation(Value):
     contradictions: tuple[str, ...] = ()  # what the text says of another query, path or batch than the checkpoint's
 
 
-def explain(text: str | BinaryIO, inspection: Inspection | None = None) -> Explanation:
+def explain(
+    text: str | BinaryIO,
+    checkpoint: Location | Inspection | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> Explanation:
     """Find the cause in an error message, a traceback or a whole driver log, of any size. Asks nobody.
 
     Args:
         text: The text, or a binary file with it, which may be compressed by gzip.
-        inspection: What ``inspect`` found in the checkpoint of the query, to say which of that the error is.
+        checkpoint: The checkpoint of the query, to say which of its findings the error is: a path, a URI, a
+            ``Checkpoint``, or what ``inspect`` made of it.
+        storage_options: For the file system of the checkpoint.
 
     Raises:
         OSError: the file cannot be read.
+        NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint cannot be read.
 
     >>> found = ckpt.explain("java.lang.IllegalStateException: batch 4 doesn't exist")
     >>> found.matches[0].error.title, found.matches[0].error.codes
@@ -57,6 +66,11 @@ def explain(text: str | BinaryIO, inspection: Inspection | None = None) -> Expla
     ()
 
     """
+    inspection = (
+        checkpoint
+        if checkpoint is None or isinstance(checkpoint, Inspection)
+        else inspect(checkpoint, storage_options=storage_options)
+    )
     search = Search()
     if isinstance(text, str) and _CLASS.fullmatch(text.strip()):
         text = f"[{text.strip()}]"
