@@ -227,10 +227,14 @@ def _(value: StateUnit) -> Page:
 @_page_of.register
 def _(value: Receipt) -> Page:
     if value.problem:
-        return page_of([Headline(f"NOT DONE: {value.problem}", Tone.ERROR)])
-    done = "DONE" if value.applied else "UNDONE" if value.undone else "nothing was changed"
+        restored = ", and everything is restored" if value.undone else ""
+        head = Headline(f"NOT DONE{restored}: {value.problem}", Tone.ERROR)
+    elif value.applied:
+        head = Headline("DONE", Tone.GOOD)
+    else:
+        head = Headline("UNDONE" if value.undone else "NOTHING WAS CHANGED", Tone.NOTE)
     kept = [Item(f"the backup, which `undo` takes: {value.backup}")] if value.backup else []
-    return page_of([Headline(done, Tone.GOOD if value.applied or value.undone else Tone.NOTE), *kept])
+    return page_of([head, *kept])
 
 
 @_page_of.register

@@ -204,7 +204,8 @@ def as_nobody(action: Callable[[], Receipt]) -> str:
         os.setgid(65534)
         os.setuid(65534)
         try:
-            text = str(action())
+            receipt = action()
+            text = f"{receipt!r}: {receipt.problem}"  # a page needs modules that this user may not be able to read
         except BaseException as error:
             text = f"raised {error!r}"
         os.write(writing, text.encode())
