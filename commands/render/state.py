@@ -107,7 +107,7 @@ def _describe_briefly(operator: Operator) -> str:
 
 
 def _name_operator(operator: Operator) -> str:
-    """Its kind in plain words, and the name that Spark gives it."""
+    """An operator in plain words, with the name that Spark gives it."""
     if operator.name is None:
         return "name not recorded"
     word = _OPERATORS.get(operator.name)
