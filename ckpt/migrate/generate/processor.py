@@ -1,10 +1,12 @@
 """``processor.py``: the state of the new query, how it is loaded, and the place for the user's logic."""
 
 from collections.abc import Iterator
+from textwrap import indent
+from typing import Any
 
-from ckpt.migrate.generate import folding, helpers
-from ckpt.migrate.generate.examples import show_update
-from ckpt.migrate.generate.text import Identifiers, columns, explode, literal, plain
+from ckpt.migrate import aggregates
+from ckpt.migrate.generate import folding
+from ckpt.migrate.generate.text import Identifiers, columns, explode, fill_code, literal, plain
 from ckpt.migrate.transform import Api, TimeMode, TransformPlan
 from ckpt.migrate.variables import OperatorFamily, Variable, VariableForm
 from ckpt.state.reading.columns import Holds
@@ -16,272 +18,173 @@ _CLOSED = {  # families whose operator removed state by the watermark, and the v
     OperatorFamily.WITHIN_WATERMARK: "seen",
 }
 
+_COUNTED = """\
+count = (self.buffers.get() or (0,))[0]
+count += sum(len(frame) for frame in rows)
+self.buffers.update((count,))
+yield pd.DataFrame([(*key, count)])"""
+
+_SEEN = """\
+if self.seen.get() is None:
+    self.seen.update((True,))
+    yield pd.DataFrame([key])"""
+
+_SEEN_UNTIL = """\
+first = next(rows)
+if self.seen.get() is None:
+    until = first["event_time"][0].value // 1000 + DELAY_MS * 1000
+    self.seen.update((until,))
+    yield pd.DataFrame([key])"""
+
+_SESSIONS = """\
+sessions = list(self.sessions.get())  # (start, end, buffers ...)
+# merge rows into them: the session of one row ends GAP_MS after it
+self.sessions.put(sessions)"""
+
+_STATE = """\
+count = (self.state.get() or (0,))[0]
+count += sum(len(frame) for frame in rows)
+self.state.update((count,))
+self.handle.registerTimer(timers.getCurrentWatermarkInMs() + 10_000)
+yield pd.DataFrame([key])"""
+
+_OWN = """\
+what handleInputRows of the old query did"""
+
+_JOINED = """\
+for frame in rows:
+    for one in frame.to_dict("records"):
+        mine, others = (
+            (self.left, self.right) if one["side"] == "left" else (self.right, self.left)
+        )
+        mine.appendValue((one["time"], one["value"]))
+        yield from (pd.DataFrame([(*key, *other)]) for other in others.get())"""
+
+_PANDAS = {
+    OperatorFamily.AGGREGATION: _COUNTED,
+    OperatorFamily.WINDOWS: _COUNTED,
+    OperatorFamily.SESSIONS: _SESSIONS,
+    OperatorFamily.DEDUPLICATION: _SEEN,
+    OperatorFamily.WITHIN_WATERMARK: _SEEN_UNTIL,
+    OperatorFamily.GROUP_STATE: _STATE,
+    OperatorFamily.TRANSFORM: _OWN,
+    OperatorFamily.JOIN: _JOINED,
+}
+
+
+def _convert_to_rows(text: str) -> str:
+    """Return the example for the API whose rows are ``Row``."""
+    for old, new in (
+        ("sum(len(frame) for frame in rows)", "sum(1 for _ in rows)"),
+        ("pd.DataFrame([(*key, count)])", "Row(user=key[0], count=count)"),
+        ("pd.DataFrame([(*key, *other)])", "Row(user=key[0], other=other[0])"),
+        ("pd.DataFrame([key])", "Row(user=key[0])"),
+        ('first["event_time"][0].value // 1000', 'int(first["event_time"].timestamp() * 1_000_000)'),
+        (
+            'for frame in rows:\n    for one in frame.to_dict("records"):\n',
+            "for row in rows:\n    for one in [row.asDict()]:\n",
+        ),
+    ):
+        text = text.replace(old, new)
+    return text
+
+
+_EXAMPLES = {Api.PANDAS: _PANDAS, Api.ROW: {family: _convert_to_rows(text) for family, text in _PANDAS.items()}}
+"""The body of ``update`` by API and family, in Python: shown, never run."""
+
 
 def processor_code(plan: TransformPlan) -> str:
     """The whole file, with a line end at its end."""
-    return "\n".join(_Writing(plan).lines()) + "\n"
+    return fill_code("processor.template", folding.describe_plan(plan) | _collect_values(plan))
 
 
-class _Writing:
-    """One file."""
+def _collect_values(plan: TransformPlan) -> dict[str, Any]:
+    """Collect what ``processor.template`` shows of a plan besides ``describe_plan``."""
+    shape, variables, family = plan.shape, plan.variables, plan.family
+    pandas, timed = plan.api is Api.PANDAS, plan.time_mode is TimeMode.EVENT_TIME
+    closes = _CLOSED.get(family) if timed else None
+    milliseconds = timed and family in (OperatorFamily.SESSIONS, OperatorFamily.WINDOWS)
+    functions = folding.list_functions(plan)
+    compares = aggregates.ordered in functions
+    places = {column.holds: literal(column.name) for column in shape.state}
+    names = Identifiers(_TAKEN)
+    attributes = {variable.name: names.of(variable.name) for variable in variables}
+    emitted = [(key.name, key.type) for key in shape.keys]
+    if plan.folds:
+        emitted += [(kept.name, kept.type) for kept in plan.aggregates]
+    elif family in (OperatorFamily.AGGREGATION, OperatorFamily.WINDOWS):
+        emitted += variables[0].fields
+    begins = (begin for kept in plan.aggregates for begin in kept.aggregate.begin.split(", "))
+    ttl = [f"    {literal(variable.name)}: 0," for variable in variables if variable.ttl]
+    return {
+        "sets_zone": pandas and plan.times,
+        "datetime": f"datetime{', timedelta' * milliseconds}" if milliseconds or compares else "",
+        "decimals": aggregates.fold_decimals in functions,
+        "compares": compares,
+        "output_schema": literal(columns(emitted) or "`everything` int"),
+        "ttl": ttl,
+        "keys": ", ".join(plain(key.name) for key in shape.keys) or "none: all rows are one group",
+        "declarations": (line for each in variables for line in _declare(each, attributes[each.name])),
+        "logic": "continues the aggregates" if plan.folds else "your logic: these two methods",
+        "rows": "pd.DataFrame" if pandas else "Row",
+        "example": (line.rstrip() for line in indent(_EXAMPLES[plan.api][family], " " * 12).splitlines()),
+        "meanings": [f"        - {plain(kept.meaning)}" for kept in plan.aggregates],
+        "begins": [f"            {begin}," for begin in begins],
+        "folds_of_row": folding.fold_inputs(plan),
+        "closes": closes,
+        "results": folding.write_results(plan),
+        "first": ".iloc[0]" if pandas else "",
+        "loads": (line for each in variables for line in _load(each, f"self.{attributes[each.name]}", family)),
+        "timers": places.get(Holds.TIMERS),
+        "timeout": places.get(Holds.TIMEOUT) if plan.time_mode is not TimeMode.NONE else None,
+        "clears_timeouts": family is OperatorFamily.GROUP_STATE and plan.time_mode is not TimeMode.NONE,
+        "window_end": next((index for index, key in enumerate(shape.keys) if key.name == "window_end"), None),
+        "functions": folding.copy_functions(plan),
+        "milliseconds": milliseconds,
+    }
 
-    def __init__(self, plan: TransformPlan) -> None:
-        self.plan = plan
-        self.variables = plan.variables
-        names = Identifiers(_TAKEN)
-        self.attributes = {variable.name: names.of(variable.name) for variable in self.variables}
-        self.pandas = plan.api is Api.PANDAS
-        self.rows = "pd.DataFrame" if self.pandas else "Row"
-        self.timed = plan.time_mode is TimeMode.EVENT_TIME
-        self.closes = _CLOSED.get(plan.family) if self.timed else None
-        self.ttl = [variable for variable in self.variables if variable.ttl]
 
-    def lines(self) -> Iterator[str]:
-        yield from self._write_head()
-        yield from self._write_output()
-        yield from ("", "", "class Processor(StatefulProcessor):")
-        keys = ", ".join(plain(key.name) for key in self.plan.shape.keys) or "none: all rows are one group"
-        yield f'    """Keeps for each key what the old query kept. Key: {keys}."""'
-        yield from self._write_init()
-        yield from self._write_logic()
-        yield from self._write_initial_state()
-        yield from self._write_spark_calls()
-        yield from self._write_helpers()
+def _declare(variable: Variable, attribute: str) -> Iterator[str]:
+    words = [literal(variable.name)]
+    words += [literal(columns(variable.key))] if variable.form is VariableForm.MAP else []
+    words.append(literal(columns(variable.fields)))
+    words += [f"TTL_MS[{literal(variable.name)}]"] if variable.ttl else []
+    yield from explode(f"self.{attribute} = handle.{_GETTERS[variable.form]}(", words, ")", 8)
 
-    def _write_head(self) -> Iterator[str]:
-        plan = self.plan
-        yield '"""State and logic of the query that continues where an old one stopped.'
-        yield ""
-        yield f"Written by ckpt migrate transform-with-state from {plain(plan.initial.checkpoint)},"
-        yield f"operator {plan.shape.operator}, batch {plan.initial.moment.batch}: {plan.family}."
-        if plan.folds:
-            yield "Processor.update continues the aggregates of the old query, with the inputs that"
-            yield "start.py names; what is emitted is in Processor.results. start.py starts it."
-        else:
-            yield "Your logic goes into Processor.update and Processor.expired; the rest loads the"
-            yield "state of the old query. start.py starts it."
-        yield '"""'
-        yield ""
-        if self.pandas and plan.times:
-            yield "import time"
-        yield "from collections.abc import Iterator"
-        if self._milliseconds or folding.compares(plan):
-            yield f"from datetime import datetime{', timedelta' * self._milliseconds}"
-        yield from folding.imports(plan)
-        yield "from typing import Any"
-        yield ""
-        if self.pandas:
-            yield "import pandas as pd"
-        else:
-            yield "from pyspark.sql import Row"
-        yield "from pyspark.sql.streaming.stateful_processor import ("
-        yield from (
-            "    ExpiredTimerInfo,",
-            "    StatefulProcessor,",
-            "    StatefulProcessorHandle,",
-            "    TimerValues,",
-        )
-        yield ")"
 
-    def _write_output(self) -> Iterator[str]:
-        shape = self.plan.shape
-        emitted = [(key.name, key.type) for key in shape.keys]
-        if self.plan.folds:
-            emitted += [(kept.name, kept.type) for kept in self.plan.aggregates]
-        elif self.plan.family in (OperatorFamily.AGGREGATION, OperatorFamily.WINDOWS):
-            emitted += self.variables[0].fields
-        yield ""
-        yield "# What update and expired emit: change it as you like."
-        yield f"OUTPUT_SCHEMA = {literal(columns(emitted) or '`everything` int')}"
-        if self.timed:
-            yield ""
-            yield "# From start.py, which sets it before the query starts."
-            yield "DELAY_MS = 0  # of the watermark"
-            if self.plan.family is OperatorFamily.SESSIONS:
-                yield "GAP_MS = 0  # after which a session ends"
-        yield from folding.declare_handed_over(self.plan, closes=self.closes is not None)
-        if self.ttl:
-            yield ""
-            yield "# Time to live of each variable in ms, as the old query had it: FILL IN, no checkpoint"
-            yield "# records it. Loading a value restarts its time, so the new query gives the results of"
-            yield "# the old one until the first value expires, and keeps loaded values longer."
-            yield "TTL_MS = {"
-            yield from (f"    {literal(variable.name)}: 0," for variable in self.ttl)
-            yield "}"
+def _load(variable: Variable, target: str, family: OperatorFamily) -> Iterator[str]:
+    if variable.spread:
+        yield from _load_spread(variable, target, family)
+        return
+    held = f"row[{literal(variable.columns[0])}]"
+    match variable.form:
+        case VariableForm.VALUE:
+            alive = f" and row[{literal(variable.expires)}] > now" if variable.expires else ""
+            yield f"        value = {held}"
+            yield f"        if value is not None{alive}:"
+            yield f"            {target}.update(tuple(value.values()))"
+        case VariableForm.LIST:
+            yield f"        elements = [tuple(one.values()) for one in {held}]"
+            if variable.ttl:
+                yield "        elements = [one[:-1] for one in elements if one[-1] > now]"
+            yield "        if elements:"
+            yield f"            {target}.put(elements)"
+        case VariableForm.MAP:
+            yield f"        for one in {held}:"
+            if variable.ttl:
+                yield '            if one["expires_at_ms"] > now:'
+            deeper = " " * (16 if variable.ttl else 12)
+            yield f'{deeper}entry = tuple(one["key"].values()), tuple(one["value"].values())'
+            yield f"{deeper}{target}.updateValue(*entry)"
 
-    def _write_method(self, name: str, *parameters: str, returns: str | None = None) -> Iterator[str]:
-        """The first lines of a method that is about a key."""
-        words = ("self", "key: tuple[Any, ...]", *parameters)
-        yield from explode(f"def {name}(", words, f") -> {returns or f'Iterator[{self.rows}]'}:", 4)
 
-    def _write_init(self) -> Iterator[str]:
-        yield ""
-        yield "    def init(self, handle: StatefulProcessorHandle) -> None:"
-        yield '        """Declare the state, in the types of the old query."""'
-        if self.pandas and self.plan.times:
-            yield "        utc()"
-        yield "        self.handle = handle"
-        for variable in self.variables:
-            words = [literal(variable.name)]
-            words += [literal(columns(variable.key))] if variable.form is VariableForm.MAP else []
-            words.append(literal(columns(variable.fields)))
-            words += [f"TTL_MS[{literal(variable.name)}]"] if variable.ttl else []
-            opening = f"self.{self.attributes[variable.name]} = handle.{_GETTERS[variable.form]}("
-            yield from explode(opening, words, ")", 8)
-
-    def _write_logic(self) -> Iterator[str]:
-        plan, closes = self.plan, self.closes is not None
-        yield ""
-        yield f"    # ---- {'continues the aggregates' if plan.folds else 'your logic: these two methods'} ----"
-        yield ""
-        yield from self._write_method("update", f"rows: Iterator[{self.rows}]", "timers: TimerValues")
-        yield from folding.update(plan, closes=closes) if plan.folds else show_update(plan)
-        yield ""
-        yield from self._write_method("expired", "timer_ms: int", "timers: TimerValues")
-        yield from self._write_expired_doc()
-        yield from folding.expired(closes=closes and plan.folds)
-        yield ""
-        if plan.folds:
-            yield from folding.results(plan)
-        yield "    # ---- called by Spark ----"
-
-    def _write_expired_doc(self) -> Iterator[str]:
-        if self.closes is None:
-            yield '        """A timer has fired: emit results."""'
-            return
-        yield '        """The watermark has passed what is kept for a key: emit results.'
-        yield ""
-        yield f"        Afterwards self.{self.closes} is removed, as the old operator did."
-        yield '        """'
-
-    def _write_initial_state(self) -> Iterator[str]:
-        yield ""
-        state = f"initialState: {self.rows}"
-        yield from self._write_method("handleInitialState", state, "timerValues: TimerValues", returns="None")
-        yield '        """Load what the old query kept for a key; Spark calls it in the first batch only."""'
-        packed = f'initialState["{self.plan.packed}"]'
-        first = f"{packed}.iloc[0]" if self.pandas else packed
-        if self.plan.shape.state:
-            yield f"        row = plain({first})"
-        if self.ttl:
-            yield "        now = timerValues.getCurrentProcessingTimeInMs()"
-        for variable in self.variables:
-            yield from self._load(variable)
-        yield from self._write_timers()
-
-    def _load(self, variable: Variable) -> Iterator[str]:
-        target = f"self.{self.attributes[variable.name]}"
-        if variable.spread:
-            yield from self._load_spread(variable, target)
-            return
-        held = f"row[{literal(variable.columns[0])}]"
-        match variable.form:
-            case VariableForm.VALUE:
-                alive = f" and row[{literal(variable.expires)}] > now" if variable.expires else ""
-                yield f"        value = {held}"
-                yield f"        if value is not None{alive}:"
-                yield f"            {target}.update(tuple(value.values()))"
-            case VariableForm.LIST:
-                cut = "[:-1]" if variable.ttl else ""
-                alive = " if one[-1] > now" if variable.ttl else ""
-                yield f"        elements = [tuple(one.values()) for one in {held}]"
-                if variable.ttl:
-                    yield f"        elements = [one{cut} for one in elements{alive}]"
-                yield "        if elements:"
-                yield f"            {target}.put(elements)"
-            case VariableForm.MAP:
-                yield f"        for one in {held}:"
-                deeper = ""
-                if variable.ttl:
-                    yield '            if one["expires_at_ms"] > now:'
-                    deeper = "    "
-                yield f'            {deeper}entry = tuple(one["key"].values()), tuple(one["value"].values())'
-                yield f"            {deeper}{target}.updateValue(*entry)"
-
-    def _load_spread(self, variable: Variable, target: str) -> Iterator[str]:
-        if self.plan.family is OperatorFamily.DEDUPLICATION:
-            yield f"        {target}.update((True,))"
-            return
-        values = [f"row[{literal(column)}]" for column in variable.columns]
-        yield from explode("value = [", values, "]", 8)
-        if self.plan.family is OperatorFamily.GROUP_STATE:
-            yield "        if any(one is not None for one in value):"
-            yield f"            {target}.update(tuple(value))"
-        else:
-            yield f"        {target}.update(tuple(value))"
-
-    def _write_timers(self) -> Iterator[str]:
-        """Timers that stand in the state, or that the operator had without registering them."""
-        columns = {column.holds: literal(column.name) for column in self.plan.shape.state}
-        if Holds.TIMERS in columns:
-            yield f"        for moment in row[{columns[Holds.TIMERS]}]:"
-            yield "            self.handle.registerTimer(moment)"
-        if Holds.TIMEOUT in columns and self.plan.time_mode is not TimeMode.NONE:
-            yield f"        if row[{columns[Holds.TIMEOUT]}] > 0:"
-            yield f"            self.handle.registerTimer(row[{columns[Holds.TIMEOUT]}])"
-        if self.closes is not None:
-            yield "        self._close_in_time(key)"
-        if self.plan.family is OperatorFamily.SESSIONS and self.timed:
-            yield '        for session in row["sessions"]:'
-            yield "            # a timer fires when it is before the watermark, a session ends at the watermark"
-            yield '            self.handle.registerTimer(milliseconds(session["end"]) - 1)'
-
-    def _write_spark_calls(self) -> Iterator[str]:
-        yield ""
-        rows = f"rows: Iterator[{self.rows}]"
-        yield from self._write_method("handleInputRows", rows, "timerValues: TimerValues")
-        yield '        """New rows of a key."""'
-        if self.closes is not None:
-            yield "        yield from self.update(key, rows, timerValues)"
-            yield "        self._close_in_time(key)"
-        else:
-            if self.plan.family is OperatorFamily.GROUP_STATE and self.plan.time_mode is not TimeMode.NONE:
-                yield "        # every call cleared the timeout of a key, and could set another"
-                yield "        for moment in list(self.handle.listTimers()):"
-                yield "            self.handle.deleteTimer(moment)"
-            yield "        return self.update(key, rows, timerValues)"
-        yield ""
-        last = "expiredTimerInfo: ExpiredTimerInfo"
-        yield from self._write_method("handleExpiredTimer", "timerValues: TimerValues", last)
-        yield '        """A timer has fired; Spark passes the parameters by these names."""'
-        yield "        moment = expiredTimerInfo.getExpiryTimeInMs()"
-        if self.closes is not None:
-            yield "        yield from self.expired(key, moment, timerValues)"
-            yield f"        self.{self.closes}.clear()"
-            yield from self._close_in_time()
-        else:
-            yield "        return self.expired(key, moment, timerValues)"
-        yield ""
-        yield "    def close(self) -> None:"
-        yield '        """Nothing to close."""'
-
-    def _close_in_time(self) -> Iterator[str]:
-        """When the old operator would have removed the state of a key."""
-        yield ""
-        yield "    def _close_in_time(self, key: tuple[Any, ...]) -> None:"
-        yield '        """Close what is kept for a key when the old operator would have removed it.'
-        yield ""
-        yield "        That is when the watermark reaches it; a timer fires when the watermark has passed it."
-        yield '        """'
-        if self.plan.family is OperatorFamily.WINDOWS:
-            index = [key.name for key in self.plan.shape.keys].index("window_end")
-            yield f"        self.handle.registerTimer(milliseconds(key[{index}]) - 1)"
-        else:
-            yield "        seen = self.seen.get()"
-            yield "        if seen is not None:"
-            yield "            self.handle.registerTimer(-(-seen[0] // 1000) - 1)"
-
-    @property
-    def _milliseconds(self) -> bool:
-        sessions = self.plan.family is OperatorFamily.SESSIONS and self.timed
-        return sessions or (self.closes is not None and self.plan.family is OperatorFamily.WINDOWS)
-
-    def _write_helpers(self) -> Iterator[str]:
-        if self.plan.shape.state:
-            yield helpers.PLAIN_PANDAS if self.pandas else helpers.PLAIN_ROW
-        if self.plan.folds:
-            yield from folding.functions(self.plan)
-        if self._milliseconds:
-            yield helpers.MILLISECONDS
-        if self.pandas and self.plan.times:
-            yield helpers.UTC
+def _load_spread(variable: Variable, target: str, family: OperatorFamily) -> Iterator[str]:
+    if family is OperatorFamily.DEDUPLICATION:
+        yield f"        {target}.update((True,))"
+        return
+    yield from explode("value = [", [f"row[{literal(column)}]" for column in variable.columns], "]", 8)
+    if family is OperatorFamily.GROUP_STATE:
+        yield "        if any(one is not None for one in value):"
+        yield f"            {target}.update(tuple(value))"
+    else:
+        yield f"        {target}.update(tuple(value))"

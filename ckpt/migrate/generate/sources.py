@@ -1,13 +1,19 @@
 """The part of ``start.py`` that reads the sources from where the old query stopped."""
 
 from collections.abc import Callable, Iterator, Sequence
+from posixpath import basename, splitext
 from textwrap import wrap
 
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.starts import Begin
-from ckpt.migrate.generate.files_read import MOST_IN_CODE, format_of
 from ckpt.migrate.generate.text import explode, literal, plain
 from ckpt.migrate.handoff.starts import SourceStart
+
+MOST_IN_CODE = 300
+"""How many files ``start.py`` names itself; more are written as Parquet beside it."""
+_COMPRESSED = (".gz", ".bz2", ".snappy", ".zst", ".lz4", ".deflate", ".xz")
+_FORMAT_OF = {f".{name}": name for name in ("json", "csv", "parquet", "orc", "avro", "xml")}
+_FORMAT_OF |= {".jsonl": "json", ".ndjson": "json", ".txt": "text"}
 
 
 def constants(start: SourceStart, beside: Callable[[str], str]) -> Iterator[str]:
@@ -21,7 +27,7 @@ def constants(start: SourceStart, beside: Callable[[str], str]) -> Iterator[str]
         for line in wrap(plain(condition), 84, initial_indent="- ", subsequent_indent="  ", break_long_words=False):
             yield f"# {line}"
     if reads_files or (start.begin is Begin.UNREAD and kind is SourceType.UNKNOWN):
-        known = format_of(start.seen)
+        known = _choose_format(start.seen)
         yield f'SOURCE_{index}_FORMAT = "{known}"' + ("  # by the names of the files" if known else "")
     if reads_files:
         yield f'SOURCE_{index}_SCHEMA = ""  # DDL: "id BIGINT, name STRING"'
@@ -40,6 +46,17 @@ def constants(start: SourceStart, beside: Callable[[str], str]) -> Iterator[str]
             yield from explode(f"SOURCE_{index}_SEEN = [", [literal(path) for path in start.seen], "]", 0)
 
 
+def _choose_format(files: Sequence[str]) -> str:
+    """The format of the reader, where the names of all files agree; otherwise empty."""
+    formats = {_FORMAT_OF.get(_extension_of(file)) for file in files}
+    return next(iter(formats)) or "" if len(formats) == 1 else ""
+
+
+def _extension_of(file: str) -> str:
+    name, extension = splitext(basename(file).lower())
+    return splitext(name)[1] if extension in _COMPRESSED else extension
+
+
 def seen_folder(start: SourceStart) -> str:
     """The folder beside ``start.py`` that holds the names of files, where they are too many for code."""
     return f"seen_{start.view.index}"
@@ -49,7 +66,7 @@ def to_fill_in(start: SourceStart) -> Iterator[str]:
     """The names of constants that may not stay empty."""
     index, kind = start.view.index, start.view.kind
     is_unknown = start.begin is Begin.UNREAD and start.view.type is SourceType.UNKNOWN
-    if is_unknown or (kind.reads_files and not format_of(start.seen)):
+    if is_unknown or (kind.reads_files and not _choose_format(start.seen)):
         yield f"SOURCE_{index}_FORMAT"
     if kind.reads_files:
         yield f"SOURCE_{index}_SCHEMA"

@@ -2,13 +2,42 @@
 
 import keyword
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib.resources import files
+from typing import Any
 
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
 from ckpt.texts import mask_secrets
 
 _DDL = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}  # JSON's name and SQL's
+_GAP = re.compile(r"<<(\w+)>>")
+
+
+def fill_code(template: str, values: Mapping[str, Any]) -> str:
+    """Fill a template of this package with values.
+
+    ``<<NAME>>`` is a value, ``% lines NAME`` the lines of one. Lines after ``% if NAME`` or ``% if not NAME``, up to
+    ``% else`` or ``% end``, are written where that value is true.
+    """
+    source = files(__package__).joinpath(template).read_text(encoding="utf-8")
+    return "".join(f"{line}\n" for line in _fill_lines(source.splitlines(), values))
+
+
+def _fill_lines(lines: Iterable[str], values: Mapping[str, Any]) -> Iterator[str]:
+    written = [True]  # what the ``if``s around a line say, the outermost first
+    for line in lines:
+        match line.split() if line.startswith("%") else ():
+            case ["%", "if", *negated, name]:
+                written.append(written[-1] and bool(values[name]) is not bool(negated))
+            case ["%", "else"]:
+                written[-1] = written[-2] and not written[-1]
+            case ["%", "end"]:
+                written.pop()
+            case ["%", "lines", name]:
+                yield from values[name] if written[-1] else ()
+            case _ if written[-1]:
+                yield _GAP.sub(lambda gap: str(values[gap[1]]), line)
 
 
 def literal(text: str) -> str:
