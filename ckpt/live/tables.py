@@ -1,9 +1,7 @@
 """Rules for every table that is read as a stream, by versions (Delta) or by snapshots (Iceberg); pure."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Generic, TypeVar
 
 from ckpt.checkpoint.sources.registry import Offset, offset_of
 from ckpt.errors import SourceError
@@ -13,7 +11,6 @@ from ckpt.model import OffsetLog
 from ckpt.storage.base import one_line
 from ckpt.texts import mask_secrets, plural
 
-TableNow = TypeVar("TableNow")
 Counts = tuple[int | None, int | None]
 """Files, and the rows in them; None where that is not recorded."""
 UNKNOWN: Counts = (None, None)
@@ -43,41 +40,29 @@ class BatchEnds:
         return ((batch, self.find(batch)) for batch in self._logs)
 
 
-class TableJudge(ABC, Generic[TableNow]):
-    """One table and the next start: what waits in the table, and which troubles the start comes to."""
+def judge_table(
+    start: NextRead, troubles: Iterable[Trouble], has: str, unread: Iterable[Counts], lost: int | None = None
+) -> SourceOutlook:
+    """Foresee the next start at a table.
 
-    def __init__(self, start: NextRead, now: TableNow) -> None:
-        self._start, self._now, self._index = start, now, start.range.index
-        self._batch, self._planned = start.forecast.batch_id, start.range.end is not None
+    Args:
+        start: The start, and the source that is the table.
+        troubles: What the start comes to, in its order.
+        has: What the table has, in one sentence without a full stop.
+        unread: What is still to be read, part by part; one is ``UNKNOWN`` where that cannot be told.
+        lost: How many files that are to be read are gone; None where nobody looked for them.
 
-    @abstractmethod
-    def describe(self) -> str:
-        """Say in one sentence, without a full stop, what the table has."""
+    """
+    files, rows = sum_counts(unread)
+    return replace(judge_source(start.source, list(troubles), has), waiting=files, rows=rows, lost=lost)
 
-    @abstractmethod
-    def count_unread(self) -> Sequence[Counts]:
-        """Count what is still to be read, part by part; one is ``UNKNOWN`` where that cannot be told."""
 
-    def count_lost(self) -> int | None:
-        """Count files that are to be read and are gone; None where nobody looked for them."""
-        return None
-
-    @abstractmethod
-    def find_troubles(self) -> Iterator[Trouble]:
-        """Find what a start comes to, in its order."""
-
-    def judge(self) -> SourceOutlook:
-        """Foresee the next start."""
-        outlook = judge_source(self._start.source, list(self.find_troubles()), self.describe())
-        files, rows = sum_counts(self.count_unread())
-        return replace(outlook, waiting=files, rows=rows, lost=self.count_lost())
-
-    def _add_waiting(self, has: str) -> str:
-        """Add to what the table has how much of it waits to be read."""
-        unread = files, _ = sum_counts(self.count_unread())
-        if files is None:
-            return f"{has}; what waits to be read was not counted"
-        return f"{has}; {describe_counts([unread])} {'waits' if files == 1 else 'wait'} to be read"
+def add_waiting(has: str, unread: Iterable[Counts]) -> str:
+    """Add to what the table has how much of it waits to be read."""
+    files, rows = sum_counts(unread)
+    if files is None:
+        return f"{has}; what waits to be read was not counted"
+    return f"{has}; {describe_counts([(files, rows)])} {'waits' if files == 1 else 'wait'} to be read"
 
 
 def sum_counts(counts: Iterable[Counts]) -> Counts:

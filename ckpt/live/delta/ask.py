@@ -10,10 +10,9 @@ from ckpt.errors import NotFound, StorageError
 from ckpt.formats.deltalog import choose_segment
 from ckpt.formats.text import Damaged
 from ckpt.live.delta.changes import AddedFile, TableMetadata, TableVersion, parse_metadata, parse_version, reads_as
-from ckpt.live.delta.options import CHANGE_FEED, KNOWN, OTHER_RULES, read_options
-from ckpt.live.delta.unread import find_begin
+from ckpt.live.delta.outlook import find_begin
 from ckpt.live.kind import SourceRequest
-from ckpt.live.options import refuse_options
+from ckpt.live.options import read_flag, read_number, refuse_options
 from ckpt.live.records import DeltaNow, DeltaOption, FileNow, NotAsked, VersionNow
 from ckpt.live.sink.delta_files import DELTA_LOG, find_staged, read_checkpoint_rows, read_log_lines
 from ckpt.live.tables import BatchEnds, build_error
@@ -25,6 +24,25 @@ _MOST_FILES = 5000
 """How many files that are still to be read are looked for."""
 _MOST_VERSIONS = 200
 """How many versions are read backwards for the columns that the table had."""
+_KNOWN = {
+    "excluderegex",
+    "failondataloss",
+    "ignorechanges",
+    "ignoredeletes",
+    "ignorefiledeletion",
+    "maxbytespertrigger",
+    "maxfilespertrigger",
+    "path",
+    "skipchangecommits",
+    "startingtimestamp",
+    "startingversion",
+    "witheventtimeorder",
+}
+"""Options under which a Delta source has the rules that ckpt knows, in lower case."""
+_CHANGE_FEED = {"readchangefeed", "readchangedata"}
+"""The option for a table's change data feed, and its older name."""
+_OTHER_RULES = {*_CHANGE_FEED, "schematrackinglocation", "schemalocation"}
+"""Options under which a Delta source has other rules."""
 _VERSION = re.compile(r"([0-9]{20})\.json")
 
 
@@ -37,8 +55,8 @@ def ask_delta(request: SourceRequest) -> DeltaNow | NotAsked:
 
     """
     request = request.with_path()
-    refusal = refuse_options(request.options, "Delta", KNOWN, OTHER_RULES)
-    if refusal is not None and CHANGE_FEED.isdisjoint(request.options):
+    refusal = refuse_options(request.options, "Delta", _KNOWN, _OTHER_RULES)
+    if refusal is not None and _CHANGE_FEED.isdisjoint(request.options):
         return refusal
     now, offset = _ask_table(request), request.view.record
     other_table = isinstance(offset, DeltaOffset) and now.table_id != offset.table_id  # which stops any start
@@ -53,11 +71,22 @@ def _ask_table(request: SourceRequest) -> DeltaNow:
         raise build_error(request, "Delta", f"it has no {DELTA_LOG}; {request.advice}") from None
     if (folder := find_staged(storage, log)) is not None:
         raise build_error(request, "Delta", f"newer versions may be in a catalog only ({folder} has files)")
-    options, most_files = read_options(request.options)
+    options, most_files = _read_options(request.options)
     try:
         return _Table(storage, log.files).answer(BatchEnds(request), options, most_files)
     except Damaged as damage:
         raise build_error(request, "Delta", f"its log cannot be read: {one_line(damage.reason)}") from None
+
+
+def _read_options(values: Mapping[str, str]) -> tuple[frozenset[DeltaOption], int]:
+    """Read which options decide what stops a reader, and how many files it reads in a batch. Raises UsageError."""
+    options = set() if read_flag(values, "failOnDataLoss", True) else {DeltaOption.LOSES}
+    for option in (DeltaOption.SKIPS_CHANGES, DeltaOption.IGNORES_CHANGES, DeltaOption.IGNORES_DELETES):
+        if read_flag(values, option.value, False):
+            options.add(option)
+    if read_flag(values, "ignoreFileDeletion", False):
+        options.add(DeltaOption.IGNORES_CHANGES)
+    return frozenset(options), read_number(values, "maxFilesPerTrigger", 1000)
 
 
 def _find_fitting(ends: BatchEnds, newest: int) -> int | None:

@@ -10,20 +10,20 @@ from dataclasses import replace
 
 from ckpt.checkpoint.sources.delta import DeltaOffset, write_offset
 from ckpt.live.delta import remedies
-from ckpt.live.delta.unread import VersionFiles, count_files, list_after, list_batch
 from ckpt.live.kind import NextRead
 from ckpt.live.outlook import NOT_IN_LOG, SourceOutlook, Trouble, set_command
 from ckpt.live.records import DeltaNow, DeltaOption, FileNow, VersionNow
-from ckpt.live.tables import UNKNOWN, Counts, TableJudge
+from ckpt.live.tables import UNKNOWN, Counts, add_waiting, describe_counts, judge_table
 from ckpt.restart import diagnoses, messages
 from ckpt.restart.forecast import Outcome
 from ckpt.texts import plural_of, span
-from ckpt.versions import Rules
 
 _PAST = "until it has read that version and committed one more batch, because a start looks at the last batch again"
 _ONCE = (
     "Start the query with the option failOnDataLoss=false, until its next batch is committed; then leave it out again."
 )
+_VersionFiles = tuple[VersionNow, Sequence[FileNow]]
+"""A version, and those of its files that are meant."""
 
 
 def foresee_delta(start: NextRead, now: DeltaNow) -> SourceOutlook:
@@ -32,19 +32,20 @@ def foresee_delta(start: NextRead, now: DeltaNow) -> SourceOutlook:
     before, end = (now.before, offset) if start.range.end is None else (offset, start.range.end_offset)
     if not isinstance(end, DeltaOffset):
         return SourceOutlook(start.source, said=NOT_IN_LOG)
-    return _DeltaJudge(start, now, before if isinstance(before, DeltaOffset) else None, end).judge()
+    judge = _Judge(start, now, before if isinstance(before, DeltaOffset) else None, end)
+    return judge_table(start, judge.find_troubles(), judge.describe(), judge.count_unread(), judge.count_lost())
 
 
-class _DeltaJudge(TableJudge[DeltaNow]):
+class _Judge:
     """Judges one Delta table at the next start."""
 
     def __init__(self, start: NextRead, now: DeltaNow, before: DeltaOffset | None, end: DeltaOffset) -> None:
-        super().__init__(start, now)
-        self._rules: Rules = start.forecast.spark.rules
-        self._before, self._end = before, end
+        self._now, self._before, self._end, self._index = now, before, end, start.range.index
+        self._batch, self._planned = start.forecast.batch_id, start.range.end is not None
+        self._rules = start.forecast.spark.rules
         self._reads_batch = self._planned and not start.passed
-        self._of_batch = list_batch(now, before, end) if self._reads_batch else []
-        self._new = list_after(now, end)
+        self._of_batch = _list_batch(now, before, end) if self._reads_batch else []
+        self._new = _list_after(now, end)
 
     @property
     def _same_table(self) -> bool:
@@ -79,7 +80,7 @@ class _DeltaJudge(TableJudge[DeltaNow]):
 
     def describe(self) -> str:
         has = f"the table has versions {self._now.first} to {self._now.latest}"
-        return self._add_waiting(has) if self._same_table else f"{has}, and another id"
+        return add_waiting(has, self.count_unread()) if self._same_table else f"{has}, and another id"
 
     def find_troubles(self) -> Iterator[Trouble]:
         if not self._same_table:
@@ -211,7 +212,7 @@ class _DeltaJudge(TableJudge[DeltaNow]):
                 return
             before += len(files)
 
-    def _list_again(self) -> list[VersionFiles]:
+    def _list_again(self) -> list[_VersionFiles]:
         """List the versions of the latest batch, at which a start looks once more."""
         if self._before is None or self._before.initial_snapshot:
             return []
@@ -227,7 +228,7 @@ class _DeltaJudge(TableJudge[DeltaNow]):
             )
             detail, error = f"version {number} deletes rows", messages.DELTA_DELETES
         else:
-            count = count_files(files)
+            count = _count_files(files)
             remedy = (
                 f"Start the query with the option skipChangeCommits=true, {_PAST}: it leaves out "
                 f"what such versions write ({count} in version {number}). With ignoreChanges=true it reads all of that "
@@ -237,11 +238,11 @@ class _DeltaJudge(TableJudge[DeltaNow]):
             error = messages.DELTA_CHANGES
         return Trouble(diagnoses.sources.DELTA_ROWS_CHANGED, detail, remedy, error=error, later=later)
 
-    def _explain_skipped(self, skipped: Sequence[VersionFiles]) -> Trouble:
+    def _explain_skipped(self, skipped: Sequence[_VersionFiles]) -> Trouble:
         left_out = [file for _, files in skipped for file in files]
         numbers = ", ".join(str(version.version) for version, _ in skipped[:5])
         detail = (
-            f"skipChangeCommits leaves out {count_files(left_out)} of {plural_of(len(skipped), 'version')} {numbers}"
+            f"skipChangeCommits leaves out {_count_files(left_out)} of {plural_of(len(skipped), 'version')} {numbers}"
         )
         remedy = "If these rows are new and not rewritten ones, read them with a batch query: the stream does not."
         return Trouble(diagnoses.sources.DELTA_LEAVES_OUT, detail, remedy, runs=True, skips=True)
@@ -251,7 +252,7 @@ class _DeltaJudge(TableJudge[DeltaNow]):
         gone = [at for at, file in enumerate(files) if file.there is False]
         if not gone:
             return
-        count = count_files([files[at] for at in gone])
+        count = _count_files([files[at] for at in gone])
         has = "was not read is" if len(gone) == 1 else "were not read are"
         detail = f"{count} that {has} not there: deleted by VACUUM, or by hand"
         remedy = remedies.advise_missing_files(count)
@@ -271,3 +272,38 @@ class _DeltaJudge(TableJudge[DeltaNow]):
         command = None if rewritten is None else self._move_back(rewritten)
         remedy = remedies.advise_rewritten(rewritten, command)
         return Trouble(diagnoses.sources.DELTA_LOOKS_REWRITTEN, detail, remedy, runs=True)
+
+
+def _count_files(files: Sequence[FileNow]) -> str:
+    """Say how many files these are, and how many rows they have."""
+    return describe_counts((1, file.rows) for file in files)
+
+
+def _list_after(now: DeltaNow, offset: DeltaOffset) -> list[_VersionFiles]:
+    """List what a query reads after an offset, by version; the rest of the first table is version -1."""
+    if offset.initial_snapshot:
+        rest = (now.snapshot or ())[max(offset.index, -1) + 1 :]
+        return [
+            (VersionNow(-1), rest),
+            *((version, version.files) for version in now.versions if version.version > offset.version),
+        ]
+    unread: list[_VersionFiles] = []
+    for version in now.versions:
+        if version.version == offset.version and not offset.at_boundary:
+            unread.append((VersionNow(version.version), version.files[offset.index + 1 :]))
+        elif version.version >= offset.version:
+            unread.append((version, version.files))
+    return unread
+
+
+def find_begin(before: DeltaOffset | None, end: DeltaOffset) -> DeltaOffset:
+    """``DeltaSource.getBatch``: without a start, the table as of the version before the one where the batch ended."""
+    whole = end.version if end.initial_snapshot else end.version - 1
+    return before or DeltaOffset(end.table_id, whole, -1, initial_snapshot=True)
+
+
+def _list_batch(now: DeltaNow, before: DeltaOffset | None, end: DeltaOffset) -> list[FileNow]:
+    """List the files of a batch that was planned."""
+    rest = sum(len(files) for _, files in _list_after(now, end))
+    unread = [file for _, files in _list_after(now, find_begin(before, end)) for file in files]
+    return unread[: len(unread) - rest]

@@ -12,7 +12,7 @@ from ckpt.checkpoint.sources.iceberg import IcebergOffset
 from ckpt.live.kind import NextRead
 from ckpt.live.outlook import NOT_IN_LOG, SourceOutlook, Trouble, set_command
 from ckpt.live.records import IcebergNow, IcebergOption, SnapshotNow
-from ckpt.live.tables import UNKNOWN, Counts, TableJudge, describe_counts
+from ckpt.live.tables import UNKNOWN, Counts, add_waiting, describe_counts, judge_table
 from ckpt.restart import diagnoses, messages
 from ckpt.restart.findings import Diagnosis
 from ckpt.restart.forecast import Outcome
@@ -35,14 +35,16 @@ def foresee_iceberg(start: NextRead, now: IcebergNow) -> SourceOutlook:
     if now.in_future:
         reason = "the table is older than stream-from-timestamp: what a start does is unknown"
         return SourceOutlook(start.source, said=reason)
-    return _IcebergJudge(start, now, begin, end).judge()
+    judge = _Judge(start, now, begin, end)
+    return judge_table(start, judge.find_troubles(), judge.describe(), judge.count_unread())
 
 
-class _IcebergJudge(TableJudge[IcebergNow]):
+class _Judge:
     """Judges one Iceberg table at the next start."""
 
     def __init__(self, start: NextRead, now: IcebergNow, begin: IcebergOffset, end: IcebergOffset) -> None:
-        super().__init__(start, now)
+        self._now, self._index = now, start.range.index
+        self._batch, self._planned = start.forecast.batch_id, start.range.end is not None
         self._at = {snapshot.id: number for number, snapshot in enumerate(now.chain)}
         self._begin, self._end = self._resolve(begin), self._resolve(end)
 
@@ -63,7 +65,8 @@ class _IcebergJudge(TableJudge[IcebergNow]):
         count = len(self._now.chain)
         if not count:
             return "the table has no snapshot: the next start reads whatever comes into it"
-        return self._add_waiting(f"the table has {plural(count, 'snapshot')} up to {self._now.chain[-1].id}")
+        has = f"the table has {plural(count, 'snapshot')} up to {self._now.chain[-1].id}"
+        return add_waiting(has, self.count_unread())
 
     def find_troubles(self) -> Iterator[Trouble]:
         if self._now.chain or self._planned:
