@@ -5,12 +5,33 @@ from collections.abc import Mapping
 
 from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.checkpoint.sources.plugins import PluginOffset
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.errors import SourceError, StorageError, UsageError
-from ckpt.live.kind import SourceRequest
+from ckpt.live.delta.ask import ask_delta
+from ckpt.live.files.ask import ask_files
+from ckpt.live.iceberg.ask import ask_iceberg
+from ckpt.live.kafka.ask import ask_kafka
+from ckpt.live.kafka.options import SERVERS
+from ckpt.live.kind import LiveKind, SourceRequest
+from ckpt.live.plugins import find_live_kind
 from ckpt.live.records import Answer, LiveSource, NotAsked, Unreached
-from ckpt.live.registry import live_kind_of
 from ckpt.model import Json
+
+_KIND_OF: dict[str, LiveKind] = {
+    SourceType.KAFKA: LiveKind("the brokers", SERVERS, "HOST:PORT", ask_kafka, asked_for_query=True),
+    SourceType.DELTA: LiveKind("the table", "path", "URI", ask_delta),
+    SourceType.ICEBERG: LiveKind("the table", "path", "URI", ask_iceberg),
+    SourceType.FILE: LiveKind("the folder", "path", "URI", ask_files),
+}
+
+
+def live_kind_of(view: SourceView) -> LiveKind | None:
+    """Return the kind that asks a source; None where ckpt cannot ask it."""
+    if isinstance(view.record, PluginOffset):
+        return find_live_kind(view.record.kind)
+    return _KIND_OF.get(view.type)
 
 
 def ask_sources(

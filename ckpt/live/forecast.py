@@ -2,11 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import assert_never
 
+from ckpt.live.delta.outlook import foresee_delta
+from ckpt.live.files.outlook import foresee_files
+from ckpt.live.iceberg.outlook import foresee_iceberg
+from ckpt.live.kafka.outlook import foresee_kafka
 from ckpt.live.kind import NextRead
 from ckpt.live.outlook import NOT_IN_LOG, SourceOutcome, SourceOutlook
-from ckpt.live.records import LiveSource, NotAsked, Unreached
-from ckpt.live.registry import foresee
+from ckpt.live.plugins import foresee_plugin
+from ckpt.live.records import DeltaNow, FilesNow, IcebergNow, KafkaNow, LiveSource, NotAsked, PluginNow, Unreached
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.versions import Progress
 
@@ -43,14 +48,28 @@ def foresee_sources(
 
 
 def _foresee(start: Forecast | None, source: LiveSource, in_sink: int | None) -> SourceOutlook:
-    if isinstance(source.answer, Unreached):
-        return SourceOutlook(source, SourceOutcome.UNREACHED, f"not reached: {source.answer.reason}")
-    if isinstance(source.answer, NotAsked):
-        return SourceOutlook(source, said=source.answer.reason)
+    match source.answer:
+        case Unreached(reason):
+            return SourceOutlook(source, SourceOutcome.UNREACHED, f"not reached: {reason}")
+        case NotAsked(reason):
+            return SourceOutlook(source, said=reason)
     if start is None:
         return SourceOutlook(source, said=_NO_START)
     reading = next((reading for reading in start.sources if reading.index == source.index), None)
     if reading is None:
         return SourceOutlook(source, said=NOT_IN_LOG)
     passed = bool(start.reexecutes) and start.progress is Progress.SYNC and start.batch_id == in_sink
-    return foresee(NextRead(start, source, reading, passed), source.answer)
+    read, now = NextRead(start, source, reading, passed), source.answer
+    match now:
+        case KafkaNow():
+            return foresee_kafka(read, now)
+        case DeltaNow():
+            return foresee_delta(read, now)
+        case IcebergNow():
+            return foresee_iceberg(read, now)
+        case FilesNow():
+            return foresee_files(read, now)
+        case PluginNow():
+            return foresee_plugin(read, now)
+        case _:
+            assert_never(now)

@@ -14,9 +14,8 @@ from ckpt.formats.operators import parse_operator_metadata, replace_schema_paths
 from ckpt.inspection.checks.query import SparkAnswer
 from ckpt.inspection.preflight import PlannedStart, Readiness, find_changed_file, judge_start
 from ckpt.inspection.query import QueryDescription
-from ckpt.live.asking import ask_sources
+from ckpt.live.asking import ask_sources, live_kind_of
 from ckpt.live.records import LiveSource
-from ckpt.live.registry import live_kind_of
 from ckpt.live.sink.reader import ask_sink
 from ckpt.model import Location, OperatorMetadata
 from ckpt.restart.recorded_settings import recorded_settings_of

@@ -3,11 +3,17 @@
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from ckpt.formats.iceberg import VERSION_HINT, IcebergTable, choose_newest_metadata, is_metadata, parse_iceberg_table
+from ckpt.formats.iceberg import (
+    VERSION_HINT,
+    IcebergSnapshot,
+    IcebergTable,
+    choose_newest_metadata,
+    is_metadata,
+    parse_iceberg_table,
+)
 from ckpt.formats.limits import LARGEST_ACTION
 from ckpt.formats.text import Damaged
-from ckpt.live.sink.iceberg import find_iceberg_batches
-from ckpt.live.sink.records import SinkKind, SinkLog
+from ckpt.live.sink.records import SinkKind, SinkLog, SinkWriter
 from ckpt.storage import Storage, open_storage
 from ckpt.storage.base import one_line, retry_vanished
 from ckpt.storage.locations import local_path
@@ -44,10 +50,35 @@ def read_iceberg_metadata_sink(uri: str, storage_options: Mapping[str, str]) -> 
 
 def _read_sink(uri: str, read: Callable[[], ReadTable]) -> SinkLog:
     try:
-        return find_iceberg_batches(uri, *read())
+        return _find_batches(uri, *read())
     except Damaged as damage:
         why = f"its metadata cannot be read: {damage.reason}; {ASK_THE_CATALOG}"
         return SinkLog(uri, SinkKind.ICEBERG, unknown=one_line(why), unreached=True)
+
+
+def _find_batches(uri: str, table: IcebergTable, file: str) -> SinkLog:
+    """Find each query's newest batch among the ancestors of the current snapshot (``findLastCommittedEpochId``)."""
+    ancestors = list(table.ancestors())
+    batches: dict[str, list[tuple[int, IcebergSnapshot]]] = {}
+    for snapshot in ancestors:
+        if snapshot.query_id is not None and snapshot.batch is not None:
+            batches.setdefault(snapshot.query_id, []).append((snapshot.batch, snapshot))
+    writers = tuple(
+        SinkWriter(
+            query_id,
+            written[0][0],
+            written[0][1].written_ms,
+            expired=False,
+            before={
+                batch: parent
+                for batch, each in written
+                if (parent := each.parent) is not None and parent in table.snapshots
+            },
+        )
+        for query_id, written in batches.items()
+    )
+    cut = bool(ancestors) and ancestors[-1].parent is not None
+    return SinkLog(uri, SinkKind.ICEBERG, writers=writers, read_from=file, cut=cut)
 
 
 def split_metadata_uri(uri: str) -> tuple[str, str] | None:

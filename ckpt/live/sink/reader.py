@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ckpt.errors import NotFound, StorageError, UsageError
+from ckpt.formats.compaction import compactible_log
 from ckpt.live.sink.delta_files import DELTA_LOG, read_delta_sink
-from ckpt.live.sink.file import read_file_sink
 from ckpt.live.sink.iceberg_files import METADATA, has_metadata, read_iceberg_metadata_sink, read_iceberg_sink
-from ckpt.live.sink.kafka import recognise_topic
 from ckpt.live.sink.records import FILE_LOG, SinkKind, SinkLog
 from ckpt.plugins import ask_plugins
 from ckpt.storage import Folder, Storage, open_storage
@@ -20,6 +19,10 @@ _SEVERAL = "it has {}: which of them the query writes to cannot be known from he
 _NONE = (
     f"it has neither {DELTA_LOG} nor {FILE_LOG}, and no metadata of Iceberg: it is no table that ckpt reads and no "
     "output of a file sink, or its log is gone, so what it has cannot be known"
+)
+_TOPIC = (
+    "a Kafka topic keeps no batch ids, so what it has cannot be known; it accepts every row, so rows that are read "
+    "again are written again"
 )
 _HUDI = "a Hudi table, whose log ckpt does not read: what it has cannot be known from here"
 
@@ -34,13 +37,19 @@ class _FolderKind:
     has_log: Callable[[Storage], bool] = lambda storage: True  # the folder is the log of such a sink
 
 
+def _read_file_sink(uri: str, storage: Storage) -> SinkLog:
+    """Read the batches by the names in the log, which are all that ``FileStreamSink.addBatch`` looks at."""
+    log = compactible_log(storage.list_level(FILE_LOG).files)
+    if log.latest is not None and log.interval <= 0:
+        return SinkLog(uri, SinkKind.UNKNOWN, unknown=f"the names in its {FILE_LOG} contradict one another")
+    return SinkLog(uri, SinkKind.FILE, last_batch=log.latest, hole=log.first_missing)
+
+
 _BY_FOLDER = (
     _FolderKind(DELTA_LOG, read_delta_sink),
-    _FolderKind(FILE_LOG, read_file_sink, is_table=False),
+    _FolderKind(FILE_LOG, _read_file_sink, is_table=False),
     _FolderKind(METADATA, read_iceberg_sink, has_log=has_metadata),
 )
-_BY_URI: Sequence[Callable[[str, Mapping[str, str]], SinkLog | None]] = (recognise_topic, read_iceberg_metadata_sink)
-"""Readers that look at the URI, and return None where it is of another kind."""
 PLUGINS = "ckpt.sinks"
 """Entry points of functions ``(uri, storage_options) -> SinkLog | None``; None: the place is no sink of theirs."""
 
@@ -82,9 +91,9 @@ def _ask_plugins(uri: str, storage_options: Mapping[str, str]) -> SinkLog | None
 
 
 def _read_built_in(uri: str, storage_options: Mapping[str, str]) -> SinkLog:
-    logs = (read(uri, storage_options) for read in _BY_URI)
-    log = next((log for log in logs if log is not None), None)
-    if log is not None:
+    if uri.lower().startswith(("kafka:", "kafka+")):
+        return SinkLog(uri, SinkKind.KAFKA, unknown=_TOPIC)
+    if (log := read_iceberg_metadata_sink(uri, storage_options)) is not None:
         return log
     storage = open_storage(uri, storage_options)
     try:
