@@ -13,9 +13,8 @@ from enum import StrEnum
 from ckpt import settings
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.migrate.comparison import Comparison, TwoWays, find_two_ways
+from ckpt.migrate.comparison import Comparison, TwoWays, Written, find_two_ways, find_written
 from ckpt.migrate.provider import ToProvider, is_rewritable, rewrite_command
-from ckpt.migrate.written_versions import Written, find_written
 from ckpt.model import Kind, Provider, StateInventory
 from ckpt.values import Value
 from ckpt.versions import Progress

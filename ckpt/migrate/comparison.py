@@ -1,4 +1,7 @@
-"""Compare both sides of a switch of changelog checkpointing: state versions that Spark can read in two ways.
+"""Compare both sides of a switch of changelog checkpointing: how versions of a RocksDB store were written.
+
+With changelog checkpointing a batch writes ``V.changelog``, and maintenance uploads ``V.zip`` for some versions later;
+without it a batch writes ``V.zip`` alone (Spark class ``RocksDB``, ``commit``).
 
 A version that has a snapshot, and changelogs that lead to it from an older one, can be read from either. Across a
 switch to changelogs that is the first snapshot behind it: from its own file, and from the last version of the old way
@@ -9,15 +12,41 @@ tells how much was carried across. Reading under the setting on and off is no se
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 
 from ckpt.checkpoint.state.folders import FileId, StorePartition, find_operators
-from ckpt.migrate.written_versions import Written
 from ckpt.model import Provider
 from ckpt.storage import Listing
+
+_SHOWN = 5  # how many of the newest versions are listed file by file
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """The files of one version; paths are relative to the checkpoint."""
+
+    version: int
+    changelog: str | None
+    snapshot: str | None
+
+    def as_with(self, *, changelog: bool) -> bool:
+        """Tell whether a batch wrote it so; with both files it counts as written with changelogs."""
+        return changelog == (self.changelog is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One store in one partition."""
+
+    operator: int
+    store: str
+    partition: int
+    newest: int | None  # the highest version
+    since: int | None  # from which version on all were written as wanted; None: the newest was not
+    versions: tuple[Version, ...]  # the newest, in order
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,16 +127,37 @@ class Comparison:
         return tuple(way for way in self.ways if way.why is not None)
 
 
+def find_written(listing: Listing, *, changelog: bool) -> Iterator[Written]:
+    """Every store in every partition; ``changelog`` is how it is wanted."""
+    for store in _list_partitions(listing):
+        yield _judge_partition(store, changelog)
+
+
+def _judge_partition(store: StorePartition, changelog: bool) -> Written:
+    logs = {version: f"{store.folder}/{name}" for (version, _), name in store.names.logs.items()}
+    snapshots = {version: f"{store.folder}/{name}" for (version, _), name in store.names.snapshots.items()}
+    versions = [Version(v, logs.get(v), snapshots.get(v)) for v in sorted({*logs, *snapshots})]
+    since = None
+    for version in reversed(versions):
+        if not version.as_with(changelog=changelog):
+            break
+        since = version.version
+    newest = versions[-1].version if versions else None
+    return Written(store.operator, store.store, store.partition, newest, since, tuple(versions[-_SHOWN:]))
+
+
 def find_two_ways(
-    listing: Listing, parts: Collection[Written], committed: Collection[int], *, changelog: bool
+    listing: Listing, parts: Iterable[Written], committed: Collection[int], *, changelog: bool
 ) -> Iterator[TwoWays]:
     """Every store in every partition; ``changelog`` is how it is written now, ``committed`` are batch ids."""
-    since = {(part.operator, part.store, part.partition): part.since for part in parts}
+    for store, part in zip(_list_partitions(listing), parts, strict=True):
+        yield _make_two_ways(store, part.since, committed, changelog=changelog)
+
+
+def _list_partitions(listing: Listing) -> Iterator[StorePartition]:
     for operator in find_operators(listing, Provider.ROCKSDB):
-        for places in operator.stores.values():
-            for _, store in sorted(places.items()):
-                first = since.get((store.operator, store.store, store.partition))
-                yield _make_two_ways(store, first, committed, changelog=changelog)
+        for partitions in operator.stores.values():
+            yield from (store for _, store in sorted(partitions.items()))
 
 
 def _make_two_ways(store: StorePartition, first: int | None, committed: Collection[int], *, changelog: bool) -> TwoWays:

@@ -7,8 +7,7 @@ from typing import Annotated
 from ckpt import settings
 from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.migrate.changelog import Changelog, ChangelogSwitch, SwitchOutcome
-from ckpt.migrate.comparison import ComparisonVerdict
-from ckpt.migrate.written_versions import Version
+from ckpt.migrate.comparison import ComparisonVerdict, Version
 from ckpt.model import Operator, Provider, Store
 from ckpt.texts import quote_path
 

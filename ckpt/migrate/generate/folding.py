@@ -1,4 +1,4 @@
-"""What both generated files say of a plan, and the aggregates that a generated processor continues by itself."""
+"""Facts of a plan for both templates, and the aggregates that a generated processor continues by itself."""
 
 import inspect
 from collections.abc import Callable, Iterator

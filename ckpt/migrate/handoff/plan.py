@@ -6,20 +6,14 @@ from dataclasses import dataclass
 from os import fspath
 
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.checkpoint.history import find_recreated_topics, rate_sources
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.checkpoint.sources.file_logs import source_folder
-from ckpt.checkpoint.sources.files import FileOffset
 from ckpt.checkpoint.sources.ranges import SourceRange, source_ranges
-from ckpt.checkpoint.sources.registry import source_views
-from ckpt.checkpoint.sources.starts import StartFacts
 from ckpt.checkpoint.state.ranges import Ranges, intersect, ranges_of
 from ckpt.errors import CkptError, parse_choice
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.migrate.handoff.caveats import SinkMeaning, describe_sinks, list_doubts, warn, warn_of_lost_rows
-from ckpt.migrate.handoff.files_read import files_read
 from ckpt.migrate.handoff.snippets import Language, write_snippet
-from ckpt.migrate.handoff.starts import SourceStart, start_source
+from ckpt.migrate.handoff.starts import SourceStart, start_sources
 from ckpt.model import Kind, Location, Unreadable
 from ckpt.storage import Storage, open_storage
 from ckpt.texts import ranges
@@ -61,10 +55,11 @@ class Handoff(Value):
 
         Raises CkptError where there is none: refused, too many files, or a secret in a path.
         """
+        uri = self.inspection.checkpoint.uri
         if self.refused:
-            uri = self.inspection.checkpoint.uri
             raise CkptError(f"{uri}: no code, because no new query can continue here: {self.refused}")
-        return write_snippet(self, parse_choice(Language, language, "language"))
+        language = parse_choice(Language, language, "language")
+        return write_snippet(uri, self.batch, self.watermark_ms, self.sources, language)
 
 
 def handoff(
@@ -102,7 +97,7 @@ def plan_handoff(storage: Storage, batch: int | None = None) -> Handoff:
     log = checkpoint.offsets.readable(chosen)
     if chosen is None or log is None or refused is not None:
         return Handoff(inspection, possible, chosen, refused=refused or "a new query can continue after no batch")
-    starts = tuple(_start_sources(storage, inspection, chosen))
+    starts = tuple(start_sources(storage, inspection, chosen))
     later = tuple(_list_later(checkpoint, chosen))
     commit = checkpoint.commits.readable(chosen)
     return Handoff(
@@ -184,18 +179,6 @@ def _refuse_all(checkpoint: Checkpoint) -> str:
 def _name_possible(possible: Ranges) -> str:
     spans = ranges(possible[-4:])
     return f"possible batches: {spans}" if spans else "a new query can continue after no batch"
-
-
-def _start_sources(storage: Storage, inspection: Inspection, batch: int) -> Iterator[SourceStart]:
-    checkpoint = inspection.checkpoint
-    log = checkpoint.offsets.readable(batch)
-    for number, view in enumerate(source_views(log, rate_sources(checkpoint)) if log else ()):
-        files = None
-        if isinstance(view.record, FileOffset):
-            folder = source_folder(checkpoint.listing, log, view.index)
-            files = files_read(storage, checkpoint.listing, folder, view.record.log_offset)
-        recreated = find_recreated_topics(checkpoint, batch, number)
-        yield start_source(view, StartFacts(files, recreated, inspection.written_by.may_read_event_hubs))
 
 
 def _refuse_sources(starts: tuple[SourceStart, ...]) -> str | None:

@@ -1,14 +1,12 @@
 """A handoff as code to paste: one function per source, in Python or Scala."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from textwrap import wrap
-from typing import Protocol
 
 from ckpt.checkpoint.sources.starts import Begin
 from ckpt.errors import CkptError
-from ckpt.inspection.inspection import Inspection
 from ckpt.migrate.handoff.starts import SourceStart
 from ckpt.texts import instant, mask_secrets
 
@@ -23,56 +21,43 @@ class Language(StrEnum):
     SCALA = "scala"
 
 
-class Continuation(Protocol):
-    """A place at which a new query continues: what a snippet needs of a ``Handoff``."""
+def write_snippet(
+    uri: str, batch: int | None, watermark_ms: int | None, starts: Sequence[SourceStart], language: Language
+) -> str:
+    """Write code that starts sources where the query of a checkpoint stopped, without a line end at its end.
 
-    @property
-    def inspection(self) -> Inspection:
-        """The old checkpoint."""
-
-    @property
-    def batch(self) -> int | None:
-        """The batch after which the new query continues."""
-
-    @property
-    def watermark_ms(self) -> int | None:
-        """The watermark after that batch; None: not recorded."""
-
-    @property
-    def sources(self) -> tuple[SourceStart, ...]:
-        """How each source begins."""
-
-
-def write_snippet(handoff: Continuation, language: Language) -> str:
-    """Write code that starts the sources where the old query stopped, without a line end at its end.
+    Args:
+        uri: The old checkpoint.
+        batch: The batch after which the new query continues.
+        watermark_ms: The watermark after that batch; None: not recorded.
+        starts: How each source begins.
+        language: That of the code.
 
     Raises:
         CkptError: A source has read more than ``MOST_FILES`` files, or a path among them holds a secret.
 
     """
-    for start in handoff.sources:
+    for start in starts:
         if len(start.seen) > MOST_FILES:
             raise CkptError(
-                f"{handoff.inspection.checkpoint.uri}: source {start.view.index} has read {len(start.seen):,} files, "
+                f"{uri}: source {start.view.index} has read {len(start.seen):,} files, "
                 f"more than a snippet names ({MOST_FILES:,}); take them from sources[].seen of -o json and anti-join"
             )
         if any(mask_secrets(path) != path for path in start.seen):
             raise CkptError(
-                f"{handoff.inspection.checkpoint.uri}: no code, for it would hold a secret: it is in the path of a "
+                f"{uri}: no code, for it would hold a secret: it is in the path of a "
                 f"file that source {start.view.index} has read"
             )
-    return "\n".join(_python(handoff) if language is Language.PYTHON else _scala(handoff)).rstrip()
-
-
-def _describe(handoff: Continuation) -> Iterator[str]:
-    """Describe the code, in lines of plain text."""
-    checkpoint = _plain(handoff.inspection.checkpoint.uri)
-    yield f"Continues where the query of {checkpoint} stopped: after batch {handoff.batch}."
-    yield ""
-    yield "Written by ckpt handoff. Give the new query its own checkpoint; `options` are those of the old reader."
-    if handoff.watermark_ms:
-        limit = f"{instant(handoff.watermark_ms)} ({handoff.watermark_ms} ms)"
-        yield f"The old query would have dropped rows with an event time before {limit} as late."
+    about = [
+        f"Continues where the query of {_plain(uri)} stopped: after batch {batch}.",
+        "",
+        "Written by ckpt handoff. Give the new query its own checkpoint; `options` are those of the old reader.",
+    ]
+    if watermark_ms:
+        limit = f"{instant(watermark_ms)} ({watermark_ms} ms)"
+        about.append(f"The old query would have dropped rows with an event time before {limit} as late.")
+    write = _python if language is Language.PYTHON else _scala
+    return "\n".join(write(about, starts)).rstrip()
 
 
 def _describe_source(start: SourceStart) -> Iterator[str]:
@@ -90,21 +75,16 @@ def _plain(text: str) -> str:
     return shown.replace("\\", "/").replace('"', "'").replace("*/", "* /").replace("/*", "/ *")
 
 
-def _python(handoff: Continuation) -> Iterator[str]:
-    filters = any(_is_filter(start) for start in handoff.sources)
-    readers = any(start.options for start in handoff.sources)
-    first, *rest = _describe(handoff)
-    yield f'"""{first}'
-    yield from rest
-    yield '"""'
-    yield ""
+def _python(about: Sequence[str], starts: Sequence[SourceStart]) -> Iterator[str]:
+    filters, readers = any(map(_is_filter, starts)), any(start.options for start in starts)
+    yield from (f'"""{about[0]}', *about[1:], '"""', "")
     if filters or readers:
         yield f"from pyspark.sql import {', '.join(['DataFrame'] * filters + ['SparkSession'] * readers)}"
     if filters:
         yield "from pyspark.sql.functions import col"
     if readers:
         yield "from pyspark.sql.streaming import DataStreamReader"
-    for start in handoff.sources:
+    for start in starts:
         if filters or readers:
             yield from ("", "")
         yield from _python_source(start)
@@ -143,16 +123,16 @@ def _python_text(text: str) -> str:
     return f'"{literal[1:-1]}"' if literal[0] == "'" and '"' not in literal and "\\'" not in literal else literal
 
 
-def _scala(handoff: Continuation) -> Iterator[str]:
+def _scala(about: Sequence[str], starts: Sequence[SourceStart]) -> Iterator[str]:
     yield "/*"
-    yield from (f" * {line}".rstrip() for line in _describe(handoff))
+    yield from (f" * {line}".rstrip() for line in about)
     yield " */"
     yield "import org.apache.spark.sql.{DataFrame, SparkSession}"
     yield "import org.apache.spark.sql.functions.col"
     yield "import org.apache.spark.sql.streaming.DataStreamReader"
     yield ""
     yield "object Handoff {"
-    for start in handoff.sources:
+    for start in starts:
         yield from _scala_source(start)
     yield "}"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ckpt.migrate.handoff.files_read import file_path
+from ckpt.migrate.handoff.starts import file_path
 from tests.changes.fixes.async_gap.test_command import everything
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
