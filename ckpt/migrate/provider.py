@@ -119,28 +119,18 @@ class ProviderMove(Value):
         return {PROVIDER_CLASS: PROVIDER_CLASSES[Provider(self.to)]}
 
 
+_BUFFERS = (Carry.GOES_ON, "its buffers are loaded; you write what the aggregate functions did")
+_SEEN = "the keys seen can be loaded; you write how their rows are dropped"
 _CARRIES: dict[OperatorFamily, tuple[Carry, str]] = {
-    OperatorFamily.AGGREGATION: (
-        Carry.GOES_ON,
-        "its buffers are loaded; you write what the aggregate functions did",
-    ),
-    OperatorFamily.WINDOWS: (Carry.GOES_ON, "its buffers are loaded; you write what the aggregate functions did"),
-    OperatorFamily.GROUP_STATE: (
-        Carry.GOES_ON,
-        "state and timeouts are loaded; you move the body of the function",
-    ),
+    OperatorFamily.AGGREGATION: _BUFFERS,
+    OperatorFamily.WINDOWS: _BUFFERS,
+    OperatorFamily.GROUP_STATE: (Carry.GOES_ON, "state and timeouts are loaded; you move the body of the function"),
     OperatorFamily.SESSIONS: (
         Carry.STATE_ONLY,
         "its open sessions can be loaded; you write how they merge with new rows",
     ),
-    OperatorFamily.DEDUPLICATION: (
-        Carry.STATE_ONLY,
-        "the keys seen can be loaded; you write how their rows are dropped",
-    ),
-    OperatorFamily.WITHIN_WATERMARK: (
-        Carry.STATE_ONLY,
-        "the keys seen can be loaded; you write how their rows are dropped, and expiry",
-    ),
+    OperatorFamily.DEDUPLICATION: (Carry.STATE_ONLY, _SEEN),
+    OperatorFamily.WITHIN_WATERMARK: (Carry.STATE_ONLY, f"{_SEEN}, and expiry"),
     OperatorFamily.JOIN: (
         Carry.NONE,
         "a join takes no initial state, and it is not proven that transformWithState can join as Spark's operator does",
@@ -148,6 +138,7 @@ _CARRIES: dict[OperatorFamily, tuple[Carry, str]] = {
     OperatorFamily.TRANSFORM: (Carry.NONE, "transformWithState keeps its state in RocksDB only"),
 }
 _ON_HDFS = "only transformWithState takes initial state from Python, and that runs on RocksDB only"
+_ALONE = "a new query takes initial state in one operator, and the others would start empty"
 
 
 def migrate_provider(
@@ -171,19 +162,19 @@ def migrate_provider(
     to = parse_choice(ToProvider, to, "to")
     continuation = handoff(checkpoint, storage_options)
     opened = continuation.inspection.checkpoint
+    refused = None
     if opened.kind is Kind.EMPTY:
-        why = "nothing was planned here yet: set the provider when the query starts for the first time"
-        return ProviderMove(continuation, to, MoveOutcome.REFUSED, refused=why)
+        refused = "nothing was planned here yet: set the provider when the query starts for the first time"
+    elif opened.state is None and opened.stateful is None:
+        refused = "the files do not say whether the query keeps state"
+    elif opened.state is not None and opened.state.provider is Provider.UNKNOWN:
+        refused = "neither the logs nor the files say which state store provider wrote the state"
+    if refused is not None:
+        return ProviderMove(continuation, to, MoveOutcome.REFUSED, refused=refused)
     if opened.state is None:
-        if opened.stateful is None:
-            why = "the files do not say whether the query keeps state"
-            return ProviderMove(continuation, to, MoveOutcome.REFUSED, refused=why)
         return ProviderMove(continuation, to, MoveOutcome.NOTHING)
     if opened.state.provider is Provider(to):
         return ProviderMove(continuation, to, MoveOutcome.ALREADY)
-    if opened.state.provider is Provider.UNKNOWN:
-        why = "neither the logs nor the files say which state store provider wrote the state"
-        return ProviderMove(continuation, to, MoveOutcome.REFUSED, refused=why)
     if is_rewritable(opened, to):
         same = tuple(
             OperatorMove(shape.id, shape.name, None, Carry.AS_IT_IS, "its rows are taken over byte for byte")
@@ -206,21 +197,15 @@ def migrate_provider(
 
 def is_rewritable(checkpoint: Checkpoint, to: ToProvider) -> bool:
     """Tell whether ``ckpt rewrite`` writes this state for the other provider."""
-    return not any(_refuse_rewrite(checkpoint, to))
-
-
-def _refuse_rewrite(checkpoint: Checkpoint, to: ToProvider) -> Iterator[str]:
-    """Why ckpt does not write this state for the other provider, or cannot load it."""
     latest, state = checkpoint.offsets.readable(checkpoint.offsets.latest), checkpoint.state
     if latest is None or latest.metadata is None or state is None:
-        yield "its offsets record no settings"
-        return
-    old = Form(state.provider, 0, state.format_version)
-    yield from refuse_rewrite(state, latest.metadata.conf, old, Form(Provider(to), 0, 1))
-    newest = checkpoint.commits.latest
-    for unit in state_units(checkpoint):
-        if not any(first <= (newest or 0) <= last for first, last in unit.readable_batches):
-            yield f"{unit.label} cannot be loaded"
+        return False
+    old, new = Form(state.provider, 0, state.format_version), Form(Provider(to), 0, 1)
+    if any(refuse_rewrite(state, latest.metadata.conf, old, new)):
+        return False
+    newest = checkpoint.commits.latest or 0
+    ranges = [unit.readable_batches for unit in state_units(checkpoint)]
+    return all(any(first <= newest <= last for first, last in batches) for batches in ranges)
 
 
 def _judge_moves(shapes: list[InitialShape], to: ToProvider) -> Iterator[OperatorMove]:
@@ -228,15 +213,9 @@ def _judge_moves(shapes: list[InitialShape], to: ToProvider) -> Iterator[Operato
         family = family_of(shape)
         carry, why = _CARRIES[family]
         if len(shapes) > 1:
-            carry, why = (
-                Carry.NONE,
-                "a new query takes initial state in one operator, and the others would start empty",
-            )
+            carry, why = Carry.NONE, _ALONE
         elif to is ToProvider.HDFS:
-            carry, why = (
-                Carry.NONE,
-                _CARRIES[OperatorFamily.TRANSFORM][1] if family is OperatorFamily.TRANSFORM else _ON_HDFS,
-            )
+            carry, why = Carry.NONE, why if family is OperatorFamily.TRANSFORM else _ON_HDFS
         elif carry is Carry.GOES_ON and not shape.keys:
             carry, why = Carry.STATE_ONLY, "it has no grouping key, and transformWithState needs one: choose a constant"
         yield OperatorMove(shape.operator, shape.operator_name, family, carry, why)

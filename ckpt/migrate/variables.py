@@ -108,28 +108,15 @@ def _find_own(shape: InitialShape) -> Iterator[Variable]:
     """The variables that the old transformWithState query had."""
     expires = {column.variable: column.name for column in shape.state if column.holds is Holds.EXPIRY}
     for column in shape.state:
-        name = column.variable or column.name
+        name, held = column.variable or column.name, (column.name,)
         match column.holds:
             case Holds.VALUE:
-                yield Variable(
-                    name,
-                    VariableForm.VALUE,
-                    tuple(named_fields(column.type)),
-                    (column.name,),
-                    ttl=column.ttl,
-                    expires=expires.get(name),
-                )
+                fields, expiry = tuple(named_fields(column.type)), expires.get(name)
+                yield Variable(name, VariableForm.VALUE, fields, held, ttl=column.ttl, expires=expiry)
             case Holds.LIST:
                 inner = column.inner[:-1] if column.ttl else column.inner
                 fields = tuple((field.name, field.type) for field in inner)
-                yield Variable(name, VariableForm.LIST, fields, (column.name,), ttl=column.ttl)
+                yield Variable(name, VariableForm.LIST, fields, held, ttl=column.ttl)
             case Holds.MAP:
-                key, value = column.inner[:2]
-                yield Variable(
-                    name,
-                    VariableForm.MAP,
-                    tuple(named_fields(value.type)),
-                    (column.name,),
-                    key=tuple(named_fields(key.type)),
-                    ttl=column.ttl,
-                )
+                key, fields = (tuple(named_fields(part.type)) for part in column.inner[:2])
+                yield Variable(name, VariableForm.MAP, fields, held, key=key, ttl=column.ttl)
