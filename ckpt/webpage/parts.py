@@ -12,9 +12,8 @@ from ckpt.model import Json, Kind, Operator, Store
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.texts import batch_ranges, instant, mask_json, size
 from ckpt.versions import Progress, Spark
-from ckpt.webpage.charts import chart_partitions
+from ckpt.webpage.charts import chart_partitions, make_timeline
 from ckpt.webpage.templates import fill_template
-from ckpt.webpage.timeline import Timeline, make_timeline, planned
 
 _PLACES = 5  # of one finding
 _SOURCES = 20
@@ -27,23 +26,23 @@ def inspection_page(inspection: Inspection, besides: Sequence[dict[str, Any]] = 
 
     Args:
         inspection: What was found.
-        besides: What else is to be shown, as blocks of ``document_page``.
+        besides: What else is to be shown, as blocks: each its ``kind`` and its texts.
 
     Raises:
         HtmlMissing: Jinja2 is not installed.
 
     """
-    return fill_template("inspection.html", title=name_of(inspection), besides=besides, **_show_inspection(inspection))
+    return fill_template("inspection.html", title=_name_of(inspection), besides=besides, **_show_inspection(inspection))
 
 
 def inspection_part(value: Inspection) -> str:
     """Return an inspection as a part of a page, with its style. Raises HtmlMissing."""
     return fill_template(
-        "notebook.html", part="inspection", title=name_of(value), besides=(), **_show_inspection(value)
+        "notebook.html", part="inspection", title=_name_of(value), besides=(), **_show_inspection(value)
     )
 
 
-def name_of(inspection: Inspection) -> str:
+def _name_of(inspection: Inspection) -> str:
     """The last part of where it is."""
     return inspection.checkpoint.uri.rstrip("/").rpartition("/")[2] or inspection.checkpoint.uri
 
@@ -58,14 +57,13 @@ def _show_inspection(inspection: Inspection) -> dict[str, Any]:
         "inspection": inspection,
         "tone": _choose_tone(inspection),
         "facts": _list_facts(inspection),
-        "forecasts": forecast_table(inspection.forecasts),
+        "forecasts": _make_forecast_table(inspection.forecasts),
         "sources": [
             (source.index, source.type, source.name or "", _show_offset(source.offset))
             for source in inspection.sources[:_SOURCES]
         ],
         "more_sources": len(inspection.sources) - _SOURCES,
-        "timeline": _make_timeline(inspection),
-        "planned": planned,
+        "timeline": make_timeline(inspection.checkpoint, inspection.batches),
         "state": state,
         "operators": [
             {
@@ -109,8 +107,8 @@ class _Cell:
     tone: str
 
 
-def forecast_table(forecasts: tuple[Forecast, ...]) -> dict[str, Any]:
-    """As the template takes it: a table: versions below one another, modes beside one another."""
+def _make_forecast_table(forecasts: tuple[Forecast, ...]) -> dict[str, Any]:
+    """Make the table that the template takes: versions below one another, modes beside one another."""
     modes = [mode for mode in Progress if any(forecast.progress is mode for forecast in forecasts)]
     versions = [version for version in Spark if any(forecast.spark is version for forecast in forecasts)]
     cells = {
@@ -124,10 +122,6 @@ def _choose_outcome_tone(forecast: Forecast) -> str:
     if forecast.outcome.runs:
         return "good"
     return "note" if forecast.outcome in (Outcome.REFUSED, Outcome.UNKNOWN) else "error"
-
-
-def _make_timeline(inspection: Inspection) -> Timeline | None:
-    return make_timeline(inspection.checkpoint, inspection.batches)
 
 
 def _show_store(store: Store, *, plot: bool) -> dict[str, Any]:

@@ -16,18 +16,8 @@ class HtmlMissing(CkptError):
     """The package that fills templates is not installed."""
 
 
-def document_page(title: str, blocks: list[dict[str, Any]]) -> str:
-    """Any report as a page: its blocks, each with its ``kind`` and its texts.
-
-    Raises:
-        HtmlMissing: Jinja2 is not installed.
-
-    """
-    return fill_template("document.html", title=title, blocks=blocks)
-
-
 def fill_template(template: str, **values: Any) -> str:
-    """A template with its values."""
+    """Fill a template with its values. Raises HtmlMissing."""
     text: str = _make_environment().get_template(template).render(version=__version__, **values)
     return text
 

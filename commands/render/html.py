@@ -4,7 +4,7 @@ from typing import Any, assert_never
 
 from ckpt.inspection.inspection import Inspection
 from ckpt.webpage.parts import inspection_page
-from ckpt.webpage.templates import document_page, fill_template
+from ckpt.webpage.templates import fill_template
 
 from .blocks import (
     Cases,
@@ -31,7 +31,7 @@ def html(page: Page) -> str:
     """The page as one document that needs nothing else."""
     blocks = list(flatten_page(page))
     names = [block.name for block in blocks if isinstance(block, Title)]
-    return document_page(names[0] if names else "ckpt", [_describe_block(block) for block in blocks])
+    return fill_template("document.html", title=names[0] if names else "ckpt", blocks=map(_describe_block, blocks))
 
 
 def html_part(page: Page) -> str:
