@@ -24,20 +24,12 @@ _MOST_FILES = 5000
 """How many files that are still to be read are looked for."""
 _MOST_VERSIONS = 200
 """How many versions are read backwards for the columns that the table had."""
-_KNOWN = {
-    "excluderegex",
-    "failondataloss",
-    "ignorechanges",
-    "ignoredeletes",
-    "ignorefiledeletion",
-    "maxbytespertrigger",
-    "maxfilespertrigger",
-    "path",
-    "skipchangecommits",
-    "startingtimestamp",
-    "startingversion",
-    "witheventtimeorder",
-}
+_KNOWN = frozenset(
+    """
+    excludeRegex failOnDataLoss ignoreChanges ignoreDeletes ignoreFileDeletion maxBytesPerTrigger maxFilesPerTrigger
+    path skipChangeCommits startingTimestamp startingVersion withEventTimeOrder
+    """.lower().split()
+)
 """Options under which a Delta source has the rules that ckpt knows, in lower case."""
 _CHANGE_FEED = {"readchangefeed", "readchangedata"}
 """The option for a table's change data feed, and its older name."""

@@ -8,7 +8,7 @@ from ckpt.checkpoint.sources.kafka import KafkaOffset
 from ckpt.checkpoint.sources.registry import offset_of
 from ckpt.errors import UsageError
 from ckpt.live.kafka.client import Client
-from ckpt.live.kafka.options import find_option, translate_options
+from ckpt.live.kafka.options import translate_options
 from ckpt.live.kind import SourceRequest
 from ckpt.live.records import KafkaNow, NotAsked, Part, PartitionNow, TopicNow, Younger
 from ckpt.model import OffsetLog
@@ -44,15 +44,20 @@ def ask_kafka(request: SourceRequest) -> KafkaNow | NotAsked:
         SourceError: The package is missing, the cluster cannot be reached, or does not answer in 5 s a request.
 
     """
-    options = request.options
-    settings = translate_options(options)
-    if find_option(options, "assign") is not None:
+    settings = translate_options(request.options)
+    options = {key.lower(): value for key, value in request.options.items()}
+    if "assign" in options:
         return NotAsked("with the option assign ckpt cannot tell which partitions are read")
-    fail_on_data_loss = (find_option(options, "failOnDataLoss") or "true").lower()
+    fail_on_data_loss = (options.get("failondataloss") or "true").lower()
     if fail_on_data_loss not in ("true", "false"):
         raise UsageError("`source_options`: failOnDataLoss is true or false")
-    subscribe, pattern = find_option(options, "subscribe"), _read_pattern(options)
-    subscribed = None if subscribe is None else frozenset(filter(None, map(str.strip, subscribe.split(","))))
+    try:  # Java and Python understand a pattern alike but for rare cases
+        pattern = re.compile(options["subscribepattern"]) if "subscribepattern" in options else None
+    except re.error:
+        raise UsageError("`source_options`: subscribePattern is no pattern that ckpt can read") from None
+    subscribed = None
+    if "subscribe" in options:
+        subscribed = frozenset(filter(None, map(str.strip, options["subscribe"].split(","))))
     read = request.view.topics
     named = read | (subscribed or set())
     legal = {topic for topic in named if _TOPIC.fullmatch(topic)}
@@ -81,15 +86,6 @@ def _ask_partitions(
             if mark.shows(part, offset, earliest[part]):
                 younger[part] = Younger(mark.batch, offset)
     return {part: PartitionNow(earliest[part], latest[part], younger.get(part)) for part in parts}
-
-
-def _read_pattern(options: Mapping[str, str]) -> re.Pattern[str] | None:
-    """Read ``subscribePattern``, which Java and Python understand alike but for rare cases."""
-    text = find_option(options, "subscribePattern")
-    try:
-        return None if text is None else re.compile(text)
-    except re.error:
-        raise UsageError("`source_options`: subscribePattern is no pattern that ckpt can read") from None
 
 
 def _make_marks(request: SourceRequest) -> tuple[Mark, ...]:

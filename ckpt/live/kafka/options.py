@@ -27,29 +27,14 @@ _OF_OAUTH = {
     "clientSecret": "sasl.oauthbearer.client.secret",
     "scope": "sasl.oauthbearer.scope",
 }
-_READER = {
-    "assign",
-    "endingoffsets",
-    "endingoffsetsbytimestamp",
-    "endingtimestamp",
-    "failondataloss",
-    "fetchoffset.numretries",
-    "fetchoffset.retryintervalms",
-    "groupidprefix",
-    "includeheaders",
-    "kafkaconsumer.polltimeoutms",
-    "maxoffsetspertrigger",
-    "maxrecordsperpartition",
-    "maxtriggerdelay",
-    "minoffsetspertrigger",
-    "minpartitions",
-    "startingoffsets",
-    "startingoffsetsbytimestamp",
-    "startingoffsetsbytimestampstrategy",
-    "startingtimestamp",
-    "subscribe",
-    "subscribepattern",
-}
+_READER = frozenset(
+    """
+    assign endingOffsets endingOffsetsByTimestamp endingTimestamp failOnDataLoss fetchOffset.numRetries
+    fetchOffset.retryIntervalMs groupIdPrefix includeHeaders kafkaConsumer.pollTimeoutMs maxOffsetsPerTrigger
+    maxRecordsPerPartition maxTriggerDelay minOffsetsPerTrigger minPartitions startingOffsets
+    startingOffsetsByTimestamp startingOffsetsByTimestampStrategy startingTimestamp subscribe subscribePattern
+    """.lower().split()
+)
 """Options without ``kafka.``, whose case does not matter."""
 _JAAS = re.compile(
     r"""\s*(?P<module>[\w.$]+)\s+\w+(?P<entries>(?:\s+[\w.]+\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;"]+))*)\s*;\s*"""
@@ -77,11 +62,6 @@ def translate_options(options: Mapping[str, str]) -> dict[str, str]:
         can = ", ".join(_MECHANISMS)
         raise UsageError(f"`source_options`: ckpt cannot log in with sasl.mechanism {one_line(mechanism)}, only {can}")
     return dict(_translate(settings))
-
-
-def find_option(options: Mapping[str, str], name: str) -> str | None:
-    """Find the value of an option that has no ``kafka.`` in front: its case does not matter."""
-    return {key.lower(): value for key, value in options.items()}.get(name.lower())
 
 
 def _translate(settings: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -6,7 +6,7 @@ Offsets``, then ``KafkaDataConsumer``). A batch that runs again reads ``[a, b)``
 fails for the same reasons, and waits for rows that never come where the partition ends in between.
 """
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import takewhile
 
@@ -33,31 +33,22 @@ def foresee_partitions(reading: SourceRange, now: KafkaNow, *, passed: bool = Fa
     else:
         outlooks = [_foresee_known(part, start, end, now) for part in known]
     read = now.topics if now.subscribed is None else now.subscribed
-    new = [(topic, number) for topic in read for number in _list_partitions(now, topic) if (topic, number) not in known]
-    outlooks += [_foresee_added(part, now.partitions[part], later=end is not None) for part in new]
+    topics = [(topic, now.topics[topic].partitions) for topic in read if topic in now.topics]
+    new = [(topic, number) for topic, numbers in topics for number in numbers if (topic, number) not in known]
+    for part in new:
+        fate = Fate.ADDED_LATE if now.partitions[part].earliest else Fate.ADDED
+        outlooks.append(PartOutlook(part, fate, None, None, now.partitions[part], later=end is not None))
     recreated = {outlook.topic for outlook in outlooks if outlook.fate in RECREATED}
-    marked = (_mark_recreated(outlook, recreated) for outlook in outlooks)
-    return tuple(sorted(marked, key=lambda outlook: outlook.part))
-
-
-def _mark_recreated(outlook: PartOutlook, recreated: Set[str]) -> PartOutlook:
-    if outlook.fate is Fate.CONTINUES and outlook.topic in recreated:
-        return replace(outlook, fate=Fate.LOOKS_RECREATED)
-    return outlook
+    for at, outlook in enumerate(outlooks):
+        if outlook.fate is Fate.CONTINUES and outlook.topic in recreated:
+            outlooks[at] = replace(outlook, fate=Fate.LOOKS_RECREATED)
+    return tuple(sorted(outlooks, key=lambda outlook: outlook.part))
 
 
 def _partitions_of(offset: Offset | None) -> Mapping[Part, int] | None:
     if offset == NO_TOPIC_YET:
         return {}
     return offset.partitions if isinstance(offset, KafkaOffset) else None
-
-
-def _list_partitions(now: KafkaNow, topic: str) -> tuple[int, ...]:
-    return now.topics[topic].partitions if topic in now.topics else ()
-
-
-def _foresee_added(part: Part, now: PartitionNow, *, later: bool) -> PartOutlook:
-    return PartOutlook(part, Fate.ADDED_LATE if now.earliest else Fate.ADDED, None, None, now, later)
 
 
 def _foresee_known(part: Part, start: Mapping[Part, int], end: Mapping[Part, int] | None, now: KafkaNow) -> PartOutlook:
@@ -115,12 +106,8 @@ def find_words(failing: tuple[PartOutlook, ...], *, again: bool, rules: Rules) -
 def _find_unread_words(outlook: PartOutlook, rules: Rules) -> str:
     if outlook.fate is Fate.GONE:
         return messages.no_position(*outlook.part)
-    at = (
-        outlook.begin
-        if outlook.fate is not Fate.WAITS or outlook.now is None
-        else max(outlook.begin, outlook.now.latest)
-    )
-    return messages.unread(at, rules)
+    ends = outlook.now.latest if outlook.fate is Fate.WAITS and outlook.now is not None else 0
+    return messages.unread(max(outlook.begin, ends), rules)
 
 
 def _find_common(texts: Iterator[str]) -> str:

@@ -108,24 +108,16 @@ class _Ranges(io.RawIOBase):
         self._storage, self._path, self._size, self._at = storage, path, size, 0
 
     def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def seekable(self) -> bool:
-        """Return True."""
         return True
 
     def tell(self) -> int:
-        """Where the next read begins."""
         return self._at
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move there."""
         self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
         return self._at
 
     def read(self, size: int = -1) -> bytes:
-        """Up to so many bytes."""
         wanted = self._size - self._at if size < 0 else min(size, self._size - self._at)
         data = self._storage.read_range(self._path, self._at, wanted) if wanted > 0 else b""
         self._at += len(data)
