@@ -13,7 +13,7 @@ from ckpt.live.delta import remedies
 from ckpt.live.kind import NextRead
 from ckpt.live.outlook import NOT_IN_LOG, SourceOutlook, Trouble, set_command
 from ckpt.live.records import DeltaNow, DeltaOption, FileNow, VersionNow
-from ckpt.live.tables import UNKNOWN, Counts, add_waiting, describe_counts, judge_table
+from ckpt.live.tables import UNKNOWN, add_waiting, describe_counts, judge_table
 from ckpt.restart import diagnoses, messages
 from ckpt.restart.forecast import Outcome
 from ckpt.texts import plural_of, span
@@ -32,8 +32,17 @@ def foresee_delta(start: NextRead, now: DeltaNow) -> SourceOutlook:
     before, end = (now.before, offset) if start.range.end is None else (offset, start.range.end_offset)
     if not isinstance(end, DeltaOffset):
         return SourceOutlook(start.source, said=NOT_IN_LOG)
+    has = f"the table has versions {now.first} to {now.latest}"
+    if now.table_id != end.table_id:
+        detail = f"it has the id {now.table_id}, and the query has read {end.table_id}"
+        error = messages.OTHER_DELTA_TABLE
+        trouble = Trouble(diagnoses.sources.DELTA_OTHER_TABLE, detail, remedies.OTHER_TABLE, error=error)
+        return judge_table(start, [trouble], f"{has}, and another id", [UNKNOWN])
     judge = _Judge(start, now, before if isinstance(before, DeltaOffset) else None, end)
-    return judge_table(start, judge.find_troubles(), judge.describe(), judge.count_unread(), judge.count_lost())
+    known = judge.knows_unread()
+    unread = [(1, file.rows) for file in judge.unread] if known else [UNKNOWN]
+    lost = sum(file.there is False for file in judge.unread) if known else None
+    return judge_table(start, judge.find_troubles(), add_waiting(has, unread), unread, lost)
 
 
 class _Judge:
@@ -43,49 +52,21 @@ class _Judge:
         self._now, self._before, self._end, self._index = now, before, end, start.range.index
         self._batch, self._planned = start.forecast.batch_id, start.range.end is not None
         self._rules = start.forecast.spark.rules
+        self._needs_snapshot = before is None or before.initial_snapshot
         self._reads_batch = self._planned and not start.passed
         self._of_batch = _list_batch(now, before, end) if self._reads_batch else []
         self._new = _list_after(now, end)
-
-    @property
-    def _same_table(self) -> bool:
-        return self._now.table_id == self._end.table_id
-
-    @property
-    def _is_known(self) -> bool:
-        """True if it can be known what is still to be read."""
-        reaches = self._end.initial_snapshot or self._now.first <= self._end.version
-        return self._same_table and reaches and self._now.latest >= self._end.last_read and self._known_snapshot
-
-    @property
-    def _known_snapshot(self) -> bool:
-        needed = self._end.initial_snapshot or (self._planned and self._needs_snapshot)
-        return self._now.snapshot is not None or not needed
-
-    @property
-    def _needs_snapshot(self) -> bool:
-        return self._before is None or self._before.initial_snapshot
-
-    @property
-    def _unread(self) -> list[FileNow]:
-        skips = DeltaOption.SKIPS_CHANGES in self._now.options
+        skips = DeltaOption.SKIPS_CHANGES in now.options
         new = [file for version, files in self._new for file in files if not (skips and version.takes_rows)]
-        return [*self._of_batch, *new]
+        self.unread = [*self._of_batch, *new]
 
-    def count_unread(self) -> Sequence[Counts]:
-        return [(1, file.rows) for file in self._unread] if self._is_known else [UNKNOWN]
-
-    def count_lost(self) -> int | None:
-        return sum(file.there is False for file in self._unread) if self._is_known else None
-
-    def describe(self) -> str:
-        has = f"the table has versions {self._now.first} to {self._now.latest}"
-        return add_waiting(has, self.count_unread()) if self._same_table else f"{has}, and another id"
+    def knows_unread(self) -> bool:
+        end, now = self._end, self._now
+        needs_snapshot = end.initial_snapshot or (self._planned and self._needs_snapshot)
+        reaches = end.initial_snapshot or now.first <= end.version
+        return reaches and now.latest >= end.last_read and (now.snapshot is not None or not needs_snapshot)
 
     def find_troubles(self) -> Iterator[Trouble]:
-        if not self._same_table:
-            yield self._explain_other_table()
-            return
         hidden = self._find_hidden_log()
         if hidden is not None:
             yield hidden
@@ -95,13 +76,7 @@ class _Judge:
         yield from self._find_changes()
         yield from self._find_missing_files()
         if self._now.rewritten is not None:
-            yield self._explain_rewritten()
-
-    def _explain_other_table(self) -> Trouble:
-        detail = f"it has the id {self._now.table_id}, and the query has read {self._end.table_id}"
-        return Trouble(
-            diagnoses.sources.DELTA_OTHER_TABLE, detail, remedies.OTHER_TABLE, error=messages.OTHER_DELTA_TABLE
-        )
+            yield self._explain_rewritten(self._now.rewritten)
 
     def _find_hidden_log(self) -> Trouble | None:
         """Find versions that a start goes back to, and that are not there."""
@@ -248,7 +223,7 @@ class _Judge:
         return Trouble(diagnoses.sources.DELTA_LEAVES_OUT, detail, remedy, runs=True, skips=True)
 
     def _find_missing_files(self) -> Iterator[Trouble]:
-        files = self._unread
+        files = self.unread
         gone = [at for at, file in enumerate(files) if file.there is False]
         if not gone:
             return
@@ -266,11 +241,9 @@ class _Judge:
             later=later,
         )
 
-    def _explain_rewritten(self) -> Trouble:
-        detail = f"version {self._now.rewritten} was written after the batch that has read it was planned"
-        rewritten = None if self._planned else self._now.rewritten
-        command = None if rewritten is None else self._move_back(rewritten)
-        remedy = remedies.advise_rewritten(rewritten, command)
+    def _explain_rewritten(self, version: int) -> Trouble:
+        detail = f"version {version} was written after the batch that has read it was planned"
+        remedy = remedies.advise_rewritten(version, None if self._planned else self._move_back(version))
         return Trouble(diagnoses.sources.DELTA_LOOKS_REWRITTEN, detail, remedy, runs=True)
 
 

@@ -66,7 +66,7 @@ def advise_missing_files(count: str) -> str:
     )
 
 
-def advise_rewritten(version: int | None, command: str | None) -> str:
+def advise_rewritten(version: int, command: str | None) -> str:
     """Advise on a version that was written after it had been read; ``command`` reads it as it is now."""
     lead = (
         "Find out whether the table was put back from an older copy, and has been written to since. If it was, rows "

@@ -36,7 +36,10 @@ def foresee_iceberg(start: NextRead, now: IcebergNow) -> SourceOutlook:
         reason = "the table is older than stream-from-timestamp: what a start does is unknown"
         return SourceOutlook(start.source, said=reason)
     judge = _Judge(start, now, begin, end)
-    return judge_table(start, judge.find_troubles(), judge.describe(), judge.count_unread())
+    unread, has = judge.count_unread(), "the table has no snapshot: the next start reads whatever comes into it"
+    if now.chain:
+        has = add_waiting(f"the table has {plural(len(now.chain), 'snapshot')} up to {now.chain[-1].id}", unread)
+    return judge_table(start, judge.find_troubles(), has, unread)
 
 
 class _Judge:
@@ -61,51 +64,38 @@ class _Judge:
         appends = [snapshot for snapshot in self._now.chain[number + 1 :] if snapshot.operation == "append"]
         return [_count_rest(self._now.chain[number], self._begin), *map(_count, appends)]
 
-    def describe(self) -> str:
-        count = len(self._now.chain)
-        if not count:
-            return "the table has no snapshot: the next start reads whatever comes into it"
-        has = f"the table has {plural(count, 'snapshot')} up to {self._now.chain[-1].id}"
-        return add_waiting(has, self.count_unread())
-
     def find_troubles(self) -> Iterator[Trouble]:
         if self._now.chain or self._planned:
-            for trouble in (*self._walk_batch(), *self._walk_on()):
+            trouble = self._walk_batch() or self._walk_on()
+            if trouble is not None:
                 yield trouble
-                if not trouble.runs:
-                    break
         yield from self._walk_from_the_beginning()
 
-    def _walk_batch(self) -> Iterator[Trouble]:
+    def _walk_batch(self) -> Trouble | None:
         """Go through a batch that was planned (``planFiles``)."""
         if not self._planned or self._end.snapshot is None:
-            return
+            return None
         at = self._begin.snapshot
         while True:
             if self._is_missing(at):
-                yield self._explain_missing(at, in_batch=True)
-                return
+                return self._explain_missing(at, in_batch=True)
             number = self._at.get(at or 0)
             if number is not None and self._bars(self._now.chain[number]):
-                yield self._explain_change(number, Outcome.FAILS_IN_BATCH)
-                return
+                return self._explain_change(number, Outcome.FAILS_IN_BATCH)
             if at == self._end.snapshot:
-                return
+                return None
             if number is None or number + 1 == len(self._now.chain):
-                yield self._explain_rollback(in_batch=True)
-                return
+                return self._explain_rollback(in_batch=True)
             at = self._now.chain[number + 1].id
 
-    def _walk_on(self) -> Iterator[Trouble]:
+    def _walk_on(self) -> Trouble | None:
         """Go on after the latest batch (``latestOffset``)."""
         if self._end.snapshot is None:
-            return
+            return None
         if self._is_missing(self._end.snapshot):
-            yield self._explain_missing(self._end.snapshot, in_batch=False)
-            return
+            return self._explain_missing(self._end.snapshot, in_batch=False)
         if self._end.snapshot not in self._at:
-            yield self._explain_rollback(in_batch=False)
-            return
+            return self._explain_rollback(in_batch=False)
         number = self._at[self._end.snapshot]
         here = self._now.chain[number]
         files, rows = _count_rest(here, self._end)
@@ -113,15 +103,13 @@ class _Judge:
         for later, snapshot in enumerate(self._now.chain[number + 1 :], number + 1):
             if self._bars(snapshot):
                 full = read_files > self._now.most_files or read_rows >= self._now.most_rows
-                yield self._explain_change(later, Outcome.FAILS_AT_START, later=self._planned or full)
-                return
+                return self._explain_change(later, Outcome.FAILS_AT_START, later=self._planned or full)
             if snapshot.operation == "append":
                 read_files, read_rows = read_files + (snapshot.files or 0), read_rows + (snapshot.rows or 0)
                 reads_here = True
         if reads_here and self._bars(here):
-            yield self._explain_change(number, Outcome.FAILS_IN_BATCH, later=self._planned)
-            return
-        yield from self._find_left_out(number)
+            return self._explain_change(number, Outcome.FAILS_IN_BATCH, later=self._planned)
+        return self._find_left_out(number)
 
     def _bars(self, snapshot: SnapshotNow) -> bool:
         """Tell whether a start fails at a snapshot (``shouldProcess``)."""
@@ -227,14 +215,14 @@ class _Judge:
         error = f"Cannot process {here.operation} snapshot"
         return Trouble(diagnoses.sources.ICEBERG_ROWS_CHANGED, detail, remedy, outcome, error, later=later)
 
-    def _find_left_out(self, number: int) -> Iterator[Trouble]:
+    def _find_left_out(self, number: int) -> Trouble | None:
         """Find rows that the options leave out."""
         later = self._now.chain[number + 1 :]
         skipped = [snapshot for snapshot in later if snapshot.operation in _OPTIONS and snapshot.files]
-        if skipped:
-            which = plural(len(skipped), "snapshot")
-            detail = f"the options leave out {_count_files(skipped)} of {which} that change rows"
-            yield Trouble(diagnoses.sources.ICEBERG_LEAVES_OUT, detail, None, runs=True, skips=True)
+        if not skipped:
+            return None
+        detail = f"the options leave out {_count_files(skipped)} of {plural(len(skipped), 'snapshot')} that change rows"
+        return Trouble(diagnoses.sources.ICEBERG_LEAVES_OUT, detail, None, runs=True, skips=True)
 
     def _walk_from_the_beginning(self) -> Iterator[Trouble]:
         """Go through the table from the first offset of the query, as a start with trigger availableNow does."""
@@ -243,22 +231,23 @@ class _Judge:
             return
         between = self._now.chain[self._at.get(first.snapshot, 0) + 1 : self._at.get(self._end.snapshot or 0, 0) + 1]
         barring = [snapshot for snapshot in between if self._bars(snapshot)]
+        if first.snapshot in self._at and not barring:
+            return
         names = {snapshot.operation for snapshot in barring}
         options = " and ".join(sorted(f"{option}=true" for name, option in _OPTIONS.items() if name in names))
         kept = f"start it with {options}, which is then to be kept" if options else ""
         file = f"sources/{self._index}/offsets"
-        if first.snapshot not in self._at:
+        if first.snapshot in self._at:
+            detail = f"snapshot {barring[0].id}, since then, is no append"
+            remedy = f"Start the query with another trigger{f', or {kept}' if kept else ''}."
+        else:
             detail = f"snapshot {first.snapshot}, which {file}/0 names, is no longer there"
             remedy = (
                 f"Start the query with another trigger. Or delete {file}/0 and {file}/.0.crc of the checkpoint"
                 f"{f', and {kept}' if kept else ''}: Iceberg writes the file again, with the oldest snapshot that is "
                 "there, and no batch but batch 0 needs it."
             )
-            yield Trouble(diagnoses.sources.ICEBERG_BEGINNING_GONE, detail, remedy, runs=True)
-        elif barring:
-            detail = f"snapshot {barring[0].id}, since then, is no append"
-            remedy = f"Start the query with another trigger{f', or {kept}' if kept else ''}."
-            yield Trouble(diagnoses.sources.ICEBERG_BEGINNING_GONE, detail, remedy, runs=True)
+        yield Trouble(diagnoses.sources.ICEBERG_BEGINNING_GONE, detail, remedy, runs=True)
 
 
 def _count(snapshot: SnapshotNow) -> Counts:
