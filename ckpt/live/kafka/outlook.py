@@ -2,9 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 
-from ckpt.checkpoint.sources.ranges import SourceRange
 from ckpt.live.kafka.rules import find_words, foresee_partitions
 from ckpt.live.kind import NextRead
 from ckpt.live.outlook import NOT_IN_LOG, RECREATED, Fate, PartOutlook, SourceOutcome, SourceOutlook, Stop, set_command
@@ -31,24 +29,21 @@ _ALWAYS_FAILS = {False: Fate.NO_TOPIC, True: Fate.GONE}
 
 def foresee_kafka(start: NextRead, now: KafkaNow) -> SourceOutlook:
     """Foresee what the next start makes of a Kafka source; pure."""
-    forecast, passed = start.forecast, start.passed
-    parts = foresee_partitions(start.range, now, passed=passed)
+    parts = foresee_partitions(start.range, now, passed=start.passed)
     if parts is None:
         return SourceOutlook(start.source, said=NOT_IN_LOG)
-    findings = tuple(_Judge(forecast, start.range, now, parts, passed).find())
-    outcome = _choose_outcome(parts, now, again=bool(forecast.reexecutes) and not passed)
+    judge = _Judge(start, now, parts)
+    findings, outcome = tuple(judge.find()), _choose_outcome(parts, now, again=judge.again)
     waiting, lost = sum(part.waiting for part in parts), sum(part.lost for part in parts)
-    stop = _find_stop(forecast, now, parts, findings)
-    return SourceOutlook(start.source, outcome, _describe(parts), parts, findings, waiting, None, lost, stop)
+    said, stop = _describe(parts, waiting, lost), _find_stop(start.forecast, now, parts, findings)
+    return SourceOutlook(start.source, outcome, said, parts, findings, waiting, None, lost, stop)
 
 
 def _find_stop(
     start: Forecast, now: KafkaNow, parts: Sequence[PartOutlook], findings: Sequence[Finding]
 ) -> Stop | None:
-    stopping = tuple(part for part in parts if part.fate.fails and not part.later)
     again = bool(start.reexecutes)
-    if not now.fail_on_data_loss:
-        stopping = tuple(part for part in stopping if part.fate is _ALWAYS_FAILS[again])
+    stopping = tuple(part for part in parts if not part.later and _fails(part, now, again=again))
     if not stopping:
         return None
     at_start = not again and any(part.fate is Fate.NO_TOPIC for part in stopping)
@@ -60,15 +55,18 @@ def _find_stop(
     )
 
 
+def _fails(part: PartOutlook, now: KafkaNow, *, again: bool) -> bool:
+    return part.fate.fails if now.fail_on_data_loss else part.fate is _ALWAYS_FAILS[again]
+
+
 def _choose_outcome(parts: Sequence[PartOutlook], now: KafkaNow, *, again: bool) -> SourceOutcome:
-    if any(part.fate.fails if now.fail_on_data_loss else part.fate is _ALWAYS_FAILS[again] for part in parts):
+    if any(_fails(part, now, again=again) for part in parts):
         return SourceOutcome.FAILS
     skips = any(part.lost or part.fate is Fate.NO_TOPIC for part in parts)
     return SourceOutcome.SKIPS if skips else SourceOutcome.CONTINUES
 
 
-def _describe(parts: Sequence[PartOutlook]) -> str:
-    waiting, lost = sum(part.waiting for part in parts), sum(part.lost for part in parts)
+def _describe(parts: Sequence[PartOutlook], waiting: int, lost: int) -> str:
     new = sum(part.fate is Fate.ADDED for part in parts)
     texts = [f"{plural(waiting, 'offset')} of {plural(len(parts), 'partition')} wait to be read"]
     if new:
@@ -78,22 +76,16 @@ def _describe(parts: Sequence[PartOutlook]) -> str:
     return "; ".join(texts)
 
 
-@dataclass(frozen=True, slots=True)
 class _Judge:
     """Finds what is wrong with one source, one finding for each diagnosis."""
 
-    start: Forecast
-    reading: SourceRange
-    now: KafkaNow
-    parts: tuple[PartOutlook, ...]
-    passed: bool  # the batch that runs again is in the sink, which passes over it
-
-    @property
-    def again(self) -> bool:
-        return bool(self.start.reexecutes) and not self.passed
+    def __init__(self, start: NextRead, now: KafkaNow, parts: tuple[PartOutlook, ...]) -> None:
+        self.now, self.parts, self.index, self.batch = now, parts, start.range.index, start.forecast.batch_id
+        self.passed = start.passed  # the batch that runs again is in the sink, which passes over it
+        self.again = bool(start.forecast.reexecutes) and not start.passed
 
     def find(self) -> Iterator[Finding]:
-        path = f"sources/{self.reading.index}"
+        path = f"sources/{self.index}"
         certain = {part.topic for part in self.parts if part.fate in _CERTAIN}
         groups: dict[Diagnosis, list[PartOutlook]] = {diagnosis: [] for diagnosis in _DIAGNOSES.values()}
         for part in self.parts:
@@ -105,11 +97,8 @@ class _Judge:
             fails = self.now.fail_on_data_loss or any(part.fate in always for part in same)
             if not same or not (fails or any(part.lost for part in same)):
                 continue
-            detail = self._build_detail(same)
-            if fails:
-                yield Finding(diagnosis, path, detail, self._choose_remedy(diagnosis, same))
-            else:
-                yield Finding(diagnoses.sources.KAFKA_SKIPS, path, detail, self._choose_remedy(diagnosis, same))
+            named = diagnosis if fails else diagnoses.sources.KAFKA_SKIPS
+            yield Finding(named, path, self._build_detail(same), self._choose_remedy(diagnosis, same))
 
     def _build_detail(self, same: Sequence[PartOutlook]) -> str:
         worst = max(same, key=lambda part: (part.fate.fails, part.lost, part.waiting))
@@ -130,9 +119,9 @@ class _Judge:
 
     def _advise_later(self, same: Sequence[PartOutlook]) -> str:
         """Advise where the batch fails that comes after a planned one, which still runs."""
-        fates, batch = {part.fate for part in same}, self.start.batch_id
+        fates = {part.fate for part in same}
         runs = "is in the sink already, which passes over it" if self.passed else "still runs"
-        first = f"Batch {batch} {runs}: start the query with trigger once, which ends after it."
+        first = f"Batch {self.batch} {runs}: start the query with trigger once, which ends after it."
         plan = "move the query past what is gone, or to take the topic out"
         if fates <= set(RECREATED):
             plan = "begin at the earliest rows of the new topic"
@@ -147,11 +136,11 @@ class _Judge:
         lead, first = "Do not start the query.", ""
         if self.passed:
             lead = (
-                f"Batch {self.start.batch_id} is in the sink already, which passes over it: start the query with "
+                f"Batch {self.batch} is in the sink already, which passes over it: start the query with "
                 "trigger once, which ends after it, and then not again."
             )
         elif self.again:
-            first = f"`ckpt skip {{checkpoint}}` leaves out batch {self.start.batch_id}, which cannot be read; then "
+            first = f"`ckpt skip {{checkpoint}}` leaves out batch {self.batch}, which cannot be read; then "
         remedy = (
             f"{lead} Check the brokers and the name. A topic that is created again is empty: then, before the start, "
             f"{first}{self._set_to(topics)} shows the plan to move the query to its beginning; apply it."
@@ -173,13 +162,12 @@ class _Judge:
             return ""
         text = json.dumps(ends, separators=(",", ":"))[1:-1]
         return (
-            f" If the sink has batch {self.start.batch_id} already, as `--sink` tells, its rows of the other topics "
+            f" If the sink has batch {self.batch} already, as `--sink` tells, its rows of the other topics "
             f"would be in it twice: give {text} for them then."
         )
 
     def _advise_planned(self, same: Sequence[PartOutlook]) -> str:
         """Advise on a batch that was planned before, whose range cannot be moved."""
-        batch = self.start.batch_id
         if not any(part.fate in RECREATED for part in self.parts):
             gone = sum(part.lost for part in self.parts)
             then = ""
@@ -190,14 +178,14 @@ class _Judge:
                 )
             return (
                 f"{plural(gone, 'offset')} are gone for good. Start the query with failOnDataLoss=false and trigger "
-                f"once, until batch {batch} is committed: it reads what is left of it. Afterwards leave the option out."
-                f"{then}"
+                f"once, until batch {self.batch} is committed: it reads what is left of it. Afterwards leave the option "
+                f"out.{then}"
             )
         sure = any(part.fate in _CERTAIN for part in self.parts)
         lead = "" if sure else "If it was not recreated, start the query as usual. If it was: "
         return (
-            f"{lead}`ckpt skip {{checkpoint}}` leaves out batch {batch}, whose rows are gone. Then {self._set_to()}: "
-            "the query begins at the earliest rows of the new topic, and reads what that batch had of other topics. "
+            f"{lead}`ckpt skip {{checkpoint}}` leaves out batch {self.batch}, whose rows are gone. Then {self._set_to()}"
+            ": the query begins at the earliest rows of the new topic, and reads what that batch had of other topics. "
             "What it had of other sources is left out: `ckpt offsets show {checkpoint}` says what that is."
             f"{self._advise_others({part.topic for part in self.parts if part.fate in RECREATED})}"
         )
@@ -234,7 +222,7 @@ class _Judge:
                 at = 0
             if at is not None or part.start is not None or part.end is not None:
                 topics.setdefault(topic, {})[str(number)] = at
-        return set_command(self.reading.index, topics)
+        return set_command(self.index, topics)
 
 
 def _describe_partition(part: PartOutlook) -> str:
