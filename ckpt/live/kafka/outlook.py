@@ -168,6 +168,7 @@ class _Judge:
 
     def _advise_planned(self, same: Sequence[PartOutlook]) -> str:
         """Advise on a batch that was planned before, whose range cannot be moved."""
+        batch = self.batch
         if not any(part.fate in RECREATED for part in self.parts):
             gone = sum(part.lost for part in self.parts)
             then = ""
@@ -178,14 +179,14 @@ class _Judge:
                 )
             return (
                 f"{plural(gone, 'offset')} are gone for good. Start the query with failOnDataLoss=false and trigger "
-                f"once, until batch {self.batch} is committed: it reads what is left of it. Afterwards leave the option "
-                f"out.{then}"
+                f"once, until batch {batch} is committed: it reads what is left of it. Afterwards leave the option out."
+                f"{then}"
             )
         sure = any(part.fate in _CERTAIN for part in self.parts)
         lead = "" if sure else "If it was not recreated, start the query as usual. If it was: "
         return (
-            f"{lead}`ckpt skip {{checkpoint}}` leaves out batch {self.batch}, whose rows are gone. Then {self._set_to()}"
-            ": the query begins at the earliest rows of the new topic, and reads what that batch had of other topics. "
+            f"{lead}`ckpt skip {{checkpoint}}` leaves out batch {batch}, whose rows are gone. Then {self._set_to()}: "
+            "the query begins at the earliest rows of the new topic, and reads what that batch had of other topics. "
             "What it had of other sources is left out: `ckpt offsets show {checkpoint}` says what that is."
             f"{self._advise_others({part.topic for part in self.parts if part.fate in RECREATED})}"
         )

@@ -1,7 +1,6 @@
 """Recognizes the sink at a location and reads its log."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ckpt.errors import NotFound, StorageError, UsageError
@@ -27,16 +26,6 @@ _TOPIC = (
 _HUDI = "a Hudi table, whose log ckpt does not read: what it has cannot be known from here"
 
 
-@dataclass(frozen=True, slots=True)
-class _FolderKind:
-    """A kind of sink that is known by the folder of its log."""
-
-    folder: str
-    read: Callable[[str, Storage], SinkLog]
-    is_table: bool = True  # one that may have the log of another kind beside its own
-    has_log: Callable[[Storage], bool] = lambda storage: True  # the folder is the log of such a sink
-
-
 def _read_file_sink(uri: str, storage: Storage) -> SinkLog:
     """Read the batches by the names in the log, which are all that ``FileStreamSink.addBatch`` looks at."""
     log = compactible_log(storage.list_level(FILE_LOG).files)
@@ -45,11 +34,8 @@ def _read_file_sink(uri: str, storage: Storage) -> SinkLog:
     return SinkLog(uri, SinkKind.FILE, last_batch=log.latest, hole=log.first_missing)
 
 
-_BY_FOLDER = (
-    _FolderKind(DELTA_LOG, read_delta_sink),
-    _FolderKind(FILE_LOG, _read_file_sink, is_table=False),
-    _FolderKind(METADATA, read_iceberg_sink, has_log=has_metadata),
-)
+_READ = {DELTA_LOG: read_delta_sink, FILE_LOG: _read_file_sink, METADATA: read_iceberg_sink}
+"""Readers of a sink by the folder of its log."""
 PLUGINS = "ckpt.sinks"
 """Entry points of functions ``(uri, storage_options) -> SinkLog | None``; None: the place is no sink of theirs."""
 
@@ -104,21 +90,19 @@ def _read_built_in(uri: str, storage_options: Mapping[str, str]) -> SinkLog:
 
 
 def _read_folder(uri: str, storage: Storage, top: Folder) -> SinkLog:
-    kinds, unlisted = [], None
-    for kind in _BY_FOLDER:
-        try:
-            if kind.folder in top.folders and kind.has_log(storage):
-                kinds.append(kind)
-        except StorageError as error:
-            unlisted = f"it has neither {DELTA_LOG} nor {FILE_LOG}, and {error}"
-    if not kinds:
-        why = one_line(unlisted) if unlisted else _HUDI if ".hoodie" in top.folders else _NONE
-        return SinkLog(uri, SinkKind.UNKNOWN, unknown=why)
-    if len(kinds) == 1:
-        return kinds[0].read(uri, storage)
-    several = _SEVERAL.format(" and ".join(kind.folder for kind in kinds))
-    logs = [kind.read(uri, storage) for kind in kinds] if all(kind.is_table for kind in kinds) else []
-    return _choose_format(logs) or SinkLog(uri, SinkKind.UNKNOWN, unknown=several)
+    folders, unlisted = [folder for folder in _READ if folder in top.folders], None
+    try:
+        if METADATA in folders and not has_metadata(storage):
+            folders.remove(METADATA)
+    except StorageError as error:
+        folders.remove(METADATA)
+        unlisted = one_line(f"it has neither {DELTA_LOG} nor {FILE_LOG}, and {error}")
+    if not folders:
+        return SinkLog(uri, SinkKind.UNKNOWN, unknown=unlisted or (_HUDI if ".hoodie" in top.folders else _NONE))
+    if len(folders) == 1:
+        return _READ[folders[0]](uri, storage)
+    logs = [] if FILE_LOG in folders else [_READ[folder](uri, storage) for folder in folders]
+    return _choose_format(logs) or SinkLog(uri, SinkKind.UNKNOWN, unknown=_SEVERAL.format(" and ".join(folders)))
 
 
 def _choose_format(logs: Sequence[SinkLog]) -> SinkLog | None:
