@@ -12,6 +12,7 @@ from decimal import Context
 from math import isnan
 from typing import Any
 
+from ckpt.formats.sqltypes import sql_type
 from ckpt.formats.types import fields_of, type_at
 from ckpt.model import Json
 from ckpt.state.reading.columns import Holds, Names
@@ -150,14 +151,13 @@ class KeptAggregate:
 
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 _FLOATS = ("float", "double")
-_SQL = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
 _DECIMAL = r"decimal\((\d+),(-?\d+)\)"
 _ANY = rf"long|integer|short|byte|float|double|string|boolean|binary|date|timestamp|{_DECIMAL}"
 _NEVER, _UNSAID = " NOT NULL", " NULL?"
 
 
 def _keep_type(kind: str) -> Sequence[str]:
-    return (_SQL.get(kind, kind),)
+    return (sql_type(kind),)
 
 
 def _shorten_decimal(kind: str) -> Sequence[str]:

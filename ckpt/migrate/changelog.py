@@ -103,11 +103,15 @@ def switch_changelog(
     if state is None:
         return ChangelogSwitch(inspection, to, SwitchOutcome.NOTHING)
     parts = tuple(find_written(inspection.checkpoint.listing, changelog=to is Changelog.ON))
-    outcome = _judge_verified(parts) if verify else _judge_possible(parts)
+    as_wanted = [part.since is not None for part in parts]
     if not verify:
+        outcome = SwitchOutcome.ALREADY if parts and all(as_wanted) else SwitchOutcome.READY
         return ChangelogSwitch(
             inspection, to, outcome, parts, warnings=tuple(_list_warnings(inspection, state, to, outcome))
         )
+    outcome = SwitchOutcome.PARTLY if any(as_wanted) else SwitchOutcome.NOT_YET
+    if parts and all(as_wanted):
+        outcome = SwitchOutcome.SWITCHED
     committed = inspection.checkpoint.commits.ids if outcome is SwitchOutcome.SWITCHED else ()
     ways = find_two_ways(inspection.checkpoint.listing, parts, committed, changelog=to is Changelog.ON)
     return ChangelogSwitch(inspection, to, outcome, parts, ways=tuple(ways) if committed else ())
@@ -133,17 +137,6 @@ def _refuse(inspection: Inspection, state: StateInventory | None, *, verify: boo
         verdict = inspection.verdict[:1].lower() + inspection.verdict[1:]
         return f"as it is, the query {verdict}: fix that first"
     return None
-
-
-def _judge_possible(parts: tuple[Written, ...]) -> SwitchOutcome:
-    return SwitchOutcome.ALREADY if parts and all(part.since is not None for part in parts) else SwitchOutcome.READY
-
-
-def _judge_verified(parts: tuple[Written, ...]) -> SwitchOutcome:
-    took = sum(part.since is not None for part in parts)
-    if not took:
-        return SwitchOutcome.NOT_YET
-    return SwitchOutcome.SWITCHED if took == len(parts) else SwitchOutcome.PARTLY
 
 
 def _list_warnings(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.state.ranges import contains
 from ckpt.checkpoint.state.rewritable import LAST_START, Form, refuse_rewrite
 from ckpt.errors import CkptError, parse_choice
 from ckpt.inspection.checks.first_start import find_noop_start, is_in_sinks
@@ -204,8 +205,7 @@ def is_rewritable(checkpoint: Checkpoint, to: ToProvider) -> bool:
     if any(refuse_rewrite(state, latest.metadata.conf, old, new)):
         return False
     newest = checkpoint.commits.latest or 0
-    ranges = [unit.readable_batches for unit in state_units(checkpoint)]
-    return all(any(first <= newest <= last for first, last in batches) for batches in ranges)
+    return all(contains(unit.readable_batches, newest) for unit in state_units(checkpoint))
 
 
 def _judge_moves(shapes: list[InitialShape], to: ToProvider) -> Iterator[OperatorMove]:

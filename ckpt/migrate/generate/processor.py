@@ -6,7 +6,7 @@ from typing import Any
 
 from ckpt.migrate import aggregates
 from ckpt.migrate.generate import folding
-from ckpt.migrate.generate.text import Identifiers, columns, explode, fill_code, literal, plain
+from ckpt.migrate.generate.text import choose_identifiers, columns, explode, fill_code, literal, plain
 from ckpt.migrate.transform import Api, TimeMode, TransformPlan
 from ckpt.migrate.variables import OperatorFamily, Variable, VariableForm
 from ckpt.state.reading.columns import Holds
@@ -107,8 +107,7 @@ def _collect_values(plan: TransformPlan) -> dict[str, Any]:
     functions = folding.list_functions(plan)
     compares = aggregates.ordered in functions
     places = {column.holds: literal(column.name) for column in shape.state}
-    names = Identifiers(_TAKEN)
-    attributes = {variable.name: names.of(variable.name) for variable in variables}
+    attributes = choose_identifiers((variable.name for variable in variables), _TAKEN)
     emitted = [(key.name, key.type) for key in shape.keys]
     if plan.folds:
         emitted += [(kept.name, kept.type) for kept in plan.aggregates]

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.resources import files
 from typing import Any
 
+from ckpt.formats.sqltypes import sql_type
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
 from ckpt.texts import mask_secrets
 
-_DDL = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}  # JSON's name and SQL's
 _GAP = re.compile(r"<<(\w+)>>")
 
 
@@ -74,14 +74,11 @@ def columns(fields: Iterable[tuple[str, Json]]) -> str:
 
 def _write_type(kind: Json, named: Callable[[str], str]) -> str:
     if not isinstance(kind, dict):
-        return _DDL.get(str(kind), str(kind))
+        return sql_type(str(kind))
     match kind.get("type"):
         case "struct":
-            return (
-                "struct<"
-                + ",".join(f"{named(name)}:{_write_type(inner, named)}" for name, inner in named_fields(kind))
-                + ">"
-            )
+            fields = ",".join(f"{named(name)}:{_write_type(inner, named)}" for name, inner in named_fields(kind))
+            return f"struct<{fields}>"
         case "array":
             return f"array<{_write_type(kind.get('elementType'), named)}>"
         case "map":
@@ -91,24 +88,20 @@ def _write_type(kind: Json, named: Callable[[str], str]) -> str:
     return str(kind.get("type"))
 
 
-class Identifiers:
-    """Attribute names for whatever variables are called, each once."""
-
-    def __init__(self, taken: Iterable[str]) -> None:
-        self._taken = set(taken)
-
-    def of(self, name: str) -> str:
-        """The name itself where Python allows it."""
+def choose_identifiers(names: Iterable[str], taken: Iterable[str]) -> dict[str, str]:
+    """Choose an attribute for each variable, whatever it is called: its name where Python allows it, each once."""
+    used, chosen = set(taken), {}
+    for name in names:
         identifier = re.sub(r"\W", "_", name, flags=re.ASCII)
-        identifier = (
-            f"v_{identifier}" if not identifier or identifier[0].isdigit() or identifier.startswith("_") else identifier
-        )
+        if not identifier or identifier[0].isdigit() or identifier.startswith("_"):
+            identifier = f"v_{identifier}"
         free, number = identifier, 1
-        while free in self._taken or keyword.iskeyword(free):
+        while free in used or keyword.iskeyword(free):
             number += 1
             free = f"{identifier}_{number}"
-        self._taken.add(free)
-        return free
+        used.add(free)
+        chosen[name] = free
+    return chosen
 
 
 def explode(opening: str, items: Iterable[str], closing: str, indent: int) -> Iterator[str]:

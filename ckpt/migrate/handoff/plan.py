@@ -8,7 +8,7 @@ from os import fspath
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.ranges import SourceRange, source_ranges
-from ckpt.checkpoint.state.ranges import Ranges, intersect, ranges_of
+from ckpt.checkpoint.state.ranges import Ranges, contains, intersect, ranges_of
 from ckpt.errors import CkptError, parse_choice
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.migrate.handoff.caveats import SinkMeaning, describe_sinks, list_doubts, warn, warn_of_lost_rows
@@ -110,10 +110,10 @@ def plan_handoff(storage: Storage, batch: int | None = None) -> Handoff:
         later=later,
         sinks=describe_sinks(checkpoint, chosen),
         doubts=tuple(
-            list_doubts(checkpoint, chosen, starts, newest_readable=_is_within(checkpoint.commits.ids[-1], possible))
+            list_doubts(checkpoint, chosen, starts, newest_readable=contains(possible, checkpoint.commits.ids[-1]))
         ),
         warnings=(
-            *warn(checkpoint, chosen, state_readable=_is_within(chosen, possible)),
+            *warn(checkpoint, chosen, state_readable=contains(possible, chosen)),
             *warn_of_lost_rows(inspection.findings, chosen),
         ),
         refused=_refuse_sources(starts),
@@ -137,10 +137,6 @@ def _find_possible(checkpoint: Checkpoint) -> Ranges:
         for store in operator.stores:
             possible = intersect(possible, store.readable_batches)
     return possible
-
-
-def _is_within(batch: int, ranges: Ranges) -> bool:
-    return any(first <= batch <= last for first, last in ranges)
 
 
 def _refuse(checkpoint: Checkpoint, batch: int | None, possible: Ranges) -> str | None:
