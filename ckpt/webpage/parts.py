@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ckpt.formats.sqltypes import type_name
@@ -101,18 +100,12 @@ def _list_facts(inspection: Inspection) -> list[tuple[str, str]]:
     return [(name, value) for name, value in facts if value]
 
 
-@dataclass(frozen=True, slots=True)
-class _Cell:
-    words: str
-    tone: str
-
-
 def _make_forecast_table(forecasts: tuple[Forecast, ...]) -> dict[str, Any]:
     """Make the table that the template takes: versions below one another, modes beside one another."""
     modes = [mode for mode in Progress if any(forecast.progress is mode for forecast in forecasts)]
     versions = [version for version in Spark if any(forecast.spark is version for forecast in forecasts)]
     cells = {
-        (forecast.spark, forecast.progress): _Cell(outcome_words(forecast), _choose_outcome_tone(forecast))
+        (forecast.spark, forecast.progress): {"words": outcome_words(forecast), "tone": _choose_outcome_tone(forecast)}
         for forecast in forecasts
     }
     return {"modes": modes, "rows": [(version, [cells.get((version, mode)) for mode in modes]) for version in versions]}

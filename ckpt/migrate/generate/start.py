@@ -55,9 +55,9 @@ def _collect_values(plan: TransformPlan, folder: str | None) -> dict[str, Any]:
     own_keys = [key for key in keys if not (facts["windows"] and key[0] in WINDOW)]
     join, filters = plan.family is OperatorFamily.JOIN, any(start.seen for start in starts)
     lateness, end = _LATENESS.get(plan.family, ("their event time", "F.col(EVENT_TIME)"))
-    settings_shown = ("PROVIDER_CLASS", "ROCKSDB_PROVIDER", "SHUFFLE_PARTITIONS", "SESSION_TIME_ZONE")
+    how = "as recorded" if plan.family is OperatorFamily.TRANSFORM else "a guess: None, ProcessingTime or EventTime"
     return {
-        **{name: getattr(settings, name) for name in (*settings_shown, "EXECUTOR_TIME_ZONE", "EMPTY_BATCHES")},
+        **{name: value for name, value in vars(settings).items() if name.isupper()},
         "ALL": _ALL,
         "logic": "" if plan.folds else "put your logic into processor.py, ",
         "facts": _write_facts(plan),
@@ -70,9 +70,7 @@ def _collect_values(plan: TransformPlan, folder: str | None) -> dict[str, Any]:
         "old_query": literal(plan.initial.moment.query_id or ""),
         "keyed": bool(keys),
         "keys": [f"    {literal(name)}: {literal(kind)}," for name, kind in keys or [(_ALL, "int")]],
-        "why_time_mode": "as recorded"
-        if plan.family is OperatorFamily.TRANSFORM
-        else "a guess: None, ProcessingTime or EventTime",
+        "why_time_mode": how,
         "time_mode": plan.time_mode,
         "watermark_ms": plan.watermark_ms,
         "shuffle_partitions": plan.shuffle_partitions,
