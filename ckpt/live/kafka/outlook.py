@@ -35,8 +35,8 @@ def foresee_kafka(start: NextRead, now: KafkaNow) -> SourceOutlook:
     judge = _Judge(start, now, parts)
     findings, outcome = tuple(judge.find()), _choose_outcome(parts, now, again=judge.again)
     waiting, lost = sum(part.waiting for part in parts), sum(part.lost for part in parts)
-    said, stop = _describe(parts, waiting, lost), _find_stop(start.forecast, now, parts, findings)
-    return SourceOutlook(start.source, outcome, said, parts, findings, waiting, None, lost, stop)
+    sentence, stop = _describe(parts, waiting, lost), _find_stop(start.forecast, now, parts, findings)
+    return SourceOutlook(start.source, outcome, sentence, parts, findings, waiting, None, lost, stop)
 
 
 def _find_stop(
