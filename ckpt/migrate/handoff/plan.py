@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from os import fspath
 
 from ckpt.checkpoint.checkpoint import Checkpoint
@@ -15,7 +16,7 @@ from ckpt.migrate.handoff.caveats import SinkMeaning, describe_sinks, list_doubt
 from ckpt.migrate.handoff.snippets import Language, write_snippet
 from ckpt.migrate.handoff.starts import SourceStart, start_sources
 from ckpt.model import Kind, Location, Unreadable
-from ckpt.storage import Storage, open_storage
+from ckpt.storage import open_storage
 from ckpt.texts import ranges
 from ckpt.values import Value
 
@@ -83,37 +84,29 @@ def handoff(
     (5, True, {'startingOffsets': '{"orders":{"0":51,"1":49}}'})
 
     """
-    uri = fspath(checkpoint)
-    return plan_handoff(open_storage(uri, storage_options or {}), batch)
-
-
-def plan_handoff(storage: Storage, batch: int | None = None) -> Handoff:
-    """Plan a handoff with an open storage; reads the complete offset and commit logs, and writes nothing."""
-    checkpoint = read_checkpoint(storage, batches=0)
-    inspection = inspect(checkpoint)
-    possible = _find_possible(checkpoint)
-    chosen = _choose_batch(checkpoint, possible) if batch is None else batch
-    refused = _refuse(checkpoint, chosen, possible)
-    log = checkpoint.offsets.readable(chosen)
+    storage = open_storage(fspath(checkpoint), storage_options or {})
+    read = read_checkpoint(storage, batches=0)  # 0: the complete logs
+    inspection, possible = inspect(read), _find_possible(read)
+    chosen = _choose_batch(read, possible) if batch is None else batch
+    refused = _refuse(read, chosen, possible)
+    log = read.offsets.readable(chosen)
     if chosen is None or log is None or refused is not None:
         return Handoff(inspection, possible, chosen, refused=refused or "a new query can continue after no batch")
     starts = tuple(start_sources(storage, inspection, chosen))
-    later = tuple(_list_later(checkpoint, chosen))
-    commit = checkpoint.commits.readable(chosen)
+    commit = read.commits.readable(chosen)
+    newest_readable = contains(possible, read.commits.ids[-1])
     return Handoff(
         inspection,
         possible,
         chosen,
-        state_version=chosen + 1 if checkpoint.stateful else None,
+        state_version=chosen + 1 if read.stateful else None,
         watermark_ms=commit.next_watermark_ms if commit else None,
         sources=starts,
-        later=later,
-        sinks=describe_sinks(checkpoint, chosen),
-        doubts=tuple(
-            list_doubts(checkpoint, chosen, starts, newest_readable=contains(possible, checkpoint.commits.ids[-1]))
-        ),
+        later=tuple(_list_later(read, chosen)),
+        sinks=describe_sinks(read, chosen),
+        doubts=tuple(list_doubts(read, chosen, starts, newest_readable=newest_readable)),
         warnings=(
-            *warn(checkpoint, chosen, state_readable=contains(possible, chosen)),
+            *warn(read, chosen, state_readable=contains(possible, chosen)),
             *warn_of_lost_rows(inspection.findings, chosen),
         ),
         refused=_refuse_sources(starts),
@@ -157,7 +150,8 @@ def _refuse(checkpoint: Checkpoint, batch: int | None, possible: Ranges) -> str 
         why = f"batch {batch} is not committed, so it is unknown whether its rows are in the sink and in the state"
     else:
         return None
-    return f"{why}; {_name_possible(possible)}"
+    spans = ranges(possible[-4:])
+    return f"{why}; " + (f"possible batches: {spans}" if spans else "a new query can continue after no batch")
 
 
 def _refuse_all(checkpoint: Checkpoint) -> str:
@@ -172,21 +166,13 @@ def _refuse_all(checkpoint: Checkpoint) -> str:
     return "no committed batch has state that can be loaded in all partitions: see ckpt inspect"
 
 
-def _name_possible(possible: Ranges) -> str:
-    spans = ranges(possible[-4:])
-    return f"possible batches: {spans}" if spans else "a new query can continue after no batch"
-
-
 def _refuse_sources(starts: tuple[SourceStart, ...]) -> str | None:
     refusals = [f"source {start.view.index} ({start.view.type}): {start.refused}" for start in starts if start.refused]
     return "; ".join(refusals) or None
 
 
 def _list_later(checkpoint: Checkpoint, batch: int) -> Iterator[Later]:
-    before: int | None = batch
-    for later in (i for i in checkpoint.offsets.ids if i > batch):
-        ends = checkpoint.offsets.readable(later)
-        begins = checkpoint.offsets.readable(before)
-        ranges = source_ranges(begins, ends) if begins and ends else ()
-        yield Later(later, later in checkpoint.commits, ranges)
-        before = later
+    offsets = checkpoint.offsets
+    for before, later in pairwise((batch, *(i for i in offsets.ids if i > batch))):
+        begins, ends = offsets.readable(before), offsets.readable(later)
+        yield Later(later, later in checkpoint.commits, source_ranges(begins, ends) if begins and ends else ())
