@@ -124,17 +124,10 @@ class TransformPlan:
         recorded = _read_property(self.operator, "timeMode")
         if recorded is not None and self.family is OperatorFamily.TRANSFORM:
             return {mode.lower(): mode for mode in TimeMode}.get(recorded.lower(), TimeMode.NONE)
-        if self.family in (
-            OperatorFamily.WINDOWS,
-            OperatorFamily.SESSIONS,
-            OperatorFamily.WITHIN_WATERMARK,
-            OperatorFamily.DEDUPLICATION,
-            OperatorFamily.JOIN,
-        ):
-            return TimeMode.EVENT_TIME if self.watermark_ms else TimeMode.NONE
         if any(column.holds is Holds.TIMEOUT for column in self.shape.state):
             return TimeMode.EVENT_TIME if self.watermark_ms else TimeMode.PROCESSING_TIME
-        return TimeMode.NONE
+        untimed = (OperatorFamily.AGGREGATION, OperatorFamily.GROUP_STATE, OperatorFamily.TRANSFORM)
+        return TimeMode.EVENT_TIME if self.watermark_ms and self.family not in untimed else TimeMode.NONE
 
     @property
     def output_mode(self) -> str:
