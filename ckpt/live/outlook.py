@@ -117,9 +117,7 @@ class SourceOutlook:
     findings: tuple[Finding, ...] = ()
     waiting: int | None = None  # offsets or files that wait to be read; None where that is not known
     rows: int | None = None  # the rows in these files, if that is known
-    lost: int | None = (
-        None  # of Kafka, offsets that a start with ``failOnDataLoss=false`` never reads; files that are gone
-    )
+    lost: int | None = None  # files that are gone; of Kafka, offsets that ``failOnDataLoss=false`` never reads
     stop: Stop | None = None
 
 

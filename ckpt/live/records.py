@@ -90,9 +90,7 @@ class DeltaNow:
     begins_readable: bool = True  # the table as it was when the query began, where a start needs that
     snapshot: tuple[FileNow, ...] | None = None  # its files; None: not needed, or not looked at
     fits: bool = True  # the columns where a start goes back to can be read as those of the newest version
-    changed_in: int | None = (
-        None  # the version since which the columns are those of the newest, where that was looked for
-    )
+    changed_in: int | None = None  # since which version the columns are those of the newest, if looked for
     rewritten: int | None = None  # a version that is younger than the batch which has read it
     fitting_batch: int | None = None  # the newest batch that ends before the table does
     options: frozenset[DeltaOption] = frozenset()

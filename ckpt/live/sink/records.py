@@ -31,9 +31,7 @@ class SinkWriter:
     updated_ms: int | None  # when that was
     expired: bool  # the table forgets it, and accepts its batches again
     taken_back: tuple[int, int] | None = None  # first and last batch whose rows a RESTORE of the table took back
-    before: Mapping[int, int] = field(
-        default_factory=dict
-    )  # of Iceberg: the snapshot before each batch, if it is there
+    before: Mapping[int, int] = field(default_factory=dict)  # of Iceberg: the snapshot before each batch, if there
 
     @property
     def may_be_query(self) -> bool:
