@@ -15,13 +15,17 @@ from ckpt.errors import UsageError
 from ckpt.inspection.activity import must_be_seconds
 
 from . import options
+from .help import SAFETY
 from .report import Output
 
-ApplyOption = Annotated[bool, typer.Option("--apply", help="Carry out the plan. Default: only print it.")]
+ApplyOption = Annotated[bool, typer.Option("--apply", help="Carry out the plan. Default: print it.", rich_help_panel=SAFETY)]
 BackupOption = Annotated[
     str | None,
     typer.Option(
-        "--backup", metavar="DIR", help="Keep the original files in this new folder. Default: next to CHECKPOINT."
+        "--backup",
+        metavar="DIR",
+        help="Back up to this new folder. Default: a sibling.",
+        rich_help_panel=SAFETY,
     ),
 ]
 GraceOption = Annotated[
@@ -30,18 +34,22 @@ GraceOption = Annotated[
         "--grace",
         min=0,
         metavar="SECONDS",
-        help="Refuse to change a checkpoint with a file modified in the last SECONDS.",
+        help="Refuse if written to in the last SECONDS.",
+        rich_help_panel=SAFETY,
     ),
 ]
 UndoOption = Annotated[
-    str | None, typer.Option("--undo", metavar="BACKUP", help="Put back what an earlier run changed.")
+    str | None,
+    typer.Option("--undo", metavar="BACKUP", help="Restore what an earlier run changed.", rich_help_panel=SAFETY),
 ]
 
 AcceptSkipOption = Annotated[
-    bool, typer.Option("--accept-skip", help="Accept that rows are left out, or dropped by a sink.")
+    bool,
+    typer.Option("--accept-skip", help="Accept that rows are left out.", rich_help_panel=SAFETY),
 ]
 AcceptReplayOption = Annotated[
-    bool, typer.Option("--accept-replay", help="Accept that rows of finished batches are read again.")
+    bool,
+    typer.Option("--accept-replay", help="Accept that rows are read again.", rich_help_panel=SAFETY),
 ]
 
 

@@ -15,6 +15,7 @@ from ckpt.texts import mask_secrets
 
 from . import options
 from .arguments import as_options
+from .help import WHICH, WORKERS
 from .progress import session
 from .render.export import ExportReport
 from .render.text import escape_unprintable
@@ -26,7 +27,7 @@ from .watching import interruptible
 class TargetOptions:
     """Options for the place and the form of the data."""
 
-    to: Annotated[str | None, typer.Option("--to", metavar="PATH", help="Write to this local or remote folder.")] = None
+    to: Annotated[str | None, typer.Option("--to", metavar="PATH", help="Write to this folder, local or remote.")] = None
     table: Annotated[str | None, typer.Option("--table", metavar="NAME", help="Write to this catalog table.")] = None
     format: Annotated[Format, typer.Option("--format", help="The data format.")] = Format.PARQUET
     mode: Annotated[Mode, typer.Option("--mode", help="What to do with existing data.")] = Mode.ERROR
@@ -34,10 +35,10 @@ class TargetOptions:
         Shape,
         typer.Option(
             "--shape",
-            help="flat: one column per leaf; raw: as Spark gives it; initial-state: one row per grouping key.",
+            help="See docs/export.md.",
         ),
     ] = Shape.FLAT
-    partition_id: Annotated[bool, typer.Option("--partition-id", help="Keep the state partition of each row.")] = False
+    partition_id: Annotated[bool, typer.Option("--partition-id", help="Add the state partition of each row.")] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,34 +48,34 @@ class StateOptions:
     batch: Annotated[
         int | None,
         typer.Option(
-            "--batch", min=0, metavar="N", help="Export the state as of this batch. Default: the newest committed."
+            "--batch", min=0, metavar="N", help="As of this batch. Default: the newest committed."
         ),
     ] = None
     changes_from: Annotated[
         int | None,
         typer.Option(
-            "--changes-from", min=0, metavar="N", help="Export what batches N to --batch changed, not the state."
+            "--changes-from", min=0, metavar="N", help="Changes since batch N, not the state."
         ),
     ] = None
     operator: options.OperatorOption = None
     store: Annotated[
-        str | None, typer.Option("--store", metavar="NAME", help="Export this store of a join, as Spark keeps it.")
+        str | None, typer.Option("--store", metavar="NAME", help="This store of a join, as Spark keeps it.")
     ] = None
-    side: Annotated[options.Side | None, typer.Option("--side", help="Export one side of a join.")] = None
+    side: Annotated[options.Side | None, typer.Option("--side", help="One side of a join.")] = None
     variable: Annotated[
-        str | None, typer.Option("--variable", metavar="NAME", help="Export this variable of transformWithState.")
+        str | None, typer.Option("--variable", metavar="NAME", help="This variable of transformWithState.")
     ] = None
-    timers: Annotated[bool, typer.Option("--timers", help="Export the timers of transformWithState.")] = False
-    all_units: Annotated[bool, typer.Option("--all", help="Export everything, in one folder per part.")] = False
+    timers: Annotated[bool, typer.Option("--timers", help="The timers of transformWithState.")] = False
+    all_units: Annotated[bool, typer.Option("--all", help="All state, in one folder per part.")] = False
 
 
 @dataclass(frozen=True, slots=True)
 class LookOptions:
     """Options that look instead of writing."""
 
-    plan: Annotated[bool, typer.Option("--plan", help="Say what would be read, and how; start no JVM.")] = False
-    count: Annotated[bool, typer.Option("--count", help="Count the rows; write nothing.")] = False
-    show: Annotated[int | None, typer.Option("--show", min=1, metavar="N", help="Show N rows; write nothing.")] = None
+    plan: Annotated[bool, typer.Option("--plan", help="Only say what would be read.")] = False
+    count: Annotated[bool, typer.Option("--count", help="Only count the rows.")] = False
+    show: Annotated[int | None, typer.Option("--show", min=1, metavar="N", help="Only show N rows.")] = None
 
     @property
     def action(self) -> Action:
@@ -95,7 +96,7 @@ def export_state(
     engine: Annotated[
         Engine,
         typer.Option(
-            "--engine", help="Who reads and writes: ckpt where it does what Spark does, else Spark; ckpt alone; Spark."
+            "--engine", help="auto: ckpt, and Spark where needed.", rich_help_panel=WORKERS
         ),
     ] = Engine.AUTO,
     jobs: options.JobsOption = None,
@@ -105,9 +106,15 @@ def export_state(
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Export the state in CHECKPOINT, with Spark or without, as Parquet, Delta, JSON, CSV or a table.
+    """Export state as Parquet, Delta, JSON, CSV or a table.
 
-    The checkpoint is only read. Exit status: 0 done, 2 bad usage, 3 could not do it.
+    Without Spark where the result is certain to be the same, else with it. CHECKPOINT is only read.
+
+    Examples:
+    ckpt export-state /data/checkpoints/orders --to /data/export --all
+    ckpt export-state /data/checkpoints/orders --operator 0 --show 5
+
+    Exit status: 0 done, 2 bad usage, 3 could not do it.
     """
     request = ExportRequest(
         checkpoint, **asdict(target), **asdict(state), action=look.action, rows=look.show or 0, engine=engine, jobs=jobs

@@ -16,6 +16,7 @@ from ckpt.storage.base import one_line
 from ckpt.storage.locations import is_in_memory
 from ckpt.versions import Spark
 
+from .help import SECOND_LOOK, TERMINAL, WHICH, WORKERS
 from .report import Output
 
 
@@ -86,13 +87,16 @@ def spark_version(word: str) -> Spark:
 
 
 CheckpointArg = Annotated[
-    str, typer.Argument(metavar="CHECKPOINT", help="A local path, or a URI such as s3://bucket/checkpoint.")
+    str, typer.Argument(metavar="CHECKPOINT", help="A local path, or a URI: s3://bucket/checkpoint.")
 ]
-OutputOption = Annotated[Output, typer.Option("-o", "--output", help="The output format.")]
+OutputOption = Annotated[Output, typer.Option("-o", "--output", help="The output format.", rich_help_panel=TERMINAL)]
 StorageOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--storage-option", metavar="KEY=VALUE", help="Pass an option to the file system of a URI; may be repeated."
+        "--storage-option",
+        metavar="KEY=VALUE",
+        help="An option of the file system; repeatable.",
+        rich_help_panel=TERMINAL,
     ),
 ]
 SparkOption = Annotated[
@@ -101,47 +105,54 @@ SparkOption = Annotated[
         "--spark",
         parser=spark_version,
         metavar="VERSION",
-        help=f"Forecast for this version only ({', '.join(Spark)}); may be repeated. Default: all.",
+        help="Forecast for this version only; repeatable.",
     ),
 ]
 ProgressOption = Annotated[
-    Asked, typer.Option("--progress", help="The progress tracking that the query will start with.")
+    Asked, typer.Option("--progress", help="The progress tracking of the next start.")
 ]
 BatchesOption = Annotated[
     int,
-    typer.Option("--batches", min=0, metavar="N", help="Read and show the newest N batches; 0 for all."),
+    typer.Option("--batches", min=0, metavar="N", help="Show the newest N batches; 0: all."),
 ]
 SinkOption = Annotated[
     str | None,
     typer.Option(
         "--sink",
         metavar="URI",
-        help="Also read the log of the sink (a Delta or Iceberg table, the output folder of a file sink): its batches.",
+        help="Also read the sink: Delta, Iceberg, file sink.",
+        rich_help_panel=SECOND_LOOK,
     ),
 ]
 SourcesOption = Annotated[
-    bool, typer.Option("--sources", help="Also ask the sources what they have now, with 5 s for each request.")
+    bool,
+    typer.Option("--sources", help="Also ask the sources what they have now.", rich_help_panel=SECOND_LOOK),
 ]
 ReaderOption = Annotated[
     list[str] | None,
     typer.Option(
         "--source-option",
         metavar="I.KEY=VALUE",
-        help="With --sources: an option of the reader of source I; @FILE and env:NAME keep a secret elsewhere.",
+        help="A reader option; @FILE, env:NAME: a secret.",
+        rich_help_panel=SECOND_LOOK,
     ),
 ]
 JobsOption = Annotated[
     int | None,
-    typer.Option("--jobs", min=1, metavar="N", help="Read in N processes at a time. Default: one for each core."),
+    typer.Option(
+        "--jobs", min=1, metavar="N", help="Use N processes. Default: one per core.", rich_help_panel=WORKERS
+    ),
 ]
 OperatorOption = Annotated[
-    int | None, typer.Option("--operator", min=0, metavar="ID", help="The state of this operator.")
+    int | None,
+    typer.Option("--operator", min=0, metavar="ID", help="The state of this operator.", rich_help_panel=WHICH),
 ]
 MasterOption = Annotated[
     str | None,
-    typer.Option("--master", metavar="URL", help="The Spark master. Default: all cores of this machine."),
+    typer.Option("--master", metavar="URL", help="The Spark master. Default: local[*].", rich_help_panel=WORKERS),
 ]
 ConfOption = Annotated[
-    list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="Set a Spark setting; may be repeated.")
+    list[str] | None,
+    typer.Option("--conf", metavar="KEY=VALUE", help="A Spark setting; repeatable.", rich_help_panel=WORKERS),
 ]
-QuietOption = Annotated[bool, typer.Option("--quiet", help="Do not show progress on standard error.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.", rich_help_panel=TERMINAL)]

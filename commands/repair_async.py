@@ -16,7 +16,7 @@ from .report import emit
 def repair_async(
     checkpoint: options.CheckpointArg,
     strategy: Annotated[
-        Strategy, typer.Option("--strategy", help="Write the missing offsets, go back to two existing ones, or choose.")
+        Strategy, typer.Option("--strategy", help="Write the offsets, or go back to a pair.")
     ] = Strategy.AUTO,
     spark: options.SparkOption = None,
     accept_replay: change_options.AcceptReplayOption = False,
@@ -24,9 +24,15 @@ def repair_async(
     *,
     change: change_options.ChangeOptions,
 ) -> None:
-    """Repair the gaps that asynchronous progress tracking leaves in CHECKPOINT ("batch 308 doesn't exist").
+    """Repair the gaps of asynchronous tracking ("batch 308 doesn't exist").
 
-    Prints a plan; changes nothing without --apply. Exit status: 0 nothing to do, or done; 1 there is something to do,
+    Prints a plan; changes nothing without --apply.
+
+    Examples:
+    ckpt repair-async /data/checkpoints/orders
+    ckpt repair-async /data/checkpoints/orders --strategy rewind --accept-replay --apply
+
+    Exit status: 0 nothing to do, or done; 1 there is something to do,
     or another problem; 2 bad usage; 3 could not do it.
     """
     plan, receipt = ckpt.repair_async(

@@ -12,6 +12,7 @@ import ckpt
 from ckpt.errors import UsageError
 
 from . import options
+from .help import WORKERS
 from .progress import session
 from .watching import interruptible
 
@@ -31,7 +32,7 @@ class RunOptions:
     """Who works: processes of this machine, or Spark's executors."""
 
     engine: Annotated[
-        Workers, typer.Option("--engine", help="Who reads the state: ckpt on this machine, or Spark's executors.")
+        Workers, typer.Option("--engine", help="ckpt here, or Spark's executors.", rich_help_panel=WORKERS)
     ] = Workers.NATIVE
     jobs: options.JobsOption = None
     master: options.MasterOption = None

@@ -16,6 +16,7 @@ from ckpt.restart.findings import Severity
 from ckpt.texts import mask_json
 
 from . import options
+from .help import TERMINAL
 from .render.fleet import ScanReport
 from .render.prometheus import exposition
 from .report import Output, complain, show, show_text
@@ -46,46 +47,46 @@ class FailOn(StrEnum):
 def scan(
     roots: Annotated[
         list[str],
-        typer.Argument(metavar="ROOT...", help="Local paths or URIs: checkpoints, or folders above checkpoints."),
+        typer.Argument(metavar="ROOT...", help="Checkpoints, or folders above: paths or URIs."),
     ],
     depth: Annotated[
         int | None,
-        typer.Option("--depth", min=0, metavar="N", help="Search N levels below each ROOT. Default: all."),
+        typer.Option("--depth", min=0, metavar="N", help="Search N levels below ROOT. Default: all."),
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", min=1, metavar="N", help="Use N processes at most. Default: one for each core."),
+        typer.Option("--jobs", min=1, metavar="N", help="Use N processes. Default: one per core."),
     ] = None,
     changed_since: Annotated[
         str | None,
         typer.Option(
             "--changed-since",
             metavar="TIME",
-            help="Leave out checkpoints without a batch since TIME: 2026-11-22T08:00:00Z, or 90s, 15m, 8h, 7d ago.",
+            help="Only those with a batch since TIME: 8h, 7d ago.",
         ),
     ] = None,
     fail_on: Annotated[
-        FailOn, typer.Option("--fail-on", help="Exit with 1 if a finding is at least this bad.")
+        FailOn, typer.Option("--fail-on", help="Exit with 1 for a finding this bad.")
     ] = FailOn.WARNING,
     watch: Annotated[
         float | None,
-        typer.Option("--watch", min=1, metavar="SECONDS", help="Scan again and again, with SECONDS in between."),
+        typer.Option("--watch", min=1, metavar="SECONDS", help="Scan again every SECONDS."),
     ] = None,
     textfile: Annotated[
         str | None,
         typer.Option(
-            "--textfile", metavar="PATH", help="Also write metrics to this file, for Prometheus' textfile collector."
+            "--textfile", metavar="PATH", help="Also write metrics for Prometheus to PATH."
         ),
     ] = None,
     sources: Annotated[
-        bool, typer.Option("--sources", help="Also ask Kafka what each query has not read yet.")
+        bool, typer.Option("--sources", help="Also ask Kafka for the lag of each query.")
     ] = False,
     source_option: Annotated[
         list[str] | None,
         typer.Option(
             "--source-option",
             metavar="KEY=VALUE",
-            help="With --sources: an option of every Kafka reader; @FILE and env:NAME keep a secret elsewhere.",
+            help="A reader option; @FILE, env:NAME: a secret.",
         ),
     ] = None,
     commit_to: Annotated[
@@ -98,12 +99,18 @@ def scan(
         ),
     ] = None,
     storage_option: options.StorageOption = None,
-    output: Annotated[ScanOutput, typer.Option("-o", "--output", help="The output format.")] = ScanOutput.TABLE,
+    output: Annotated[ScanOutput, typer.Option("-o", "--output", help="The output format.", rich_help_panel=TERMINAL)] = ScanOutput.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
     """Inspect every checkpoint below each ROOT: one line each, the worst first.
 
-    Only reads checkpoints; starts no JVM. Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 a ROOT could
+    Only reads; starts no JVM.
+
+    Examples:
+    ckpt scan /data/checkpoints s3://bucket/checkpoints
+    ckpt scan /data --fail-on error --watch 60 --textfile /var/lib/node_exporter/ckpt.prom
+
+    Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 a ROOT could
     not be listed or has no checkpoint.
     """
     storage_options = options.pairs("--storage-option", storage_option)

@@ -6,20 +6,22 @@ from typing import Annotated
 import typer
 
 import ckpt
-from ckpt.errors import UsageError
 
 from . import options
+from .export_state import export_state
+from .help import WHICH, CommandGroup
+from .import_state import import_state
 from .render.rows import CountsReport, DiffReport, RowsReport, SizesReport
 from .report import Output, emit
 from .run_options import RunOptions
 from .verify import verify
 
-state = typer.Typer(no_args_is_help=True, help="State without Spark: rows, counts, changes, whole or damaged.")
+state = CommandGroup("Read, count, compare, verify, export and import state.")
 
 
 BatchOption = Annotated[
     int | None,
-    typer.Option("--batch", min=0, metavar="N", help="The state as of this batch. Default: the newest committed."),
+    typer.Option("--batch", min=0, metavar="N", help="As of this batch. Default: the newest committed."),
 ]
 
 
@@ -41,7 +43,7 @@ class PartOptions:
 KeyOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--key", metavar="FIELD=VALUE", help="Only rows whose key has this value in this column; may be repeated."
+        "--key", metavar="FIELD=VALUE", help="Only rows with this in their key; repeatable."
     ),
 ]
 
@@ -57,9 +59,15 @@ def show(
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Show rows of the state in CHECKPOINT, without Spark.
+    """Show rows of state.
 
-    Only reads; starts no JVM. Exit status: 0 shown, 2 bad usage, 3 it cannot be read without Spark, or not at all.
+    Only reads; starts no JVM.
+
+    Examples:
+    ckpt state show /data/checkpoints/orders
+    ckpt state show /data/checkpoints/orders --key user=ann --batch 307
+
+    Exit status: 0 shown, 2 bad usage, 3 it cannot be read without Spark, or not at all.
     """
     rows = ckpt.state_show(
         checkpoint,
@@ -83,9 +91,15 @@ def count(
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Count the rows of the state in CHECKPOINT, without Spark: of every part that fits the options.
+    """Count rows of state, by operator and store.
 
-    Only reads; starts no JVM but with --engine spark. Exit status: 0 counted, 2 bad usage, 3 it cannot be read
+    Only reads; starts no JVM but with --engine spark.
+
+    Examples:
+    ckpt state count /data/checkpoints/orders
+    ckpt state count /data/checkpoints/orders --operator 1 --key user=ann
+
+    Exit status: 0 counted, 2 bad usage, 3 it cannot be read
     without Spark, or not at all.
     """
     with run.executors(quiet=quiet) as by:
@@ -107,27 +121,33 @@ def diff(
     unit: PartOptions,
     run: RunOptions,
     other: Annotated[
-        str | None, typer.Argument(metavar="OTHER", help="Another checkpoint; by default the same one.")
+        str | None, typer.Argument(metavar="OTHER", help="Another checkpoint. Default: the same.")
     ] = None,
     from_batch: Annotated[
-        int | None, typer.Option("--from-batch", min=0, metavar="A", help="The earlier batch, of CHECKPOINT.")
+        int | None, typer.Option("--from-batch", min=0, metavar="A", help="The earlier one. Default: the one before B.")
     ] = None,
     to_batch: Annotated[
         int | None,
         typer.Option(
-            "--to-batch", min=0, metavar="B", help="The later batch, of OTHER. Default: the newest committed."
+            "--to-batch", min=0, metavar="B", help="The later one. Default: the newest readable."
         ),
     ] = None,
     limit: Annotated[
-        int, typer.Option("--limit", min=0, metavar="N", help="Show N rows of each part at most; all are counted.")
+        int, typer.Option("--limit", min=0, metavar="N", help="Show N rows of each part at most.")
     ] = 20,
     storage_option: options.StorageOption = None,
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Say which keys of the state were added, removed or changed between two batches, or two checkpoints.
+    """Say which keys two batches or two checkpoints have added, removed or changed.
 
-    Only reads; starts no JVM but with --engine spark. Exit status: 0 nothing differs, 1 something does, 2 bad usage, 3
+    Without batches: what the newest committed batch has changed. Only reads; starts no JVM but with --engine spark.
+
+    Examples:
+    ckpt state diff /data/checkpoints/orders --from-batch 300 --to-batch 307
+    ckpt state diff /data/checkpoints/orders /data/checkpoints/orders-copy
+
+    Exit status: 0 nothing differs, 1 something does, 2 bad usage, 3
     it cannot be read.
     """
     with run.executors(quiet=quiet) as by:
@@ -150,21 +170,24 @@ def keys(
     checkpoint: options.CheckpointArg,
     unit: PartOptions,
     run: RunOptions,
-    largest: Annotated[bool, typer.Option("--largest", help="Show the heaviest keys. This is the default.")] = False,
-    skew: Annotated[bool, typer.Option("--skew", help="Show what each partition holds.")] = False,
+    skew: Annotated[bool, typer.Option("--skew", help="Show the bytes and rows of each partition.")] = False,
     batch: BatchOption = None,
     limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Name N keys at most.")] = 20,
     storage_option: options.StorageOption = None,
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Say which keys of the state in CHECKPOINT are the heaviest, or how it is spread over partitions, without Spark.
+    """Name the heaviest keys of state, or show how partitions are filled.
 
-    Only reads; starts no JVM but with --engine spark. Exit status: 0 measured, 2 bad usage, 3 it cannot be read
+    Only reads; starts no JVM but with --engine spark.
+
+    Examples:
+    ckpt state keys /data/checkpoints/orders --limit 5
+    ckpt state keys /data/checkpoints/orders --skew
+
+    Exit status: 0 measured, 2 bad usage, 3 it cannot be read
     without Spark, or not at all.
     """
-    if largest and skew:
-        raise UsageError("--largest and --skew: one of them")
     with run.executors(quiet=quiet) as by:
         sizes = ckpt.state_keys(
             checkpoint,
@@ -178,8 +201,6 @@ def keys(
     emit(SizesReport(sizes, skew), output)
 
 
-state.command()(show)
-state.command()(count)
-state.command()(diff)
-state.command()(keys)
-state.command()(verify)
+state.add(show, count, diff, keys, verify)
+state.add(export_state, name="export")
+state.add(import_state, name="import")
