@@ -15,17 +15,15 @@ from ckpt.errors import UsageError
 from ckpt.inspection.activity import must_be_seconds
 
 from . import options
-from .help import SAFETY
 from .report import Output
 
-ApplyOption = Annotated[bool, typer.Option("--apply", help="Carry out the plan. Default: print it.", rich_help_panel=SAFETY)]
+ApplyOption = Annotated[bool, typer.Option("--apply", help="Carry out the plan. Default: print it.")]
 BackupOption = Annotated[
     str | None,
     typer.Option(
         "--backup",
         metavar="DIR",
         help="Back up to this new folder. Default: a sibling.",
-        rich_help_panel=SAFETY,
     ),
 ]
 GraceOption = Annotated[
@@ -35,21 +33,20 @@ GraceOption = Annotated[
         min=0,
         metavar="SECONDS",
         help="Refuse if written to in the last SECONDS.",
-        rich_help_panel=SAFETY,
     ),
 ]
 UndoOption = Annotated[
     str | None,
-    typer.Option("--undo", metavar="BACKUP", help="Restore what an earlier run changed.", rich_help_panel=SAFETY),
+    typer.Option("--undo", metavar="BACKUP", help="Restore what an earlier run changed."),
 ]
 
 AcceptSkipOption = Annotated[
     bool,
-    typer.Option("--accept-skip", help="Accept that rows are left out.", rich_help_panel=SAFETY),
+    typer.Option("--accept-skip", help="Accept that rows are left out."),
 ]
 AcceptReplayOption = Annotated[
     bool,
-    typer.Option("--accept-replay", help="Accept that rows are read again.", rich_help_panel=SAFETY),
+    typer.Option("--accept-replay", help="Accept that rows are read again."),
 ]
 
 

@@ -30,17 +30,18 @@ def changelog(
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Say how to switch changelog checkpointing, and whether it took effect.
+    """Say how to switch changelog checkpointing on or off.
 
     Only reads: the switch is a session setting. Starts no JVM, except with --verify, which compares state with Spark.
 
     Examples:
-    ckpt migrate changelog /data/checkpoints/orders --to on
-    ckpt migrate changelog /data/checkpoints/orders --to on --verify
+    ckpt migrate changelog /cp/orders --to on
+    ckpt migrate changelog /cp/orders --to on --verify
 
     Exit status: 0 already switched, or it took effect and state was compared; 1 it can be switched, has not taken
     effect everywhere, or state differs or cannot be compared yet; 2 bad usage; 3 refused, could not read, or Spark
     could not compare.
+
     """
     if not verify and (files_only or master is not None or conf):
         raise UsageError("--files-only, --master and --conf need --verify; nothing else uses Spark")

@@ -43,9 +43,10 @@ def explain(
 
     Examples:
     ckpt explain "batch 308 doesn't exist"
-    ckpt explain driver.log --checkpoint /data/checkpoints/orders
+    ckpt explain driver.log --checkpoint /cp/orders
 
     Exit status: 0 it is known, 1 it is not, 2 bad usage, 3 could not do it.
+
     """
     storage_options = options.pairs("--storage-option", storage_option)
     if storage_option and checkpoint is None:

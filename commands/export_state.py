@@ -15,7 +15,6 @@ from ckpt.texts import mask_secrets
 
 from . import options
 from .arguments import as_options
-from .help import WHICH, WORKERS
 from .progress import session
 from .render.export import ExportReport
 from .render.text import escape_unprintable
@@ -27,15 +26,17 @@ from .watching import interruptible
 class TargetOptions:
     """Options for the place and the form of the data."""
 
-    to: Annotated[str | None, typer.Option("--to", metavar="PATH", help="Write to this folder, local or remote.")] = None
+    to: Annotated[str | None, typer.Option("--to", metavar="PATH", help="Write to this folder, local or remote.")] = (
+        None
+    )
     table: Annotated[str | None, typer.Option("--table", metavar="NAME", help="Write to this catalog table.")] = None
     format: Annotated[Format, typer.Option("--format", help="The data format.")] = Format.PARQUET
-    mode: Annotated[Mode, typer.Option("--mode", help="What to do with existing data.")] = Mode.ERROR
+    mode: Annotated[Mode, typer.Option("--mode", help="If data is there already.")] = Mode.ERROR
     shape: Annotated[
         Shape,
         typer.Option(
             "--shape",
-            help="See docs/export.md.",
+            help="raw: as Spark has it.",
         ),
     ] = Shape.FLAT
     partition_id: Annotated[bool, typer.Option("--partition-id", help="Add the state partition of each row.")] = False
@@ -43,29 +44,21 @@ class TargetOptions:
 
 @dataclass(frozen=True, slots=True)
 class StateOptions:
-    """Options that choose a batch, and a part of the state."""
+    """Options that choose a batch, or everything."""
 
     batch: Annotated[
         int | None,
         typer.Option(
-            "--batch", min=0, metavar="N", help="As of this batch. Default: the newest committed."
+            "--batch",
+            min=0,
+            metavar="N",
+            help="As of this batch. Default: the newest.",
         ),
     ] = None
     changes_from: Annotated[
         int | None,
-        typer.Option(
-            "--changes-from", min=0, metavar="N", help="Changes since batch N, not the state."
-        ),
+        typer.Option("--changes-from", min=0, metavar="N", help="Changes since batch N, not the state."),
     ] = None
-    operator: options.OperatorOption = None
-    store: Annotated[
-        str | None, typer.Option("--store", metavar="NAME", help="This store of a join, as Spark keeps it.")
-    ] = None
-    side: Annotated[options.Side | None, typer.Option("--side", help="One side of a join.")] = None
-    variable: Annotated[
-        str | None, typer.Option("--variable", metavar="NAME", help="This variable of transformWithState.")
-    ] = None
-    timers: Annotated[bool, typer.Option("--timers", help="The timers of transformWithState.")] = False
     all_units: Annotated[bool, typer.Option("--all", help="All state, in one folder per part.")] = False
 
 
@@ -92,12 +85,11 @@ def export_state(
     checkpoint: options.CheckpointArg,
     target: TargetOptions,
     state: StateOptions,
+    part: options.PartOptions,
     look: LookOptions,
     engine: Annotated[
         Engine,
-        typer.Option(
-            "--engine", help="auto: ckpt, and Spark where needed.", rich_help_panel=WORKERS
-        ),
+        typer.Option("--engine", help="auto: ckpt, and Spark where needed."),
     ] = Engine.AUTO,
     jobs: options.JobsOption = None,
     master: options.MasterOption = None,
@@ -111,13 +103,21 @@ def export_state(
     Without Spark where the result is certain to be the same, else with it. CHECKPOINT is only read.
 
     Examples:
-    ckpt export-state /data/checkpoints/orders --to /data/export --all
-    ckpt export-state /data/checkpoints/orders --operator 0 --show 5
+    ckpt export-state /cp/orders --to /data/export --all
+    ckpt export-state /cp/orders --operator 0 --show 5
 
     Exit status: 0 done, 2 bad usage, 3 could not do it.
+
     """
     request = ExportRequest(
-        checkpoint, **asdict(target), **asdict(state), action=look.action, rows=look.show or 0, engine=engine, jobs=jobs
+        checkpoint,
+        **asdict(target),
+        **asdict(state),
+        **asdict(part),
+        action=look.action,
+        rows=look.show or 0,
+        engine=engine,
+        jobs=jobs,
     )
     with interruptible(), session(master, conf, quiet=quiet) as with_spark:
         exported = export(request, options.pairs("--storage-option", storage_option), with_spark)

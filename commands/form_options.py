@@ -9,7 +9,6 @@ import typer
 
 from ckpt.migrate.provider import ToProvider
 
-from .help import WORKERS
 from .run_options import RunOptions, Workers
 from .watching import bar
 
@@ -43,9 +42,7 @@ class FormOptions:
     plan: Annotated[bool, typer.Option("--plan", help="Only say what would be written.")] = False
 
 
-EngineOption = Annotated[
-    Workers, typer.Option("--engine", help="ckpt here, or Spark's executors.", rich_help_panel=WORKERS)
-]
+EngineOption = Annotated[Workers, typer.Option("--engine", help="ckpt here, or Spark's executors.")]
 
 
 @contextmanager

@@ -31,11 +31,12 @@ def handoff(
     Only reads; starts no JVM.
 
     Examples:
-    ckpt handoff /data/checkpoints/orders
-    ckpt handoff /data/checkpoints/orders --snippet python
+    ckpt handoff /cp/orders
+    ckpt handoff /cp/orders --snippet python
 
     Exit status: 0 no row is lost or read again, 1 some rows are read again, 2 bad usage, 3
     refused or could not read.
+
     """
     handoff = ckpt.handoff(checkpoint, options.pairs("--storage-option", storage_option), batch=batch)
     if snippet_option and handoff.refused and output is not Output.JSON:

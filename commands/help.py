@@ -14,18 +14,18 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-WHICH, SECOND_LOOK, SAFETY, WORKERS, TERMINAL = (
-    "Which state",
-    "Ask the source and sink too",
-    "Change the checkpoint",
-    "Who does the work",
-    "Storage and output",
-)
-"""Headings of options that commands share, in the order of the help; the options of one command come before them."""
-_ORDER = ("Arguments", "Options", WHICH, SAFETY, SECOND_LOOK, WORKERS, TERMINAL)
+_HEADINGS = {
+    "Which state": ("operator", "store", "side", "variable", "timers", "all_units"),
+    "Change the checkpoint": ("apply", "accept_skip", "accept_replay", "backup", "undo", "grace"),
+    "Ask the source and sink too": ("sink", "sources", "source_option"),
+    "Who does the work": ("engine", "jobs", "master", "conf"),
+    "Storage and output": ("storage_option", "output", "quiet", "help"),
+}
+"""Headings of options that several commands have, after the options of a command itself; in the order of the help."""
+_ORDER = ("Arguments", "Options", *_HEADINGS)
 _EXTRAS = re.compile(r"  \[([^\]]*)\]$")
 _EXITS = re.compile(r"\s*\bExit status: ")
-_WIDTH, _SPELLING_WIDTH = 80, 30
+_WIDTH, _SPELLING_WIDTH = 80, 31
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,9 @@ class Manual:
         for param in [*self._arguments, *(param for param in options if not param.hidden)]:
             heading = _head(param)
             lists.setdefault(heading, []).append((_spell(param, self.context), _explain(param, self.context)))
-        commands = {heading: [(inner.name, inner.summary) for inner in manuals] for heading, manuals in self.inner.items()}
+        commands = {
+            heading: [(inner.name, inner.summary) for inner in manuals] for heading, manuals in self.inner.items()
+        }
         options_by_rank = {heading: lists[heading] for heading in sorted(lists, key=_ORDER.index)}
         return commands | options_by_rank | ({"Exit status": self.exits} if self.exits else {})
 
@@ -164,10 +166,9 @@ def make_context(command: Any, name: str, parent: typer.Context | None = None) -
 
 
 def _head(param: Any) -> str:
-    """Find the heading of a parameter; ``--help`` is listed with the options of the terminal."""
-    if param.name == "help":
-        return TERMINAL
-    return getattr(param, "rich_help_panel", None) or f"{param.param_type_name}s".capitalize()
+    """Find the heading of a parameter."""
+    shared = (heading for heading, names in _HEADINGS.items() if param.name in names)
+    return next(shared, f"{param.param_type_name}s".capitalize())
 
 
 def _spell_argument(param: Any) -> str:
@@ -182,7 +183,7 @@ def _spell(param: Any, context: typer.Context) -> str:
 
 
 def _explain(param: Any, context: typer.Context) -> str:
-    """The help of a parameter with its default, as ``Show N rows. Default: 20.``"""
+    """The help of a parameter with its default, such as "Show N rows. Default: 20"."""
     text: str = param.get_help_record(context)[1]
     extras = _EXTRAS.search(text)
     if not extras:

@@ -16,9 +16,7 @@ from .run_options import Workers
 
 @options.grouped
 def import_state(
-    export: Annotated[
-        str, typer.Argument(metavar="EXPORT", help="A folder of `ckpt export-state --all --to`.")
-    ],
+    export: Annotated[str, typer.Argument(metavar="EXPORT", help="A folder of `ckpt export-state --all --to`.")],
     like: Annotated[
         str,
         typer.Option(
@@ -40,11 +38,12 @@ def import_state(
     EXPORT and CHECKPOINT are only read; starts no JVM but with --engine spark.
 
     Examples:
-    ckpt import-state /data/export /data/checkpoints/new --like /data/checkpoints/orders
-    ckpt import-state /data/export /data/checkpoints/new --like /data/checkpoints/orders --plan
+    ckpt import-state /data/export /cp/new --like /cp/orders
+    ckpt import-state /data/export /cp/new --like /cp/orders --plan
 
     Exit status: 0 written or planned, 2 bad
     usage, 3 could not do it.
+
     """
     storage_options = options.pairs("--storage-option", storage_option)
     options.check_stays(form.into)

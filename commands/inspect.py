@@ -26,9 +26,7 @@ def inspect(
     spark: options.SparkOption = None,
     progress: options.ProgressOption = Asked.BOTH,
     batches: options.BatchesOption = 10,
-    deep: Annotated[
-        bool, typer.Option("--deep", help="Read every byte of the state.")
-    ] = False,
+    deep: Annotated[bool, typer.Option("--deep", help="Read every byte of the state.")] = False,
     jobs: options.JobsOption = None,
     sink: options.SinkOption = None,
     sources: options.SourcesOption = False,
@@ -42,10 +40,11 @@ def inspect(
     Only reads; starts no JVM.
 
     Examples:
-    ckpt inspect /data/checkpoints/orders
+    ckpt inspect /cp/orders
     ckpt inspect s3://bucket/orders --sink s3://bucket/tables/orders
 
     Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 could not do it.
+
     """
     storage_options = options.pairs("--storage-option", storage_option)
     parameter_source = context.get_parameter_source("batches")

@@ -28,7 +28,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "preflight": "preflight",
         "explain": "explain",
     },
-    "Repair (damage: repair; wrong rows or lost state: rewind; a batch that always fails: skip)": {
+    "Repair (damage: repair; wrong rows: rewind; a batch that always fails: skip)": {
         "repair": "repair",
         "repair-async": "repair_async",
         "rewind": "rewind",
@@ -52,15 +52,16 @@ GROUPS: dict[str, dict[str, str]] = {
     },
 }
 """Commands by heading, in the order of the help; the module of each has a function or group of the same name."""
+MODULES = {name: module for modules in GROUPS.values() for name, module in modules.items()}
 _HEADINGS = {name: heading for heading, modules in GROUPS.items() for name in modules}
 _MOVED = {
-    ("ckpt rewrite", "--into"): "NEW is the second argument: ckpt rewrite CHECKPOINT NEW",
-    ("ckpt import-state", "--into"): "NEW is the second argument: ckpt import-state EXPORT NEW --like CHECKPOINT",
-    ("ckpt state import", "--into"): "NEW is the second argument: ckpt state import EXPORT NEW --like CHECKPOINT",
-    ("ckpt offsets set", "--batch"): "it is --expect-batch",
-    ("ckpt offsets import", "--batch"): "it is --expect-batch",
-    ("ckpt scan", "--commit-to"): "it is a command of its own: ckpt offsets commit ROOT... --group PREFIX",
-    ("ckpt state keys", "--largest"): "the heaviest keys are shown without it",
+    ("rewrite", "--into"): "NEW is the second argument: ckpt rewrite CHECKPOINT NEW",
+    ("import-state", "--into"): "NEW is the second argument: ckpt import-state EXPORT NEW --like CHECKPOINT",
+    ("state import", "--into"): "NEW is the second argument: ckpt state import EXPORT NEW --like CHECKPOINT",
+    ("offsets set", "--batch"): "it is --expect-batch",
+    ("offsets import", "--batch"): "it is --expect-batch",
+    ("scan", "--commit-to"): "it is a command of its own: ckpt offsets commit ROOT... --group PREFIX",
+    ("state keys", "--largest"): "the heaviest keys are shown without it",
 }
 """Options that were spelled otherwise before 0.1.0, each with what to type now."""
 
@@ -90,7 +91,7 @@ class _Group(HelpGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.commands = _Commands({name: module for modules in GROUPS.values() for name, module in modules.items()})
+        self.commands = _Commands(MODULES)
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; exit with 2 for a request that makes no sense, with 3 where ckpt could not do it."""
@@ -123,8 +124,10 @@ def _print_errors() -> Iterator[None]:
         if type(error).__name__ == "NoArgsIsHelpError":  # no words at all: the page of help is the answer
             raise
         message = " ".join(error.format_message().replace(": Value error, ", ": ").split()).rstrip(".")
-        if error.ctx and (hint := _MOVED.get((error.ctx.command_path, getattr(error, "option_name", "")))):
-            message = f"{message.partition(' Did you mean')[0].rstrip('.')}: {hint}"
+        if error.ctx and (
+            hint := _MOVED.get((error.ctx.command_path.partition(" ")[2], getattr(error, "option_name", "")))
+        ):
+            message = f"{message.partition(' (Possible')[0]}: {hint}"
         help_for = f"; see {error.ctx.command_path} --help" if error.ctx else ""
         typer.echo(f"ckpt: {escape_unprintable(mask_secrets(message + help_for))}", err=True)
         raise typer.Exit(code=Exit.USAGE) from error

@@ -9,8 +9,8 @@ from ckpt.spark.calls import migrate_transform_with_state
 from ckpt.state.export.targets import Format
 
 from . import options
-from .help import CommandGroup, HelpCommand
 from .changelog import changelog
+from .help import CommandGroup, HelpCommand
 from .progress import session
 from .provider import provider
 from .render.transform import RefusalReport, TransformReport
@@ -31,14 +31,12 @@ def transform_with_state(
             "--batch",
             min=0,
             metavar="N",
-            help="Continue after this batch. Default: the newest.",
+            help="Continue after it. Default: the newest.",
         ),
     ] = None,
     operator: options.OperatorOption = None,
-    kind: Annotated[Format, typer.Option("--format", help="Format of the state: parquet or delta.")] = Format.PARQUET,
-    api: Annotated[
-        Api, typer.Option("--api", help="row needs Spark 4.1.")
-    ] = Api.PANDAS,
+    kind: Annotated[Format, typer.Option("--format", help="parquet or delta.")] = Format.PARQUET,
+    api: Annotated[Api, typer.Option("--api", help="row needs Spark 4.1.")] = Api.PANDAS,
     plan: Annotated[bool, typer.Option("--plan", help="Only say what would be written.")] = False,
     master: options.MasterOption = None,
     conf: options.ConfOption = None,
@@ -46,15 +44,16 @@ def transform_with_state(
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Write a transformWithState query that continues where this one stopped.
+    """Write a transformWithState query that continues it.
 
     DIR gets the state as data, a processor that loads it, and a program that starts it. CHECKPOINT is only read.
 
     Examples:
-    ckpt migrate transform-with-state /data/checkpoints/orders --to /data/orders-tws --plan
-    ckpt migrate transform-with-state /data/checkpoints/orders --to /data/orders-tws
+    ckpt migrate transform-with-state /cp/orders --to /data/orders-tws --plan
+    ckpt migrate transform-with-state /cp/orders --to /data/orders-tws
 
     Exit status: 0 written, 1 planned, 2 bad usage, 3 could not do it.
+
     """
     try:
         with interruptible(), session(master, conf, quiet=quiet) as with_spark:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import is_dataclass
+from dataclasses import dataclass, is_dataclass
 from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -16,7 +16,6 @@ from ckpt.storage.base import one_line
 from ckpt.storage.locations import is_in_memory
 from ckpt.versions import Spark
 
-from .help import SECOND_LOOK, TERMINAL, WHICH, WORKERS
 from .report import Output
 
 
@@ -71,6 +70,16 @@ def pairs(option: str, words: list[str] | None, *, once: bool = False) -> dict[s
     return values
 
 
+def kafka_options(asked_by: str, words: list[str] | None) -> dict[str, str]:
+    """The options of every Kafka reader, as ``--source-option`` gives them. Raises UsageError."""
+    from ckpt.live.kafka.options import SERVERS
+    from ckpt.live.options import source_options
+
+    if SERVERS not in pairs("--source-option", words, once=True):
+        raise UsageError(f"{asked_by}: name the brokers: --source-option {SERVERS}=HOST:PORT")
+    return source_options([f"0.{word}" for word in words or ()])[0]
+
+
 def check_stays(uri: str) -> None:
     """Raise UsageError for a URI in memory, which is gone with this process."""
     if is_in_memory(uri):
@@ -89,14 +98,13 @@ def spark_version(word: str) -> Spark:
 CheckpointArg = Annotated[
     str, typer.Argument(metavar="CHECKPOINT", help="A local path, or a URI: s3://bucket/checkpoint.")
 ]
-OutputOption = Annotated[Output, typer.Option("-o", "--output", help="The output format.", rich_help_panel=TERMINAL)]
+OutputOption = Annotated[Output, typer.Option("-o", "--output", help="The output format.")]
 StorageOption = Annotated[
     list[str] | None,
     typer.Option(
         "--storage-option",
         metavar="KEY=VALUE",
         help="An option of the file system; repeatable.",
-        rich_help_panel=TERMINAL,
     ),
 ]
 SparkOption = Annotated[
@@ -108,9 +116,7 @@ SparkOption = Annotated[
         help="Forecast for this version only; repeatable.",
     ),
 ]
-ProgressOption = Annotated[
-    Asked, typer.Option("--progress", help="The progress tracking of the next start.")
-]
+ProgressOption = Annotated[Asked, typer.Option("--progress", help="Progress tracking of the start.")]
 BatchesOption = Annotated[
     int,
     typer.Option("--batches", min=0, metavar="N", help="Show the newest N batches; 0: all."),
@@ -121,12 +127,11 @@ SinkOption = Annotated[
         "--sink",
         metavar="URI",
         help="Also read the sink: Delta, Iceberg, file sink.",
-        rich_help_panel=SECOND_LOOK,
     ),
 ]
 SourcesOption = Annotated[
     bool,
-    typer.Option("--sources", help="Also ask the sources what they have now.", rich_help_panel=SECOND_LOOK),
+    typer.Option("--sources", help="Also ask the sources what they have now."),
 ]
 ReaderOption = Annotated[
     list[str] | None,
@@ -134,25 +139,39 @@ ReaderOption = Annotated[
         "--source-option",
         metavar="I.KEY=VALUE",
         help="A reader option; @FILE, env:NAME: a secret.",
-        rich_help_panel=SECOND_LOOK,
     ),
 ]
 JobsOption = Annotated[
     int | None,
-    typer.Option(
-        "--jobs", min=1, metavar="N", help="Use N processes. Default: one per core.", rich_help_panel=WORKERS
-    ),
+    typer.Option("--jobs", min=1, metavar="N", help="Use N processes. Default: one per core."),
 ]
 OperatorOption = Annotated[
     int | None,
-    typer.Option("--operator", min=0, metavar="ID", help="The state of this operator.", rich_help_panel=WHICH),
+    typer.Option("--operator", min=0, metavar="ID", help="The state of this operator."),
 ]
 MasterOption = Annotated[
     str | None,
-    typer.Option("--master", metavar="URL", help="The Spark master. Default: local[*].", rich_help_panel=WORKERS),
+    typer.Option("--master", metavar="URL", help="The Spark master. Default: local[*]."),
 ]
 ConfOption = Annotated[
     list[str] | None,
-    typer.Option("--conf", metavar="KEY=VALUE", help="A Spark setting; repeatable.", rich_help_panel=WORKERS),
+    typer.Option("--conf", metavar="KEY=VALUE", help="A Spark setting; repeatable."),
 ]
-QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.", rich_help_panel=TERMINAL)]
+QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
+
+
+@dataclass(frozen=True, slots=True)
+class PartOptions:
+    """Options that choose a part of the state."""
+
+    operator: OperatorOption = None
+    store: Annotated[
+        str | None,
+        typer.Option("--store", metavar="NAME", help="This store of a join, as Spark keeps it."),
+    ] = None
+    side: Annotated[Side | None, typer.Option("--side", help="One side of a join.")] = None
+    variable: Annotated[
+        str | None,
+        typer.Option("--variable", metavar="NAME", help="This variable of transformWithState."),
+    ] = None
+    timers: Annotated[bool, typer.Option("--timers", help="The timers of transformWithState.")] = False

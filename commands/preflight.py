@@ -38,9 +38,7 @@ def preflight(
         str | None,
         typer.Option("--expect", metavar="FILE", help="The query, from `ckpt.describe_query`."),
     ] = None,
-    must_exist: Annotated[
-        bool, typer.Option("--must-exist", help="Hold if no batch was ever planned here.")
-    ] = False,
+    must_exist: Annotated[bool, typer.Option("--must-exist", help="Hold if no batch was ever planned here.")] = False,
     progress: options.ProgressOption = Asked.SYNC,
     sources: options.SourcesOption = False,
     source_option: options.ReaderOption = None,
@@ -53,10 +51,11 @@ def preflight(
     For an init container, a scheduler or CI. Only reads; starts no JVM.
 
     Examples:
-    ckpt preflight /data/checkpoints/orders --spark 4.2 --must-exist
-    ckpt preflight /data/checkpoints/orders --expect query.json --sources
+    ckpt preflight /cp/orders --spark 4.2 --must-exist
+    ckpt preflight /cp/orders --expect query.json --sources
 
     Exit status: 0 start, 1 hold, 2 bad usage, 3 could not look.
+
     """
     storage_options = options.pairs("--storage-option", storage_option)
     settings = options.pairs("--conf", conf)

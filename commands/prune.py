@@ -32,11 +32,12 @@ def prune(
     Prints a plan; changes nothing without --apply.
 
     Examples:
-    ckpt prune /data/checkpoints/orders
-    ckpt prune /data/checkpoints/orders --keep-batches 100 --apply
+    ckpt prune /cp/orders
+    ckpt prune /cp/orders --keep-batches 100 --apply
 
     Exit status: 0 nothing to do, or done; 1 there is something to do,
     or another problem; 2 bad usage; 3 could not do it.
+
     """
     plan, receipt = ckpt.prune(
         checkpoint,

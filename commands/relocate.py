@@ -31,6 +31,7 @@ def relocate(
 
     Exit status: 0 nothing to do, or done; 1 there is something to do,
     or another problem; 2 bad usage; 3 could not do it.
+
     """
     plan, receipt = ckpt.relocate(checkpoint, change.storage_options, to=to, **change.how({"--to": to}))
     emit(RelocationReport(plan, receipt, to, backup=change.backup), change.output)

@@ -16,14 +16,12 @@ from .report import emit
 def repair(
     checkpoint: options.CheckpointArg,
     choose: Annotated[
-        WayName | None, typer.Option("--choose", help="Take this fix. Default: the recommended one.")
+        WayName | None, typer.Option("--choose", metavar="FIX", help="Take this fix. Default: the recommended one.")
     ] = None,
     query_id: Annotated[
         str | None, typer.Option("--query-id", metavar="ID", help="The id of the query, if metadata is lost.")
     ] = None,
-    leftovers: Annotated[
-        bool, typer.Option("--leftovers", help="Also remove files of interrupted writes.")
-    ] = False,
+    leftovers: Annotated[bool, typer.Option("--leftovers", help="Also remove files of interrupted writes.")] = False,
     spark: options.SparkOption = None,
     sink: options.SinkOption = None,
     *,
@@ -35,11 +33,12 @@ def repair(
     Prints a plan; changes nothing without --apply.
 
     Examples:
-    ckpt repair /data/checkpoints/orders
-    ckpt repair /data/checkpoints/orders --choose run-again --accept-replay --apply
+    ckpt repair /cp/orders
+    ckpt repair /cp/orders --choose run-again --accept-replay --apply
 
     Exit status: 0 nothing to do, or done; 1 there is something to do,
     or another problem; 2 bad usage; 3 could not do it.
+
     """
     plan, receipt = ckpt.repair(
         checkpoint,

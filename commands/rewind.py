@@ -31,11 +31,12 @@ def rewind(
     For wrong output, or a lost or damaged state file. Prints a plan; changes nothing without --apply.
 
     Examples:
-    ckpt rewind /data/checkpoints/orders --to-batch 307
-    ckpt rewind /data/checkpoints/orders --to-batch 307 --accept-replay --apply
+    ckpt rewind /cp/orders --to-batch 307
+    ckpt rewind /cp/orders --to-batch 307 --accept-replay --apply
 
     Exit status: 0 nothing to do, or done; 1 there is something to do,
     or another problem; 2 bad usage; 3 could not do it.
+
     """
     plan, receipt = ckpt.rewind(
         checkpoint,

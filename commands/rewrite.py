@@ -40,11 +40,12 @@ def rewrite(
     starts no JVM but with --engine spark.
 
     Examples:
-    ckpt rewrite /data/checkpoints/orders /data/checkpoints/orders-8 --partitions 8
-    ckpt rewrite /data/checkpoints/orders /data/checkpoints/orders-rocks --provider rocksdb --plan
+    ckpt rewrite /cp/orders /cp/orders-8 --partitions 8
+    ckpt rewrite /cp/orders /cp/orders-rocks --provider rocksdb --plan
 
     Exit status: 0 written or planned, 2 bad usage, 3
     could not do it.
+
     """
     storage_options = options.pairs("--storage-option", storage_option)
     options.check_stays(form.into)

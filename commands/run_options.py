@@ -12,7 +12,6 @@ import ckpt
 from ckpt.errors import UsageError
 
 from . import options
-from .help import WORKERS
 from .progress import session
 from .watching import interruptible
 
@@ -31,9 +30,7 @@ class Workers(StrEnum):
 class RunOptions:
     """Who works: processes of this machine, or Spark's executors."""
 
-    engine: Annotated[
-        Workers, typer.Option("--engine", help="ckpt here, or Spark's executors.", rich_help_panel=WORKERS)
-    ] = Workers.NATIVE
+    engine: Annotated[Workers, typer.Option("--engine", help="ckpt here, or Spark's executors.")] = Workers.NATIVE
     jobs: options.JobsOption = None
     master: options.MasterOption = None
     conf: options.ConfOption = None

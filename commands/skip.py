@@ -18,11 +18,12 @@ def skip(
     For a poison row in the planned batch. Prints a plan; changes nothing without --apply.
 
     Examples:
-    ckpt skip /data/checkpoints/orders
-    ckpt skip /data/checkpoints/orders --apply
+    ckpt skip /cp/orders
+    ckpt skip /cp/orders --apply
 
     Exit status: 0 nothing to do, or done; 1 there is something to do,
     or another problem; 2 bad usage; 3 could not do it.
+
     """
     plan, receipt = ckpt.skip(checkpoint, change.storage_options, **change.how())
     emit(SkipReport(plan, receipt, backup=change.backup), change.output)

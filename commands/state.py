@@ -1,6 +1,6 @@
 """ckpt state: a group of commands that look at state without Spark."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -9,7 +9,7 @@ import ckpt
 
 from . import options
 from .export_state import export_state
-from .help import WHICH, CommandGroup
+from .help import CommandGroup
 from .import_state import import_state
 from .render.rows import CountsReport, DiffReport, RowsReport, SizesReport
 from .report import Output, emit
@@ -21,37 +21,20 @@ state = CommandGroup("Read, count, compare, verify, export and import state.")
 
 BatchOption = Annotated[
     int | None,
-    typer.Option("--batch", min=0, metavar="N", help="As of this batch. Default: the newest committed."),
+    typer.Option("--batch", min=0, metavar="N", help="As of this batch. Default: the newest."),
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class PartOptions:
-    """Options that choose a part of the state."""
-
-    operator: options.OperatorOption = None
-    store: Annotated[
-        str | None, typer.Option("--store", metavar="NAME", help="This store of a join, as Spark keeps it.")
-    ] = None
-    side: Annotated[options.Side | None, typer.Option("--side", help="One side of a join.")] = None
-    variable: Annotated[
-        str | None, typer.Option("--variable", metavar="NAME", help="This variable of transformWithState.")
-    ] = None
-    timers: Annotated[bool, typer.Option("--timers", help="The timers of transformWithState.")] = False
 
 
 KeyOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--key", metavar="FIELD=VALUE", help="Only rows with this in their key; repeatable."
-    ),
+    typer.Option("--key", metavar="FIELD=VALUE", help="Only rows with this in their key; repeatable."),
 ]
 
 
 @options.grouped
 def show(
     checkpoint: options.CheckpointArg,
-    unit: PartOptions,
+    unit: options.PartOptions,
     batch: BatchOption = None,
     key: KeyOption = None,
     limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Show N rows at most.")] = 20,
@@ -64,10 +47,11 @@ def show(
     Only reads; starts no JVM.
 
     Examples:
-    ckpt state show /data/checkpoints/orders
-    ckpt state show /data/checkpoints/orders --key user=ann --batch 307
+    ckpt state show /cp/orders
+    ckpt state show /cp/orders --key user=ann --batch 307
 
     Exit status: 0 shown, 2 bad usage, 3 it cannot be read without Spark, or not at all.
+
     """
     rows = ckpt.state_show(
         checkpoint,
@@ -83,7 +67,7 @@ def show(
 @options.grouped
 def count(
     checkpoint: options.CheckpointArg,
-    unit: PartOptions,
+    unit: options.PartOptions,
     run: RunOptions,
     batch: BatchOption = None,
     key: KeyOption = None,
@@ -96,11 +80,12 @@ def count(
     Only reads; starts no JVM but with --engine spark.
 
     Examples:
-    ckpt state count /data/checkpoints/orders
-    ckpt state count /data/checkpoints/orders --operator 1 --key user=ann
+    ckpt state count /cp/orders
+    ckpt state count /cp/orders --operator 1 --key user=ann
 
     Exit status: 0 counted, 2 bad usage, 3 it cannot be read
     without Spark, or not at all.
+
     """
     with run.executors(quiet=quiet) as by:
         counts = ckpt.state_count(
@@ -118,37 +103,32 @@ def count(
 @options.grouped
 def diff(
     checkpoint: options.CheckpointArg,
-    unit: PartOptions,
+    unit: options.PartOptions,
     run: RunOptions,
-    other: Annotated[
-        str | None, typer.Argument(metavar="OTHER", help="Another checkpoint. Default: the same.")
-    ] = None,
+    other: Annotated[str | None, typer.Argument(metavar="OTHER", help="Another checkpoint. Default: the same.")] = None,
     from_batch: Annotated[
         int | None, typer.Option("--from-batch", min=0, metavar="A", help="The earlier one. Default: the one before B.")
     ] = None,
     to_batch: Annotated[
         int | None,
-        typer.Option(
-            "--to-batch", min=0, metavar="B", help="The later one. Default: the newest readable."
-        ),
+        typer.Option("--to-batch", min=0, metavar="B", help="The later one. Default: the newest readable."),
     ] = None,
-    limit: Annotated[
-        int, typer.Option("--limit", min=0, metavar="N", help="Show N rows of each part at most.")
-    ] = 20,
+    limit: Annotated[int, typer.Option("--limit", min=0, metavar="N", help="Show N rows of each part at most.")] = 20,
     storage_option: options.StorageOption = None,
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Say which keys two batches or two checkpoints have added, removed or changed.
+    """Say which keys differ between two batches or two checkpoints.
 
     Without batches: what the newest committed batch has changed. Only reads; starts no JVM but with --engine spark.
 
     Examples:
-    ckpt state diff /data/checkpoints/orders --from-batch 300 --to-batch 307
-    ckpt state diff /data/checkpoints/orders /data/checkpoints/orders-copy
+    ckpt state diff /cp/orders --from-batch 300 --to-batch 307
+    ckpt state diff /cp/orders /cp/orders-copy
 
     Exit status: 0 nothing differs, 1 something does, 2 bad usage, 3
     it cannot be read.
+
     """
     with run.executors(quiet=quiet) as by:
         diff = ckpt.state_diff(
@@ -168,7 +148,7 @@ def diff(
 @options.grouped
 def keys(
     checkpoint: options.CheckpointArg,
-    unit: PartOptions,
+    unit: options.PartOptions,
     run: RunOptions,
     skew: Annotated[bool, typer.Option("--skew", help="Show the bytes and rows of each partition.")] = False,
     batch: BatchOption = None,
@@ -182,11 +162,12 @@ def keys(
     Only reads; starts no JVM but with --engine spark.
 
     Examples:
-    ckpt state keys /data/checkpoints/orders --limit 5
-    ckpt state keys /data/checkpoints/orders --skew
+    ckpt state keys /cp/orders --limit 5
+    ckpt state keys /cp/orders --skew
 
     Exit status: 0 measured, 2 bad usage, 3 it cannot be read
     without Spark, or not at all.
+
     """
     with run.executors(quiet=quiet) as by:
         sizes = ckpt.state_keys(
