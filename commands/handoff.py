@@ -26,7 +26,7 @@ def handoff(
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Say which reader options let a new query continue where this one stopped.
+    """Say how a new query continues exactly where this one stopped.
 
     Only reads; starts no JVM.
 

@@ -95,7 +95,7 @@ class Manual:
         lists: dict[str, list[tuple[str, str]]] = {}
         options = [param for param in self.command.get_params(self.context) if param.param_type_name == "option"]
         for param in [*self._arguments, *(param for param in options if not param.hidden)]:
-            heading = _head(param)
+            heading = "Options" if self.inner else _find_heading(param)
             lists.setdefault(heading, []).append((_spell(param, self.context), _explain(param, self.context)))
         commands = {
             heading: [(inner.name, inner.summary) for inner in manuals] for heading, manuals in self.inner.items()
@@ -152,7 +152,7 @@ class CommandGroup(typer.Typer):
     """A group of commands such as ``ckpt state``."""
 
     def __init__(self, help: str) -> None:
-        super().__init__(cls=HelpGroup, no_args_is_help=True, help=help)
+        super().__init__(cls=HelpGroup, no_args_is_help=True, rich_markup_mode=None, help=help)
 
     def add(self, *commands: Any, name: str | None = None) -> None:
         """Add functions as commands, called like the function unless ``name`` says otherwise."""
@@ -165,7 +165,7 @@ def make_context(command: Any, name: str, parent: typer.Context | None = None) -
     return typer.Context(command, parent=parent, info_name=name, **command.context_settings)
 
 
-def _head(param: Any) -> str:
+def _find_heading(param: Any) -> str:
     """Find the heading of a parameter."""
     shared = (heading for heading, names in _HEADINGS.items() if param.name in names)
     return next(shared, f"{param.param_type_name}s".capitalize())

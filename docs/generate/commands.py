@@ -15,6 +15,7 @@ Written by `make docs` from the commands themselves; a test compares the two.
 [What programs may rely on](contract.md) has the JSON of each.
 
 """
+_ALIASES = ("ckpt state export", "ckpt state import")
 Manual = Any
 """``Manual`` of the help of the installed commands."""
 
@@ -27,12 +28,12 @@ def read_manual() -> Manual:
 
 
 def commands_table() -> str:
-    """Every command below the heading of its group, with the first sentence of its help."""
+    """Every command below the heading of its group, with the first sentence of its help; one of two names."""
     lines = ["| command | what it does |", "|---|---|"]
     for heading, manuals in read_manual().inner.items():
         lines.append(f"| **{heading.partition(' (')[0]}** | {heading.partition(' (')[2].rstrip(')')} |")
         commands = [command for manual in manuals for command in manual.below() if not command.inner]
-        lines += (f"| `{command.name}` | {command.summary} |" for command in commands)
+        lines += (f"| `{command.name}` | {command.summary} |" for command in commands if command.name not in _ALIASES)
     return "\n".join(lines) + "\n"
 
 
