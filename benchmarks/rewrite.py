@@ -51,9 +51,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="ckpt-benchmark-") as temporary:
         room, folder = Path(temporary), Path(asked.folder or temporary)
         hdfs, rocksdb = (made(folder, provider, asked.keys) for provider in ("HDFS-backed", "RocksDB"))
-        to_rocksdb = [str(CKPT), "rewrite", str(hdfs), "--provider", "rocksdb", "--into"]
-        spread = [str(CKPT), "rewrite", str(rocksdb), "--partitions", str(MORE), "--into"]
-        on_spark = [*to_rocksdb[:-1], "--engine", "spark", "--into"]
+        to_rocksdb = [str(CKPT), "rewrite", str(hdfs), "--provider", "rocksdb"]
+        spread = [str(CKPT), "rewrite", str(rocksdb), "--partitions", str(MORE)]
+        on_spark = [*to_rocksdb, "--engine", "spark"]
         theirs = partial(_repartitioned, rocksdb, room)
         for what, ours, other, limit in (
             ("HDFS-backed to RocksDB, against an export", to_rocksdb, partial(_exported, hdfs, room), 3),

@@ -20,11 +20,12 @@ _OPTIONS = {
     "depth": "--depth",
     "drop_keys": "--drop-keys",
     "engine": "--engine",
+    "expect_batch": "--expect-batch",
     "format": "--format",
     "format_version": "--format-version",
     "from_batch": "--from-batch",
     "grace_s": "--grace",
-    "group_prefix": "--commit-to",
+    "group_prefix": "--group",
     "jobs": "--jobs",
     "key": "--key",
     "keep_batches": "--keep-batches",
@@ -57,7 +58,6 @@ _CALLED = {
     "progress": "asked",
     "leftovers": "remove_leftovers",
     "topic": "topics",
-    "expect-batch": "batch",
 }
 """Options whose argument has another name, and no message names it."""
 _speaks_python: ContextVar[bool] = ContextVar("_speaks_python", default=False)

@@ -17,11 +17,13 @@ from ckpt.inspection.activity import must_be_seconds
 from . import options
 from .report import Output
 
-ApplyOption = Annotated[bool, typer.Option("--apply", help="Carry out the plan. Default: only print it.")]
+ApplyOption = Annotated[bool, typer.Option("--apply", help="Carry out the plan. Default: print it.")]
 BackupOption = Annotated[
     str | None,
     typer.Option(
-        "--backup", metavar="DIR", help="Keep the original files in this new folder. Default: next to CHECKPOINT."
+        "--backup",
+        metavar="DIR",
+        help="Back up to this new folder. Default: a sibling.",
     ),
 ]
 GraceOption = Annotated[
@@ -30,18 +32,21 @@ GraceOption = Annotated[
         "--grace",
         min=0,
         metavar="SECONDS",
-        help="Refuse to change a checkpoint with a file modified in the last SECONDS.",
+        help="Refuse if written to in the last SECONDS.",
     ),
 ]
 UndoOption = Annotated[
-    str | None, typer.Option("--undo", metavar="BACKUP", help="Put back what an earlier run changed.")
+    str | None,
+    typer.Option("--undo", metavar="BACKUP", help="Restore what an earlier run changed."),
 ]
 
 AcceptSkipOption = Annotated[
-    bool, typer.Option("--accept-skip", help="Accept that rows are left out, or dropped by a sink.")
+    bool,
+    typer.Option("--accept-skip", help="Accept that rows are left out."),
 ]
 AcceptReplayOption = Annotated[
-    bool, typer.Option("--accept-replay", help="Accept that rows of finished batches are read again.")
+    bool,
+    typer.Option("--accept-replay", help="Accept that rows are read again."),
 ]
 
 

@@ -16,13 +16,13 @@ from .report import Output, emit
 
 def changelog(
     checkpoint: options.CheckpointArg,
-    to: Annotated[Changelog, typer.Option("--to", help="Switch changelog checkpointing on or off.")],
+    to: Annotated[Changelog, typer.Option("--to", help="Changelog checkpointing on or off.")],
     verify: Annotated[
         bool,
-        typer.Option("--verify", help="After batches have run with the new setting: check whether it took effect."),
+        typer.Option("--verify", help="After batches have run: did it take effect?"),
     ] = False,
     files_only: Annotated[
-        bool, typer.Option("--files-only", help="With --verify: do not compare state, which needs Spark.")
+        bool, typer.Option("--files-only", help="With --verify: compare no state, use no Spark.")
     ] = False,
     master: options.MasterOption = None,
     conf: options.ConfOption = None,
@@ -30,12 +30,18 @@ def changelog(
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Say whether changelog checkpointing of CHECKPOINT can be switched, with which setting, and whether it was.
+    """Say how to switch changelog checkpointing on or off.
 
     Only reads: the switch is a session setting. Starts no JVM, except with --verify, which compares state with Spark.
+
+    Examples:
+    ckpt migrate changelog /cp/orders --to on
+    ckpt migrate changelog /cp/orders --to on --verify
+
     Exit status: 0 already switched, or it took effect and state was compared; 1 it can be switched, has not taken
     effect everywhere, or state differs or cannot be compared yet; 2 bad usage; 3 refused, could not read, or Spark
     could not compare.
+
     """
     if not verify and (files_only or master is not None or conf):
         raise UsageError("--files-only, --master and --conf need --verify; nothing else uses Spark")

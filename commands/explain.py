@@ -26,20 +26,27 @@ def explain(
         str | None,
         typer.Argument(
             metavar="[TEXT | FILE | -]",
-            help="The message, or a file with it, such as a driver log (.gz too); - or nothing reads standard input.",
+            help="A message, or a log (.gz too); -: standard input.",
             show_default=False,
         ),
     ] = None,
     checkpoint: Annotated[
         str | None,
-        typer.Option("--checkpoint", metavar="CHECKPOINT", help="Also say whether this checkpoint shows it."),
+        typer.Option("--checkpoint", metavar="CHECKPOINT", help="Say whether this checkpoint shows it."),
     ] = None,
     storage_option: options.StorageOption = None,
     output: options.OutputOption = Output.TABLE,
 ) -> None:
-    """Say what an error of a streaming query means, and what to do: paste the message, or give the whole driver log.
+    """Say what an error message or a driver log means, and what to do.
 
-    Asks nobody and guesses nothing. Exit status: 0 it is known, 1 it is not, 2 bad usage, 3 could not do it.
+    Asks nobody and guesses nothing.
+
+    Examples:
+    ckpt explain "batch 308 doesn't exist"
+    ckpt explain driver.log --checkpoint /cp/orders
+
+    Exit status: 0 it is known, 1 it is not, 2 bad usage, 3 could not do it.
+
     """
     storage_options = options.pairs("--storage-option", storage_option)
     if storage_option and checkpoint is None:

@@ -26,55 +26,49 @@ from .watching import interruptible
 class TargetOptions:
     """Options for the place and the form of the data."""
 
-    to: Annotated[str | None, typer.Option("--to", metavar="PATH", help="Write to this local or remote folder.")] = None
+    to: Annotated[str | None, typer.Option("--to", metavar="PATH", help="Write to this folder, local or remote.")] = (
+        None
+    )
     table: Annotated[str | None, typer.Option("--table", metavar="NAME", help="Write to this catalog table.")] = None
     format: Annotated[Format, typer.Option("--format", help="The data format.")] = Format.PARQUET
-    mode: Annotated[Mode, typer.Option("--mode", help="What to do with existing data.")] = Mode.ERROR
+    mode: Annotated[Mode, typer.Option("--mode", help="If data is there already.")] = Mode.ERROR
     shape: Annotated[
         Shape,
         typer.Option(
             "--shape",
-            help="flat: one column per leaf; raw: as Spark gives it; initial-state: one row per grouping key.",
+            help="raw: as Spark has it.",
         ),
     ] = Shape.FLAT
-    partition_id: Annotated[bool, typer.Option("--partition-id", help="Keep the state partition of each row.")] = False
+    partition_id: Annotated[bool, typer.Option("--partition-id", help="Add the state partition of each row.")] = False
 
 
 @dataclass(frozen=True, slots=True)
 class StateOptions:
-    """Options that choose a batch, and a part of the state."""
+    """Options that choose a batch, or everything."""
 
     batch: Annotated[
         int | None,
         typer.Option(
-            "--batch", min=0, metavar="N", help="Export the state as of this batch. Default: the newest committed."
+            "--batch",
+            min=0,
+            metavar="N",
+            help="As of this batch. Default: the newest.",
         ),
     ] = None
     changes_from: Annotated[
         int | None,
-        typer.Option(
-            "--changes-from", min=0, metavar="N", help="Export what batches N to --batch changed, not the state."
-        ),
+        typer.Option("--changes-from", min=0, metavar="N", help="Changes since batch N, not the state."),
     ] = None
-    operator: options.OperatorOption = None
-    store: Annotated[
-        str | None, typer.Option("--store", metavar="NAME", help="Export this store of a join, as Spark keeps it.")
-    ] = None
-    side: Annotated[options.Side | None, typer.Option("--side", help="Export one side of a join.")] = None
-    variable: Annotated[
-        str | None, typer.Option("--variable", metavar="NAME", help="Export this variable of transformWithState.")
-    ] = None
-    timers: Annotated[bool, typer.Option("--timers", help="Export the timers of transformWithState.")] = False
-    all_units: Annotated[bool, typer.Option("--all", help="Export everything, in one folder per part.")] = False
+    all_units: Annotated[bool, typer.Option("--all", help="All state, in one folder per part.")] = False
 
 
 @dataclass(frozen=True, slots=True)
 class LookOptions:
     """Options that look instead of writing."""
 
-    plan: Annotated[bool, typer.Option("--plan", help="Say what would be read, and how; start no JVM.")] = False
-    count: Annotated[bool, typer.Option("--count", help="Count the rows; write nothing.")] = False
-    show: Annotated[int | None, typer.Option("--show", min=1, metavar="N", help="Show N rows; write nothing.")] = None
+    plan: Annotated[bool, typer.Option("--plan", help="Only say what would be read.")] = False
+    count: Annotated[bool, typer.Option("--count", help="Only count the rows.")] = False
+    show: Annotated[int | None, typer.Option("--show", min=1, metavar="N", help="Only show N rows.")] = None
 
     @property
     def action(self) -> Action:
@@ -91,12 +85,11 @@ def export_state(
     checkpoint: options.CheckpointArg,
     target: TargetOptions,
     state: StateOptions,
+    part: options.PartOptions,
     look: LookOptions,
     engine: Annotated[
         Engine,
-        typer.Option(
-            "--engine", help="Who reads and writes: ckpt where it does what Spark does, else Spark; ckpt alone; Spark."
-        ),
+        typer.Option("--engine", help="auto: ckpt, and Spark where needed."),
     ] = Engine.AUTO,
     jobs: options.JobsOption = None,
     master: options.MasterOption = None,
@@ -105,12 +98,26 @@ def export_state(
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Export the state in CHECKPOINT, with Spark or without, as Parquet, Delta, JSON, CSV or a table.
+    """Export state as Parquet, Delta, JSON, CSV or a table.
 
-    The checkpoint is only read. Exit status: 0 done, 2 bad usage, 3 could not do it.
+    Without Spark where the result is certain to be the same, else with it. CHECKPOINT is only read.
+
+    Examples:
+    ckpt export-state /cp/orders --to /data/export --all
+    ckpt export-state /cp/orders --operator 0 --show 5
+
+    Exit status: 0 done, 2 bad usage, 3 could not do it.
+
     """
     request = ExportRequest(
-        checkpoint, **asdict(target), **asdict(state), action=look.action, rows=look.show or 0, engine=engine, jobs=jobs
+        checkpoint,
+        **asdict(target),
+        **asdict(state),
+        **asdict(part),
+        action=look.action,
+        rows=look.show or 0,
+        engine=engine,
+        jobs=jobs,
     )
     with interruptible(), session(master, conf, quiet=quiet) as with_spark:
         exported = export(request, options.pairs("--storage-option", storage_option), with_spark)

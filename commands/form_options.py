@@ -23,28 +23,26 @@ class FormOptions:
 
     into: Annotated[
         str,
-        typer.Option("--into", metavar="NEW", help="A folder that does not exist yet or is empty, local or remote."),
+        typer.Argument(metavar="NEW", help="A new or empty folder, local or remote."),
     ]
     provider: Annotated[
-        ToProvider | None, typer.Option("--provider", help="The state store provider. Default: as it is.")
+        ToProvider | None, typer.Option("--provider", help="The state store provider. Default: as now.")
     ] = None
     partitions: Annotated[
         int | None,
-        typer.Option("--partitions", min=1, metavar="N", help="Shuffle partitions. Default: as many as now."),
+        typer.Option("--partitions", min=1, metavar="N", help="Shuffle partitions. Default: as now."),
     ] = None
     format_version: Annotated[
         int | None,
         typer.Option(
-            "--format-version", min=1, max=2, metavar="1|2", help="State store checkpoint format. Default: as it is."
+            "--format-version", min=1, max=2, metavar="1|2", help="State store checkpoint format. Default: as now."
         ),
     ] = None
     new_id: Annotated[bool, typer.Option("--new-id", help="Give NEW a query id of its own.")] = False
     plan: Annotated[bool, typer.Option("--plan", help="Only say what would be written.")] = False
 
 
-EngineOption = Annotated[
-    Workers, typer.Option("--engine", help="Who writes the state: ckpt on this machine, or Spark's executors.")
-]
+EngineOption = Annotated[Workers, typer.Option("--engine", help="ckpt here, or Spark's executors.")]
 
 
 @contextmanager

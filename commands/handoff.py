@@ -17,19 +17,26 @@ def handoff(
     checkpoint: options.CheckpointArg,
     batch: Annotated[
         int | None,
-        typer.Option("--batch", min=0, metavar="N", help="Continue after batch N. Default: the newest committed one."),
+        typer.Option("--batch", min=0, metavar="N", help="Continue after batch N. Default: the newest."),
     ] = None,
     snippet_option: Annotated[
-        Language | None, typer.Option("--snippet", help="Print code that starts the sources there, and nothing else.")
+        Language | None, typer.Option("--snippet", help="Print only code that starts the sources there.")
     ] = None,
     storage_option: options.StorageOption = None,
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Say which reader options let a new query continue exactly where the query of CHECKPOINT stopped.
+    """Say how a new query continues exactly where this one stopped.
 
-    Only reads; starts no JVM. Exit status: 0 no row is lost or read again, 1 some rows are read again, 2 bad usage, 3
+    Only reads; starts no JVM.
+
+    Examples:
+    ckpt handoff /cp/orders
+    ckpt handoff /cp/orders --snippet python
+
+    Exit status: 0 no row is lost or read again, 1 some rows are read again, 2 bad usage, 3
     refused or could not read.
+
     """
     handoff = ckpt.handoff(checkpoint, options.pairs("--storage-option", storage_option), batch=batch)
     if snippet_option and handoff.refused and output is not Output.JSON:

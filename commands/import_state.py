@@ -16,15 +16,13 @@ from .run_options import Workers
 
 @options.grouped
 def import_state(
-    export: Annotated[
-        str, typer.Argument(metavar="EXPORT", help="The folder that `ckpt export-state --all --to` has written.")
-    ],
+    export: Annotated[str, typer.Argument(metavar="EXPORT", help="A folder of `ckpt export-state --all --to`.")],
     like: Annotated[
         str,
         typer.Option(
             "--like",
             metavar="CHECKPOINT",
-            help="The checkpoint that was exported, or one of a new query without state.",
+            help="The exported one, or one of a new query.",
         ),
     ],
     form: FormOptions,
@@ -35,10 +33,17 @@ def import_state(
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Write a checkpoint NEW whose state is EXPORT, which may have been edited or made elsewhere.
+    """Write a checkpoint NEW from EXPORT, which may have been edited.
 
-    EXPORT and CHECKPOINT are only read; starts no JVM but with --engine spark. Exit status: 0 written or planned, 2 bad
+    EXPORT and CHECKPOINT are only read; starts no JVM but with --engine spark.
+
+    Examples:
+    ckpt import-state /data/export /cp/new --like /cp/orders
+    ckpt import-state /data/export /cp/new --like /cp/orders --plan
+
+    Exit status: 0 written or planned, 2 bad
     usage, 3 could not do it.
+
     """
     storage_options = options.pairs("--storage-option", storage_option)
     options.check_stays(form.into)

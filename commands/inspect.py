@@ -26,9 +26,7 @@ def inspect(
     spark: options.SparkOption = None,
     progress: options.ProgressOption = Asked.BOTH,
     batches: options.BatchesOption = 10,
-    deep: Annotated[
-        bool, typer.Option("--deep", help="Read every byte of the state, as `ckpt state verify` does.")
-    ] = False,
+    deep: Annotated[bool, typer.Option("--deep", help="Read every byte of the state.")] = False,
     jobs: options.JobsOption = None,
     sink: options.SinkOption = None,
     sources: options.SourcesOption = False,
@@ -37,9 +35,16 @@ def inspect(
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Say what is in CHECKPOINT, what is wrong with it, and what the next start will do.
+    """Say what is wrong with CHECKPOINT, and what the next start does.
 
-    Only reads; starts no JVM. Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 could not do it.
+    Only reads; starts no JVM.
+
+    Examples:
+    ckpt inspect /cp/orders
+    ckpt inspect s3://bucket/orders --sink s3://bucket/tables/orders
+
+    Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 could not do it.
+
     """
     storage_options = options.pairs("--storage-option", storage_option)
     parameter_source = context.get_parameter_source("batches")

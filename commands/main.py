@@ -11,7 +11,6 @@ from io import TextIOWrapper
 from typing import Annotated, Any, TextIO
 
 import typer
-from typer.core import TyperGroup
 
 import ckpt
 from ckpt.errors import CkptError, UsageError
@@ -19,29 +18,52 @@ from ckpt.texts import mask_secrets
 
 from .arguments import as_options
 from .exits import Exit
+from .help import HelpCommand, HelpGroup
 from .render.text import escape_unprintable
 
-MODULES = {
-    "inspect": "inspect",
-    "scan": "scan",
-    "preflight": "preflight",
-    "explain": "explain",
-    "state": "state",
-    "export-state": "export_state",
-    "repair": "repair",
-    "rewind": "rewind",
-    "skip": "skip",
-    "repair-async": "repair_async",
-    "handoff": "handoff",
-    "offsets": "offsets",
-    "migrate": "migrate",
-    "relocate": "relocate",
-    "prune": "prune",
-    "copy": "copy",
-    "rewrite": "rewrite",
-    "import-state": "import_state",
+GROUPS: dict[str, dict[str, str]] = {
+    "Look": {
+        "inspect": "inspect",
+        "scan": "scan",
+        "preflight": "preflight",
+        "explain": "explain",
+    },
+    "Repair (damage: repair; wrong rows: rewind; a batch that always fails: skip)": {
+        "repair": "repair",
+        "repair-async": "repair_async",
+        "rewind": "rewind",
+        "skip": "skip",
+        "offsets": "offsets",
+        "relocate": "relocate",
+        "prune": "prune",
+    },
+    "State": {
+        "state": "state",
+        "export-state": "export_state",
+    },
+    "New checkpoints": {
+        "copy": "copy",
+        "rewrite": "rewrite",
+        "import-state": "import_state",
+    },
+    "New queries": {
+        "handoff": "handoff",
+        "migrate": "migrate",
+    },
 }
-"""The commands, in the order of the help, and the module of each, which holds a function or Typer of the same name."""
+"""Commands by heading, in the order of the help; the module of each has a function or group of the same name."""
+MODULES = {name: module for modules in GROUPS.values() for name, module in modules.items()}
+_HEADINGS = {name: heading for heading, modules in GROUPS.items() for name in modules}
+_MOVED = {
+    ("rewrite", "--into"): "NEW is the second argument: ckpt rewrite CHECKPOINT NEW",
+    ("import-state", "--into"): "NEW is the second argument: ckpt import-state EXPORT NEW --like CHECKPOINT",
+    ("state import", "--into"): "NEW is the second argument: ckpt state import EXPORT NEW --like CHECKPOINT",
+    ("offsets set", "--batch"): "it is --expect-batch",
+    ("offsets import", "--batch"): "it is --expect-batch",
+    ("scan", "--commit-to"): "it is a command of its own: ckpt offsets commit ROOT... --group PREFIX",
+    ("state keys", "--largest"): "the heaviest keys are shown without it",
+}
+"""Options that were spelled otherwise before 0.1.0, each with what to type now."""
 
 
 @cache
@@ -50,10 +72,10 @@ def _load_command(name: str, module: str) -> Any:
     command = getattr(import_module(f".{module}", __package__), module)
     if isinstance(command, typer.Typer):
         group = typer.main.get_group(command)
-        group.name = name
+        group.name, group.rich_help_panel = name, _HEADINGS[name]
         return group
     alone = typer.Typer(add_completion=False)
-    alone.command(name)(command)
+    alone.command(name, cls=HelpCommand, rich_help_panel=_HEADINGS[name])(command)
     return typer.main.get_command(alone)
 
 
@@ -64,7 +86,7 @@ class _Commands(UserDict[str, Any]):
         return _load_command(name, super().__getitem__(name))
 
 
-class _Group(TyperGroup):
+class _Group(HelpGroup):
     """Imports the command that is run, and shows any CkptError as one line on standard error."""
 
     def __init__(self, **settings: Any) -> None:
@@ -102,6 +124,10 @@ def _print_errors() -> Iterator[None]:
         if type(error).__name__ == "NoArgsIsHelpError":  # no words at all: the page of help is the answer
             raise
         message = " ".join(error.format_message().replace(": Value error, ", ": ").split()).rstrip(".")
+        if error.ctx and (
+            hint := _MOVED.get((error.ctx.command_path.partition(" ")[2], getattr(error, "option_name", "")))
+        ):
+            message = f"{message.partition(' (Possible')[0]}: {hint}"
         help_for = f"; see {error.ctx.command_path} --help" if error.ctx else ""
         typer.echo(f"ckpt: {escape_unprintable(mask_secrets(message + help_for))}", err=True)
         raise typer.Exit(code=Exit.USAGE) from error
@@ -124,6 +150,7 @@ app = typer.Typer(
     cls=_Group,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -141,6 +168,9 @@ def main(
     ] = False,
 ) -> None:
     """Say what is wrong with a Structured Streaming checkpoint, what Spark will do next, and how to fix it.
+
+    Each command has --help with examples. -o json prints JSON, -o html a page for a browser. A command that changes
+    CHECKPOINT only prints a plan without --apply.
 
     Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 could not do it.
     """

@@ -10,46 +10,50 @@ from ckpt.state.export.targets import Format
 
 from . import options
 from .changelog import changelog
+from .help import CommandGroup, HelpCommand
 from .progress import session
 from .provider import provider
 from .render.transform import RefusalReport, TransformReport
 from .report import Output, emit
 from .watching import interruptible
 
-migrate = typer.Typer(no_args_is_help=True, help="Move to another way of keeping state, without losing any.")
-migrate.command()(changelog)
-migrate.command()(provider)
+migrate = CommandGroup("Move a query to another way of keeping state.")
+migrate.add(changelog, provider)
 
 
-@migrate.command(name="transform-with-state")
+@migrate.command(name="transform-with-state", cls=HelpCommand)
 def transform_with_state(
     checkpoint: options.CheckpointArg,
-    to: Annotated[str, typer.Option("--to", metavar="DIR", help="Write to this new or empty folder, local or remote.")],
+    to: Annotated[str, typer.Option("--to", metavar="DIR", help="A new or empty folder, local or remote.")],
     batch: Annotated[
         int | None,
         typer.Option(
             "--batch",
             min=0,
             metavar="N",
-            help="Continue after this batch. Default: the newest with its state.",
+            help="Continue after it. Default: the newest.",
         ),
     ] = None,
     operator: options.OperatorOption = None,
-    kind: Annotated[Format, typer.Option("--format", help="Format of the state: parquet or delta.")] = Format.PARQUET,
-    api: Annotated[
-        Api, typer.Option("--api", help="pandas: transformWithStateInPandas; row: transformWithState, since Spark 4.1.")
-    ] = Api.PANDAS,
-    plan: Annotated[bool, typer.Option("--plan", help="Say what would be written; start no JVM.")] = False,
+    kind: Annotated[Format, typer.Option("--format", help="parquet or delta.")] = Format.PARQUET,
+    api: Annotated[Api, typer.Option("--api", help="row needs Spark 4.1.")] = Api.PANDAS,
+    plan: Annotated[bool, typer.Option("--plan", help="Only say what would be written.")] = False,
     master: options.MasterOption = None,
     conf: options.ConfOption = None,
     storage_option: options.StorageOption = None,
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Write a transformWithState query that continues where the stateful query of CHECKPOINT stopped.
+    """Write a transformWithState query that continues it.
 
-    DIR gets the state as data, a processor that loads it, and a program that starts it. The checkpoint is only read.
+    DIR gets the state as data, a processor that loads it, and a program that starts it. CHECKPOINT is only read.
+
+    Examples:
+    ckpt migrate transform-with-state /cp/orders --to /data/orders-tws --plan
+    ckpt migrate transform-with-state /cp/orders --to /data/orders-tws
+
     Exit status: 0 written, 1 planned, 2 bad usage, 3 could not do it.
+
     """
     try:
         with interruptible(), session(master, conf, quiet=quiet) as with_spark:

@@ -1,9 +1,11 @@
 """ckpt offsets: a group of commands about where the sources of a query stand."""
 
+import time
 from typing import Annotated
 
 import typer
 
+from ckpt.changes.offsets.commit import offsets_commit
 from ckpt.changes.offsets.exchange import offsets_export, offsets_import
 from ckpt.changes.offsets.positions import offsets_show
 from ckpt.changes.offsets.set import offsets_set
@@ -11,74 +13,89 @@ from ckpt.errors import CkptError, UsageError
 from ckpt.storage.argument_files import read_text
 
 from . import change_options, options
+from .help import CommandGroup, HelpCommand
 from .render.offsets_change import OffsetsExportReport, OffsetsReport
+from .render.offsets_commit import OffsetsCommitReport
 from .render.positions import PositionsReport
-from .report import Output, emit
+from .report import Output, emit, show as show_report
+from .watching import bar, interruptible
 
-offsets = typer.Typer(
-    no_args_is_help=True, help="Show where the sources stand, and let the next batch begin elsewhere."
-)
+offsets = CommandGroup("Show, change and publish where the next batch starts reading.")
 
 
-BatchOption = Annotated[
+ExpectBatchOption = Annotated[
     int | None,
-    typer.Option("--batch", min=0, metavar="N", help="Refuse if N, which the plan names, is not the latest batch."),
+    typer.Option("--expect-batch", min=0, metavar="N", help="Refuse if N is not the latest batch."),
 ]
 
 
-@offsets.command()
+@offsets.command(cls=HelpCommand)
 def show(
     checkpoint: options.CheckpointArg,
     batch: Annotated[
-        int | None, typer.Option("--batch", min=0, metavar="N", help="Show batch N. Default: the newest one.")
+        int | None, typer.Option("--batch", min=0, metavar="N", help="Show batch N. Default: the newest.")
     ] = None,
     storage_option: options.StorageOption = None,
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Say what a batch of CHECKPOINT reads of each source, and which reader options begin at its end.
+    """Show what a batch reads of each source, and how to continue after it.
 
-    Only reads; starts no JVM. Exit status: 0 shown, 2 bad usage, 3 there is no such batch, or it cannot be read.
+    Only reads; starts no JVM.
+
+    Examples:
+    ckpt offsets show /cp/orders
+    ckpt offsets show /cp/orders --batch 307
+
+    Exit status: 0 shown, 2 bad usage, 3 there is no such batch, or it cannot be read.
+
     """
     positions = offsets_show(checkpoint, options.pairs("--storage-option", storage_option), batch=batch)
     emit(PositionsReport(positions), output)
 
 
-@offsets.command(name="set")
+@offsets.command(name="set", cls=HelpCommand)
 @options.grouped
 def set_command(
     checkpoint: options.CheckpointArg,
     source: Annotated[
-        int | None, typer.Option("--source", min=0, metavar="I", help="The source; needed where there are several.")
+        int | None, typer.Option("--source", min=0, metavar="I", help="The source, if there are several.")
     ] = None,
     to: Annotated[
         str | None,
-        typer.Option("--to", metavar="JSON", help="Its new offset, as `offsets show` prints it; @FILE reads it."),
+        typer.Option("--to", metavar="JSON", help="The new offset, as `offsets show` has it; @FILE."),
     ] = None,
     shift: Annotated[
         list[str] | None,
-        typer.Option("--shift", metavar="TOPIC/PARTITION=±N", help="Move a Kafka partition; may be repeated."),
+        typer.Option("--shift", metavar="TOPIC/PARTITION=±N", help="Move a Kafka partition; repeatable."),
     ] = None,
-    batch: BatchOption = None,
+    expect_batch: ExpectBatchOption = None,
     spark: options.SparkOption = None,
     sink: options.SinkOption = None,
     *,
     accepted: change_options.AcceptOptions,
     change: change_options.ChangeOptions,
 ) -> None:
-    """Let the next new batch of the query of CHECKPOINT begin elsewhere: ahead, so that rows are skipped, or back.
+    """Change where the next batch starts reading.
 
-    Prints a plan; changes nothing without --apply. Exit status: 0 nothing to do, or done; 1 there is something to do;
+    Forward, so that rows are skipped, or back. Prints a plan; changes nothing without --apply.
+
+    Examples:
+    ckpt offsets set /cp/orders --shift orders/0=+1
+    ckpt offsets set /cp/orders --to @offset.json --accept-skip --apply
+
+    Exit status: 0 nothing to do, or done; 1 there is something to do;
     2 bad usage; 3 could not do it.
+
     """
-    of_plan = {"--source": source, "--to": to, "--shift": shift, "--batch": batch, "--sink": sink}
+    of_plan = {"--source": source, "--to": to, "--shift": shift, "--expect-batch": expect_batch, "--sink": sink}
     plan, receipt = offsets_set(
         checkpoint,
         change.storage_options,
         source=source,
         to=None if to is None else _read(to),
         shift=shift or (),
-        batch=batch,
+        expect_batch=expect_batch,
         versions=spark or (),
         sink=sink,
         **change.how(of_plan, accepted),
@@ -88,16 +105,23 @@ def set_command(
     emit(OffsetsReport(plan, receipt, tuple(typed), backup=change.backup), change.output)
 
 
-@offsets.command(name="export")
+@offsets.command(name="export", cls=HelpCommand)
 def export_command(
     checkpoint: options.CheckpointArg,
     storage_option: options.StorageOption = None,
     output: options.OutputOption = Output.JSON,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Print where the query of CHECKPOINT stands as one JSON document, which `ckpt offsets import` takes.
+    """Print the offsets of the newest batch, for `ckpt offsets import`.
 
-    Only reads; starts no JVM. Exit status: 0 printed, 2 bad usage, 3 no batch is committed, or it cannot be read.
+    Only reads; starts no JVM.
+
+    Examples:
+    ckpt offsets export /cp/orders > offsets.json
+    ckpt offsets export s3://bucket/orders > offsets.json
+
+    Exit status: 0 printed, 2 bad usage, 3 no batch is committed, or it cannot be read.
+
     """
     positions = offsets_export(checkpoint, options.pairs("--storage-option", storage_option))
     if positions.refused:
@@ -107,41 +131,92 @@ def export_command(
     emit(OffsetsExportReport(positions), output)
 
 
-@offsets.command(name="import")
+@offsets.command(name="import", cls=HelpCommand)
 @options.grouped
 def import_command(
     checkpoint: options.CheckpointArg,
-    file: Annotated[
-        str | None, typer.Argument(metavar="FILE", help="A document of `offsets export`; needed without --undo.")
-    ] = None,
+    file: Annotated[str | None, typer.Argument(metavar="FILE", help="A document of `offsets export`.")] = None,
     topic: Annotated[
         list[str] | None,
-        typer.Option("--topic", metavar="OLD=NEW", help="A topic has another name now; may be repeated."),
+        typer.Option("--topic", metavar="OLD=NEW", help="A topic that was renamed; repeatable."),
     ] = None,
-    batch: BatchOption = None,
+    expect_batch: ExpectBatchOption = None,
     spark: options.SparkOption = None,
     *,
     accepted: change_options.AcceptOptions,
     change: change_options.ChangeOptions,
 ) -> None:
-    """Let the next new batch of the query of CHECKPOINT begin where FILE says, such as on a topic of another cluster.
+    """Let the next batch start reading where FILE says.
 
-    Prints a plan; changes nothing without --apply. Exit status: 0 nothing to do, or done; 1 there is something to do;
+    Such as on a topic that moved to another cluster. Prints a plan; changes nothing without --apply.
+
+    Examples:
+    ckpt offsets import /cp/orders offsets.json
+    ckpt offsets import /cp/orders offsets.json --topic orders=orders-v2 --apply
+
+    Exit status: 0 nothing to do, or done; 1 there is something to do;
     2 bad usage; 3 could not do it.
+
     """
-    of_plan = {"FILE": file, "--topic": topic, "--batch": batch}
+    of_plan = {"FILE": file, "--topic": topic, "--expect-batch": expect_batch}
     plan, receipt = offsets_import(
         checkpoint,
         None if file is None else _read(f"@{file}"),
         change.storage_options,
         topics=options.pairs("--topic", topic, once=True),
-        batch=batch,
+        expect_batch=expect_batch,
         versions=spark or (),
         **change.how(of_plan, accepted),
     )
     named = [f"./{file}" if file.startswith("-") else file] if file else []
     typed = [*named, *(word for renamed in topic or () for word in ("--topic", renamed))]
     emit(OffsetsReport(plan, receipt, tuple(typed), backup=change.backup), change.output)
+
+
+@offsets.command(cls=HelpCommand)
+def commit(
+    roots: Annotated[
+        list[str], typer.Argument(metavar="ROOT...", help="Checkpoints, or folders above: paths or URIs.")
+    ],
+    group: Annotated[str, typer.Option("--group", metavar="PREFIX", help="Group: PREFIX + name of the checkpoint.")],
+    source_option: Annotated[
+        list[str] | None,
+        typer.Option("--source-option", metavar="KEY=VALUE", help="A reader option; @FILE, env:NAME: a secret."),
+    ] = None,
+    watch: Annotated[
+        float | None, typer.Option("--watch", min=1, metavar="SECONDS", help="Commit again every SECONDS.")
+    ] = None,
+    depth: Annotated[
+        int | None, typer.Option("--depth", min=0, metavar="N", help="Search N levels below ROOT. Default: all.")
+    ] = None,
+    jobs: options.JobsOption = None,
+    storage_option: options.StorageOption = None,
+    output: options.OutputOption = Output.TABLE,
+    quiet: options.QuietOption = False,
+) -> None:
+    """Commit to Kafka where queries continue, for tools that show lag.
+
+    Each checkpoint gets a consumer group of its own; a group that somebody else uses is refused. Queries read no group,
+    so nothing of them changes. Checkpoints are only read; needs --source-option kafka.bootstrap.servers=HOST:PORT.
+
+    Examples:
+    ckpt offsets commit /cp --group lag- --source-option kafka.bootstrap.servers=broker:9092
+    ckpt offsets commit /cp --group lag- --source-option kafka.bootstrap.servers=broker:9092 --watch 60
+
+    Exit status: 0 committed, 2 bad usage, 3 something was not committed.
+
+    """
+    storage_options = options.pairs("--storage-option", storage_option)
+    if watch is not None and output is not Output.TABLE:
+        raise UsageError(f"--watch prints one document after another: use table, not {output}")
+    kafka = options.kafka_options("--group", source_option)
+    while True:
+        with interruptible(), bar(quiet=quiet, of="checkpoints") as watcher:
+            done = offsets_commit(roots, group, kafka, storage_options, depth=depth, jobs=jobs, watcher=watcher)
+        if watch is None:
+            emit(OffsetsCommitReport(done), output)
+        show_report(OffsetsCommitReport(done), output)
+        time.sleep(watch)
 
 
 def _read(text: str) -> str:

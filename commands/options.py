@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import is_dataclass
+from dataclasses import dataclass, is_dataclass
 from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -70,6 +70,16 @@ def pairs(option: str, words: list[str] | None, *, once: bool = False) -> dict[s
     return values
 
 
+def kafka_options(asked_by: str, words: list[str] | None) -> dict[str, str]:
+    """The options of every Kafka reader, as ``--source-option`` gives them. Raises UsageError."""
+    from ckpt.live.kafka.options import SERVERS
+    from ckpt.live.options import source_options
+
+    if SERVERS not in pairs("--source-option", words, once=True):
+        raise UsageError(f"{asked_by}: name the brokers: --source-option {SERVERS}=HOST:PORT")
+    return source_options([f"0.{word}" for word in words or ()])[0]
+
+
 def check_stays(uri: str) -> None:
     """Raise UsageError for a URI in memory, which is gone with this process."""
     if is_in_memory(uri):
@@ -86,13 +96,15 @@ def spark_version(word: str) -> Spark:
 
 
 CheckpointArg = Annotated[
-    str, typer.Argument(metavar="CHECKPOINT", help="A local path, or a URI such as s3://bucket/checkpoint.")
+    str, typer.Argument(metavar="CHECKPOINT", help="A local path, or a URI: s3://bucket/checkpoint.")
 ]
 OutputOption = Annotated[Output, typer.Option("-o", "--output", help="The output format.")]
 StorageOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--storage-option", metavar="KEY=VALUE", help="Pass an option to the file system of a URI; may be repeated."
+        "--storage-option",
+        metavar="KEY=VALUE",
+        help="An option of the file system; repeatable.",
     ),
 ]
 SparkOption = Annotated[
@@ -101,47 +113,65 @@ SparkOption = Annotated[
         "--spark",
         parser=spark_version,
         metavar="VERSION",
-        help=f"Forecast for this version only ({', '.join(Spark)}); may be repeated. Default: all.",
+        help="Forecast for this version only; repeatable.",
     ),
 ]
-ProgressOption = Annotated[
-    Asked, typer.Option("--progress", help="The progress tracking that the query will start with.")
-]
+ProgressOption = Annotated[Asked, typer.Option("--progress", help="Progress tracking of the start.")]
 BatchesOption = Annotated[
     int,
-    typer.Option("--batches", min=0, metavar="N", help="Read and show the newest N batches; 0 for all."),
+    typer.Option("--batches", min=0, metavar="N", help="Show the newest N batches; 0: all."),
 ]
 SinkOption = Annotated[
     str | None,
     typer.Option(
         "--sink",
         metavar="URI",
-        help="Also read the log of the sink (a Delta or Iceberg table, the output folder of a file sink): its batches.",
+        help="Also read the sink: Delta, Iceberg, file sink.",
     ),
 ]
 SourcesOption = Annotated[
-    bool, typer.Option("--sources", help="Also ask the sources what they have now, with 5 s for each request.")
+    bool,
+    typer.Option("--sources", help="Also ask the sources what they have now."),
 ]
 ReaderOption = Annotated[
     list[str] | None,
     typer.Option(
         "--source-option",
         metavar="I.KEY=VALUE",
-        help="With --sources: an option of the reader of source I; @FILE and env:NAME keep a secret elsewhere.",
+        help="A reader option; @FILE, env:NAME: a secret.",
     ),
 ]
 JobsOption = Annotated[
     int | None,
-    typer.Option("--jobs", min=1, metavar="N", help="Read in N processes at a time. Default: one for each core."),
+    typer.Option("--jobs", min=1, metavar="N", help="Use N processes. Default: one per core."),
 ]
 OperatorOption = Annotated[
-    int | None, typer.Option("--operator", min=0, metavar="ID", help="The state of this operator.")
+    int | None,
+    typer.Option("--operator", min=0, metavar="ID", help="The state of this operator."),
 ]
 MasterOption = Annotated[
     str | None,
-    typer.Option("--master", metavar="URL", help="The Spark master. Default: all cores of this machine."),
+    typer.Option("--master", metavar="URL", help="The Spark master. Default: local[*]."),
 ]
 ConfOption = Annotated[
-    list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="Set a Spark setting; may be repeated.")
+    list[str] | None,
+    typer.Option("--conf", metavar="KEY=VALUE", help="A Spark setting; repeatable."),
 ]
-QuietOption = Annotated[bool, typer.Option("--quiet", help="Do not show progress on standard error.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
+
+
+@dataclass(frozen=True, slots=True)
+class PartOptions:
+    """Options that choose a part of the state."""
+
+    operator: OperatorOption = None
+    store: Annotated[
+        str | None,
+        typer.Option("--store", metavar="NAME", help="This store of a join, as Spark keeps it."),
+    ] = None
+    side: Annotated[Side | None, typer.Option("--side", help="One side of a join.")] = None
+    variable: Annotated[
+        str | None,
+        typer.Option("--variable", metavar="NAME", help="This variable of transformWithState."),
+    ] = None
+    timers: Annotated[bool, typer.Option("--timers", help="The timers of transformWithState.")] = False

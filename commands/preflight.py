@@ -27,20 +27,18 @@ def preflight(
             "--spark",
             parser=options.spark_version,
             metavar="VERSION",
-            help=f"The version that will start the query ({', '.join(Spark)}). Default: that of --expect, or all.",
+            help="The version of the start. Default: all.",
         ),
     ] = None,
     conf: Annotated[
         list[str] | None,
-        typer.Option("--conf", metavar="KEY=VALUE", help="A setting that the query will start with; may be repeated."),
+        typer.Option("--conf", metavar="KEY=VALUE", help="A setting of the start; repeatable."),
     ] = None,
     expect: Annotated[
         str | None,
-        typer.Option("--expect", metavar="FILE", help="What the query expects, as `ckpt.describe_query` wrote it."),
+        typer.Option("--expect", metavar="FILE", help="The query, from `ckpt.describe_query`."),
     ] = None,
-    must_exist: Annotated[
-        bool, typer.Option("--must-exist", help="The query has run before: hold if no batch is planned here.")
-    ] = False,
+    must_exist: Annotated[bool, typer.Option("--must-exist", help="Hold if no batch was ever planned here.")] = False,
     progress: options.ProgressOption = Asked.SYNC,
     sources: options.SourcesOption = False,
     source_option: options.ReaderOption = None,
@@ -48,9 +46,16 @@ def preflight(
     storage_option: options.StorageOption = None,
     output: options.OutputOption = Output.TABLE,
 ) -> None:
-    """Say whether the query can be started on CHECKPOINT now: for an init container, a scheduler or CI.
+    """Say whether the query can be started on CHECKPOINT now.
 
-    Only reads; starts no JVM. Exit status: 0 start, 1 hold, 2 bad usage, 3 could not look.
+    For an init container, a scheduler or CI. Only reads; starts no JVM.
+
+    Examples:
+    ckpt preflight /cp/orders --spark 4.2 --must-exist
+    ckpt preflight /cp/orders --expect query.json --sources
+
+    Exit status: 0 start, 1 hold, 2 bad usage, 3 could not look.
+
     """
     storage_options = options.pairs("--storage-option", storage_option)
     settings = options.pairs("--conf", conf)

@@ -18,10 +18,17 @@ def provider(
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Say whether and how the state of CHECKPOINT can move to another state store provider.
+    """Say how state can move to another state store provider.
 
-    Only reads; starts no JVM. Exit status: 0 it already has that provider, or there is no state; 1 it can; 2 bad usage;
+    Only reads; starts no JVM.
+
+    Examples:
+    ckpt migrate provider /cp/orders --to rocksdb
+    ckpt migrate provider s3://bucket/orders --to hdfs
+
+    Exit status: 0 it already has that provider, or there is no state; 1 it can; 2 bad usage;
     3 it cannot, refused or could not read.
+
     """
     move = migrate_provider(checkpoint, to, options.pairs("--storage-option", storage_option))
     emit(ProviderReport(move), output)

@@ -20,16 +20,24 @@ def prune(
             "--keep-batches",
             min=1,
             metavar="N",
-            help="Keep the state of the newest N batches, and never of fewer than the logs hold.",
+            help="Keep the state of the newest N batches.",
         ),
     ] = None,
     *,
     change: change_options.ChangeOptions,
 ) -> None:
-    """Remove files that no restart of CHECKPOINT needs: old state, what killed tasks left, temporary files.
+    """Remove files that no restart of CHECKPOINT needs.
 
-    Prints a plan; changes nothing without --apply. Exit status: 0 nothing to do, or done; 1 there is something to do,
+    These are old state, files that killed tasks left, and temporary files; never state of a batch that the logs hold.
+    Prints a plan; changes nothing without --apply.
+
+    Examples:
+    ckpt prune /cp/orders
+    ckpt prune /cp/orders --keep-batches 100 --apply
+
+    Exit status: 0 nothing to do, or done; 1 there is something to do,
     or another problem; 2 bad usage; 3 could not do it.
+
     """
     plan, receipt = ckpt.prune(
         checkpoint,

@@ -16,15 +16,22 @@ def relocate(
     checkpoint: options.CheckpointArg,
     to: Annotated[
         str | None,
-        typer.Option("--to", metavar="URI", help="The URI that Spark will use. Default: the current location."),
+        typer.Option("--to", metavar="URI", help="The URI that Spark will use. Default: as now."),
     ] = None,
     *,
     change: change_options.ChangeOptions,
 ) -> None:
-    """Make a moved or copied CHECKPOINT find its state schemas again; nothing is copied.
+    """Make a moved or copied CHECKPOINT find its state schemas again.
 
-    Prints a plan; changes nothing without --apply. Exit status: 0 nothing to do, or done; 1 there is something to do,
+    Copies nothing. Prints a plan; changes nothing without --apply.
+
+    Examples:
+    ckpt relocate /data/restored/orders --apply
+    ckpt relocate /data/restored/orders --to s3a://bucket/orders --apply
+
+    Exit status: 0 nothing to do, or done; 1 there is something to do,
     or another problem; 2 bad usage; 3 could not do it.
+
     """
     plan, receipt = ckpt.relocate(checkpoint, change.storage_options, to=to, **change.how({"--to": to}))
     emit(RelocationReport(plan, receipt, to, backup=change.backup), change.output)

@@ -16,24 +16,29 @@ from .report import emit
 def repair(
     checkpoint: options.CheckpointArg,
     choose: Annotated[
-        WayName | None, typer.Option("--choose", help="Take this way. Default: the recommended one.")
+        WayName | None, typer.Option("--choose", metavar="FIX", help="Take this fix. Default: the recommended one.")
     ] = None,
     query_id: Annotated[
-        str | None, typer.Option("--query-id", metavar="ID", help="The id of the query, where metadata is lost.")
+        str | None, typer.Option("--query-id", metavar="ID", help="The id of the query, if metadata is lost.")
     ] = None,
-    leftovers: Annotated[
-        bool, typer.Option("--leftovers", help="Remove temporary files of interrupted writes too.")
-    ] = False,
+    leftovers: Annotated[bool, typer.Option("--leftovers", help="Also remove files of interrupted writes.")] = False,
     spark: options.SparkOption = None,
     sink: options.SinkOption = None,
     *,
     accepted: change_options.AcceptOptions,
     change: change_options.ChangeOptions,
 ) -> None:
-    """List the fixes for what is wrong with CHECKPOINT that need no copy of it, and carry one out.
+    """List the fixes for a damaged CHECKPOINT, and carry one out.
 
-    Prints a plan; changes nothing without --apply. Exit status: 0 nothing to do, or done; 1 there is something to do,
+    Prints a plan; changes nothing without --apply.
+
+    Examples:
+    ckpt repair /cp/orders
+    ckpt repair /cp/orders --choose run-again --accept-replay --apply
+
+    Exit status: 0 nothing to do, or done; 1 there is something to do,
     or another problem; 2 bad usage; 3 could not do it.
+
     """
     plan, receipt = ckpt.repair(
         checkpoint,

@@ -15,19 +15,24 @@ from .report import emit
 @options.grouped
 def repair_async(
     checkpoint: options.CheckpointArg,
-    strategy: Annotated[
-        Strategy, typer.Option("--strategy", help="Write the missing offsets, go back to two existing ones, or choose.")
-    ] = Strategy.AUTO,
+    strategy: Annotated[Strategy, typer.Option("--strategy", help="How gaps are closed.")] = Strategy.AUTO,
     spark: options.SparkOption = None,
     accept_replay: change_options.AcceptReplayOption = False,
     sink: options.SinkOption = None,
     *,
     change: change_options.ChangeOptions,
 ) -> None:
-    """Repair the gaps that asynchronous progress tracking leaves in CHECKPOINT ("batch 308 doesn't exist").
+    """Repair gaps of async tracking ("batch 308 doesn't exist").
 
-    Prints a plan; changes nothing without --apply. Exit status: 0 nothing to do, or done; 1 there is something to do,
+    Prints a plan; changes nothing without --apply.
+
+    Examples:
+    ckpt repair-async /cp/orders
+    ckpt repair-async /cp/orders --strategy rewind --accept-replay --apply
+
+    Exit status: 0 nothing to do, or done; 1 there is something to do,
     or another problem; 2 bad usage; 3 could not do it.
+
     """
     plan, receipt = ckpt.repair_async(
         checkpoint,

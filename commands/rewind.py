@@ -16,20 +16,27 @@ from .report import emit
 def rewind(
     checkpoint: options.CheckpointArg,
     to_batch: Annotated[
-        int | None, typer.Option("--to-batch", min=0, metavar="N", help="The last batch that counts.")
+        int | None, typer.Option("--to-batch", min=0, metavar="N", help="The last batch to keep.")
     ] = None,
     replay: Annotated[
-        Replayed, typer.Option("--replay", help="Run batch N+1 again over its old range, or let Spark plan it anew.")
+        Replayed, typer.Option("--replay", help="Batch N+1: its old range, or a new one.")
     ] = Replayed.SAME,
     sink: options.SinkOption = None,
     *,
     accepted: change_options.AcceptOptions,
     change: change_options.ChangeOptions,
 ) -> None:
-    """Let the query of CHECKPOINT stand as it stood after batch N: a lost or damaged state file, wrong output.
+    """Take a query back to batch N, with its state.
 
-    Prints a plan; changes nothing without --apply. Exit status: 0 nothing to do, or done; 1 there is something to do,
+    For wrong output, or a lost or damaged state file. Prints a plan; changes nothing without --apply.
+
+    Examples:
+    ckpt rewind /cp/orders --to-batch 307
+    ckpt rewind /cp/orders --to-batch 307 --accept-replay --apply
+
+    Exit status: 0 nothing to do, or done; 1 there is something to do,
     or another problem; 2 bad usage; 3 could not do it.
+
     """
     plan, receipt = ckpt.rewind(
         checkpoint,

@@ -20,11 +20,11 @@ def rewrite(
     form: FormOptions,
     drop_keys: Annotated[
         str | None,
-        typer.Option("--drop-keys", metavar="FILE", help='Leave out these keys: lines such as {"user": "x"}.'),
+        typer.Option("--drop-keys", metavar="FILE", help='Leave out these keys: {"user": "x"} a line.'),
     ] = None,
     where: Annotated[
         str | None,
-        typer.Option("--where", metavar="SQL", help="Keep rows for which this is true: key_user <> 'ann'."),
+        typer.Option("--where", metavar="SQL", help="Keep these rows only: key_user <> 'ann'."),
     ] = None,
     engine: EngineOption = Workers.NATIVE,
     jobs: options.JobsOption = None,
@@ -34,10 +34,18 @@ def rewrite(
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Write a checkpoint NEW with the state of CHECKPOINT in another form, or without some of its rows.
+    """Write a checkpoint NEW with the same state in another form.
 
-    CHECKPOINT is only read; starts no JVM but with --engine spark. Exit status: 0 written or planned, 2 bad usage, 3
+    Another provider, number of partitions or checkpoint format, or without some keys or rows. CHECKPOINT is only read;
+    starts no JVM but with --engine spark.
+
+    Examples:
+    ckpt rewrite /cp/orders /cp/orders-8 --partitions 8
+    ckpt rewrite /cp/orders /cp/orders-rocks --provider rocksdb --plan
+
+    Exit status: 0 written or planned, 2 bad usage, 3
     could not do it.
+
     """
     storage_options = options.pairs("--storage-option", storage_option)
     options.check_stays(form.into)

@@ -30,9 +30,7 @@ class Workers(StrEnum):
 class RunOptions:
     """Who works: processes of this machine, or Spark's executors."""
 
-    engine: Annotated[
-        Workers, typer.Option("--engine", help="Who reads the state: ckpt on this machine, or Spark's executors.")
-    ] = Workers.NATIVE
+    engine: Annotated[Workers, typer.Option("--engine", help="ckpt here, or Spark's executors.")] = Workers.NATIVE
     jobs: options.JobsOption = None
     master: options.MasterOption = None
     conf: options.ConfOption = None

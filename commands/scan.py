@@ -10,8 +10,6 @@ import typer
 import ckpt
 from ckpt.errors import UsageError
 from ckpt.inspection.scan.scan import Scan
-from ckpt.live.kafka.options import SERVERS
-from ckpt.live.options import source_options
 from ckpt.restart.findings import Severity
 from ckpt.texts import mask_json
 
@@ -46,72 +44,66 @@ class FailOn(StrEnum):
 def scan(
     roots: Annotated[
         list[str],
-        typer.Argument(metavar="ROOT...", help="Local paths or URIs: checkpoints, or folders above checkpoints."),
+        typer.Argument(metavar="ROOT...", help="Checkpoints, or folders above: paths or URIs."),
     ],
     depth: Annotated[
         int | None,
-        typer.Option("--depth", min=0, metavar="N", help="Search N levels below each ROOT. Default: all."),
+        typer.Option("--depth", min=0, metavar="N", help="Search N levels below ROOT. Default: all."),
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", min=1, metavar="N", help="Use N processes at most. Default: one for each core."),
+        typer.Option("--jobs", min=1, metavar="N", help="Use N processes. Default: one per core."),
     ] = None,
     changed_since: Annotated[
         str | None,
         typer.Option(
             "--changed-since",
             metavar="TIME",
-            help="Leave out checkpoints without a batch since TIME: 2026-11-22T08:00:00Z, or 90s, 15m, 8h, 7d ago.",
+            help="Only those with a batch since TIME: 8h, 7d ago.",
         ),
     ] = None,
-    fail_on: Annotated[
-        FailOn, typer.Option("--fail-on", help="Exit with 1 if a finding is at least this bad.")
-    ] = FailOn.WARNING,
+    fail_on: Annotated[FailOn, typer.Option("--fail-on", help="Exit with 1 for a finding this bad.")] = FailOn.WARNING,
     watch: Annotated[
         float | None,
-        typer.Option("--watch", min=1, metavar="SECONDS", help="Scan again and again, with SECONDS in between."),
+        typer.Option("--watch", min=1, metavar="SECONDS", help="Scan again every SECONDS."),
     ] = None,
     textfile: Annotated[
         str | None,
-        typer.Option(
-            "--textfile", metavar="PATH", help="Also write metrics to this file, for Prometheus' textfile collector."
-        ),
+        typer.Option("--textfile", metavar="PATH", help="Also write metrics for Prometheus to PATH."),
     ] = None,
-    sources: Annotated[
-        bool, typer.Option("--sources", help="Also ask Kafka what each query has not read yet.")
-    ] = False,
+    sources: Annotated[bool, typer.Option("--sources", help="Also ask Kafka for the lag of each query.")] = False,
     source_option: Annotated[
         list[str] | None,
         typer.Option(
             "--source-option",
             metavar="KEY=VALUE",
-            help="With --sources: an option of every Kafka reader; @FILE and env:NAME keep a secret elsewhere.",
-        ),
-    ] = None,
-    commit_to: Annotated[
-        str | None,
-        typer.Option(
-            "--commit-to",
-            metavar="PREFIX",
-            help="With --sources: commit where each query continues to the consumer group PREFIX + its name, for tools "
-            "that show the lag of groups. It writes to Kafka; groups that others use are refused.",
+            help="A reader option; @FILE, env:NAME: a secret.",
         ),
     ] = None,
     storage_option: options.StorageOption = None,
-    output: Annotated[ScanOutput, typer.Option("-o", "--output", help="The output format.")] = ScanOutput.TABLE,
+    output: Annotated[
+        ScanOutput, typer.Option("-o", "--output", metavar="FORM", help="json, jsonl, html, prometheus.")
+    ] = ScanOutput.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Inspect every checkpoint below each ROOT: one line each, the worst first.
+    """Inspect every checkpoint below ROOT, the worst first.
 
-    Only reads checkpoints; starts no JVM. Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 a ROOT could
+    Only reads; starts no JVM.
+
+    Examples:
+    ckpt scan /cp s3://bucket/checkpoints
+    ckpt scan /data --fail-on error --watch 60 --textfile /var/lib/node_exporter/ckpt.prom
+
+    Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 a ROOT could
     not be listed or has no checkpoint.
+
     """
     storage_options = options.pairs("--storage-option", storage_option)
     if watch is not None and output in (ScanOutput.JSON, ScanOutput.HTML, ScanOutput.PROMETHEUS):
         raise UsageError(f"--watch prints one document after another: use jsonl or table, not {output}")
-    kafka = _read_kafka_options(source_option, sources=sources)
-    if commit_to is not None and not sources:
-        raise UsageError("--commit-to is for --sources")
+    if source_option and not sources:
+        raise UsageError("--source-option is for --sources")
+    kafka = options.kafka_options("--sources", source_option) if sources else None
     if textfile is not None:
         must_be_writable(textfile)
     while True:
@@ -124,7 +116,6 @@ def scan(
                 jobs=jobs,
                 changed_since_ms=since,
                 kafka_options=kafka,
-                group_prefix=commit_to,
                 watcher=watcher,
             )
         report = ScanReport(scan, Severity(fail_on))
@@ -134,16 +125,6 @@ def scan(
         if watch is None:
             raise typer.Exit(code=report.exit)
         time.sleep(watch)
-
-
-def _read_kafka_options(words: list[str] | None, *, sources: bool) -> dict[str, str] | None:
-    """The options of every Kafka reader; None if no source is to be asked. Raises UsageError."""
-    reader_options = options.pairs("--source-option", words, once=True)
-    if reader_options and not sources:
-        raise UsageError("--source-option is for --sources")
-    if sources and SERVERS not in reader_options:
-        raise UsageError(f"--sources: name the brokers: --source-option {SERVERS}=HOST:PORT")
-    return source_options([f"0.{word}" for word in words or ()])[0] if sources else None
 
 
 def _print(report: ScanReport, output: ScanOutput, *, clear: bool) -> None:

@@ -13,10 +13,17 @@ def skip(
     *,
     change: change_options.ChangeOptions,
 ) -> None:
-    """Let the batch of CHECKPOINT that was planned and fails count as done, without its rows: a poison batch.
+    """Count a batch that always fails as done, without its rows.
 
-    Prints a plan; changes nothing without --apply. Exit status: 0 nothing to do, or done; 1 there is something to do,
+    For a poison row in the planned batch. Prints a plan; changes nothing without --apply.
+
+    Examples:
+    ckpt skip /cp/orders
+    ckpt skip /cp/orders --apply
+
+    Exit status: 0 nothing to do, or done; 1 there is something to do,
     or another problem; 2 bad usage; 3 could not do it.
+
     """
     plan, receipt = ckpt.skip(checkpoint, change.storage_options, **change.how())
     emit(SkipReport(plan, receipt, backup=change.backup), change.output)

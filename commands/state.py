@@ -1,55 +1,40 @@
 """ckpt state: a group of commands that look at state without Spark."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
 import ckpt
-from ckpt.errors import UsageError
 
 from . import options
+from .export_state import export_state
+from .help import CommandGroup
+from .import_state import import_state
 from .render.rows import CountsReport, DiffReport, RowsReport, SizesReport
 from .report import Output, emit
 from .run_options import RunOptions
 from .verify import verify
 
-state = typer.Typer(no_args_is_help=True, help="State without Spark: rows, counts, changes, whole or damaged.")
+state = CommandGroup("Read, count, compare, verify, export and import state.")
 
 
 BatchOption = Annotated[
     int | None,
-    typer.Option("--batch", min=0, metavar="N", help="The state as of this batch. Default: the newest committed."),
+    typer.Option("--batch", min=0, metavar="N", help="As of this batch. Default: the newest."),
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class PartOptions:
-    """Options that choose a part of the state."""
-
-    operator: options.OperatorOption = None
-    store: Annotated[
-        str | None, typer.Option("--store", metavar="NAME", help="This store of a join, as Spark keeps it.")
-    ] = None
-    side: Annotated[options.Side | None, typer.Option("--side", help="One side of a join.")] = None
-    variable: Annotated[
-        str | None, typer.Option("--variable", metavar="NAME", help="This variable of transformWithState.")
-    ] = None
-    timers: Annotated[bool, typer.Option("--timers", help="The timers of transformWithState.")] = False
 
 
 KeyOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--key", metavar="FIELD=VALUE", help="Only rows whose key has this value in this column; may be repeated."
-    ),
+    typer.Option("--key", metavar="FIELD=VALUE", help="Only rows with this in their key; repeatable."),
 ]
 
 
 @options.grouped
 def show(
     checkpoint: options.CheckpointArg,
-    unit: PartOptions,
+    unit: options.PartOptions,
     batch: BatchOption = None,
     key: KeyOption = None,
     limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Show N rows at most.")] = 20,
@@ -57,9 +42,16 @@ def show(
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Show rows of the state in CHECKPOINT, without Spark.
+    """Show rows of state.
 
-    Only reads; starts no JVM. Exit status: 0 shown, 2 bad usage, 3 it cannot be read without Spark, or not at all.
+    Only reads; starts no JVM.
+
+    Examples:
+    ckpt state show /cp/orders
+    ckpt state show /cp/orders --key user=ann --batch 307
+
+    Exit status: 0 shown, 2 bad usage, 3 it cannot be read without Spark, or not at all.
+
     """
     rows = ckpt.state_show(
         checkpoint,
@@ -75,7 +67,7 @@ def show(
 @options.grouped
 def count(
     checkpoint: options.CheckpointArg,
-    unit: PartOptions,
+    unit: options.PartOptions,
     run: RunOptions,
     batch: BatchOption = None,
     key: KeyOption = None,
@@ -83,10 +75,17 @@ def count(
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Count the rows of the state in CHECKPOINT, without Spark: of every part that fits the options.
+    """Count rows of state, by operator and store.
 
-    Only reads; starts no JVM but with --engine spark. Exit status: 0 counted, 2 bad usage, 3 it cannot be read
+    Only reads; starts no JVM but with --engine spark.
+
+    Examples:
+    ckpt state count /cp/orders
+    ckpt state count /cp/orders --operator 1 --key user=ann
+
+    Exit status: 0 counted, 2 bad usage, 3 it cannot be read
     without Spark, or not at all.
+
     """
     with run.executors(quiet=quiet) as by:
         counts = ckpt.state_count(
@@ -104,31 +103,32 @@ def count(
 @options.grouped
 def diff(
     checkpoint: options.CheckpointArg,
-    unit: PartOptions,
+    unit: options.PartOptions,
     run: RunOptions,
-    other: Annotated[
-        str | None, typer.Argument(metavar="OTHER", help="Another checkpoint; by default the same one.")
-    ] = None,
+    other: Annotated[str | None, typer.Argument(metavar="OTHER", help="Another checkpoint. Default: the same.")] = None,
     from_batch: Annotated[
-        int | None, typer.Option("--from-batch", min=0, metavar="A", help="The earlier batch, of CHECKPOINT.")
+        int | None, typer.Option("--from-batch", min=0, metavar="A", help="The earlier one. Default: the one before B.")
     ] = None,
     to_batch: Annotated[
         int | None,
-        typer.Option(
-            "--to-batch", min=0, metavar="B", help="The later batch, of OTHER. Default: the newest committed."
-        ),
+        typer.Option("--to-batch", min=0, metavar="B", help="The later one. Default: the newest readable."),
     ] = None,
-    limit: Annotated[
-        int, typer.Option("--limit", min=0, metavar="N", help="Show N rows of each part at most; all are counted.")
-    ] = 20,
+    limit: Annotated[int, typer.Option("--limit", min=0, metavar="N", help="Show N rows of each part at most.")] = 20,
     storage_option: options.StorageOption = None,
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Say which keys of the state were added, removed or changed between two batches, or two checkpoints.
+    """Say which keys differ between two batches or two checkpoints.
 
-    Only reads; starts no JVM but with --engine spark. Exit status: 0 nothing differs, 1 something does, 2 bad usage, 3
+    Without batches: what the newest committed batch has changed. Only reads; starts no JVM but with --engine spark.
+
+    Examples:
+    ckpt state diff /cp/orders --from-batch 300 --to-batch 307
+    ckpt state diff /cp/orders /cp/orders-copy
+
+    Exit status: 0 nothing differs, 1 something does, 2 bad usage, 3
     it cannot be read.
+
     """
     with run.executors(quiet=quiet) as by:
         diff = ckpt.state_diff(
@@ -148,23 +148,27 @@ def diff(
 @options.grouped
 def keys(
     checkpoint: options.CheckpointArg,
-    unit: PartOptions,
+    unit: options.PartOptions,
     run: RunOptions,
-    largest: Annotated[bool, typer.Option("--largest", help="Show the heaviest keys. This is the default.")] = False,
-    skew: Annotated[bool, typer.Option("--skew", help="Show what each partition holds.")] = False,
+    skew: Annotated[bool, typer.Option("--skew", help="Show the bytes and rows of each partition.")] = False,
     batch: BatchOption = None,
     limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Name N keys at most.")] = 20,
     storage_option: options.StorageOption = None,
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Say which keys of the state in CHECKPOINT are the heaviest, or how it is spread over partitions, without Spark.
+    """Name the heaviest keys of state, or show how partitions are filled.
 
-    Only reads; starts no JVM but with --engine spark. Exit status: 0 measured, 2 bad usage, 3 it cannot be read
+    Only reads; starts no JVM but with --engine spark.
+
+    Examples:
+    ckpt state keys /cp/orders --limit 5
+    ckpt state keys /cp/orders --skew
+
+    Exit status: 0 measured, 2 bad usage, 3 it cannot be read
     without Spark, or not at all.
+
     """
-    if largest and skew:
-        raise UsageError("--largest and --skew: one of them")
     with run.executors(quiet=quiet) as by:
         sizes = ckpt.state_keys(
             checkpoint,
@@ -178,8 +182,6 @@ def keys(
     emit(SizesReport(sizes, skew), output)
 
 
-state.command()(show)
-state.command()(count)
-state.command()(diff)
-state.command()(keys)
-state.command()(verify)
+state.add(show, count, diff, keys, verify)
+state.add(export_state, name="export")
+state.add(import_state, name="import")

@@ -17,10 +17,17 @@ def verify(
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Read every byte of the state of CHECKPOINT that a batch needs, and say which files are damaged.
+    """Read every byte of the state, and name damaged files.
 
-    Only reads; starts no JVM but with --engine spark. Exit status: 0 nothing is damaged, 1 something is, 2 bad usage,
+    Of the state that the newest committed batch needs. Only reads; starts no JVM but with --engine spark.
+
+    Examples:
+    ckpt state verify /cp/orders
+    ckpt state verify s3://bucket/orders --jobs 8
+
+    Exit status: 0 nothing is damaged, 1 something is, 2 bad usage,
     3 could not do it.
+
     """
     storage_options = options.pairs("--storage-option", storage_option)
     with run.executors(quiet=quiet) as by, reading(quiet=quiet) as (tell, watcher):

@@ -242,7 +242,7 @@ def _list_steps(move: ProviderMove) -> Iterator[Advice]:
 
 def rewrite_command(path: str, to: ToProvider) -> str:
     """The command that writes the state for the other provider."""
-    return f"ckpt rewrite {quote_path(path)} --into {quote_path(_name_beside(path, to))} --provider {to}"
+    return f"ckpt rewrite {quote_path(path)} {quote_path(_name_beside(path, to))} --provider {to}"
 
 
 def _name_beside(path: str, to: ToProvider) -> str:

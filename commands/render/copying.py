@@ -1,4 +1,4 @@
-"""Report of ``ckpt copy`` once it is done."""
+"""Report of ``ckpt copy``."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -6,7 +6,7 @@ from typing import Annotated
 
 from ckpt.copies.copy.copy import CheckpointCopy
 from ckpt.inspection.next_steps import NextStep, RowCost
-from ckpt.texts import quote_path
+from ckpt.texts import quote_path, quote_word
 
 from ..exits import Exit
 from .blocks import Block, Heading, Headline, Item, Next, Page, Tone, page_of
@@ -31,6 +31,7 @@ class CopyDocument(DocumentKeys):
     bytes: int
     query_id: Annotated[str | None, "of the copy"]
     new_id: bool
+    planned: Annotated[bool, "with `--plan`: nothing is written"]
     sinks: Annotated[
         tuple[_Sink, ...],
         "what each kind does if the original and the copy both write to it",
@@ -40,7 +41,7 @@ class CopyDocument(DocumentKeys):
 
 @dataclass(frozen=True, slots=True)
 class CopyReport:
-    """A copy that was made; ``source`` is the original as it was typed."""
+    """A copy that was made or planned; ``source`` is the original as it was typed."""
 
     done: CheckpointCopy
     source: str
@@ -62,7 +63,10 @@ class CopyReport:
     def _show_headline(self) -> Iterator[Block]:
         done = self.done
         size = f"{plural(done.files, 'file')}, {plural(done.bytes, 'byte')}"
-        yield Headline(f"COPIED to {done.to} as of batch {done.batch}, and checked: {size}", Tone.GOOD)
+        if done.planned:
+            yield Headline(f"PLANNED: copy to {done.to} as of batch {done.batch}: {size}", Tone.GOOD)
+        else:
+            yield Headline(f"COPIED to {done.to} as of batch {done.batch}, and checked: {size}", Tone.GOOD)
 
     def _show_sinks(self) -> Iterator[Block]:
         own = "has a query id of its own" if self.done.new_id else "has the query id of the original"
@@ -70,5 +74,10 @@ class CopyReport:
         yield from (Item(meaning, 4, f"  {kind}: ") for kind, meaning in self.done.sinks.items())
 
     def _show_next(self) -> Iterator[Block]:
+        if self.done.planned:
+            words = ["ckpt", "copy", self.source, self.done.to, "--batch", str(self.done.batch)]
+            command = " ".join(map(quote_word, words + ["--new-id"] * self.done.new_id))
+            yield Next((NextStep("copy it; the query may run meanwhile", command, RowCost.NONE, writes=True),))
+            return
         text = "see how a query starts on the copy; give it a sink of its own while the original runs"
         yield Next((NextStep(text, f"ckpt inspect {quote_path(self.done.to)}", RowCost.NONE),))

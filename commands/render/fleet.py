@@ -39,7 +39,9 @@ _KINDS = 3  # findings for which Next has a command
 _AGES = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 
 
-class _Root(Keys):
+class RootKeys(Keys):
+    """A root that was searched."""
+
     uri: Annotated[str, "as given"]
     checkpoints: Annotated[int, "found below it, those left out by `--changed-since` included"]
     error: Annotated[str | None, "why it could not be listed"]
@@ -93,8 +95,6 @@ class CheckpointRow(Keys):
     lag: Annotated[int | None, "with `--sources`: Kafka offsets that wait to be read; null: not asked, or not known"]
     lost: Annotated[int | None, "those of them that a start with `failOnDataLoss=false` would never read"]
     sources_error: Annotated[str | None, "why its sources could not be asked; the rest is then as without `--sources`"]
-    group: Annotated[str | None, "with `--commit-to`: the consumer group that has where it continues in Kafka"]
-    group_error: Annotated[str | None, "with `--commit-to`: why that was not committed"]
     severity: Annotated[Severity | None, "the worst of its findings; `error` if it cannot be read"]
     findings: Annotated[_Counts | None, lambda row: row.findings if row.error is None else None]
     codes: tuple[Annotated[str, "of warnings and errors, worst first"], ...]
@@ -107,7 +107,7 @@ class ScanDocument(DocumentKeys):
 
     began_ms: int
     ended_ms: int
-    roots: tuple[_Root, ...]
+    roots: tuple[RootKeys, ...]
     checkpoints: Annotated[tuple[CheckpointRow, ...], "worst first"]
 
 
@@ -190,7 +190,6 @@ class ScanReport:
     def _show_unseen(self) -> Iterator[Block]:
         problems = list(self.scan.problems)
         problems += [f"{row.path}: {row.sources_error}" for row in self.scan.checkpoints if row.sources_error]
-        problems += [f"{row.path}: {row.group_error}" for row in self.scan.checkpoints if row.group_error]
         problems += [row.error for row in self.scan.checkpoints if row.error is not None]
         if problems:
             yield Heading("Unseen", "what could not be inspected")

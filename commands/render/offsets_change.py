@@ -84,7 +84,7 @@ class OffsetsReport(ChangeReport[OffsetsPlan]):
             yield from (Item(range_text(reading), 7, f"    {reading.index}  ") for reading in self.plan.skipped)
 
     def options(self) -> str:
-        words = (*self.typed, "--batch", str(self.plan.batch))
+        words = (*self.typed, "--expect-batch", str(self.plan.batch))
         return "".join(f" {word if word.startswith('--') else quote_word(word)}" for word in words)
 
     def next_if_nothing(self) -> Iterator[Block]:

@@ -35,17 +35,12 @@ class _Request(Keys):
     needed: Annotated[bool, "something is wrong that a fix is sought for"]
 
 
-class _LeftOut(Keys):
-    pass
-
-
 class _Way(Keys):
     name: WayName
     recommended: bool
     does: Annotated[str | None, "for people; its words are not fixed", lambda way: way.does or None]
     steps: Annotated[int, "how many files it changes", lambda way: len(way.plan.steps)]
     replay: Annotated[tuple[ReplayKeys, ...], "as `replay`", lambda way: way.plan.replay or ()]
-    skipped: Annotated[tuple[_LeftOut, ...], "empty: no way leaves out rows on purpose", lambda _: ()]
     drops: Annotated[bool, "a sink that remembers batch ids drops rows", lambda way: way.cost is Cost.MAY_LOSE]
     refused: Annotated[str | None, "why it is not possible", of("plan.refused")]
 

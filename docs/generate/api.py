@@ -32,6 +32,7 @@ CALLS = {
         "offsets_set",
         "offsets_export",
         "offsets_import",
+        "offsets_commit",
         "relocate",
         "prune",
     ),

@@ -24,6 +24,7 @@ DOCUMENTS = {
     "prune": ("pruning", "PruneDocument"),
     "offsets set": ("offsets_change", "OffsetsDocument"),
     "offsets import": ("offsets_change", "OffsetsDocument"),
+    "offsets commit": ("offsets_commit", "OffsetsCommitDocument"),
     "explain": ("explain", "ExplanationDocument"),
     "preflight": ("preflight", "PreflightDocument"),
     "scan": ("fleet", "ScanDocument"),

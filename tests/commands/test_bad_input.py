@@ -288,7 +288,7 @@ def test_pipes_and_sockets_do_not_hang(ckpt: Ckpt, copy_of: CopyOf) -> None:
         ["scan", "kafka-4.2", "--sources", "--source-option", "kafka.bootstrap.servers=@{}"],
         ["offsets", "set", "kafka-4.2", "--source", "0", "--to", "@{}"],
         ["scan", "kafka-4.2", "--textfile", "{}"],
-        ["rewrite", "aggregation-hdfs-4.2", "--into", "memory://nowhere", "--drop-keys", "{}"],
+        ["rewrite", "aggregation-hdfs-4.2", "memory://nowhere", "--drop-keys", "{}"],
     ],
     ids=lambda words: words[0] + words[-1],
 )

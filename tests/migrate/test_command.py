@@ -74,7 +74,7 @@ def test_where_state_can_be_written_for_rocksdb_the_command_is_named(sample: str
     page = ckpt(*asked).stdout
     (command,) = (line.split() for line in page.splitlines() if line.strip().startswith("ckpt "))
     assert command[1:3] == ["rewrite", f"sample_checkpoints/{sample}"]
-    command[command.index("--into") + 1] = str(tmp_path / "new")
+    command[3] = str(tmp_path / "new")
     assert ckpt(*command[1:]).exit_code == 0
     assert document(ckpt, tmp_path / "new", "--to", "on")["outcome"] == "ready"
 

@@ -137,5 +137,5 @@ def test_a_planned_batch_comes_before_the_command(sample: str, first: str, ckpt:
 def test_the_new_checkpoint_is_next_to_the_old_one(path: str, new: str) -> None:
     """In the folder that ckpt happens to run in, the query would find none, and start over."""
     assert shlex.split(rewrite_command(path, ToProvider.ROCKSDB)) == [
-        *("ckpt", "rewrite", path, "--into", new, "--provider", "rocksdb")
+        *("ckpt", "rewrite", path, new, "--provider", "rocksdb")
     ]

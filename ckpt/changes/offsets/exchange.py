@@ -71,7 +71,7 @@ def offsets_import(
     storage_options: Mapping[str, str] | None = None,
     *,
     topics: Mapping[str, str] | None = None,
-    batch: int | None = None,
+    expect_batch: int | None = None,
     versions: Sequence[Spark | str] = (),
     **how: Unpack[How],
 ) -> ChangeResult[ImportPlan]:
@@ -83,7 +83,7 @@ def offsets_import(
         document: The ``document`` of ``offsets_export``, or its text as JSON; needed without ``undo``.
         storage_options: For the file system of the URI, and of the backup where that is remote.
         topics: Topics of Kafka in the document, and what they are called now.
-        batch: The batch whose end changes, as a plan has shown it; refused if that is not the latest.
+        expect_batch: The batch whose end changes, as a plan has shown it; refused if that is not the latest.
         versions: The Spark versions that the query may be started with; none named is all.
         how: ``apply=True`` performs the plan, ``undo`` undoes an earlier change; see ``How``.
 
@@ -105,7 +105,7 @@ def offsets_import(
     def ask(views: Sequence[SourceView]) -> dict[int, RequestedEnd]:
         return {view.index: _parse_end(view, offsets, topics or {}) for view in _match_sources(views, offsets)}
 
-    planner = partial(plan_offsets, ImportPlan, ask=ask, batch=batch, versions=sparks)
+    planner = partial(plan_offsets, ImportPlan, ask=ask, batch=expect_batch, versions=sparks)
     return run_change(ImportPlan, planner, uri, storage_options, sparks, **how)
 
 

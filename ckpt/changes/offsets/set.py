@@ -23,7 +23,7 @@ def offsets_set(
     source: int | None = None,
     to: Json = None,
     shift: Sequence[str] = (),
-    batch: int | None = None,
+    expect_batch: int | None = None,
     versions: Sequence[Spark | str] = (),
     sink: str | None = None,
     **how: Unpack[How],
@@ -37,7 +37,7 @@ def offsets_set(
         to: Its new end, in the form in which ``offsets_show`` has it, or as the JSON text of that. A partition of
             Kafka given as null is left out, and read from its beginning.
         shift: For Kafka instead of ``to``: how far partitions move, as ``topic/partition=+n`` or ``-n``.
-        batch: The batch whose end changes, as a plan has shown it; refused if that is not the latest.
+        expect_batch: The batch whose end changes, as a plan has shown it; refused if that is not the latest.
         versions: The Spark versions that the query may be started with; none named is all.
         sink: The place that the query writes to, as ``inspect`` takes it: the plan is then for that sink.
         how: ``apply=True`` performs the plan, ``undo`` undoes an earlier change; see ``How``.
@@ -62,7 +62,7 @@ def offsets_set(
         return {view.index: new}
 
     def plan(storage: Storage) -> OffsetsPlan:
-        planned = plan_offsets(OffsetsPlan, storage, ask=ask, batch=batch, versions=sparks)
+        planned = plan_offsets(OffsetsPlan, storage, ask=ask, batch=expect_batch, versions=sparks)
         return adapt_to_sink(planned, ask_sink(sink, uri, storage_options or {}), other_range=not planned.committed)
 
     return run_change(OffsetsPlan, plan, uri, storage_options, sparks, **how)

@@ -2,7 +2,7 @@
 
 import os
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from os import fspath
@@ -32,7 +32,7 @@ _TRIES = 3  # how often a newer batch is taken because the query deleted files o
 
 @dataclass(frozen=True, slots=True)
 class CheckpointCopy(Value):
-    """A copy that was made."""
+    """A copy that was made, or is planned."""
 
     inspection: Inspection  # of the copy
     to: str
@@ -41,6 +41,7 @@ class CheckpointCopy(Value):
     new_id: bool
     files: int
     bytes: int
+    planned: bool  # nothing is written yet
     sinks: Mapping[str, str] = field(default_factory=dict)  # kind: what it does if the original writes there too
 
 
@@ -51,6 +52,7 @@ def copy(
     *,
     batch: int | None = None,
     new_id: bool = False,
+    plan: bool = False,
     watcher: Watcher | None = None,
 ) -> CheckpointCopy:
     """All that ``ckpt copy`` does. The query may run meanwhile; the original is only read.
@@ -61,6 +63,7 @@ def copy(
         storage_options: For the file systems of both, where they are remote.
         batch: A committed batch as of which it is copied; by default the newest.
         new_id: Give the copy a query id of its own.
+        plan: Write nothing: only say what would be copied.
         watcher: Called with the number of files written so far, and the number of all files.
 
     Raises:
@@ -80,6 +83,8 @@ def copy(
     storage, new = open_storage(uri, choose_options(uri, options)), open_new(to, options)
     for attempt in range(_TRIES):
         selection = select_files(storage, to, batch)
+        if plan:
+            return _plan_copy(selection, storage, new, to, new_id=new_id)
         new.make_empty()
         placing = replace(new, attributes=partial(_choose_attributes, selection, local=new.storage.local), sizes={})
         try:
@@ -131,15 +136,24 @@ def _copy_files(
     _check(selection, placing, to)
     metadata = parse_metadata(METADATA, small[METADATA]) if METADATA in small else None
     query_id = metadata.query_id if isinstance(metadata, QueryMetadata) else None
+    return _describe_copy(selection, to, query_id, placing.sizes.values(), new_id=new_id)
+
+
+def _plan_copy(selection: Selection, storage: Storage, placing: Placing, to: str, *, new_id: bool) -> CheckpointCopy:
+    """What would be copied, with the sizes of the listing. Raises StorageError, also where NEW is not empty."""
+    placing.check_empty()
+    paths = selection.list_in_order(storage, sidecars=placing.storage.local)
+    sizes = [info.size or 0 for info in map(selection.listing.info, paths) if info is not None]
+    query_id = None if new_id else selection.inspection.checkpoint.query_id
+    return _describe_copy(selection, to, query_id, sizes, new_id=new_id, planned=True)
+
+
+def _describe_copy(
+    selection: Selection, to: str, query_id: str | None, sizes: Collection[int], *, new_id: bool, planned: bool = False
+) -> CheckpointCopy:
+    sinks = shared_with_a_copy(new_id=new_id)
     return CheckpointCopy(
-        selection.inspection,
-        to,
-        selection.batch,
-        query_id,
-        new_id,
-        len(placing.sizes),
-        sum(placing.sizes.values()),
-        shared_with_a_copy(new_id=new_id),
+        selection.inspection, to, selection.batch, query_id, new_id, len(sizes), sum(sizes), planned, sinks
     )
 
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from ckpt.copies.copy.pieces import FilePieces
-from ckpt.errors import CkptError, StorageError, UsageError
+from ckpt.errors import CkptError, NotFound, StorageError, UsageError
 from ckpt.formats.offsets import UNFINISHED
 from ckpt.storage import Storage, open_storage
 from ckpt.storage.base import one_line
@@ -42,6 +42,15 @@ class Placing:
                 raise error from None
             if holds_any:
                 raise
+
+    def check_empty(self) -> None:
+        """Raise AlreadyThere where the folder holds a file; nothing is created."""
+        try:
+            files = self.storage.list_tree().files
+        except NotFound:
+            return
+        if files:
+            raise AlreadyThere(f"{self.storage.uri} exists already: name a folder that does not")
 
     def begin(self, newest: str) -> None:
         """Write the mark that keeps every start away, in place of the newest offsets. Raises StorageError."""

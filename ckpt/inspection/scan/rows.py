@@ -59,8 +59,6 @@ class ScannedCheckpoint:
     lost: int | None = None  # those that a start with failOnDataLoss=false would never read
     sources_error: str | None = None  # why its sources could not be asked: the rest is as without asking
     positions: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # where its latest batch ends in topics
-    group: str | None = None  # the consumer group that has these positions now
-    group_error: str | None = None  # why they were not committed
     findings: Mapping[str, int] = field(default_factory=dict)  # by severity
     codes: tuple[str, ...] = ()  # of warnings and errors, worst first
     worst: WorstFinding | None = None

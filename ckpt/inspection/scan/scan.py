@@ -2,16 +2,14 @@
 
 import os
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from os import PathLike, fspath
 
-from ckpt.errors import CkptError, SourceError, UsageError
+from ckpt.errors import CkptError, UsageError
 from ckpt.inspection.scan.discovery import discover
 from ckpt.inspection.scan.rows import ScannedCheckpoint, make_unreadable_row
 from ckpt.inspection.scan.workers import look
-from ckpt.live.kafka.groups import commit
 from ckpt.live.kafka.options import translate_options
 from ckpt.model import Location
 from ckpt.restart.findings import Severity
@@ -63,7 +61,6 @@ def scan(
     jobs: int | None = None,
     changed_since_ms: int | None = None,
     kafka_options: Mapping[str, str] | None = None,
-    group_prefix: str | None = None,
     watcher: Watcher | None = None,
 ) -> Scan:
     """Find all checkpoints at and below some roots, and inspect each; only reads, and starts no JVM.
@@ -78,8 +75,6 @@ def scan(
         changed_since_ms: Leave out those whose logs have no file written since then, in ms since 1970 UTC.
         kafka_options: Also ask every Kafka source what it has now: options of its reader as Spark calls them, at least
             ``kafka.bootstrap.servers``, the same for all checkpoints.
-        group_prefix: Also commit where each query continues in Kafka to the consumer group of this name with that of
-            the checkpoint behind it, for tools that show the lag of groups. A group that others use is refused.
         watcher: Called after each checkpoint with how many are done, and of how many.
 
     Raises:
@@ -94,9 +89,8 @@ def scan(
         raise UsageError("`depth` has to be 0 or more")
     if jobs is not None and jobs < 1:
         raise UsageError("`jobs` has to be 1 or more")
-    settings = translate_options(kafka_options) if kafka_options else None
-    if group_prefix is not None and settings is None:
-        raise UsageError("`group_prefix` needs the options of Kafka")
+    if kafka_options:
+        translate_options(kafka_options)
     began, options = _read_clock_ms(), storage_options or {}
     below = _find([fspath(root) for root in ([roots] if isinstance(roots, str | PathLike) else roots)], options, depth)
     rows = {row.path: row for row in below.unlisted}
@@ -108,33 +102,7 @@ def scan(
                 watcher(done, total)
             if row is not None:
                 rows[row.path] = row
-    result = (
-        rows.values() if group_prefix is None or settings is None else _commit_positions(group_prefix, settings, rows)
-    )
-    return Scan(tuple(below.roots), tuple(sorted(result, key=_rank)), began, _read_clock_ms())
-
-
-def _commit_positions(
-    prefix: str, settings: Mapping[str, str], rows: Mapping[str, ScannedCheckpoint]
-) -> Iterator[ScannedCheckpoint]:
-    """Commit the positions of each checkpoint to a group of its own; the rows say what came of it."""
-    groups = {path: f"{prefix}{row.name}" for path, row in rows.items() if row.positions}
-    twice = {group for group, count in Counter(groups.values()).items() if count > 1}
-    positions = {
-        group: {(topic, int(part)): at for topic, parts in rows[path].positions.items() for part, at in parts.items()}
-        for path, group in groups.items()
-        if group not in twice
-    }
-    same = "another checkpoint has the same name: scan them separately, with different prefixes"
-    refused: dict[str, str | None] = dict.fromkeys(twice, same)
-    try:
-        refused |= commit(settings, positions) if positions else {}
-    except SourceError as error:
-        refused |= dict.fromkeys(positions, str(error))
-    for path, row in rows.items():
-        group = groups.get(path)
-        why = refused.get(group) if group else None
-        yield replace(row, group=None if why else group, group_error=why)
+    return Scan(tuple(below.roots), tuple(sorted(rows.values(), key=_rank)), began, _read_clock_ms())
 
 
 @dataclass(slots=True)

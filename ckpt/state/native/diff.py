@@ -93,7 +93,8 @@ def state_diff(
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         other: Another checkpoint; by default the same.
         storage_options: For the file systems of both.
-        from_batch: The earlier batch, of ``checkpoint``; needed where there is no other checkpoint.
+        from_batch: The earlier batch, of ``checkpoint``; by default the newest readable one before ``to_batch``, and of
+            another checkpoint the newest committed.
         to_batch: The later batch, of ``other``; by default the newest committed.
         limit: How many rows of each unit are given at most; all are counted.
         jobs: How many processes read large state at a time; by default as many as there are cores.
@@ -109,13 +110,12 @@ def state_diff(
 
     """
     path, later = fspath(checkpoint), fspath(checkpoint if other is None else other)
-    if other is None and from_batch is None:
-        raise UsageError("`from_batch`: which batch is it to be compared with?")
     if limit < 0:
         raise UsageError("`limit`: 0 or more")
     wanted = RequestedPart(**part)
-    before = choose(Question(path, wanted, all_units=True, batch=from_batch), storage_options)
     after = choose(Question(later, wanted, all_units=True, batch=to_batch), storage_options)
+    earlier = _find_batch_before(after) if other is None and from_batch is None else from_batch
+    before = choose(Question(path, wanted, all_units=True, batch=earlier), storage_options)
     units = []
     for old, new in _match_units(before, after):
         places = UnitPlace(before, old), UnitPlace(after, new)
@@ -126,6 +126,20 @@ def state_diff(
             parts = [diff for _, diff in run]
         units.append(_join_diffs(old, parts, limit))
     return StateDiff(path, later, before.moment, after.moment, tuple(units))
+
+
+def _find_batch_before(after: Chosen) -> int:
+    """Find the newest batch before the later one whose state can be read. Raises UsageError where there is none."""
+    later = after.moment.batch
+    newest = [
+        max((min(last, later - 1) for first, last in unit.readable_batches if first < later), default=-1)
+        for unit in after.units
+    ]
+    if min(newest, default=-1) < 0:
+        raise UsageError(
+            f"{after.checkpoint.uri}: no state of a batch before {later} can be read, so nothing to compare"
+        )
+    return min(newest)
 
 
 def _match_units(before: Chosen, after: Chosen) -> list[tuple[StateUnit, StateUnit]]:

@@ -195,7 +195,7 @@ def test_offsets_are_read_strictly(to: str, said: str, ckpt: Ckpt) -> None:
         (("--shift", "orders/0=+5", "--shift", "orders/0=+5"), "names orders/0 twice"),
         (("--shift", "orders/0=-52"), "leads to -1: the partition is at 51"),
         (("--source", 1, "--shift", "orders/0=-1"), "there is no source 1; the query has 0"),
-        (("--undo", "x", "--batch", 5), "--undo restores everything"),
+        (("--undo", "x", "--expect-batch", 5), "--undo restores everything"),
         (("--undo", "x", "--to", "{}"), "--undo restores everything"),
     ],
 )
@@ -326,7 +326,7 @@ def test_offsets_can_be_read_from_a_file(ckpt: Ckpt, tmp_path: Path) -> None:
 def test_a_plan_that_was_seen_is_not_applied_to_another_batch(ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of("stateless-killed-3.5")
     words = after_next(ckpt("offsets", "set", checkpoint, "--to", '{"offset":60,"timestamp":1}').stdout)
-    assert "--batch 4" in " ".join(words)
+    assert "--expect-batch 4" in " ".join(words)
     remove(checkpoint / "offsets" / "4")
     run = ckpt(*words, "--grace", 0)
     assert run.exit_code == 3

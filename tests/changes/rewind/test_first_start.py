@@ -68,7 +68,7 @@ def test_if_it_cannot_be_read_the_sink_is_asked_before_a_start_into_noop(text: s
 def test_no_other_command_says_then_that_sinks_have_the_batch(back: Path, ckpt: Ckpt, tmp_path: Path) -> None:
     (back / FIRST_START).write_text("[]")
     for words in (
-        ("rewrite", back, "--into", tmp_path / "new", "--plan"),
+        ("rewrite", back, tmp_path / "new", "--plan"),
         ("migrate", "provider", back, "--to", "rocksdb"),
     ):
         run = ckpt(*words)
@@ -120,7 +120,7 @@ def test_a_query_without_state_needs_none(copy_of: CopyOf) -> None:
 
 
 def test_nobody_says_to_start_the_query_as_usual(back: Path, ckpt: Ckpt, tmp_path: Path) -> None:
-    refused = ckpt("rewrite", back, "--into", tmp_path / "new", "--plan").stdout
+    refused = ckpt("rewrite", back, tmp_path / "new", "--plan").stdout
     assert "sinks have its rows" in refused
     assert "availableNow" not in refused
     moved = ckpt("migrate", "provider", back, "--to", "rocksdb").stdout

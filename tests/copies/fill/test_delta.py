@@ -114,7 +114,7 @@ def test_what_is_no_state_is_refused_in_a_line(
     damage: Any, told: str, export: Path, ckpt: Ckpt, tmp_path: Path
 ) -> None:
     damage(export / "operator-0")
-    run = ckpt("import-state", export, "--like", AGGREGATION, "--into", tmp_path / "new")
+    run = ckpt("import-state", export, tmp_path / "new", "--like", AGGREGATION)
     assert (run.exit_code, told in run.refusal()) == (3, True), run
     assert not any(path.is_file() for path in (tmp_path / "new").rglob("*"))
 
@@ -123,7 +123,7 @@ def test_without_the_package_its_extra_is_named(
     export: Path, ckpt: Ckpt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "deltalake", None)
-    run = ckpt("import-state", export, "--like", AGGREGATION, "--into", tmp_path / "new")
+    run = ckpt("import-state", export, tmp_path / "new", "--like", AGGREGATION)
     assert run.exit_code == 3
     assert run.refusal().endswith("pip install 'spark-ckpt[deltalake]'")
     assert not (tmp_path / "new").exists()

@@ -89,7 +89,7 @@ def test_a_column_that_was_lost_or_has_no_null_is_refused(
     column: str, said: bool, told: str, ckpt: Ckpt, tmp_path: Path
 ) -> None:
     given = without(exported(AGGREGATION, tmp_path / "export"), column, said=said)
-    run = ckpt("import-state", given, "--like", AGGREGATION, "--into", tmp_path / "new")
+    run = ckpt("import-state", given, tmp_path / "new", "--like", AGGREGATION)
     assert (run.exit_code, told in run.refusal()) == (3, True), run
     assert not any(path.is_file() for path in (tmp_path / "new").rglob("*"))
 

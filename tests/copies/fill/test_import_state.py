@@ -110,7 +110,7 @@ def test_export_import_export(sample: str, ckpt: Ckpt, tmp_path: Path) -> None:
     if refusable(sample, {"partitions": 3}):
         return
     export = exported(SAMPLES / sample, tmp_path / "export")
-    words = ("import-state", export, "--like", SAMPLES / sample, "--into", tmp_path / "new", "--partitions", 3)
+    words = ("import-state", export, tmp_path / "new", "--like", SAMPLES / sample, "--partitions", 3)
     run = ckpt(*words, "-o", "json")
     assert run.exit_code == 0, run.stderr
     assert contract.disagreements(run.json(), "import-state") == []
@@ -321,7 +321,7 @@ def again(export: Path) -> None:
 def test_what_is_no_export_of_it_is_refused_in_a_line(damage: Any, told: str, ckpt: Ckpt, tmp_path: Path) -> None:
     export = exported(AGGREGATION, tmp_path / "export")
     damage(export)
-    run = ckpt("import-state", export, "--like", AGGREGATION, "--into", tmp_path / "new")
+    run = ckpt("import-state", export, tmp_path / "new", "--like", AGGREGATION)
     assert (run.exit_code, run.stdout, run.stderr.count("\n")) == (3, "", 1)
     assert told in run.stderr
     assert not any(path.is_file() for path in (tmp_path / "new").rglob("*"))
@@ -333,7 +333,7 @@ def test_rows_that_an_export_has_lost_are_counted(ckpt: Ckpt, tmp_path: Path) ->
     whole = len(parquet.read_table(export / "operator-0"))
     lost = max((export / "operator-0").glob("*.parquet"), key=lambda file: len(parquet.read_table(file)))
     rest = whole - len(parquet.read_table(lost))
-    given = ("import-state", export, "--like", AGGREGATION, "--into", tmp_path / "new")
+    given = ("import-state", export, tmp_path / "new", "--like", AGGREGATION)
     assert "export had" not in ckpt(*given, "--plan").stdout
     lost.unlink()
     assert f"{rest} rows; the export had {whole}" in ckpt(*given, "--plan").stdout
@@ -349,14 +349,14 @@ def test_another_checkpoint_is_refused(ckpt: Ckpt, tmp_path: Path) -> None:
         ("stateless-4.2", "no state"),
         ("aggregation-hdfs-3.5", "no metadata"),
     ):
-        run = ckpt("import-state", export, "--like", SAMPLES / sample, "--into", tmp_path / "new")
+        run = ckpt("import-state", export, tmp_path / "new", "--like", SAMPLES / sample)
         assert (run.exit_code, told in " ".join((run.stdout + run.stderr).split())) == (3, True), run
         assert not (tmp_path / "new").exists()
 
 
 def test_a_plan_checks_every_row_and_writes_nothing(ckpt: Ckpt, tmp_path: Path) -> None:
     export = exported(AGGREGATION, tmp_path / "export")
-    words = ("import-state", export, "--like", AGGREGATION, "--into", tmp_path / "new", "--plan")
+    words = ("import-state", export, tmp_path / "new", "--like", AGGREGATION, "--plan")
     planned = ckpt(*words, "-o", "json").json()
     assert (planned["written"], planned["units"][0]["rows"]) == (False, 7)
     again(export)
@@ -366,7 +366,7 @@ def test_a_plan_checks_every_row_and_writes_nothing(ckpt: Ckpt, tmp_path: Path) 
 
 def test_new_is_neither_full_nor_inside(ckpt: Ckpt, tmp_path: Path) -> None:
     export = exported(AGGREGATION, tmp_path / "export")
-    words = ("import-state", export, "--like", AGGREGATION, "--into")
+    words = ("import-state", export, "--like", AGGREGATION)
     assert ckpt(*words, export / "new").exit_code == 2
     (tmp_path / "new").mkdir()
     (tmp_path / "new/mine").write_text("mine")

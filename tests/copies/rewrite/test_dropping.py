@@ -61,9 +61,7 @@ def test_nothing_is_left_of_the_keys_and_everything_of_others(sample: str, tmp_p
 def test_an_operator_without_such_a_column_keeps_all(ckpt: Ckpt, tmp_path: Path) -> None:
     file = tmp_path / "keys"
     file.write_text('{"key": 2}\n\n{"key_key": "4"}\n{"key": null}\n')
-    run = ckpt(
-        "rewrite", SAMPLES / "dedup-aggregation-hdfs-4.2", "--into", tmp_path / "new", "--drop-keys", file, "-o", "json"
-    )
+    run = ckpt("rewrite", SAMPLES / "dedup-aggregation-hdfs-4.2", tmp_path / "new", "--drop-keys", file, "-o", "json")
     assert run.exit_code == 0, run.stderr
     assert [one["dropped"] for one in run.json()["units"]] == [None, 2]
     assert run.json()["unseen_keys"] == [{"key": None}]
@@ -72,7 +70,7 @@ def test_an_operator_without_such_a_column_keeps_all(ckpt: Ckpt, tmp_path: Path)
 def test_a_page_names_keys_that_no_row_has(ckpt: Ckpt, tmp_path: Path) -> None:
     file = tmp_path / "keys"
     file.write_text('{"key": 2}\n{"key": 222}\n{"key_key": 2}\n')
-    run = ckpt("rewrite", SAMPLES / "aggregation-hdfs-4.2", "--into", tmp_path / "new", "--drop-keys", file)
+    run = ckpt("rewrite", SAMPLES / "aggregation-hdfs-4.2", tmp_path / "new", "--drop-keys", file)
     page = " ".join(run.stdout.split())
     assert "6 rows, and 1 row left out" in page
     assert 'no row has 1 of the 3 keys to be left out: - {"key": "222"}' in page
@@ -128,7 +126,7 @@ def test_a_file_that_says_no_keys_is_refused(text: str | None, said: str, ckpt: 
     file = tmp_path / "keys"
     if text is not None:
         file.write_text(text)
-    run = ckpt("rewrite", SAMPLES / "aggregation-hdfs-4.2", "--into", tmp_path / "new", "--drop-keys", file)
+    run = ckpt("rewrite", SAMPLES / "aggregation-hdfs-4.2", tmp_path / "new", "--drop-keys", file)
     assert run.exit_code == 2
     assert said in run.refusal()
     assert not (tmp_path / "new").exists()

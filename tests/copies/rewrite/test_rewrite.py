@@ -115,13 +115,13 @@ def test_a_crash_leaves_nothing_that_starts_in_its_first_batch(form: dict[str, A
 def test_a_batch_that_is_planned_is_refused(copy_of: CopyOf, ckpt: Ckpt, tmp_path: Path) -> None:
     """A sink that has its rows would pass over it, and its state would be missing."""
     checkpoint = copy_of("aggregation-killed-hdfs-4.0")
-    refused = ckpt("rewrite", checkpoint, "--into", tmp_path / "new", "-o", "json")
+    refused = ckpt("rewrite", checkpoint, tmp_path / "new", "-o", "json")
     assert (refused.exit_code, refused.json()["written"]) == (3, False)
     assert "batch 4 is planned and not committed" in refused.json()["refused"]
     assert not (tmp_path / "new").exists()
     back = ckpt("rewind", checkpoint, "--to-batch", 3, "--replay", "new", "--apply", "--accept-skip", *NOW)
     assert back.exit_code == 0, back.stderr
-    assert ckpt("rewrite", checkpoint, "--into", tmp_path / "new").exit_code == 0
+    assert ckpt("rewrite", checkpoint, tmp_path / "new").exit_code == 0
 
 
 def test_a_query_that_runs_meanwhile_is_noticed(copy_of: CopyOf, tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_an_id_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_plan_writes_nothing_and_a_full_folder_is_refused(ckpt: Ckpt, tmp_path: Path) -> None:
-    words = ("rewrite", SAMPLES / "aggregation-hdfs-4.2", "--into", tmp_path / "new", "--partitions", 3)
+    words = ("rewrite", SAMPLES / "aggregation-hdfs-4.2", tmp_path / "new", "--partitions", 3)
     planned = ckpt(*words, "--plan", "-o", "json")
     assert (planned.exit_code, planned.json()["written"], (tmp_path / "new").exists()) == (0, False, False)
     assert contract.disagreements(planned.json(), "rewrite") == []
@@ -168,7 +168,7 @@ def test_a_plan_writes_nothing_and_a_full_folder_is_refused(ckpt: Ckpt, tmp_path
 def test_what_is_not_written_is_refused_by_name(
     sample: str, words: tuple[str, ...], told: str, ckpt: Ckpt, tmp_path: Path
 ) -> None:
-    run = ckpt("rewrite", SAMPLES / sample, "--into", tmp_path / "new", *words)
+    run = ckpt("rewrite", SAMPLES / sample, tmp_path / "new", *words)
     assert (run.exit_code, told in " ".join(run.stdout.split())) == (3, True)
     assert not (tmp_path / "new").exists()
 
@@ -176,12 +176,12 @@ def test_what_is_not_written_is_refused_by_name(
 @pytest.mark.parametrize("place", [".", "inside"])
 def test_it_is_not_written_into_itself(place: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of("limit-hdfs-4.2")
-    run = ckpt("rewrite", checkpoint, "--into", checkpoint / place)
+    run = ckpt("rewrite", checkpoint, checkpoint / place)
     assert run.exit_code == 2
 
 
 def test_it_is_not_written_where_it_is_gone_at_once(ckpt: Ckpt) -> None:
-    run = ckpt("rewrite", SAMPLES / "limit-hdfs-4.2", "--into", "memory://new")
+    run = ckpt("rewrite", SAMPLES / "limit-hdfs-4.2", "memory://new")
     assert (run.exit_code, run.refusal()) == (2, "ckpt: memory://new is gone when ckpt ends: name a folder that stays")
 
 

@@ -23,8 +23,8 @@ def test_rewrite(ckpt: Ckpt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         ran = ckpt(*words.split())
         assert ran.exit_code == 0, ran
         told[words.partition(" --")[0], "--plan" in words] = ran.stdout
-    assert told["rewrite checkpoints/orders", True].split("\n")[3].startswith("PLANNED")
-    assert "8 partitions" in told["rewrite checkpoints/orders", False]
+    assert told["rewrite checkpoints/orders checkpoints/orders-new", True].split("\n")[3].startswith("PLANNED")
+    assert "8 partitions" in told["rewrite checkpoints/orders checkpoints/orders-new", False]
     old, new = (told[f"state count checkpoints/{name}", False].splitlines() for name in ("orders", "orders-new"))
     assert old == new
     assert old[0] == "29 rows as of batch 3"

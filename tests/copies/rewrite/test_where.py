@@ -275,19 +275,19 @@ def test_every_type_that_spark_stores_can_be_used_or_is_named(tmp_path: Path) ->
 
 def test_an_operator_without_such_a_column_keeps_all(ckpt: Ckpt, tmp_path: Path) -> None:
     words = ("rewrite", SAMPLES / "dedup-aggregation-hdfs-4.2", "--where", "value_count > 6 OR Key_Part < 2")
-    planned = ckpt(*words, "--into", tmp_path / "new", "--plan")
+    planned = ckpt(*words, tmp_path / "new", "--plan")
     assert "operator 0  each row is judged by the condition" in planned.stdout
     assert "operator 1  it has no such columns: nothing is left out" in planned.stdout
-    run = ckpt(*words, "--into", tmp_path / "new", "-o", "json")
+    run = ckpt(*words, tmp_path / "new", "-o", "json")
     assert run.exit_code == 0, run.stderr
     assert [(one["dropped"], one["judged"]) for one in run.json()["units"]] == [(2, "row"), (None, None)]
-    page = ckpt(*words, "--into", tmp_path / "other").stdout
+    page = ckpt(*words, tmp_path / "other").stdout
     assert "2 rows, and 2 rows left out" in page
     assert "25 rows; it has no such columns: nothing is left out" in page
 
 
 def test_a_join_is_judged_by_key(ckpt: Ckpt, tmp_path: Path) -> None:
-    words = ("rewrite", SAMPLES / "join-changelog-4.2", "--into", tmp_path / "new", "--plan", "--where", "key_field0=1")
+    words = ("rewrite", SAMPLES / "join-changelog-4.2", tmp_path / "new", "--plan", "--where", "key_field0=1")
     assert ckpt(*words).stdout.count("each key is judged by the condition") == 2
     assert {one["judged"] for one in ckpt(*words, "-o", "json").json()["units"]} == {"key"}
 
@@ -305,7 +305,7 @@ def test_a_join_is_judged_by_key(ckpt: Ckpt, tmp_path: Path) -> None:
 def test_a_condition_that_applies_to_nothing_is_refused(
     sample: str, where: str, said: str, ckpt: Ckpt, tmp_path: Path
 ) -> None:
-    run = ckpt("rewrite", SAMPLES / sample, "--into", tmp_path / "new", "--where", where)
+    run = ckpt("rewrite", SAMPLES / sample, tmp_path / "new", "--where", where)
     assert run.exit_code == 2
     assert said in run.refusal()
     assert not (tmp_path / "new").exists()
@@ -314,13 +314,13 @@ def test_a_condition_that_applies_to_nothing_is_refused(
 def test_not_both(ckpt: Ckpt, tmp_path: Path) -> None:
     (tmp_path / "keys").write_text('{"key": 1}')
     words = ("--where", "key_key = 1", "--drop-keys", tmp_path / "keys")
-    run = ckpt("rewrite", SAMPLES / "aggregation-hdfs-4.2", "--into", tmp_path / "new", *words)
+    run = ckpt("rewrite", SAMPLES / "aggregation-hdfs-4.2", tmp_path / "new", *words)
     assert (run.exit_code, run.refusal()) == (2, "ckpt: --where or --drop-keys: not both")
 
 
 def test_a_row_that_fails_leaves_nothing(ckpt: Ckpt, tmp_path: Path) -> None:
     words = ("--where", "(key_key || 'x')::INT > 1")
-    run = ckpt("rewrite", SAMPLES / "aggregation-hdfs-4.2", "--into", tmp_path / "new", *words)
+    run = ckpt("rewrite", SAMPLES / "aggregation-hdfs-4.2", tmp_path / "new", *words)
     assert run.exit_code == 3
     assert "has no result for a row" in run.refusal()
     assert not (tmp_path / "new").exists()
@@ -328,7 +328,7 @@ def test_a_row_that_fails_leaves_nothing(ckpt: Ckpt, tmp_path: Path) -> None:
 
 def test_without_the_extra_it_says_which(ckpt: Ckpt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    words = ("rewrite", SAMPLES / "aggregation-hdfs-4.2", "--into", tmp_path / "new")
+    words = ("rewrite", SAMPLES / "aggregation-hdfs-4.2", tmp_path / "new")
     run = ckpt(*words, "--where", "key_key = 1")
     assert (run.exit_code, run.refusal()) == (
         3,

@@ -51,27 +51,28 @@ def test_brokers_that_do_not_answer_are_said_and_the_rest_is_as_without_them() -
 
 @pytest.mark.service
 def test_positions_are_committed_to_groups_that_only_ckpt_uses(kafka: str, ckpt: Ckpt, tmp_path: Path) -> None:
-    broker, asked = Broker(kafka), ("--sources", "--source-option", f"kafka.bootstrap.servers={kafka}")
+    broker, asked = Broker(kafka), ("--source-option", f"kafka.bootstrap.servers={kafka}")
     topic, checkpoint = Case("more-rows", True).make(broker, tmp_path / "orders")
     end = json.loads((checkpoint / "offsets/1").read_text().splitlines()[-1])[topic]
 
     for prefix, rows in (("lag-", 0), ("lag-", 3)):  # twice: it knows its own group again
         broker.fill(topic, rows)
-        (one,) = ckpt("scan", checkpoint, *asked, "--commit-to", prefix, "-o", "json").json()["checkpoints"]
-        assert (one["group"], one["group_error"]) == ("lag-orders", None)
+        (one,) = ckpt("offsets", "commit", checkpoint, *asked, "--group", prefix, "-o", "json").json()["groups"]
+        assert (one["group"], one["refused"]) == ("lag-orders", None)
         assert committed(kafka, "lag-orders", topic) == {int(part): offset for part, offset in end.items()}
-        assert one["lag"] == consumed(kafka, "lag-orders", topic, commit=False) > rows
+        (row,) = ckpt("scan", checkpoint, "--sources", *asked, "-o", "json").json()["checkpoints"]
+        assert row["lag"] == consumed(kafka, "lag-orders", topic, commit=False) > rows
 
     consumed(kafka, "their-orders", topic, commit=True)
     before = committed(kafka, "their-orders", topic)
-    (one,) = ckpt("scan", checkpoint, *asked, "--commit-to", "their-", "-o", "json").json()["checkpoints"]
-    assert one["group"] is None
-    assert "ckpt has not committed" in one["group_error"]
+    refused = ckpt("offsets", "commit", checkpoint, *asked, "--group", "their-", "-o", "json")
+    assert refused.exit_code == 3
+    assert "ckpt has not committed" in refused.json()["groups"][0]["refused"]
     assert committed(kafka, "their-orders", topic) == before
 
     shutil.copytree(checkpoint, tmp_path / "copies" / "orders")
-    found = ckpt("scan", checkpoint, tmp_path / "copies", *asked, "--commit-to", "two-", "-o", "json").json()
-    assert ["same name" in one["group_error"] for one in found["checkpoints"]] == [True, True]
+    both = ckpt("offsets", "commit", checkpoint, tmp_path / "copies", *asked, "--group", "two-", "-o", "json").json()
+    assert ["same name" in group["refused"] for group in both["groups"]] == [True, True]
     assert committed(kafka, "two-orders", topic) == {}
 
 
@@ -82,20 +83,18 @@ def test_a_group_with_members_is_left_alone(kafka: str, ckpt: Ckpt, tmp_path: Pa
         consumer.subscribe([topic])
         while not consumer.assignment():
             consumer.poll(0.1)
-        asked = ("--sources", "--source-option", f"kafka.bootstrap.servers={kafka}", "--commit-to", "busy-")
-        (one,) = ckpt("scan", checkpoint, *asked, "-o", "json").json()["checkpoints"]
-    assert one["group"] is None
-    assert one["group_error"] == "group busy-orders has members: it is a consumer's, so choose another prefix"
+        asked = ("--source-option", f"kafka.bootstrap.servers={kafka}", "--group", "busy-")
+        (one,) = ckpt("offsets", "commit", checkpoint, *asked, "-o", "json").json()["groups"]
+    assert one["refused"] == "group busy-orders has members: it is a consumer's, so choose another prefix"
     assert committed(kafka, "busy-orders", topic) == {}
 
 
 @pytest.mark.service
 def test_a_group_is_not_given_a_name_that_does_something_to_a_terminal(kafka: str, ckpt: Ckpt, tmp_path: Path) -> None:
     _, checkpoint = Case("more-rows", True).make(Broker(kafka), tmp_path / "a\x1b[31m")
-    asked = ("--sources", "--source-option", f"kafka.bootstrap.servers={kafka}", "--commit-to", "named-")
-    (one,) = ckpt("scan", checkpoint, *asked, "-o", "json").json()["checkpoints"]
-    assert one["group"] is None
-    assert "not printable" in one["group_error"]
+    asked = ("--source-option", f"kafka.bootstrap.servers={kafka}", "--group", "named-")
+    (one,) = ckpt("offsets", "commit", checkpoint, *asked, "-o", "json").json()["groups"]
+    assert "not printable" in one["refused"]
 
 
 def reader(kafka: str, group: str) -> Any:

@@ -60,8 +60,10 @@ class Exported:
         return ["state", command, str(SAMPLES / sample), *more, "-o", "json"]
 
     def words_of_writing(self, sample: str, into: Path) -> list[str]:
-        first = ["rewrite"] if sample == REWRITTEN else ["import-state", str(self.folder / "rows"), "--like"]
-        return [*first, str(SAMPLES / sample), "--into", str(into), "--partitions", "3", "-o", "json"]
+        checkpoint, new = str(SAMPLES / sample), str(into)
+        imported = ["import-state", str(self.folder / "rows"), new, "--like", checkpoint]
+        first = ["rewrite", checkpoint, new] if sample == REWRITTEN else imported
+        return [*first, "--partitions", "3", "-o", "json"]
 
 
 @pytest.fixture(scope="module")

@@ -91,9 +91,17 @@ def test_a_page_and_its_limit(ckpt: Ckpt) -> None:
     assert ckpt(*words, "--limit", "0").stdout.count("key_key") == 0
 
 
+@pytest.mark.parametrize("sample", ["aggregation-hdfs-4.2", "aggregation-rocksdb-4.2", "join-hdfs-3.5"])
+def test_without_batches_the_last_two_are_compared(sample: str) -> None:
+    difference = state_diff(str(SAMPLES / sample))
+    before, after = difference.before.batch, difference.after.batch
+    assert before < after
+    assert difference.units == state_diff(str(SAMPLES / sample), from_batch=before, to_batch=after).units
+
+
 def test_what_cannot_be_compared() -> None:
-    with pytest.raises(UsageError, match="`from_batch`"):
-        state_diff(str(SAMPLES / "aggregation-hdfs-4.2"))
+    with pytest.raises(UsageError, match="no state of a batch before 0 can be read"):
+        state_diff(str(SAMPLES / "aggregation-hdfs-4.2"), to_batch=0)
     with pytest.raises(UsageError, match="operator 0 has other columns"):
         state_diff(str(SAMPLES / "aggregation-hdfs-4.2"), str(SAMPLES / "dedup-hdfs-4.0"))
     with pytest.raises(UsageError, match="only one of the two has operator 0, operator 0, left side"):

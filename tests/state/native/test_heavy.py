@@ -60,5 +60,3 @@ def test_a_key_with_several_rows_counts_once(ckpt: Ckpt) -> None:
     assert largest[-2:] == [["bytes", "rows", "share", "partition", "key"], ["34", "2", "20.0", "%", "0", "key_key=2"]]
     skew = [line.split() for line in ckpt(*words, "--skew").stdout.splitlines()]
     assert skew[-3:-1] == [["partition", "keys", "rows", "bytes", "share"], ["0", "2", "4", "68", "40.0", "%"]]
-    both = ckpt(*words, "--skew", "--largest")
-    assert (both.exit_code, "one of them" in both.refusal()) == (2, True)

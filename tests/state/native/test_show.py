@@ -180,7 +180,7 @@ def test_an_operator_that_is_called_a_join_has_no_sides(copy_of: CopyOf, ckpt: C
 def test_what_is_left_of_the_state_is_not_all_of_it(command: tuple[str, ...], ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of("dedup-aggregation-hdfs-4.2")
     shutil.rmtree(checkpoint / "state/0")
-    into = ("--into", checkpoint.with_name("new")) if command[0] == "rewrite" else ()
+    into = (checkpoint.with_name("new"),) if command[0] == "rewrite" else ()
     run = ckpt(*command, checkpoint, *into)
     assert run.exit_code != 0
     assert "state/0: the operator has no folder, so this is not all of the state" in run.refusal()

@@ -1,0 +1,208 @@
+"""The help of a command, from which ``--help``, ``docs/commands.md`` and the man pages are written.
+
+Help text comes from the docstring of the command: a summary, paragraphs, "Examples:" and exit codes. Options stand
+under the heading of their panel, the usual ones first, with one line each.
+"""
+
+import re
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+_HEADINGS = {
+    "Which state": ("operator", "store", "side", "variable", "timers", "all_units"),
+    "Change the checkpoint": ("apply", "accept_skip", "accept_replay", "backup", "undo", "grace"),
+    "Ask the source and sink too": ("sink", "sources", "source_option"),
+    "Who does the work": ("engine", "jobs", "master", "conf"),
+    "Storage and output": ("storage_option", "output", "quiet", "help"),
+}
+"""Headings of options that several commands have, after the options of a command itself; in the order of the help."""
+_ORDER = ("Arguments", "Options", *_HEADINGS)
+_EXTRAS = re.compile(r"  \[([^\]]*)\]$")
+_EXITS = re.compile(r"\s*\bExit status: ")
+_WIDTH, _SPELLING_WIDTH = 80, 31
+
+
+@dataclass(frozen=True)
+class Manual:
+    """Help of a command, or of a group of commands."""
+
+    name: str
+    command: Any
+    context: typer.Context
+
+    @cached_property
+    def inner(self) -> dict[str, list["Manual"]]:
+        """The commands of a group by the heading under which the help lists them, in its order."""
+        inner: dict[str, list[Manual]] = {}
+        for name, command in getattr(self.command, "commands", {}).items():
+            if not command.hidden:
+                context = make_context(command, name, self.context)
+                manual = Manual(f"{self.name} {name}", command, context)
+                inner.setdefault(getattr(command, "rich_help_panel", None) or "Commands", []).append(manual)
+        return inner
+
+    def below(self) -> Iterator["Manual"]:
+        """Yield itself, and the manuals of all commands in it."""
+        yield self
+        for manuals in self.inner.values():
+            for manual in manuals:
+                yield from manual.below()
+
+    @cached_property
+    def _paragraphs(self) -> list[str]:
+        return [textwrap.dedent(paragraph) for paragraph in (self.command.help or "").split("\n\n")]
+
+    @property
+    def summary(self) -> str:
+        """The first sentence."""
+        return _one_line(self._paragraphs[0])
+
+    @property
+    def description(self) -> list[str]:
+        """The other paragraphs, except examples and exit codes."""
+        texts = (_one_line(_EXITS.split(text)[0]) for text in self._paragraphs[1:] if not _find_examples(text))
+        return [text for text in texts if text]
+
+    @property
+    def examples(self) -> list[str]:
+        """Command lines."""
+        return [line for paragraph in self._paragraphs for line in _find_examples(paragraph)]
+
+    @property
+    def exits(self) -> list[tuple[str, str]]:
+        """Each exit code and its meaning."""
+        text = "".join(_one_line(_EXITS.split(text)[1]) for text in self._paragraphs if _EXITS.search(text))
+        codes = re.split(r"[,;] (?=\d )", text.rstrip(".")) if text else []
+        return [(code, meaning) for code, _, meaning in (text.partition(" ") for text in codes)]
+
+    @property
+    def synopsis(self) -> str:
+        """The command line: arguments, options that have to be there, and whether there are others."""
+        required = [param for param in self.command.params if param.required and param.param_type_name == "option"]
+        rest = "COMMAND ..." if self.inner else "[OPTIONS]"
+        arguments = (_spell_argument(param) for param in self._arguments)
+        return " ".join([self.name, *arguments, *(_spell(param, self.context) for param in required), rest])
+
+    @property
+    def lists(self) -> dict[str, list[tuple[str, str]]]:
+        """Commands, arguments, options and exit codes by heading, in the order of the help: spelling and meaning."""
+        lists: dict[str, list[tuple[str, str]]] = {}
+        options = [param for param in self.command.get_params(self.context) if param.param_type_name == "option"]
+        for param in [*self._arguments, *(param for param in options if not param.hidden)]:
+            heading = "Options" if self.inner else _find_heading(param)
+            lists.setdefault(heading, []).append((_spell(param, self.context), _explain(param, self.context)))
+        commands = {
+            heading: [(inner.name, inner.summary) for inner in manuals] for heading, manuals in self.inner.items()
+        }
+        options_by_rank = {heading: lists[heading] for heading in sorted(lists, key=_ORDER.index)}
+        return commands | options_by_rank | ({"Exit status": self.exits} if self.exits else {})
+
+    @property
+    def _arguments(self) -> list[Any]:
+        return [param for param in self.command.params if param.param_type_name == "argument"]
+
+    def page(self) -> str:
+        """Help as a terminal of 80 columns shows it."""
+        parts = [
+            _fill(self.synopsis, "Usage: ", "       "),
+            self.summary if len(self.summary) <= _WIDTH else _fill(self.summary),
+            *map(_fill, self.description),
+        ]
+        if self.examples:
+            parts.append("\n".join(["Examples", *(f"  {example}" for example in self.examples)]))
+        parts += (self._tabulate(heading, rows) for heading, rows in self.lists.items())
+        return "\n\n".join(parts) + "\n"
+
+    def _tabulate(self, heading: str, rows: list[tuple[str, str]]) -> str:
+        names = [name.removeprefix(f"{self.name} ") for name, _ in rows]
+        width = min(max(map(len, names)), _SPELLING_WIDTH)
+        lines = [heading]
+        for name, (_, meaning) in zip(names, rows, strict=True):
+            start = f"  {name:{width}}  "
+            if len(name) > width:
+                lines.append(f"  {name}")
+                start = " " * (width + 4)
+            lines.append(_fill(meaning, start, " " * (width + 4)))
+        return "\n".join(lines)
+
+
+class HelpCommand(TyperCommand):
+    """A command whose ``--help`` is its manual."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the manual."""
+        formatter.write(Manual(ctx.command_path, self, ctx).page())
+
+
+class HelpGroup(TyperGroup):
+    """A group of commands whose ``--help`` is its manual."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the manual."""
+        formatter.write(Manual(ctx.command_path, self, ctx).page())
+
+
+class CommandGroup(typer.Typer):
+    """A group of commands such as ``ckpt state``."""
+
+    def __init__(self, help: str) -> None:
+        super().__init__(cls=HelpGroup, no_args_is_help=True, rich_markup_mode=None, help=help)
+
+    def add(self, *commands: Any, name: str | None = None) -> None:
+        """Add functions as commands, called like the function unless ``name`` says otherwise."""
+        for command in commands:
+            self.command(name, cls=HelpCommand)(command)
+
+
+def make_context(command: Any, name: str, parent: typer.Context | None = None) -> typer.Context:
+    """Make the context in which a command would run, to ask it for its parameters."""
+    return typer.Context(command, parent=parent, info_name=name, **command.context_settings)
+
+
+def _find_heading(param: Any) -> str:
+    """Find the heading of a parameter."""
+    shared = (heading for heading, names in _HEADINGS.items() if param.name in names)
+    return next(shared, f"{param.param_type_name}s".capitalize())
+
+
+def _spell_argument(param: Any) -> str:
+    name = param.metavar or param.name.upper()
+    return name if param.required or name.startswith("[") else f"[{name}]"
+
+
+def _spell(param: Any, context: typer.Context) -> str:
+    if param.param_type_name == "argument":
+        return _spell_argument(param).strip("[]")
+    return re.sub(r"<(.*)>$", r"\1", param.get_help_record(context)[0])
+
+
+def _explain(param: Any, context: typer.Context) -> str:
+    """The help of a parameter with its default, such as "Show N rows. Default: 20"."""
+    text: str = param.get_help_record(context)[1]
+    extras = _EXTRAS.search(text)
+    if not extras:
+        return text
+    defaults = [extra.partition(": ")[2] for extra in extras[1].split("; ") if extra.startswith("default: ")]
+    return _EXTRAS.sub("", text) + "".join(f" Default: {default}." for default in defaults)
+
+
+def _find_examples(paragraph: str) -> list[str]:
+    """The command lines of a paragraph that begins with "Examples:"."""
+    heading, *lines = [line.strip() for line in paragraph.strip().splitlines()] or [""]
+    return lines if heading == "Examples:" else []
+
+
+def _fill(text: str, first: str = "", later: str = "") -> str:
+    return textwrap.fill(
+        text, _WIDTH, initial_indent=first, subsequent_indent=later, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

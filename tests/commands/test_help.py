@@ -1,0 +1,64 @@
+"""``--help`` is read at a terminal of 80 columns by somebody in a hurry."""
+
+import pytest
+import typer
+
+from ckpt.texts import split_command
+from commands import main
+from commands.help import Manual, make_context
+from tests.conftest import Ckpt
+
+GROUP = typer.main.get_command(main.app)
+MANUALS = {manual.name: manual for manual in Manual("ckpt", GROUP, make_context(GROUP, "ckpt")).below()}
+LEAVES = [name for name, manual in MANUALS.items() if not manual.inner]
+
+
+@pytest.mark.parametrize("name", MANUALS)
+def test_each_option_and_command_has_one_line(name: str) -> None:
+    manual = MANUALS[name]
+    lines = manual.page().splitlines()
+    rows = [row for heading, rows in manual.lists.items() if heading != "Exit status" for row in rows]
+    for spelling, meaning in rows:
+        if spelling == "--show-completion":  # Typer's own words
+            continue
+        shown = spelling.removeprefix(f"{name} ")
+        assert [line for line in lines if line.startswith(f"  {shown} ") and line.endswith(f"  {meaning}")], shown
+    long = [line for line in lines if len(line) > 80 and not line.startswith("  ckpt ")]
+    assert long == []
+    assert not [line for line in lines if ("<" in line and "<>" not in line) or "{CHECKPOINT}" in line]
+
+
+@pytest.mark.parametrize("name", LEAVES)
+def test_each_command_has_two_examples_that_are_command_lines_of_it(name: str) -> None:
+    examples = MANUALS[name].examples
+    assert len(examples) == 2
+    for example in examples:
+        words = split_command(example.partition(" > ")[0])
+        named = next(MANUALS[name] for name in sorted(LEAVES, reverse=True) if example.startswith(f"{name} "))
+        options = {option for param in named.command.params for option in param.opts}
+        assert {word for word in words if word.startswith("--")} <= options
+
+
+def test_commands_stand_in_groups(ckpt: Ckpt) -> None:
+    page = ckpt("--help").stdout
+    heads = ["Look", "Repair (", "State", "New checkpoints", "New queries"]
+    places = [page.index(f"\n{head}") for head in heads]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize(
+    ("words", "instead"),
+    [
+        (("rewrite", "a", "--into", "b"), "ckpt rewrite CHECKPOINT NEW"),
+        (("import-state", "a", "--like", "c", "--into", "b"), "ckpt import-state EXPORT NEW --like CHECKPOINT"),
+        (("state", "import", "a", "--like", "c", "--into", "b"), "ckpt state import EXPORT NEW --like CHECKPOINT"),
+        (("offsets", "set", "a", "--batch", "5"), "--expect-batch"),
+        (("offsets", "import", "a", "f", "--batch", "5"), "--expect-batch"),
+        (("scan", "a", "--commit-to", "p"), "ckpt offsets commit ROOT... --group PREFIX"),
+        (("state", "keys", "a", "--largest"), "without it"),
+    ],
+)
+def test_an_old_spelling_is_refused_with_the_new_one(words: tuple[str, ...], instead: str, ckpt: Ckpt) -> None:
+    run = ckpt(*words)
+    assert (run.exit_code, run.stderr.count("\n")) == (2, 1)
+    assert instead in run.stderr
