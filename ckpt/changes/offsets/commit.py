@@ -70,17 +70,21 @@ def offsets_commit(
     Raises:
         UsageError: ``depth`` or ``jobs`` is out of range, or the options of Kafka cannot be used, or are missing.
 
+    >>> ckpt.offsets_commit("sample_checkpoints/kafka-4.2", "lag-", {})
+    Traceback (most recent call last):
+    ckpt.errors.UsageError: `kafka_options`: name the brokers: kafka.bootstrap.servers
+
     """
     if not kafka_options:
-        raise UsageError("`group_prefix` needs the options of Kafka")
-    found = scan(roots, storage_options, depth=depth, jobs=jobs, kafka_options=kafka_options, watcher=watcher)
-    rows = {row.path: row for row in found.checkpoints if row.positions}
+        raise UsageError("`kafka_options`: name the brokers: kafka.bootstrap.servers")
+    scanned = scan(roots, storage_options, depth=depth, jobs=jobs, kafka_options=kafka_options, watcher=watcher)
+    rows = {row.path: row for row in scanned.checkpoints if row.positions}
     names = {path: f"{group_prefix}{row.name}" for path, row in rows.items()}
     refused = _commit_positions(translate_options(kafka_options), names, rows)
     groups = (
         CommittedGroup(path, name, rows[path].positions, refused.get(name)) for path, name in sorted(names.items())
     )
-    return OffsetsCommit(found, tuple(groups))
+    return OffsetsCommit(scanned, tuple(groups))
 
 
 def _commit_positions(

@@ -140,7 +140,7 @@ def _copy_files(
 
 
 def _plan_copy(selection: Selection, storage: Storage, placing: Placing, to: str, *, new_id: bool) -> CheckpointCopy:
-    """What would be copied, with the sizes of the listing. Raises StorageError, also where NEW is not empty."""
+    """Describe the copy with the sizes of the listing. Raises StorageError, also where NEW is not empty."""
     placing.check_empty()
     paths = selection.list_in_order(storage, sidecars=placing.storage.local)
     sizes = [info.size or 0 for info in map(selection.listing.info, paths) if info is not None]
