@@ -10,14 +10,9 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import pyarrow as pa
+import xxhash
 
-from ckpt.formats.checksums import (
-    Corrupt,
-    of_sst_block_crc32c,
-    of_sst_block_xxh3,
-    of_sst_block_xxhash,
-    of_sst_block_xxhash64,
-)
+from ckpt.formats.checksums import Corrupt, crc32c
 
 FOOTER = 53  # bytes: checksum type, two handles padded to 40, format version, magic number
 _MAGIC = 0x88E241B785F4CFF7
@@ -26,14 +21,25 @@ _TRAILER = 5  # type of compression, checksum
 _CHECKSUM = struct.Struct("<I").unpack_from
 _LARGEST_BLOCK = 64 << 20  # bytes of an index when it is decompressed
 _LONGEST_VARINT = 63  # bits
+_WORD = 0xFFFFFFFF
+_LAST_BYTE_PRIME = 0x6B9083D9  # RocksDB's ModifyChecksumForLastByte
+_MASK_DELTA = 0xA282EAD8  # RocksDB's crc32c::Mask
+_COMPRESSIONS = {1: "snappy", 4: "lz4_raw", 5: "lz4_raw", 7: "zstd"}
+
+
+def _masked_crc32c(data: memoryview) -> int:
+    checksum = crc32c(bytes(data))
+    return (checksum >> 15 | checksum << 17) + _MASK_DELTA & _WORD
+
+
 _CHECKSUMS: dict[int, Callable[[memoryview], int]] = {
     0: lambda _: 0,
-    1: of_sst_block_crc32c,
-    2: of_sst_block_xxhash,
-    3: of_sst_block_xxhash64,
-    4: of_sst_block_xxh3,
+    1: _masked_crc32c,
+    2: lambda data: xxhash.xxh32_intdigest(data),
+    3: lambda data: xxhash.xxh64_intdigest(data) & _WORD,
+    4: lambda data: xxhash.xxh3_64_intdigest(data[:-1]) & _WORD ^ data[-1] * _LAST_BYTE_PRIME & _WORD,  # since 6.27
 }
-_COMPRESSIONS = {1: "snappy", 4: "lz4_raw", 5: "lz4_raw", 7: "zstd"}
+"""By the number in the footer, of a block and its type byte: none, kCRC32c, kxxHash, kxxHash64, kXXH3 (the default)."""
 
 
 class UnknownTable(ValueError):

@@ -1,20 +1,22 @@
-"""Names and ends of state files: ``state/<op>/<partition>/[<store>/]<version>[_<unique id>].<kind>``.
+"""Names, beginnings and ends of state files: ``state/<op>/<partition>/[<store>/]<version>[_<unique id>].<kind>``.
 
 Names: Spark's ``HDFSBackedStateStoreProvider.deltaFile``/``snapshotFile`` and ``RocksDBFileManager.dfsBatchZipFile``/
 ``dfsChangelogFile``. Ends: deltas, changelogs and HDFS-backed snapshots are one stream of ``LZ4BlockOutputStream``
 (Spark's ``LZ4CompressionCodec``) under the default setting of
 ``spark.sql.streaming.stateStore.compression.codec``.
+
+Changelogs of RocksDB state (Spark ``StateStoreChangelogWriter``) of versions 1 and 3 put or remove keys. Versions 2 and
+4 name what each record does, and may merge: append an element to a list. 3 and 4 begin with the lineage of state store
+checkpoint format 2, as JSON.
 """
 
 import json
 import struct
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import NamedTuple
+from enum import IntEnum, StrEnum
+from typing import NamedTuple, TypeAlias
 
-from ckpt.formats.changelogs import read_beginning
-from ckpt.formats.heads import decompress_head
-from ckpt.formats.lz4 import HEADER_LENGTH, MAGIC, BadBlock, block_ends
+from ckpt.formats.compression import HEADER_LENGTH, MAGIC, BadBlock, block_ends, decompress_head
+from ckpt.formats.javautf import read_utf
 from ckpt.formats.sidecars import shown_name
 from ckpt.model import StateFileKind
 
@@ -118,11 +120,54 @@ def _is_damaged_mark(rest: bytes) -> bool:
     return len(rest) == HEADER_LENGTH and same >= HEADER_LENGTH - 3
 
 
-@dataclass(frozen=True, slots=True)
-class Lineage:
-    """The files that lead to a changelog of state store checkpoint format 2: (version, unique id), ascending."""
+TYPED = (2, 4)
+"""The versions of changelogs whose records begin with their type."""
 
-    items: tuple[tuple[int, str], ...]
+
+class RecordType(IntEnum):
+    """The kinds of record; the value is the type byte (Spark ``RecordType``)."""
+
+    PUT = 1
+    DELETE = 16
+    MERGE = 17
+    DELETE_RANGE = 32
+
+
+def last_bytes(head: bytes) -> bytes:
+    """The record that ends a file whose data begins with ``head``."""
+    return b"\0" if head.startswith((b"\0\2v2", b"\0\2v4")) else b"\xff\xff\xff\xff"
+
+
+class UnknownVersion(ValueError):
+    """A version that no known Spark writes; the text is how it names itself."""
+
+
+class Beginning(NamedTuple):
+    """The beginning of a changelog."""
+
+    version: int
+    lineage: str | None
+    end: int  # where its records begin
+
+
+def read_beginning(data: bytes) -> Beginning:
+    """Read it from decompressed bytes; version 1 does not name itself.
+
+    Raises UnknownVersion, or ValueError or struct.error where the bytes end early.
+    """
+    if data[:3] != b"\0\2v":
+        return Beginning(1, None, 0)
+    name, at = read_utf(data, 0)
+    if name not in ("v2", "v3", "v4"):
+        raise UnknownVersion(name)
+    if name == "v2":
+        return Beginning(2, None, at)
+    lineage, at = read_utf(data, at)
+    return Beginning(int(name[1:]), lineage, at)
+
+
+Lineage: TypeAlias = tuple[tuple[int, str], ...]
+"""The files that lead to a changelog of state store checkpoint format 2: (version, unique id), ascending."""
 
 
 def parse_lineage(head: bytes, codec: str = LZ4) -> Lineage | None:
@@ -149,4 +194,4 @@ def lineage_of(data: bytes) -> Lineage | None:
         return None
     if type(lineage) is not list or not all(type(v) is int and type(i) is str for v, i in items):
         return None
-    return Lineage(tuple(sorted(items)))
+    return tuple(sorted(items))

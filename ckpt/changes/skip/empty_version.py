@@ -23,8 +23,8 @@ from ckpt.checkpoint.state.chains import WantedVersion
 from ckpt.checkpoint.state.context import context_of
 from ckpt.checkpoint.state.folders import StorePartition, find_operators
 from ckpt.errors import StorageError
+from ckpt.formats.compression import BadBlock, decompress_first_block, store_block
 from ckpt.formats.javautf import read_utf, write_utf
-from ckpt.formats.lz4 import BadBlock, decompress_first_block, store_block
 from ckpt.formats.sidecars import build_spark_sidecar
 from ckpt.formats.statefiles import CHECKSUM, LZ4, parse_lineage
 from ckpt.model import StateFileKind
@@ -150,7 +150,7 @@ def _make_empty_file(store: _Store, head: bytes) -> bytes:
     if kind not in ("v3", "v4") or lineage is None or this.unique_id is None:
         raise NoWay(f"{store.path} begins as no changelog that ckpt knows")
     last = (this.version, this.unique_id)
-    items = [last] if last in store.place.names.snapshots else [*lineage.items, last]
+    items = [last] if last in store.place.names.snapshots else [*lineage, last]
     text = json.dumps([{"version": v, "checkpointUniqueId": i} for v, i in items], separators=(",", ":"))
     return write_utf(kind) + write_utf(text) + (_NO_RECORD_INT if kind == "v3" else _NO_RECORD_BYTE)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ckpt.changes.skip.plan import SkipPlan, plan_skip
-from ckpt.formats.lz4 import decompress_first_block, store_block, xxhash32
+from ckpt.formats.compression import decompress_first_block, store_block, xxhash32
 from ckpt.formats.sidecars import build_spark_sidecar, parse_spark_sidecar
 from ckpt.storage import open_storage
 from ckpt.versions import Progress
