@@ -18,7 +18,12 @@ Options = Mapping[str, str]
 
 
 class ArrowBackend:
-    """A folder of a ``pyarrow.fs.FileSystem``."""
+    """A folder of a ``pyarrow.fs.FileSystem``.
+
+    A put to an object store shows the whole object at once; pyarrow offers no conditional put, so whether the name is
+    free is asked just before. HDFS gets a temporary file and a rename. After a removal pyarrow puts an empty object
+    named like the folder (``offsets/``) into S3, which Hadoop's clients do too and take for a folder.
+    """
 
     def __init__(self, file_system: fs.FileSystem, root: str, cure: str, *, markers_only: bool = False) -> None:
         """Root a backend at a folder.
@@ -32,7 +37,8 @@ class ArrowBackend:
 
         """
         self.cure = cure
-        self.whole_files = file_system.type_name != "hdfs"
+        self._renames = file_system.type_name == "hdfs"
+        self.whole_files = not self._renames
         self._markers_only = markers_only
         self.file_system = file_system
         self._root = root.rstrip("/")
@@ -62,10 +68,6 @@ class ArrowBackend:
         """A folder of this one, in the same file system."""
         return ArrowBackend(self.file_system, self.join(folder), self.cure, markers_only=self._markers_only)
 
-    def writer(self) -> "ArrowBackendWriter":
-        """The way to write there."""
-        return ArrowBackendWriter(self.file_system, self.join)
-
     def _list(self, folder: str, *, recursive: bool) -> Iterable[ListedItem]:
         base = self.join(folder)
         try:
@@ -86,29 +88,15 @@ class ArrowBackend:
         """A path below the root, as the file system spells it."""
         return f"{self._root}/{path}" if path else self._root or "/"
 
-
-class ArrowBackendWriter:
-    """Writes through pyarrow.
-
-    A put to an object store shows the whole object at once; pyarrow offers no conditional put, so whether the name is
-    free is asked just before. HDFS gets a temporary file and a rename. After a removal pyarrow puts an empty object
-    named like the folder (``offsets/``) into S3, which Hadoop's clients do too and take for a folder.
-    """
-
-    def __init__(self, file_system: fs.FileSystem, join: Callable[[str], str]) -> None:
-        self._fs = file_system
-        self._join = join
-        self._renames = file_system.type_name == "hdfs"
-
     def put(self, path: str, pieces: Iterable[bytes]) -> None:
         """Write a whole file. A stream that is given up is closed, which shows what it has: that is deleted."""
-        if self._fs.get_file_info(self._join(path)).type != fs.FileType.NotFound:
+        if self.file_system.get_file_info(self.join(path)).type != fs.FileType.NotFound:
             raise FileExistsError(path)
         try:
             self._write(path, pieces)
         except BaseException:
             with suppress(Exception):
-                self._fs.delete_file(self._join(self._place(path)))
+                self.file_system.delete_file(self.join(self._place(path)))
             raise
 
     def replace(self, path: str, data: bytes) -> None:
@@ -116,11 +104,11 @@ class ArrowBackendWriter:
         self._write(path, (data,))
 
     def _write(self, path: str, pieces: Iterable[bytes]) -> None:
-        with self._fs.open_output_stream(self._join(self._place(path))) as file:
+        with self.file_system.open_output_stream(self.join(self._place(path))) as file:
             for piece in pieces:
                 file.write(piece)
         if self._renames:
-            self._fs.move(self._join(self._place(path)), self._join(path))
+            self.file_system.move(self.join(self._place(path)), self.join(path))
 
     def _place(self, path: str) -> str:
         """Where a file is written first."""
@@ -128,14 +116,14 @@ class ArrowBackendWriter:
 
     def delete(self, path: str) -> None:
         """Remove a file."""
-        if self._fs.get_file_info(self._join(path)).type == fs.FileType.NotFound:
+        if self.file_system.get_file_info(self.join(path)).type == fs.FileType.NotFound:
             raise FileNotFoundError(path)
-        self._fs.delete_file(self._join(path))
+        self.file_system.delete_file(self.join(path))
 
     def make_folder(self, path: str) -> None:
         """Create a folder on HDFS."""
         if self._renames:
-            self._fs.create_dir(self._join(path))
+            self.file_system.create_dir(self.join(path))
 
 
 def _ms(nanoseconds: int | None) -> int | None:

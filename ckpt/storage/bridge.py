@@ -7,7 +7,7 @@ one does (``isdir``, ``find``, and ``isfile`` before each read), loses most file
 
 import inspect
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import chain, islice
@@ -31,7 +31,11 @@ _MS_SINCE = 100_000_000_000  # a number above this is in ms (since 1973), below 
 
 
 class FsspecBackend:
-    """A folder of an fsspec file system."""
+    """A folder of an fsspec file system, written by a conditional put where the file system has one.
+
+    What comes in several pieces is written under a temporary name and renamed: many file systems show a file that is
+    being written.
+    """
 
     def __init__(self, file_system: fsspec.AbstractFileSystem, root: str) -> None:
         self.cure = "see what its fsspec package needs, as environment or `storage_options`"
@@ -76,10 +80,6 @@ class FsspecBackend:
         """A folder of this one, in the same file system."""
         return FsspecBackend(self.file_system, self.join(folder))
 
-    def writer(self) -> "FsspecBackendWriter":
-        """The way to write there."""
-        return FsspecBackendWriter(self.file_system, self.join)
-
     def _entries(self, base: str, entries: Iterable[Mapping[str, Any]]) -> Iterable[ListedItem]:
         root = self._root.strip("/")
         for item in entries:
@@ -95,46 +95,34 @@ class FsspecBackend:
         """A path below the root, as the file system spells it."""
         return f"{self._root}/{path}" if path else self._root or "/"
 
-
-class FsspecBackendWriter:
-    """Writes through fsspec, by a conditional put where the file system has one.
-
-    What comes in several pieces is written under a temporary name and renamed: many file systems show a file that is
-    being written.
-    """
-
-    def __init__(self, file_system: fsspec.AbstractFileSystem, join: Callable[[str], str]) -> None:
-        self._fs = file_system
-        self._join = join
-
     def put(self, path: str, pieces: Iterable[bytes]) -> None:
         """Write a whole file."""
-        full, left = self._join(path), iter(pieces)
-        self._fs.invalidate_cache()
-        if self._fs.exists(full):
+        full, left = self.join(path), iter(pieces)
+        self.file_system.invalidate_cache()
+        if self.file_system.exists(full):
             raise FileExistsError(path)
         first = list(islice(left, 2))
         if len(first) < 2:
             self._put_whole(full, b"".join(first))
         else:
-            self._put_pieces(self._join(temporary(path)), full, chain(first, left))
+            self._put_pieces(self.join(temporary(path)), full, chain(first, left))
 
     def _put_pieces(self, unfinished: str, full: str, pieces: Iterable[bytes]) -> None:
         try:
-            with self._fs.open(unfinished, "wb") as file:
+            with self.file_system.open(unfinished, "wb") as file:
                 for piece in pieces:
                     file.write(piece)
-            self._fs.mv(unfinished, full)
+            self.file_system.mv(unfinished, full)
         except BaseException:
             with suppress(Exception):
-                self._fs.rm_file(unfinished)
+                self.file_system.rm_file(unfinished)
             raise
 
     def _put_whole(self, full: str, data: bytes) -> None:
         try:
-            self._fs.pipe_file(full, data, mode="create")
+            self.file_system.pipe_file(full, data, mode="create")
         except (TypeError, NotImplementedError, ValueError):  # it knows no such mode
-            self._fs.pipe_file(full, data)
+            self.file_system.pipe_file(full, data)
 
     def replace(self, path: str, data: bytes) -> None:
         """Remove a file, and write it anew: not every file system shows a new one only when it is complete."""
@@ -143,11 +131,11 @@ class FsspecBackendWriter:
 
     def delete(self, path: str) -> None:
         """Remove a file."""
-        self._fs.rm_file(self._join(path))
+        self.file_system.rm_file(self.join(path))
 
     def make_folder(self, path: str) -> None:
         """Create a folder, where there are such things."""
-        self._fs.makedirs(self._join(path), exist_ok=True)
+        self.file_system.makedirs(self.join(path), exist_ok=True)
 
 
 def open_fsspec(uri: str, shown: str, options: Mapping[str, str]) -> FsspecBackend:

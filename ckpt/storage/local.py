@@ -10,7 +10,7 @@ from pathlib import PurePath
 from urllib.parse import quote
 
 from ckpt.errors import NotFound, StorageError, UsageError
-from ckpt.storage.base import FileInfo, Folder, Listing, Oddity, ReadRequest, one_line
+from ckpt.storage.base import FileInfo, Folder, Listing, Oddity, ReadRequest, Root, one_line
 from ckpt.storage.locations import local_path
 
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -39,7 +39,7 @@ def is_gone(path: str) -> bool:
     return False
 
 
-class LocalStorage:
+class LocalStorage(Root):
     """A folder read with ``os.scandir`` and read-only opens. Symbolic links are followed, as Hadoop does."""
 
     def __init__(self, root: str, uri: str) -> None:
@@ -86,14 +86,6 @@ class LocalStorage:
                 else:
                     pending.append((prefix + name, linked or name in links))
         return Listing(tree, oddities, all_links)
-
-    def read(self, path: str) -> bytes:
-        """A whole file."""
-        return self._answer(ReadRequest(path))
-
-    def read_range(self, path: str, offset: int, length: int) -> bytes:
-        """A part of a file."""
-        return self._answer(ReadRequest(path, offset, length))
 
     def read_many(self, requests: Iterable[ReadRequest]) -> list[bytes | StorageError]:
         """One after the other: a local disk gains nothing from threads."""

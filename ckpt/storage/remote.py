@@ -3,13 +3,14 @@
 What differs between kinds of remote storage is a ``Backend``; what does not is here.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from threading import Thread
 from typing import NamedTuple, Protocol, TypeVar
 
 from ckpt.errors import NotFound, StorageError
-from ckpt.storage.base import FileInfo, Folder, Listing, ReadRequest, one_line
+from ckpt.storage.base import FileInfo, Folder, Listing, ReadRequest, Root, one_line
 from ckpt.storage.errors import explain
 
 Question = TypeVar("Question")
@@ -33,13 +34,8 @@ class Backend(Protocol):
     Errors are raised as the library beneath raises them; ``RemoteStorage`` puts them in ckpt's words.
     """
 
-    @property
-    def cure(self) -> str:
-        """Usual cures where this kind of storage refuses: credentials, options."""
-
-    @property
-    def whole_files(self) -> bool:
-        """True if a file is there only with all its bytes."""
+    cure: str  # what usually helps where this kind of storage refuses: credentials, options
+    whole_files: bool  # a file is there only with all its bytes
 
     def level(self, folder: str) -> Iterable[ListedItem]:
         """List what is directly in a folder. Raises FileNotFoundError or NotADirectoryError."""
@@ -53,17 +49,10 @@ class Backend(Protocol):
     def below(self, folder: str) -> "Backend":
         """Return the backend rooted at a folder of it."""
 
-    def writer(self) -> "BackendWriter":
-        """The interface to write there: only for ``ckpt.storage.remote_writer``."""
-
-
-class BackendWriter(Protocol):
-    """The writing half of a backend; paths and errors are those of the backend."""
-
     def put(self, path: str, pieces: Iterable[bytes]) -> None:
         """Write a whole file, so that no reader sees a part of it; if ``pieces`` fails, none is there afterwards.
 
-        Raises FileExistsError if the name is taken.
+        Raises FileExistsError if the name is taken. What writes is only for ``ckpt.storage.remote_writer``.
         """
 
     def replace(self, path: str, data: bytes) -> None:
@@ -76,22 +65,36 @@ class BackendWriter(Protocol):
         """Create a folder, where the storage knows such a thing."""
 
 
-class RemoteStorage:
-    """A backend with ckpt's errors, and many requests under way at once."""
+class RemoteFolder:
+    """A backend whose errors are put in ckpt's words."""
 
     def __init__(self, uri: str, backend: Backend, root: str = "") -> None:
         """``uri`` is how the root is shown, ``root`` what paths in messages begin with (by default the same)."""
         self.uri = uri
-        self.local = False
         self.whole_files = backend.whole_files
-        self._backend = backend
         self._root = (root or uri).rstrip("/")
-        self._options = uri.removeprefix(root) if root else ""  # of the URI's query
+        self._backend = backend
+
+    @contextmanager
+    def _explain_errors(self, path: str, doing: str = "read") -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            raise explain(error, self._shown(path), self._backend.cure, doing) from error
+
+    def _shown(self, path: str) -> str:
+        return one_line(f"{self._root}/{path}") if path else self._root
+
+
+class RemoteStorage(RemoteFolder, Root):
+    """A remote checkpoint, with many requests under way at once."""
+
+    local = False
 
     def below(self, path: str) -> "RemoteStorage":
-        """A folder of this one, through the same connections."""
-        root = self._shown(path)
-        return RemoteStorage(root + self._options, self._backend.below(path), root) if path else self
+        """A folder of this one, through the same connections; the URI keeps the options of its query."""
+        root, options = self._shown(path), self.uri.removeprefix(self._root).lstrip("/")
+        return RemoteStorage(root + options, self._backend.below(path), root) if path else self
 
     def list_level(self, path: str = "") -> Folder:
         """One folder, in one request for each page of names (a thousand with most object stores).
@@ -108,47 +111,28 @@ class RemoteStorage:
 
     def list_tree(self) -> Listing:
         """The whole tree: page by page where the storage lists recursively, else folder by folder."""
-        try:
+        with self._explain_errors(""):
             entries = self._backend.everything()
             if entries is not None:
                 return _Tree(entries).listing()
-        except Exception as error:
-            raise explain(error, self._root, self._backend.cure) from error
         return self._walk()
-
-    def read(self, path: str) -> bytes:
-        """A whole file."""
-        return self._read(ReadRequest(path))
-
-    def read_range(self, path: str, offset: int, length: int) -> bytes:
-        """A part of a file."""
-        return self._read(ReadRequest(path, offset, length))
 
     def read_many(self, requests: Iterable[ReadRequest]) -> list[bytes | StorageError]:
         """Many reads at once, answered in order."""
 
         def answer(request: ReadRequest) -> bytes | StorageError:
+            path, offset, length = request
             try:
-                return self._read(request)
+                with self._explain_errors(path):
+                    return b"" if length == 0 else self._backend.read(path, offset, length)
             except StorageError as error:
                 return error
 
         return _ask_side_by_side(answer, requests)
 
-    def _read(self, request: ReadRequest) -> bytes:
-        path, offset, length = request
-        if length == 0:
-            return b""
-        try:
-            return self._backend.read(path, offset, length)
-        except Exception as error:
-            raise explain(error, self._shown(path), self._backend.cure) from error
-
     def _list_folder(self, folder: str) -> list[ListedItem]:
-        try:
+        with self._explain_errors(folder):
             return list(self._backend.level(folder))
-        except Exception as error:
-            raise explain(error, self._shown(folder), self._backend.cure) from error
 
     def _list_folder_if_there(self, folder: str) -> list[ListedItem]:
         """A level of a folder that was listed a moment ago and may have vanished since."""
@@ -166,9 +150,6 @@ class RemoteStorage:
             folders = [entry.path for entry in level if entry.file is None]
             level = [entry for entries in _ask_side_by_side(self._list_folder_if_there, folders) for entry in entries]
         return tree.listing()
-
-    def _shown(self, path: str) -> str:
-        return one_line(f"{self._root}/{path}") if path else self._root
 
 
 class _Tree:

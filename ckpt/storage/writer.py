@@ -32,9 +32,7 @@ class Writer(Protocol):
     Every method raises StorageError, whose one line names the path and the cure.
     """
 
-    @property
-    def uri(self) -> str:
-        """The root as it was given, for showing."""
+    uri: str  # the root as it was given, for showing
 
     def lock(self) -> AbstractContextManager[None]:
         """Keep other repairs away while the context is open, where the storage can. A crash leaves no lock."""

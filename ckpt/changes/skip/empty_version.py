@@ -22,7 +22,6 @@ from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.state.chains import WantedVersion
 from ckpt.checkpoint.state.context import context_of
 from ckpt.checkpoint.state.folders import StorePartition, find_operators
-from ckpt.errors import StorageError
 from ckpt.formats.compression import BadBlock, decompress_first_block, store_block
 from ckpt.formats.javautf import read_utf, write_utf
 from ckpt.formats.sidecars import build_spark_sidecar
@@ -80,9 +79,7 @@ def plan_empty_version(checkpoint: Checkpoint, storage: Storage) -> NewVersion:
     renamed: dict[str, str] = {}
     log = checkpoint.offsets.readable(checkpoint.offsets.latest)
     timestamp = log.metadata.timestamp_ms if log and log.metadata else 0
-    for store, data in zip(stores, storage.read_many(requests), strict=True):
-        if isinstance(data, StorageError):
-            raise data
+    for store, data in zip(stores, storage.read_all(requests), strict=True):
         steps += _plan_steps(checkpoint, store, data, renamed, timestamp or 0)
     ids = {op: _rename_ids(parts, renamed) for op, parts in context.unique_ids.items()} or None
     return NewVersion(tuple(steps), ids)
