@@ -15,7 +15,7 @@ from ckpt.checkpoint.state.file_ends import NOTHING, Verified
 from ckpt.checkpoint.state.read_steps import run
 from ckpt.checkpoint.state.reader import MOST_TAILS, MOST_TAILS_REMOTE, read_state
 from ckpt.errors import CkptError, NotFound, StorageError
-from ckpt.formats import commits, limits, marks, metadata, names, offsets, sidecars
+from ckpt.formats import commits, limits, metadata, names, offsets, sidecars
 from ckpt.formats.offsets import is_continuous
 from ckpt.formats.sourcelogs import InitialOffsets, SourceFile, parse_kafka_start
 from ckpt.model import CommitLog, Fault, Json, Kind, Location, OffsetLog, StateInventory, Unreadable
@@ -182,7 +182,7 @@ class _Reading:
             lost_schemas=tuple(path for path in (state.moved_schemas if state else ()) if is_gone(path)),
             vanished=tuple(self.vanished),
             local=self.storage.local,
-            first_start=self._parse_file(FIRST_START, raw.get(FIRST_START), marks.parse_first_start),
+            first_start=self._parse_file(FIRST_START, raw.get(FIRST_START), metadata.parse_first_start),
         )
 
     def _choose_ids(self, ids: Sequence[int], besides: Set[int] = frozenset()) -> Sequence[int]:

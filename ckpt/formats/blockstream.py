@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from ckpt.formats.checksums import Corrupt, of_lz4_block
-from ckpt.formats.compression import COMPRESSED, HEADER_LENGTH, MAGIC, STORED, BadBlock, unpack_block
+from ckpt.formats.checksums import of_lz4_block
+from ckpt.formats.compression import COMPRESSED, HEADER_LENGTH, MAGIC, STORED, BadBlock, Corrupt, unpack_block
 
 _SKIPPED = 1 << 20  # bytes at a time
 _LEAST_LEVEL = 10  # LZ4BlockOutputStream.COMPRESSION_LEVEL_BASE

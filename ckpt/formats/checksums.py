@@ -21,10 +21,6 @@ _LZ4_BITS = 0x0FFFFFFF  # lz4-java's StreamingXXHash32.asChecksum drops the uppe
 _BITS = 32
 
 
-class Corrupt(ValueError):
-    """Bytes that do not match their checksum, or are not of their format: the text says where."""
-
-
 def of_lz4_block(data: bytes) -> int:
     """Return the checksum that the header of an LZ4 block records of its decompressed bytes."""
     return int(xxhash.xxh32_intdigest(data, _LZ4_SEED)) & _LZ4_BITS

@@ -27,6 +27,10 @@ _MOST = 1 << 17  # bytes of text and its length: no lineage is longer
 _PIECE = 1 << 12
 
 
+class Corrupt(ValueError):
+    """Bytes that do not match their checksum, or are not of their format: the text says where."""
+
+
 class BadBlock(ValueError):
     """Bytes that are no LZ4 block."""
 

@@ -8,7 +8,7 @@ Java's modified UTF-8 and hold StructTypes as JSON; v2 and v3 cut long JSON into
 import json
 import struct
 
-from ckpt.formats.javautf import EndsEarly, join_parts, read_utf
+from ckpt.formats.text import EndsEarly, join_parts, read_utf
 from ckpt.formats.types import strange_type
 from ckpt.model import ColumnFamily, Fault, Json, Unreadable
 

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import pyarrow as pa
 import xxhash
 
-from ckpt.formats.checksums import Corrupt, crc32c
+from ckpt.formats.checksums import crc32c
+from ckpt.formats.compression import Corrupt
 
 FOOTER = 53  # bytes: checksum type, two handles padded to 40, format version, magic number
 _MAGIC = 0x88E241B785F4CFF7

@@ -16,8 +16,8 @@ from enum import IntEnum, StrEnum
 from typing import NamedTuple, TypeAlias
 
 from ckpt.formats.compression import HEADER_LENGTH, MAGIC, BadBlock, block_ends, decompress_head
-from ckpt.formats.javautf import read_utf
 from ckpt.formats.sidecars import shown_name
+from ckpt.formats.text import read_utf
 from ckpt.model import StateFileKind
 
 DEFAULT_STORE = "default"

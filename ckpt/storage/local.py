@@ -17,10 +17,29 @@ _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # A named pipe in place of a file must not block the reader, nor a terminal become its own.
 _OPEN_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _MOST_TIMES = 16  # that one folder is listed because links lead to it
+_LARGEST_ARGUMENT = 1 << 24  # bytes
+_OPENED = "/dev/fd/"  # what a shell has opened, as in <(command)
 _SPARE = 1 << 12  # bytes read past the listed size, in case the file grew
 
 # Half the price of calling FileInfo, which matters for half a million files.
 _file_info = partial(tuple.__new__, FileInfo)
+
+
+def ends(path: str) -> bool:
+    """Tell whether reading a file comes to an end: no device, nor a pipe that nobody may write to. Raises OSError."""
+    mode = os.stat(path).st_mode
+    return stat.S_ISREG(mode) or (stat.S_ISFIFO(mode) and path.startswith(_OPENED))
+
+
+def read_text(path: str) -> str:
+    """The text of a small file that an argument names. Raises OSError, and ValueError where it is not UTF-8."""
+    if not ends(path):
+        raise OSError(errno.EINVAL, "it is no file")
+    with open(path, "rb") as file:
+        data = file.read(_LARGEST_ARGUMENT + 1)
+    if len(data) > _LARGEST_ARGUMENT:
+        raise OSError(errno.EFBIG, f"it has more than {_LARGEST_ARGUMENT >> 20} MiB")
+    return data.decode("utf-8")
 
 
 def is_gone(path: str) -> bool:

@@ -3,7 +3,7 @@
 A file is written under a temporary name, flushed to the disk, and then linked to its own name, which fails where that
 name is taken, or renamed over the file that it replaces. Folders inside the root are opened without following symbolic
 links, and everything is done relative to the folder that was opened, so that nothing in a checkpoint can lead a write
-elsewhere.
+elsewhere. Only ``ckpt.changes`` and ``ckpt.copies.copy`` may import this module, which also opens remote places.
 """
 
 import ctypes
@@ -11,17 +11,33 @@ import errno
 import fcntl
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from ckpt.errors import DISK_FULL, StorageError
 from ckpt.storage.base import one_line, temporary
-from ckpt.storage.writer import AlreadyThere, Attributes, report_changed_file
+from ckpt.storage.locations import local_path
+from ckpt.storage.uri import NO_OPTIONS, open_backend
+from ckpt.storage.writer import AlreadyThere, Attributes, Writer, report_changed_file
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)  # of a file system without hard links
 _RENAME_NOREPLACE = 1  # linux/fs.h
+
+
+def open_writer(uri: str, options: Mapping[str, str] = NO_OPTIONS) -> Writer:
+    """Open a place for writing: whatever ``open_storage`` opens.
+
+    Raises UsageError or StorageError as ``open_storage`` does.
+    """
+    local = local_path(uri)
+    if local is not None:
+        return LocalWriter(local, uri)
+    from ckpt.storage.remote_writer import RemoteWriter  # so that a local checkpoint is changed without pyarrow
+
+    shown, root, backend = open_backend(uri, options)
+    return RemoteWriter(shown, backend, root)
 
 
 class LocalWriter:

@@ -7,9 +7,8 @@ import pytest
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import decode, source_type, source_views
 from ckpt.formats.commits import format_commit_log, parse_commit_log
-from ckpt.formats.compaction import compactible_log
 from ckpt.formats.metadata import parse_metadata
-from ckpt.formats.names import compactible_id, sort_batch_names
+from ckpt.formats.names import compactible_id, compactible_log, sort_batch_names
 from ckpt.formats.offsets import format_offset_log, is_continuous, parse_offset_log
 from ckpt.formats.sidecars import (
     HadoopChecksums,

@@ -1,4 +1,4 @@
-from ckpt.formats.compaction import CompactibleLog, compactible_log
+from ckpt.formats.names import CompactibleLog, compactible_log
 from ckpt.formats.sourcelogs import (
     InitialOffsets,
     SinkFile,

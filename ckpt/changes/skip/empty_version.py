@@ -23,9 +23,9 @@ from ckpt.checkpoint.state.chains import WantedVersion
 from ckpt.checkpoint.state.context import context_of
 from ckpt.checkpoint.state.folders import StorePartition, find_operators
 from ckpt.formats.compression import BadBlock, decompress_first_block, store_block
-from ckpt.formats.javautf import read_utf, write_utf
 from ckpt.formats.sidecars import build_spark_sidecar
 from ckpt.formats.statefiles import CHECKSUM, LZ4, parse_lineage
+from ckpt.formats.text import read_utf, write_utf
 from ckpt.model import StateFileKind
 from ckpt.storage import ReadRequest, Storage
 

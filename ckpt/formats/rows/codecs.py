@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from ckpt.formats.blockstream import Pieces, Stream
-from ckpt.formats.checksums import Corrupt, of_lz4_block
-from ckpt.formats.compression import BLOCK, BLOCKS, COMPRESSED, END, STORED, BadBlock, make_block
+from ckpt.formats.checksums import of_lz4_block
+from ckpt.formats.compression import BLOCK, BLOCKS, COMPRESSED, END, STORED, BadBlock, Corrupt, make_block
 from ckpt.formats.rows.errors import WITH_SPARK, LeftToSpark, TooLarge, Undecodable
 
 MOST_BYTES = 1 << 30

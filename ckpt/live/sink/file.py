@@ -1,6 +1,6 @@
 """The batches of a file sink, by the names in its log, which are all that ``FileStreamSink.addBatch`` looks at."""
 
-from ckpt.formats.compaction import compactible_log
+from ckpt.formats.names import compactible_log
 from ckpt.live.sink.records import FILE_LOG, SinkKind, SinkLog
 from ckpt.storage import Storage
 

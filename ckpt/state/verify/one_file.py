@@ -8,8 +8,10 @@ from ckpt.checkpoint.state.file_ends import Verdict
 from ckpt.checkpoint.state.needed_files import NeededFile
 from ckpt.errors import StorageError
 from ckpt.formats.blockstream import LeadsOutside, Pieces, Stream
-from ckpt.formats.checksums import Corrupt, crc32c, fold_checksums
+from ckpt.formats.checksums import crc32c, fold_checksums
+from ckpt.formats.compression import Corrupt
 from ckpt.formats.limits import LARGEST_ZIP
+from ckpt.formats.rocksdb import ZipTooLarge, read_zip
 from ckpt.formats.rows.changelog import leads_to_end
 from ckpt.formats.sidecars import (
     BYTES_PER_CHECKSUM,
@@ -21,7 +23,6 @@ from ckpt.formats.sidecars import (
 )
 from ckpt.formats.sst import FOOTER, CorruptData, UnknownTable, check_footer, check_sst
 from ckpt.formats.statefiles import CHECKSUM, LZ4, last_bytes
-from ckpt.formats.zipentries import ZipTooLarge, read_zip
 from ckpt.model import DamageKind, StateFileKind
 from ckpt.storage import Storage
 

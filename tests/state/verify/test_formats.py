@@ -8,7 +8,7 @@ import xxhash
 
 from ckpt.checkpoint.state.needed_files import NeededFile
 from ckpt.formats import compression
-from ckpt.formats.checksums import Corrupt
+from ckpt.formats.compression import Corrupt
 from ckpt.formats.rows.changelog import leads_to_end
 from ckpt.formats.sidecars import crc32c
 from ckpt.formats.sst import FOOTER, UnknownTable, check_sst
