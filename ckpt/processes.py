@@ -66,11 +66,6 @@ class Processes:
             yield from ((task, pickle.loads(message)) for task, message in messages if message is not None)
 
 
-def can_share(uri: str) -> bool:
-    """Tell whether another process finds the same files at a URI."""
-    return not uri.startswith("memory:")
-
-
 def _in_any_order(workers: list["_Worker"]) -> Iterator[tuple[Any, bytes | None]]:
     while any(worker.tasks or worker.messages for worker in workers):
         _receive([worker for worker in workers if worker.tasks])

@@ -33,7 +33,7 @@ def parse_commit_log(raw: bytes) -> CommitLog:
         return CommitLog(
             version,
             watermark,
-            _unique_ids(fields) if version >= 2 else _read_no_ids(fields),
+            _unique_ids(fields, version),
             _sinks(fields) if version >= 3 else (),
         )
     except Damaged as damage:
@@ -54,15 +54,13 @@ def format_commit_log(log: CommitLog) -> bytes:
     return f"v{log.version}\n{text}".encode()
 
 
-def _read_no_ids(fields: Mapping[str, Json]) -> _UniqueIds | None:
-    """Return what version 1 has instead of unique ids: 4.0 and 4.1 write an empty object, other versions nothing."""
-    return {} if fields.get("stateUniqueIds") == {} else None
+def _unique_ids(fields: Mapping[str, Json], version: int) -> _UniqueIds | None:
+    """``Option[Map[Long, Array[Array[String]]]]``: another shape reads as none; an odd operator id fails.
 
-
-def _unique_ids(fields: Mapping[str, Json]) -> _UniqueIds | None:
-    """``Option[Map[Long, Array[Array[String]]]]``: another shape reads as none; an odd operator id fails."""
+    In version 1, 4.0 and 4.1 write an empty object, other versions nothing.
+    """
     value = fields.get("stateUniqueIds")
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or (version == 1 and value):
         return None
     unique_ids: _UniqueIds = {}
     for key, partitions in value.items():

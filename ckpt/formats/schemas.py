@@ -70,7 +70,7 @@ class _Reader:
                 return [ColumnFamily(DEFAULT_COLUMN_FAMILY, self._struct(self._utf()), self._struct(self._utf()))]
             case "chunked":
                 return [ColumnFamily(DEFAULT_COLUMN_FAMILY, self._struct(self._text()), self._struct(self._text()))]
-        count = self._int()
+        count = self._number()
         if not 0 <= count <= len(self._data) // _SMALLEST_ENTRY:
             raise ValueError("an impossible count")
         return [self._family() for _ in range(count)]
@@ -79,20 +79,14 @@ class _Reader:
         name = join_parts([self._utf()])
         schemas, generations = [], []
         for _ in ("key", "value"):
-            generations.append(self._short() if self._layout == "families" else 0)
+            generations.append(self._number(">h") if self._layout == "families" else 0)  # which Avro rows name
             schemas.append(self._struct(self._text()))
         encoder, user_key = self._json(self._text()), self._json(self._text())
         return ColumnFamily(name, schemas[0], schemas[1], encoder or None, user_key or None, evolved=any(generations))
 
-    def _short(self) -> int:
-        """The generation of a schema, which Avro rows name."""
-        (value,) = struct.unpack_from(">h", self._data, self._at)
-        self._at += 2
-        return int(value)
-
-    def _int(self) -> int:
-        (value,) = struct.unpack_from(">i", self._data, self._at)
-        self._at += 4
+    def _number(self, form: str = ">i") -> int:
+        (value,) = struct.unpack_from(form, self._data, self._at)
+        self._at += struct.calcsize(form)
         return int(value)
 
     def _utf(self) -> str:
@@ -101,7 +95,7 @@ class _Reader:
 
     def _text(self) -> str:
         """A string in chunks (``SchemaWriter.writeJsonSchema``)."""
-        count = self._int()
+        count = self._number()
         if not 0 <= count <= len(self._data) // 2:
             raise ValueError("an impossible count")
         return join_parts([self._utf() for _ in range(count)])

@@ -59,14 +59,10 @@ def parse_name(name: str) -> FileName | None:
     number, _, unique_id = stem.partition("_")
     if not (number.isascii() and number.isdecimal()) or len(number) > 19:  # Spark holds versions in a Long
         return None
-    if "_" in stem and not _is_uuid(unique_id):
+    is_uuid = len(unique_id) == _UUID_LENGTH and unique_id[8:24:5] == "----"  # there may be a hundred thousand of them
+    if "_" in stem and not is_uuid:
         return None
     return FileName(int(number), kind, unique_id or None)
-
-
-def _is_uuid(text: str) -> bool:
-    """Tell whether a text has the form of a UUID; there may be a hundred thousand of them."""
-    return len(text) == _UUID_LENGTH and text[8:24:5] == "----"
 
 
 def version_of(name: str) -> int | None:
@@ -85,11 +81,6 @@ class Ending(StrEnum):
     ODD_END = "odd-end"  # the end mark is incomplete or followed by more, but the last record is there
     CUT = "cut"  # data is missing, or it is too short for anything
     NOT_LZ4 = "not-lz4"  # it does not begin as an LZ4 stream does
-
-
-def ends_whole(tail: bytes) -> bool:
-    """Tell whether the last bytes of a file are the end mark of an LZ4 stream."""
-    return tail.endswith(END_MARK)
 
 
 def judge_stream(data: bytes) -> Ending:

@@ -44,7 +44,6 @@ class ArrowBackend:
         self._root = root.rstrip("/")
 
     def level(self, folder: str) -> Iterable[ListedItem]:
-        """List what is directly in a folder."""
         items = list(self._list(folder, recursive=False))
         if self._markers_only and not any(entry.file is None for entry in items):
             depth = folder.count("/") + 1 if folder else 0
@@ -65,7 +64,6 @@ class ArrowBackend:
             return bytes(file.read_at(wanted, offset)) if wanted else b""
 
     def below(self, folder: str) -> "ArrowBackend":
-        """A folder of this one, in the same file system."""
         return ArrowBackend(self.file_system, self.join(folder), self.cure, markers_only=self._markers_only)
 
     def _list(self, folder: str, *, recursive: bool) -> Iterable[ListedItem]:
@@ -82,7 +80,7 @@ class ArrowBackend:
             if item.type == fs.FileType.Directory:
                 yield ListedItem(path, None)
             elif item.type != fs.FileType.NotFound:
-                yield ListedItem(path, FileInfo(item.size or 0, _ms(item.mtime_ns)))
+                yield ListedItem(path, FileInfo(item.size or 0, item.mtime_ns and item.mtime_ns // 1_000_000))
 
     def join(self, path: str) -> str:
         """A path below the root, as the file system spells it."""
@@ -115,29 +113,19 @@ class ArrowBackend:
         return temporary(path) if self._renames else path
 
     def delete(self, path: str) -> None:
-        """Remove a file."""
         if self.file_system.get_file_info(self.join(path)).type == fs.FileType.NotFound:
             raise FileNotFoundError(path)
         self.file_system.delete_file(self.join(path))
 
     def make_folder(self, path: str) -> None:
-        """Create a folder on HDFS."""
         if self._renames:
             self.file_system.create_dir(self.join(path))
-
-
-def _ms(nanoseconds: int | None) -> int | None:
-    return None if nanoseconds is None else nanoseconds // 1_000_000
 
 
 def _flag(text: str) -> bool:
     if text.lower() not in ("true", "false"):
         raise ValueError("it must be true or false")
     return text.lower() == "true"
-
-
-def _seconds(text: str) -> timedelta:
-    return timedelta(seconds=float(text))
 
 
 # The options of pyarrow's file systems that have to do with reading, and how their text is understood.
@@ -153,7 +141,7 @@ GCS_OPTIONS: Mapping[str, Callable[[str], object]] = {
     **dict.fromkeys(("access_token", "target_service_account", "scheme", "endpoint_override", "project_id"), str),
     "credential_token_expiration": datetime.fromisoformat,
     "anonymous": _flag,
-    "retry_time_limit": _seconds,
+    "retry_time_limit": lambda text: timedelta(seconds=float(text)),
 }
 AZURE_OPTIONS: Mapping[str, Callable[[str], object]] = {
     **dict.fromkeys(("account_name", "account_key", "sas_token", "client_id", "client_secret", "tenant_id"), str),

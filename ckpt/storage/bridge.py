@@ -77,7 +77,6 @@ class FsspecBackend:
             raise
 
     def below(self, folder: str) -> "FsspecBackend":
-        """A folder of this one, in the same file system."""
         return FsspecBackend(self.file_system, self.join(folder))
 
     def _entries(self, base: str, entries: Iterable[Mapping[str, Any]]) -> Iterable[ListedItem]:
@@ -96,7 +95,6 @@ class FsspecBackend:
         return f"{self._root}/{path}" if path else self._root or "/"
 
     def put(self, path: str, pieces: Iterable[bytes]) -> None:
-        """Write a whole file."""
         full, left = self.join(path), iter(pieces)
         self.file_system.invalidate_cache()
         if self.file_system.exists(full):
@@ -130,11 +128,9 @@ class FsspecBackend:
         self.put(path, (data,))
 
     def delete(self, path: str) -> None:
-        """Remove a file."""
         self.file_system.rm_file(self.join(path))
 
     def make_folder(self, path: str) -> None:
-        """Create a folder, where there are such things."""
         self.file_system.makedirs(self.join(path), exist_ok=True)
 
 

@@ -32,7 +32,6 @@ class HdfsBackend:
         self._root = f"/{path}" if path else ""
 
     def level(self, folder: str) -> Iterable[ListedItem]:
-        """List what is directly in a folder."""
         base = self.join(folder)
         for status in self.client.list_status(base, False):
             if status.path == base and not status.isdir:
@@ -51,7 +50,6 @@ class HdfsBackend:
             return bytes(file.read_range(offset, wanted)) if wanted else b""
 
     def below(self, folder: str) -> "HdfsBackend":
-        """A folder of this one, by the same client."""
         backend = copy(self)
         backend._root = f"{self._root}/{folder}"
         return backend
@@ -61,7 +59,6 @@ class HdfsBackend:
         return f"{self._root}/{path}" if path else self._root or "/"
 
     def put(self, path: str, pieces: Iterable[bytes]) -> None:
-        """Write a whole file."""
         try:
             self._write(path, pieces, over=False)
         except StorageError:  # of what is read
@@ -95,10 +92,8 @@ class HdfsBackend:
         return True
 
     def delete(self, path: str) -> None:
-        """Remove a file."""
         if not self.client.delete(self.join(path), False):
             raise FileNotFoundError(path)
 
     def make_folder(self, path: str) -> None:
-        """Create a folder, and those above it."""
         self.client.mkdirs(self.join(path), 0o755, True)

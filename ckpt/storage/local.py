@@ -73,7 +73,6 @@ class LocalStorage(Root):
         return LocalStorage(f"{self._root}/{path}", f"{self.uri.rstrip('/')}/{named}") if path else self
 
     def list_level(self, path: str = "") -> Folder:
-        """The files and the folders directly in one folder."""
         files, folders, _, links = self._scan(path)
         return Folder(files, frozenset(folders), frozenset(links))
 

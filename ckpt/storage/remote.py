@@ -118,7 +118,6 @@ class RemoteStorage(RemoteFolder, Root):
         return self._walk()
 
     def read_many(self, requests: Iterable[ReadRequest]) -> list[bytes | StorageError]:
-        """Many reads at once, answered in order."""
 
         def answer(request: ReadRequest) -> bytes | StorageError:
             path, offset, length = request

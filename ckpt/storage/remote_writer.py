@@ -9,12 +9,12 @@ from contextlib import contextmanager, suppress
 from hashlib import sha256
 
 from ckpt.errors import NotFound, StorageError
-from ckpt.storage.base import PIECE, temporary
+from ckpt.storage.base import PIECE
 from ckpt.storage.remote import RemoteFolder
-from ckpt.storage.writer import AlreadyThere, Attributes, report_changed_file
+from ckpt.storage.writer import AlreadyThere, Attributes, Writer, report_changed_file
 
 
-class RemoteWriter(RemoteFolder):
+class RemoteWriter(RemoteFolder, Writer):
     """A remote folder in which files can be created, replaced and removed."""
 
     @contextmanager
@@ -31,16 +31,11 @@ class RemoteWriter(RemoteFolder):
             self._backend.make_folder("")
 
     def make_folder(self, path: str) -> None:
-        """Create the folder, where the storage has folders."""
         with self._explain_errors(path, "written"), suppress(FileExistsError):
             self._backend.make_folder(path)
 
-    def create(self, path: str, data: bytes, attributes: Attributes | None = None) -> None:
-        """Put the file and read it again: a store that lost a byte is noticed at once."""
-        self.create_from(path, (data,))
-
     def create_from(self, path: str, pieces: Iterable[bytes], attributes: Attributes | None = None) -> None:
-        """Write a file piece by piece."""
+        """Put the file and read it again: a store that lost a byte is noticed at once."""
         digest, size = sha256(), 0
 
         def passing() -> Iterator[bytes]:
@@ -75,12 +70,10 @@ class RemoteWriter(RemoteFolder):
             raise StorageError(f"{self._shown(path)} does not contain what was just written: check the storage first")
 
     def read(self, path: str) -> bytes:
-        """Every byte of a file."""
         with self._explain_errors(path, "written"):
             return self._backend.read(path, 0, None)
 
     def remove(self, path: str) -> None:
-        """Remove the file."""
         with suppress(NotFound), self._explain_errors(path, "written"):
             self._backend.delete(path)
 
@@ -89,7 +82,3 @@ class RemoteWriter(RemoteFolder):
 
     def remove_folder(self, path: str) -> None:
         """Nothing: an object store has none, and one that is left elsewhere does no harm."""
-
-    def discard_temporary(self, path: str) -> None:
-        """Remove the temporary name, if there is one."""
-        self.remove(temporary(path))

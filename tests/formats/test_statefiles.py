@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from ckpt.formats.compression import BadBlock, block_ends, decompress_first_block
-from ckpt.formats.statefiles import END_MARK, Ending, FileName, ends_whole, judge_stream, parse_lineage, parse_name
+from ckpt.formats.statefiles import END_MARK, Ending, FileName, judge_stream, parse_lineage, parse_name
 from ckpt.model import StateFileKind
 from tests.checkpoint.state.building import changelog_v4, delta, java_utf, lz4_stream
 
@@ -51,7 +51,7 @@ def test_no_name_raises(name) -> None:
 
 def test_a_whole_stream_ends_with_its_mark() -> None:
     assert len(END_MARK) == 21
-    assert ends_whole(delta())
+    assert (delta()).endswith(END_MARK)
     assert judge_stream(delta()) is Ending.WHOLE
     assert judge_stream(lz4_stream(b"first", b"last\xff\xff\xff\xff")) is Ending.WHOLE
 

@@ -1,7 +1,7 @@
 """Spark's types in Arrow, and how an UnsafeRow stores their values."""
 
 import re
-from decimal import Decimal
+from decimal import Context, Decimal, Inexact, InvalidOperation
 from enum import Enum, auto
 
 import numpy as np
@@ -97,17 +97,11 @@ def precision(name: str) -> tuple[int, int]:
 def unscaled(name: str, value: Decimal) -> int:
     """A decimal as a number of its smallest unit. Raises ValueError where the type has no such value."""
     digits, scale = precision(name)
-    sign, figures, exponent = Decimal(value).as_tuple()
-    if not isinstance(exponent, int):
-        raise ValueError(name)
-    number = int("".join(map(str, figures))) * (-1 if sign else 1)
-    if number and not -len(figures) <= exponent + scale <= digits:
-        raise ValueError(name)  # before its digits are written out, which may be a great many
-    steps: int = 10 ** abs(exponent + scale) if number else 1
-    whole, left = (number * steps, 0) if exponent + scale >= 0 else divmod(number, steps)
-    if left or abs(whole) >= int(10**digits):
-        raise ValueError(name)
-    return whole
+    exact = Context(prec=digits, traps=[Inexact, InvalidOperation])
+    try:
+        return int(value.quantize(Decimal((0, (1,), -scale)), context=exact).scaleb(scale, exact))
+    except ArithmeticError:
+        raise ValueError(name) from None
 
 
 def arrow_type(kind: Json) -> pa.DataType:

@@ -34,7 +34,7 @@ def columns_of(fields: Sequence[tuple[str, Json]], rows: Rows, what: str) -> lis
     bits = (count + 63) // 64
     if (rows.size < (bits + count) * WORD).any():
         raise Unfit(f"a row of {what} is too short for its {count} columns")
-    if count % 64 and ((rows.words[rows.at + bits - 1] >> (count % 64)) & _all_ones(64 - count % 64)).any():
+    if count % 64 and ((rows.words[rows.at + bits - 1] >> (count % 64)) & ((1 << 64 - count % 64) - 1)).any():
         raise Unfit(f"a row of {what} has other columns than its schema")
     columns = []
     for ordinal, (name, kind) in enumerate(fields):
@@ -60,10 +60,6 @@ def _must_be_built(kind: Json, slots: Any, fixed_part: int, what: str) -> None:
             return
     if used < 8 * WORD and (slots >> used).any():
         raise Unfit(f"{what} has more bits than its type")
-
-
-def _all_ones(bits: int) -> int:
-    return (1 << bits) - 1
 
 
 def column_of(kind: Json, rows: Rows, slots: Any, nulls: Any, what: str) -> Any:
