@@ -86,8 +86,6 @@ def _ordered(workers: list["_Worker"]) -> Iterator[tuple[Any, bytes | None]]:
 
 
 class _Worker:
-    """A process, and the messages it has sent."""
-
     def __init__(self, process: "subprocess.Popen[bytes]", tasks: Iterable[Any]) -> None:
         self.process = process
         self.tasks = deque(tasks)  # that are not done
@@ -96,13 +94,11 @@ class _Worker:
         self._received = bytearray()
 
     def next(self) -> tuple[Any, bytes | None]:
-        """The next message."""
         task, message = self.messages.popleft()
         self.waiting -= len(message or b"")
         return task, message
 
     def receive(self) -> None:
-        """Take what is there."""
         assert self.process.stdout is not None
         piece = os.read(self.process.stdout.fileno(), _PIECE)
         if not piece:
@@ -128,7 +124,6 @@ class _Worker:
 
 
 def _receive(workers: Iterable[_Worker]) -> None:
-    """Wait until a worker has sent something."""
     with DefaultSelector() as selector:
         for worker in workers:
             assert worker.process.stdout is not None

@@ -12,7 +12,7 @@ may or may not exist. From the number of entries between compacted files it deri
 which of the needed files must be a compacted one; so a lost ``.compact`` is a hole even if the plain file is there.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from math import isqrt
@@ -29,25 +29,17 @@ _MAX_INT = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class OddName:
-    """A name that Spark takes for a batch id and would never write or open itself."""
-
-    name: str
-    batch_id: int
-
-
-@dataclass(frozen=True, slots=True)
 class BatchNames:
     """The names of one log folder, sorted into what they are to Spark."""
 
     ids: tuple[int, ...]  # that have a file of exactly the name Spark writes; sorted
-    odd: tuple[OddName, ...]  # counted as batches by Spark's listing, and never found when it opens them
+    odd: Mapping[str, int]  # names that Spark takes for these batch ids, and would never write or open itself
     others: tuple[str, ...]  # hidden files, checksums, temporary and foreign files: not seen by the listing
 
     @property
     def listed(self) -> frozenset[int]:
         """Every batch id that Spark's listing yields, found or not."""
-        return frozenset(self.ids) | {name.batch_id for name in self.odd}
+        return frozenset(self.ids) | set(self.odd.values())
 
 
 def parse_java_long(text: str) -> int | None:
@@ -80,7 +72,7 @@ def sort_batch_names(names: Iterable[str]) -> BatchNames:
     ``names`` are those of files: Spark does not take a folder for a batch.
     """
     ids: list[int] = []
-    odd: list[OddName] = []
+    odd: dict[str, int] = {}
     others: list[str] = []
     for name in names:
         if name[:1] == ".":
@@ -96,9 +88,9 @@ def sort_batch_names(names: Iterable[str]) -> BatchNames:
         elif str(batch_id) == name:
             ids.append(batch_id)
         else:
-            odd.append(OddName(name, batch_id))
+            odd[name] = batch_id
     ids.sort()
-    return BatchNames(tuple(ids), tuple(odd), tuple(others))
+    return BatchNames(tuple(ids), odd, tuple(others))
 
 
 def compactible_id(name: str) -> int | None:

@@ -146,8 +146,6 @@ def _files(value: Json, name_key: str) -> tuple[tuple[str, int], ...]:
 
 
 class _Header(NamedTuple):
-    """The local header of an entry."""
-
     flags: int
     method: int
     checksum: int
@@ -158,7 +156,6 @@ class _Header(NamedTuple):
 
 
 def _read_header(data: bytes, at: int) -> _Header:
-    """Read a local header. Raises struct.error where it is cut off."""
     _, flags, method, _, checksum, packed, length, name, extra = struct.unpack_from("<HHHIIIIHH", data, at + 4)
     end = at + 30 + name
     return _Header(flags, method, checksum, packed, length, data[at + 30 : end], end + extra)

@@ -56,8 +56,6 @@ class _StrangeType(Exception):
 
 
 class _Reader:
-    """Reads one file, from after its version."""
-
     def __init__(self, data: bytes, at: int, layout: str) -> None:
         self._data = data
         self._at = at

@@ -96,8 +96,6 @@ def check_sst(data: bytes) -> None:
 
 
 class _Table:
-    """One file, and how its blocks are checked."""
-
     def __init__(self, data: bytes, checksum: Callable[[memoryview], int]) -> None:
         self._data = memoryview(data)
         self._named = 0  # bytes of all blocks that were named
@@ -122,7 +120,6 @@ class _Table:
             yield block
 
     def _check(self, block: _Handle) -> memoryview:
-        """A block and its type byte."""
         end = block.end
         content = self._data[block.offset : end - 4]
         self._named += block.size + _TRAILER
@@ -135,7 +132,6 @@ class _Table:
         return content
 
     def _unpack(self, block: _Handle) -> bytes:
-        """The content of a block."""
         content = bytes(self._check(block))
         kind, body = content[-1], content[:-1]
         if kind == 0:

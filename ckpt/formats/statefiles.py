@@ -133,28 +133,20 @@ class UnknownVersion(ValueError):
     """A version that no known Spark writes; the text is how it names itself."""
 
 
-class Beginning(NamedTuple):
-    """The beginning of a changelog."""
-
-    version: int
-    lineage: str | None
-    end: int  # where its records begin
-
-
-def read_beginning(data: bytes) -> Beginning:
-    """Read it from decompressed bytes; version 1 does not name itself.
+def read_beginning(data: bytes) -> tuple[int, str | None, int]:
+    """Version and lineage of a decompressed changelog, and where its records begin; version 1 does not name itself.
 
     Raises UnknownVersion, or ValueError or struct.error where the bytes end early.
     """
     if data[:3] != b"\0\2v":
-        return Beginning(1, None, 0)
+        return 1, None, 0
     name, at = read_utf(data, 0)
     if name not in ("v2", "v3", "v4"):
         raise UnknownVersion(name)
     if name == "v2":
-        return Beginning(2, None, at)
+        return 2, None, at
     lineage, at = read_utf(data, at)
-    return Beginning(int(name[1:]), lineage, at)
+    return int(name[1:]), lineage, at
 
 
 Lineage: TypeAlias = tuple[tuple[int, str], ...]
@@ -176,7 +168,7 @@ def parse_lineage(head: bytes, codec: str = LZ4) -> Lineage | None:
 def lineage_of(data: bytes) -> Lineage | None:
     """Return the lineage in the decompressed bytes of a changelog."""
     try:
-        text = read_beginning(data).lineage
+        text = read_beginning(data)[1]
         if text is None:
             return None
         lineage = json.loads(text)

@@ -197,11 +197,9 @@ class LocalStorage(Root):
             raise self._explain_error(error, path) from error
 
     def _shown(self, path: str) -> str:
-        """How a message names a path: absolute, in one line."""
         return one_line(os.path.abspath(f"{self._root}/{path}"))
 
     def _explain_error(self, error: OSError, path: str) -> StorageError:
-        """Turn the system's error into ckpt's words, with the cure."""
         shown = self._shown(path)
         match error.errno:
             case errno.ENOENT:

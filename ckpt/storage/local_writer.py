@@ -173,7 +173,6 @@ class LocalWriter(Writer):
 
     @contextmanager
     def _explain_errors(self, path: str) -> Iterator[None]:
-        """Put what the system says into ckpt's words, with the cure."""
         try:
             yield
         except OSError as error:

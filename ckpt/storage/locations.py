@@ -31,29 +31,16 @@ class SchemeFamily(StrEnum):
 OBJECT_STORES = frozenset({SchemeFamily.S3, SchemeFamily.GCS, SchemeFamily.AZURE})
 
 
-class Scheme(NamedTuple):
-    """One scheme of URIs, and what it means."""
-
-    family: SchemeFamily
-    hadoop: str  # what Hadoop, and so Spark, calls it
-
-
-SCHEMES: Mapping[str, Scheme] = {
-    "file": Scheme(SchemeFamily.FILE, "file"),
-    "s3": Scheme(SchemeFamily.S3, "s3a"),
-    "s3a": Scheme(SchemeFamily.S3, "s3a"),
-    "s3n": Scheme(SchemeFamily.S3, "s3a"),
-    "gs": Scheme(SchemeFamily.GCS, "gs"),
-    "gcs": Scheme(SchemeFamily.GCS, "gs"),
-    "abfs": Scheme(SchemeFamily.AZURE, "abfs"),
-    "abfss": Scheme(SchemeFamily.AZURE, "abfss"),
-    "wasb": Scheme(SchemeFamily.AZURE, "wasb"),
-    "wasbs": Scheme(SchemeFamily.AZURE, "wasbs"),
-    "az": Scheme(SchemeFamily.AZURE, "abfs"),
-    "hdfs": Scheme(SchemeFamily.HDFS, "hdfs"),
-    "viewfs": Scheme(SchemeFamily.HDFS, "viewfs"),
-    "dbfs": Scheme(SchemeFamily.DBFS, "dbfs"),
+SCHEMES: Mapping[str, SchemeFamily] = {
+    "file": SchemeFamily.FILE,
+    **dict.fromkeys(("s3", "s3a", "s3n"), SchemeFamily.S3),
+    **dict.fromkeys(("gs", "gcs"), SchemeFamily.GCS),
+    **dict.fromkeys(("abfs", "abfss", "wasb", "wasbs", "az"), SchemeFamily.AZURE),
+    **dict.fromkeys(("hdfs", "viewfs"), SchemeFamily.HDFS),
+    "dbfs": SchemeFamily.DBFS,
 }
+HADOOP_NAMES: Mapping[str, str] = {"s3": "s3a", "s3n": "s3a", "gcs": "gs", "az": "abfs"}
+"""The schemes that Hadoop, and so Spark, calls otherwise."""
 
 DBFS_MOUNTS = (("/Volumes/", "/Volumes/"), ("/", "/dbfs/"))
 """Where Databricks mounts what ``dbfs:`` URIs name: the path in the URI, and the local one."""
@@ -66,8 +53,7 @@ _OPTIONS = re.compile(r"\?\w+=.*$", re.S)
 
 def family(scheme: str) -> str:
     """The name of all schemes that mean the same as this one."""
-    known = SCHEMES.get(scheme.lower())
-    return known.family if known else scheme.lower()
+    return SCHEMES.get(scheme.lower(), scheme.lower())
 
 
 def local_path(uri: str) -> str | None:
@@ -113,8 +99,7 @@ def spark_uri(uri: str) -> str:
         return "file:" + os.path.abspath(uri)
     if family(scheme) in (SchemeFamily.S3, SchemeFamily.GCS):
         rest = without_keys(rest)
-    scheme = SCHEMES[scheme].hadoop if scheme in SCHEMES else scheme
-    return f"{scheme}:{_OPTIONS.sub('', rest)}".rstrip("/")
+    return f"{HADOOP_NAMES.get(scheme, scheme)}:{_OPTIONS.sub('', rest)}".rstrip("/")
 
 
 def without_keys(rest: str) -> str:

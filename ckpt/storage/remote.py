@@ -102,7 +102,7 @@ class RemoteStorage(RemoteFolder, Root):
         Being the first contact, it is given up after ``PATIENCE`` seconds, whatever the library beneath does.
         """
         try:
-            listing = _Tree(_ask_in_time(lambda: self._list_folder(path))).listing()
+            listing = _make_listing(_ask_in_time(lambda: self._list_folder(path)))
             return Folder(listing.in_folder(path), frozenset(listing.subfolders(path)))
         except TimeoutError as error:
             raise StorageError(
@@ -114,8 +114,8 @@ class RemoteStorage(RemoteFolder, Root):
         with self._explain_errors(""):
             entries = self._backend.everything()
             if entries is not None:
-                return _Tree(entries).listing()
-        return self._walk()
+                return _make_listing(entries)
+        return _make_listing(self._walk())
 
     def read_many(self, requests: Iterable[ReadRequest]) -> list[bytes | StorageError]:
 
@@ -140,46 +140,32 @@ class RemoteStorage(RemoteFolder, Root):
         except NotFound:
             return []
 
-    def _walk(self) -> Listing:
+    def _walk(self) -> Iterator[ListedItem]:
         """List folder by folder; all folders of the same depth at once."""
-        tree = _Tree()
         level = self._list_folder("")
         while level:
-            tree.add(level)
+            yield from level
             folders = [entry.path for entry in level if entry.file is None]
             level = [entry for entries in _ask_side_by_side(self._list_folder_if_there, folders) for entry in entries]
-        return tree.listing()
 
 
-class _Tree:
-    """Folders and files gathered from entries, in whatever order these come."""
+def _make_listing(entries: Iterable[ListedItem]) -> Listing:
+    """Put entries in their places, in whatever order they come, and the folders above them."""
+    folders: dict[str, dict[str, FileInfo]] = {"": {}}
 
-    def __init__(self, entries: Iterable[ListedItem] = ()) -> None:
-        self._folders: dict[str, dict[str, FileInfo]] = {"": {}}
-        self.add(entries)
+    def find_folder(path: str) -> dict[str, FileInfo]:
+        if path not in folders:
+            find_folder(path.rpartition("/")[0])
+            folders[path] = {}
+        return folders[path]
 
-    def add(self, entries: Iterable[ListedItem]) -> None:
-        """Put entries in their places, and the folders above them."""
-        for path, info in entries:
-            if info is None:
-                self._folder(path)
-            elif path.endswith(_MARKER):
-                self._folder(path.removesuffix(_MARKER))
-            else:
-                folder, _, name = path.rpartition("/")
-                self._folder(folder)[name] = info
-
-    def listing(self) -> Listing:
-        """All that was gathered."""
-        return Listing(self._folders)
-
-    def _folder(self, path: str) -> dict[str, FileInfo]:
-        files = self._folders.get(path)
-        if files is None:
-            if "/" in path:
-                self._folder(path.rpartition("/")[0])
-            files = self._folders[path] = {}
-        return files
+    for path, info in entries:
+        if info is None or path.endswith(_MARKER):
+            find_folder(path if info is None else path.removesuffix(_MARKER))
+        else:
+            folder, _, name = path.rpartition("/")
+            find_folder(folder)[name] = info
+    return Listing(folders)
 
 
 def _ask_in_time(ask: Callable[[], Answer]) -> Answer:

@@ -66,12 +66,10 @@ class _Remote:
 
     @property
     def family(self) -> str:
-        """The name of all schemes that mean the same as this one."""
         return family(self.scheme)
 
     @property
     def shown(self) -> str:
-        """The URI as messages and reports show it: without secrets."""
         return one_line(mask_secrets(self.uri))
 
     @property

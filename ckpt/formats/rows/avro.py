@@ -54,8 +54,6 @@ def key_columns(fields: list[tuple[str, Json]], blobs: Sequence[bytes], last: bo
 
 
 class _Reader:
-    """Reads one row."""
-
     def __init__(self, data: bytes, at: int) -> None:
         self._data = data
         self.at = at
@@ -220,7 +218,6 @@ def _write_without_null(kind: Json, array: Any) -> Sequence[bytes]:
 
 
 def _write_blocks(array: Any, elements: Sequence[bytes]) -> list[bytes]:
-    """The elements of each list in one block."""
     return [
         b"".join([_encode_number(end - start), *elements[start:end], _END]) if end > start else _END
         for start, end in pairwise(array.offsets.to_pylist())

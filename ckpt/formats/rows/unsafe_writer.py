@@ -140,7 +140,6 @@ def _blobs(kind: Json, shape: TypeShape, array: Any) -> Blobs:
 
 
 def _counts(array: Any) -> Any:
-    """How many elements each list or map has."""
     return np.diff(np.asarray(array.offsets).astype(np.int64))
 
 
@@ -203,7 +202,6 @@ def _join_blobs(first: Blobs, second: Blobs, length: Any) -> Blobs:
 
 
 def _put(out: Any, at: Any, blobs: Blobs) -> None:
-    """Copy each to its place."""
     out[np.repeat(at - blobs.bounds[:-1], blobs.sizes) + np.arange(len(blobs.data))] = blobs.data
 
 
@@ -212,5 +210,4 @@ def _bounds(sizes: Any) -> Any:
 
 
 def _round_to_words(sizes: Any) -> Any:
-    """Round a number of bytes up to whole words."""
     return (sizes + WORD - 1) // WORD * WORD
