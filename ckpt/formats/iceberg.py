@@ -132,11 +132,8 @@ def _snapshot(value: Json) -> IcebergSnapshot:
     if number is None or written is None:
         raise Damaged(Fault.BAD_JSON, "a snapshot has no id, or no time")
     summary = fields_of(fields.get("summary") or {})
-    batch, query, operation = (
-        _parse_count(summary.get(ICEBERG_BATCH)),
-        summary.get(ICEBERG_QUERY),
-        summary.get("operation"),
-    )
+    batch, query = _parse_count(summary.get(ICEBERG_BATCH)), summary.get(ICEBERG_QUERY)
+    operation = summary.get("operation")
     return IcebergSnapshot(
         number,
         _parse_whole(fields.get("parent-snapshot-id")),

@@ -37,9 +37,7 @@ class OperatorName(StrEnum):
 
 
 OPERATORS = frozenset(OperatorName)
-TRANSFORM_WITH_STATE = frozenset(
-    {OperatorName.TRANSFORM, OperatorName.TRANSFORM_IN_PANDAS, OperatorName.TRANSFORM_IN_PYTHON}
-)
+TRANSFORM_WITH_STATE = frozenset(name for name in OperatorName if name.startswith("transformWithState"))
 BY_WHOLE_KEY = frozenset(
     {
         OperatorName.AGGREGATION,

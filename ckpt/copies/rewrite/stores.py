@@ -21,9 +21,8 @@ from ckpt.formats.rows import avro
 from ckpt.formats.rows.arrow import copy_pieces
 from ckpt.formats.rows.errors import Undecodable
 from ckpt.formats.rows.keys import encoder_with_prefix, key_blobs, keys_of
-from ckpt.formats.rows.rows import VERSION, WORD, Rows
 from ckpt.formats.rows.types import TypeShape, shape_of
-from ckpt.formats.rows.unsafe import structs_of
+from ckpt.formats.rows.unsafe import VERSION, WORD, Rows, structs_of
 from ckpt.formats.rows.unsafe_writer import rows_from
 from ckpt.formats.types import fields_of, named_fields, struct_of
 from ckpt.model import Json, Operator, Provider, Store

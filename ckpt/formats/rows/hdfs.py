@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ckpt.formats.rows.arrow import copy_pieces
 from ckpt.formats.rows.errors import Undecodable
-from ckpt.formats.rows.rows import WORD
+from ckpt.formats.rows.unsafe import WORD
 
 _INT = 4
 _ALIKE = 32  # records of the same sizes in a row, after which many are looked at together

@@ -2,10 +2,12 @@
 
 A row is a bit for each field that is NULL, in whole words, then a word for each field: its value, or where its bytes
 are in the row (offset in the upper, length in the lower half). Of what Spark checks of a row before it uses state
-(``UnsafeRowUtils.validateStructuralIntegrity``) all but its total length is checked of each row here.
+(``UnsafeRowUtils.validateStructuralIntegrity``) all but its total length is checked of each row here. Everything that
+reads a row goes through its bounds.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,12 +15,71 @@ import pyarrow as pa
 
 from ckpt.formats.rows.arrow import booleans, fixed, lists, offsets, spread, structs, texts
 from ckpt.formats.rows.errors import LeftToSpark, Undecodable, Unfit
-from ckpt.formats.rows.rows import WORD, Rows
 from ckpt.formats.rows.types import FIXED, TypeShape, arrow_type, own_type, shape_of, width_of
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
 
+WORD = 8  # bytes: Spark's UnsafeRow consists of 8-byte words
+VERSION = b"\0"
+"""What precedes each row in RocksDB (Spark ``STATE_ENCODING_VERSION``)."""
+_PADDING = bytes(WORD - 1)
 _LOW = 0xFFFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """UnsafeRows (or what is built alike: structs, arrays and maps in them) in one block of memory.
+
+    ``words`` is an int64 array over the memory; ``at`` has the word in which each row begins, ``size`` its bytes.
+    """
+
+    words: Any
+    at: Any
+    size: Any
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    @property
+    def raw(self) -> Any:
+        """The memory as bytes."""
+        return self.words.view(np.uint8)
+
+    def take(self, which: Any) -> "Rows":
+        """Select rows by a mask, indices or a slice."""
+        return Rows(self.words, self.at[which], self.size[which])
+
+    def inside(self, words: Any, sizes: Any, what: str) -> "Rows":
+        """One part of each row: from a word of it on, so many bytes. Raises Unfit where it is not inside."""
+        ends = words * WORD + sizes
+        if ((words < 0) | (sizes < 0) | (ends > self.size)).any():
+            raise Unfit(f"{what} is not inside its row")
+        return Rows(self.words, self.at + words, sizes)
+
+
+def rows_at(data: bytes, starts: Any, sizes: Any) -> Rows:
+    """Rows in a block of bytes, which all begin at the same place of a word.
+
+    Raises Unfit where a size is none that Spark writes, or beyond the end.
+    """
+    shift = int(starts[0]) % WORD if len(starts) else 0
+    if len(starts) and (sizes % WORD).any():
+        raise Unfit("the length of a row is no multiple of 8 bytes")
+    if len(starts) and (((starts - shift) % WORD).any() or int((starts + sizes).max()) > len(data)):
+        raise Unfit("a row is not where its record says")
+    count = max(len(data) - shift, 0) // WORD
+    return Rows(np.frombuffer(data, "<i8", count, shift if count else 0), (starts - shift) // WORD, sizes)
+
+
+def rows_of(blobs: Sequence[bytes]) -> Rows:
+    """Rows that are bytes objects, each after a version byte, which is 0."""
+    lengths = np.fromiter(map(len, blobs), np.int64, len(blobs))
+    data = _PADDING.join([b"", *blobs])
+    ends = np.cumsum(lengths + len(_PADDING))
+    starts = ends - lengths + 1
+    if (lengths < 1).any() or np.frombuffer(data, np.uint8)[starts - 1].any():
+        raise Undecodable("a row does not begin with the version that ckpt knows")
+    return rows_at(data, starts, lengths - 1)
 
 
 def structs_of(kind: Json, rows: Rows, what: str) -> Any:
@@ -47,19 +108,12 @@ def columns_of(fields: Sequence[tuple[str, Json]], rows: Rows, what: str) -> lis
 
 def _must_be_built(kind: Json, slots: Any, fixed_part: int, what: str) -> None:
     """Raise Unfit where words have bits that their type does not use, or point into the words themselves."""
-    match shape_of(kind):
-        case TypeShape.NULL | TypeShape.SMALL_DECIMAL:
-            return
-        case TypeShape.BOOLEAN:
-            used = 8
-        case TypeShape.FIXED:
-            used = 8 * FIXED[str(kind)][0].itemsize
-        case _:
-            if (((slots >> 32) & _LOW) < fixed_part).any():
-                raise Unfit(f"{what} points into the fixed part of its row")
-            return
-    if used < 8 * WORD and (slots >> used).any():
-        raise Unfit(f"{what} has more bits than its type")
+    shape, used = shape_of(kind), 8 * width_of(kind)
+    if shape in (TypeShape.BOOLEAN, TypeShape.FIXED):
+        if used < 8 * WORD and (slots >> used).any():
+            raise Unfit(f"{what} has more bits than its type")
+    elif shape not in (TypeShape.NULL, TypeShape.SMALL_DECIMAL) and (((slots >> 32) & _LOW) < fixed_part).any():
+        raise Unfit(f"{what} points into the fixed part of its row")
 
 
 def column_of(kind: Json, rows: Rows, slots: Any, nulls: Any, what: str) -> Any:

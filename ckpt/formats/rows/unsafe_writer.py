@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from ckpt.formats.rows.errors import Undecodable
 from ckpt.formats.rows.types import FIXED, TypeShape, own_type, shape_of, width_of
+from ckpt.formats.rows.unsafe import WORD
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
 
-WORD = 8
 _KEPT = 16  # bytes of a row for a decimal of more than 18 digits, also where it is NULL
 _DECIMAL_BYTES = 16
 

@@ -20,9 +20,8 @@ from ckpt.formats.rows.codecs import decompress
 from ckpt.formats.rows.errors import LeftToSpark, Undecodable
 from ckpt.formats.rows.hdfs import find_key, keep_newest, records_of
 from ckpt.formats.rows.partitions import partitions_of
-from ckpt.formats.rows.rows import rows_of
 from ckpt.formats.rows.types import arrow_type
-from ckpt.formats.rows.unsafe import structs_of
+from ckpt.formats.rows.unsafe import rows_of, structs_of
 from ckpt.formats.statefiles import RecordType
 from ckpt.formats.types import array_of, struct_of
 from ckpt.model import Json
