@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from ckpt.formats.extract import fields_of, long_field, object_field, text_field
 from ckpt.formats.names import parse_java_long
+from ckpt.formats.operators import expect_type
 from ckpt.formats.text import Damaged, json_of, lines_of, quoted, tolerant, trimmed, version_of
 from ckpt.model import CommitLog, Fault, Json, SinkCommit
 
@@ -76,19 +77,13 @@ def _unique_ids(fields: Mapping[str, Json], version: int) -> _UniqueIds | None:
 
 
 def _array(value: Json) -> list[Json]:
-    if value is None:
-        return []
-    if isinstance(value, list):
-        return value
-    raise TypeError
+    return [] if value is None else expect_type(list, value)
 
 
 def _unique_id(value: Json) -> str:
-    if value is None or isinstance(value, bool | list | dict):
-        if value is None:
-            return ""
+    if isinstance(value, bool | list | dict):
         raise TypeError
-    return str(value)
+    return "" if value is None else str(value)
 
 
 def _sinks(fields: Mapping[str, Json]) -> tuple[SinkCommit, ...]:

@@ -25,6 +25,7 @@ _SNAPPY = b"\x82SNAPPY\x00"
 _SNAPPY_HEADER = 16
 _MOST = 1 << 17  # bytes of text and its length: no lineage is longer
 _PIECE = 1 << 12
+_LONGEST_VARINT = 63  # bits
 
 
 class Corrupt(ValueError):
@@ -86,11 +87,6 @@ def store_block(data: bytes) -> bytes:
     return b"".join(make_block(STORED, piece, len(piece), checksum_of(piece)) for piece in blocks) + END
 
 
-def checksum_of(block: bytes) -> int:
-    """The checksum of a block's plain bytes."""
-    return xxhash32(block) & _CHECKSUM_BITS
-
-
 def make_block(method: int, body: bytes, length: int, checksum: int) -> bytes:
     """One block: ``body`` is what ``length`` bytes are stored as."""
     return MAGIC + struct.pack("<Biii", method | _LEVEL, len(body), length, checksum) + body
@@ -100,12 +96,12 @@ END = make_block(STORED, b"", 0, 0)
 """The empty block at the end of a stream."""
 
 
-def xxhash32(data: bytes, seed: int = _SEED) -> int:
-    """The 32-bit xxHash of some bytes."""
+def checksum_of(data: bytes) -> int:
+    """The checksum of a block's plain bytes: their 32-bit xxHash, without its uppermost bits."""
     first, second, third, fourth, fifth = _PRIMES
     at, end = 0, len(data)
     if end >= 16:
-        lanes = [seed + first + second, seed + second, seed, seed - first]
+        lanes = [_SEED + first + second, _SEED + second, _SEED, _SEED - first]
         while at <= end - 16:
             words = struct.unpack_from("<4I", data, at)
             lanes = [
@@ -115,7 +111,7 @@ def xxhash32(data: bytes, seed: int = _SEED) -> int:
             at += 16
         mixed = sum(_rotate(lane, by) for lane, by in zip(lanes, (1, 7, 12, 18), strict=True))
     else:
-        mixed = seed + fifth
+        mixed = _SEED + fifth
     mixed = mixed + end & _WORD
     while at <= end - 4:
         mixed = _rotate(mixed + struct.unpack_from("<I", data, at)[0] * third & _WORD, 17) * fourth & _WORD
@@ -124,7 +120,7 @@ def xxhash32(data: bytes, seed: int = _SEED) -> int:
         mixed = _rotate(mixed + byte * fifth & _WORD, 11) * first & _WORD
     mixed = (mixed ^ mixed >> 15) * second & _WORD
     mixed = (mixed ^ mixed >> 13) * third & _WORD
-    return mixed ^ mixed >> 16
+    return (mixed ^ mixed >> 16) & _CHECKSUM_BITS
 
 
 def _rotate(word: int, by: int) -> int:
@@ -170,6 +166,19 @@ def _read_length(body: bytes, at: int, nibble: int) -> tuple[int, int]:
             nibble += more
             at += 1
     return nibble, at
+
+
+def read_varint(data: bytes, at: int) -> tuple[int, int]:
+    """A number of up to 64 bits, seven in each byte, and where it ends. Raises IndexError where there is none."""
+    byte = data[at]
+    number = shift = 0
+    while byte & 0x80:
+        number |= (byte & 0x7F) << shift
+        shift, at = shift + 7, at + 1
+        if shift > _LONGEST_VARINT:
+            raise IndexError
+        byte = data[at]
+    return number | byte << shift, at + 1
 
 
 def decompress_head(head: bytes, codec: str) -> bytes:
@@ -221,22 +230,13 @@ def _snappy_blocks(data: bytes, _: int) -> Iterator[bytes]:
             body = data[at + 4 : at + 4 + length]
             if length <= 0 or len(body) < length:
                 raise BadBlock("a block ends early")
-            yield codec.decompress(body, _snappy_length(body), asbytes=True)
-        except (struct.error, OSError, pa.ArrowInvalid) as error:
+            unpacked, _ = read_varint(body, 0)
+            if unpacked > _LARGEST_BLOCK:
+                raise BadBlock("an impossible length")
+            yield codec.decompress(body, unpacked, asbytes=True)
+        except (struct.error, IndexError, OSError, pa.ArrowInvalid) as error:
             raise BadBlock(str(error)) from None
         at += 4 + length
-
-
-def _snappy_length(body: bytes) -> int:
-    """The length that a block says it unpacks to: seven bits in each byte."""
-    length = 0
-    for index, byte in enumerate(body[:5]):
-        length |= (byte & 0x7F) << 7 * index
-        if byte < 0x80:
-            break
-    if length > _LARGEST_BLOCK:
-        raise BadBlock("an impossible length")
-    return length
 
 
 BLOCKS: Mapping[str, Callable[[bytes, int], Iterator[bytes]]] = {"zstd": _zstd_blocks, "snappy": _snappy_blocks}

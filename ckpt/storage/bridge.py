@@ -23,10 +23,7 @@ from ckpt.storage.errors import explain, shorten_error
 from ckpt.storage.remote import ListedItem
 
 # Where the file systems put the time of the last change; only some have one.
-_TIMES = (
-    *("mtime", "LastModified", "last_modified", "modification_time", "modificationTime"),
-    *("updated", "created"),
-)
+_TIMES = ("mtime", "LastModified", "last_modified", "modification_time", "modificationTime", "updated", "created")
 _MS_SINCE = 100_000_000_000  # a number above this is in ms (since 1973), below it in s (until 5138)
 
 

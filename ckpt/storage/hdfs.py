@@ -64,7 +64,8 @@ class HdfsBackend:
         except StorageError:  # of what is read
             raise
         except Exception:
-            if self._is_there(path):
+            with suppress(FileNotFoundError):
+                self.client.get_file_info(self.join(path))
                 raise FileExistsError(path) from None
             raise
 
@@ -83,13 +84,6 @@ class HdfsBackend:
             with suppress(Exception):
                 self.client.delete(unfinished, False)
             raise
-
-    def _is_there(self, path: str) -> bool:
-        try:
-            self.client.get_file_info(self.join(path))
-        except FileNotFoundError:
-            return False
-        return True
 
     def delete(self, path: str) -> None:
         if not self.client.delete(self.join(path), False):

@@ -9,7 +9,7 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from itertools import product
+from itertools import chain, product
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -113,9 +113,7 @@ def is_inside(location: str, folder: str) -> bool:
     Where that cannot be known (a name service and a name node, an Azure account that is not named), the answer is yes.
     """
     pairs = product(_resolve_links(location), _resolve_links(folder))
-    return any(
-        _may_be_one_root(inner, other) and inner.names[: len(other.names)] == other.names for inner, other in pairs
-    )
+    return any(_may_be_one_root(left, right) and left.names[: len(right.names)] == right.names for left, right in pairs)
 
 
 def is_same_place(recorded: str, uri: str, *, links: bool = True) -> bool:
@@ -123,11 +121,11 @@ def is_same_place(recorded: str, uri: str, *, links: bool = True) -> bool:
 
     ``links``: also behind symbolic links.
     """
-    for reading, other in product(_read_spellings(recorded), _resolve_links(uri) if links else _read_spellings(uri)):
-        any_cluster = reading.family == other.family == SchemeFamily.HDFS
-        if reading.names == other.names and (any_cluster or _may_be_one_root(reading, other)):
-            return True
-    return False
+    pairs = product(_read_spellings(recorded), _resolve_links(uri) if links else _read_spellings(uri))
+    same = ((left, right) for left, right in pairs if left.names == right.names)
+    return any(
+        left.family == right.family == SchemeFamily.HDFS or _may_be_one_root(left, right) for left, right in same
+    )
 
 
 def begins_with(file: str, path: str) -> bool:
@@ -137,12 +135,9 @@ def begins_with(file: str, path: str) -> bool:
     """
     root = _ROOT.match(file)
     spelled = [path, root[0] + path] if root and path.startswith("/") else [path]
-    for whole, other in product(
-        _read_spellings(file), (reading for each in spelled for reading in _read_spellings(each))
-    ):
-        if _may_be_one_root(whole, other) and "/".join(whole.names).startswith("/".join(other.names)):
-            return True
-    return False
+    pairs = product(_read_spellings(file), chain.from_iterable(map(_read_spellings, spelled)))
+    same = ((left, right) for left, right in pairs if _may_be_one_root(left, right))
+    return any("/".join(left.names).startswith("/".join(right.names)) for left, right in same)
 
 
 class _Place(NamedTuple):

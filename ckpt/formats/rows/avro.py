@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ckpt.formats.compression import read_varint
 from ckpt.formats.rows.errors import LeftToSpark, Undecodable, Unfit
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import named_fields, struct_of
@@ -94,16 +95,8 @@ class _Reader:
             yield from range(abs(count))
 
     def _number(self) -> int:
-        shift = number = 0
-        while True:
-            byte = self._data[self.at]
-            self.at += 1
-            number |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return number >> 1 ^ -(number & 1)
-            if shift > 63:
-                raise IndexError
+        number, self.at = read_varint(self._data, self.at)
+        return number >> 1 ^ -(number & 1)
 
     def _bytes(self) -> bytes:
         length = self._number()
