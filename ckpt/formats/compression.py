@@ -103,11 +103,8 @@ def checksum_of(data: bytes) -> int:
     if end >= 16:
         lanes = [_SEED + first + second, _SEED + second, _SEED, _SEED - first]
         while at <= end - 16:
-            words = struct.unpack_from("<4I", data, at)
-            lanes = [
-                _rotate(lane + word * second & _WORD, 13) * first & _WORD
-                for lane, word in zip(lanes, words, strict=True)
-            ]
+            pairs = zip(lanes, struct.unpack_from("<4I", data, at), strict=True)
+            lanes = [_rotate(lane + word * second & _WORD, 13) * first & _WORD for lane, word in pairs]
             at += 16
         mixed = sum(_rotate(lane, by) for lane, by in zip(lanes, (1, 7, 12, 18), strict=True))
     else:

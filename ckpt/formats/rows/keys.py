@@ -73,12 +73,10 @@ def _row(fields: list[tuple[str, Json]], blobs: Sequence[bytes], _: bool = True)
 def _two_parts(blobs: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
     """Split each key after the part whose length comes first."""
     ends = [_INT + int.from_bytes(blob[:_INT], "little") for blob in blobs]
-    if any(end > len(blob) for end, blob in zip(ends, blobs, strict=True)):
+    pairs = list(zip(ends, blobs, strict=True))
+    if any(end > len(blob) for end, blob in pairs):
         raise Unfit("a key has no prefix of the length that it begins with")
-    return (
-        [blob[_INT:end] for end, blob in zip(ends, blobs, strict=True)],
-        [blob[end:] for end, blob in zip(ends, blobs, strict=True)],
-    )
+    return [blob[_INT:end] for end, blob in pairs], [blob[end:] for end, blob in pairs]
 
 
 def _decode_ordered(
@@ -109,13 +107,8 @@ def _convert_avro_columns(fields: list[tuple[str, Json]], blobs: Sequence[bytes]
     parts = iter(row([(name, "binary") for name, _ in fields for _ in range(2)], blobs, False))
     for (_, kind), marker, value in zip(fields, parts, parts, strict=True):
         nothing = bytes(FIXED[kind][0].itemsize) if isinstance(kind, str) and kind in FIXED else b""
-        yield pa.array(
-            [
-                (mark or b"") + (nothing if own is None else own)
-                for mark, own in zip(marker.to_pylist(), value.to_pylist(), strict=True)
-            ],
-            pa.binary(),
-        )
+        pairs = zip(marker.to_pylist(), value.to_pylist(), strict=True)
+        yield pa.array([(mark or b"") + (nothing if own is None else own) for mark, own in pairs], pa.binary())
 
 
 def _decode_comparable(name: str, kind: Json, column: Any) -> Any:
