@@ -63,10 +63,7 @@ def is_metadata(name: str) -> bool:
 def choose_newest_metadata(names: Iterable[str], hint: bytes | None) -> str:
     """Choose among the names in ``metadata`` (``HadoopTableOperations``). Raises Damaged where only a catalog can.
 
-    Args:
-        names: Of all files.
-        hint: What ``version-hint.text`` has; None: there is none.
-
+    ``hint`` is what ``version-hint.text`` has; None where there is none.
     """
     listed = sorted(names)
     numbered = {int(match[1]): name for name in listed if (match := _OF_HADOOP.fullmatch(name))}

@@ -77,16 +77,11 @@ def parse_operator_metadata(path: str, data: bytes) -> OperatorMetadata | Unread
 
 
 def replace_schema_paths(data: bytes, paths: Mapping[str, str]) -> bytes:
-    """Return the file with other schema paths, and otherwise unchanged byte for byte.
+    """Return a file of operator metadata with other schema paths, and otherwise unchanged byte for byte.
 
-    Args:
-        data: A file that ``parse_operator_metadata`` reads.
-        paths: The new path of each recorded one that changes. Spark reads a path as Hadoop's ``Path`` takes it, without
-            percent-decoding, and writes it as Jackson does: everything but quotes, backslashes and controls as it is.
-
-    Raises:
-        UnicodeEncodeError: A new path is no Unicode text, and Spark could not write it either.
-
+    ``paths`` has the new path of each recorded one that changes. Spark reads a path as Hadoop's ``Path`` takes it,
+    without percent-decoding, and writes it as Jackson does: everything but quotes, backslashes and controls as it is.
+    Raises UnicodeEncodeError for a new path that is no Unicode text: Spark could not write it either.
     """
 
     def changed(string: re.Match[str]) -> str:

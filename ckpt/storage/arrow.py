@@ -26,15 +26,10 @@ class ArrowBackend:
     """
 
     def __init__(self, file_system: fs.FileSystem, root: str, cure: str, *, markers_only: bool = False) -> None:
-        """Root a backend at a folder.
+        """Root a backend at a folder; ``cure`` is what usually helps where the file system refuses.
 
-        Args:
-            file_system: Whose folder it is.
-            root: The folder's path there.
-            cure: What usually helps where it refuses.
-            markers_only: Listing one level shows only folders that have a marker object (Arrow's
-                ``gcsfs.cc`` asks for objects and not for prefixes), so that folders have to be inferred.
-
+        ``markers_only``: listing one level shows only folders that have a marker object (Arrow's ``gcsfs.cc`` asks for
+        objects and not for prefixes), so that folders have to be inferred.
         """
         self.cure = cure
         self._renames = file_system.type_name == "hdfs"

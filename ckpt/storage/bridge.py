@@ -132,17 +132,10 @@ class FsspecBackend:
 
 
 def open_fsspec(uri: str, shown: str, options: Mapping[str, str]) -> FsspecBackend:
-    """The fsspec file system that a URI names.
+    """The fsspec file system that a URI names; ``shown`` is how messages name it.
 
-    Args:
-        uri: Any URI that fsspec understands.
-        shown: How messages name it.
-        options: Arguments of the file system's constructor, as text.
-
-    Raises:
-        UsageError: The scheme or an option is unknown.
-        StorageError: The package for the scheme is not installed.
-
+    ``options`` are arguments of the file system's constructor, as text. Raises UsageError for an unknown scheme or
+    option, StorageError where the package for the scheme is not installed.
     """
     scheme = uri.partition("://")[0]
     try:

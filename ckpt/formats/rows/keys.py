@@ -32,17 +32,10 @@ _SIGN = np.int64(-(2**63))
 
 
 def keys_of(kind: Json, encoder: Json, blobs: Sequence[bytes], row: Row | None = None) -> Any:
-    """Keys as an array of structs.
+    """Keys as an array of structs, from bytes without the number of a column family in front of them.
 
-    Args:
-        kind: The key schema, a StructType in Spark's JSON.
-        encoder: ``keyStateEncoderSpec`` as the state schema records it.
-        blobs: The keys, without the number of a column family in front of them.
-        row: What reads the rows in them: by default UnsafeRows.
-
-    Raises:
-        Undecodable: The encoder is unknown, or the keys are not as it writes them.
-
+    ``kind`` is a StructType in Spark's JSON, ``encoder`` the ``keyStateEncoderSpec`` of the state schema, and ``row``
+    reads the rows in keys: by default UnsafeRows. Raises Undecodable for an unknown encoder, or keys that are not its.
     """
     fields, read = list(named_fields(kind)), row or _row
     match encoder:
@@ -152,17 +145,10 @@ def write_versioned_rows(kind: Json, array: Any, _: bool = True) -> list[bytes]:
 
 
 def key_blobs(kind: Json, encoder: Json, keys: Any, rows: MakeRows = write_versioned_rows) -> list[bytes]:
-    """An array of structs as keys, without the number of a column family.
+    """An array of structs without NULL as keys, without the number of a column family.
 
-    Args:
-        kind: The key schema, a StructType in Spark's JSON.
-        encoder: ``keyStateEncoderSpec`` as the state schema records it.
-        keys: Without NULL.
-        rows: What makes the rows in them: UnsafeRows, or ``ckpt.formats.rows.avro.write_rows``.
-
-    Raises:
-        Undecodable: ckpt does not write keys of that encoder, or of a type in them.
-
+    ``rows`` makes the rows in them: UnsafeRows, or ``ckpt.formats.rows.avro.write_rows``; all else is as in ``keys_of``.
+    Raises Undecodable for an encoder, or a type in keys, that ckpt does not write.
     """
     fields, columns = list(named_fields(kind)), keys.flatten()
 
