@@ -38,12 +38,12 @@ _BRACKET = re.compile(r"[][{}]")
 class Damaged(Exception):
     """A file that is damaged; raised and caught inside ``ckpt.formats`` only."""
 
-    def __init__(self, fault: Fault, reason: str, says: str | None = None) -> None:
+    def __init__(self, fault: Fault, reason: str, says: str | None = None, version: int | None = None) -> None:
         super().__init__(reason)
         self.fault = fault
         self.reason = reason
         self.says = says
-        self.version: int | None = None
+        self.version = version
 
 
 class Repeated(dict[str, Any]):
@@ -112,9 +112,7 @@ def version_of(line: str, newest: int) -> int:
         raise Damaged(Fault.BAD_VERSION, reason, NO_VERSION)
     if version > newest:
         reason = f"its version line is v{version}, and the highest known is v{newest}"
-        damage = Damaged(Fault.NEWER_VERSION, reason, "UnsupportedLogVersion")
-        damage.version = version
-        raise damage
+        raise Damaged(Fault.NEWER_VERSION, reason, "UnsupportedLogVersion", version)
     return version
 
 

@@ -12,12 +12,12 @@ from pyarrow import fs
 from ckpt.errors import UsageError
 from ckpt.storage.base import FileInfo, temporary
 from ckpt.storage.errors import shorten_error
-from ckpt.storage.remote import REQUESTS_AT_ONCE, ListedItem
+from ckpt.storage.remote import REQUESTS_AT_ONCE, Backend, ListedItem
 
 Options = Mapping[str, str]
 
 
-class ArrowBackend:
+class ArrowBackend(Backend):
     """A folder of a ``pyarrow.fs.FileSystem``.
 
     A put to an object store shows the whole object at once; pyarrow offers no conditional put, so whether the name is
@@ -58,9 +58,6 @@ class ArrowBackend:
             wanted = left if length is None else min(length, left)
             return bytes(file.read_at(wanted, offset)) if wanted else b""
 
-    def below(self, folder: str) -> "ArrowBackend":
-        return ArrowBackend(self.file_system, self.join(folder), self.cure, markers_only=self._markers_only)
-
     def _list(self, folder: str, *, recursive: bool) -> Iterable[ListedItem]:
         base = self.join(folder)
         try:
@@ -76,10 +73,6 @@ class ArrowBackend:
                 yield ListedItem(path, None)
             elif item.type != fs.FileType.NotFound:
                 yield ListedItem(path, FileInfo(item.size or 0, item.mtime_ns and item.mtime_ns // 1_000_000))
-
-    def join(self, path: str) -> str:
-        """A path below the root, as the file system spells it."""
-        return f"{self._root}/{path}" if path else self._root or "/"
 
     def put(self, path: str, pieces: Iterable[bytes]) -> None:
         """Write a whole file. A stream that is given up is closed, which shows what it has: that is deleted."""

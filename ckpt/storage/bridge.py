@@ -20,14 +20,14 @@ from fsspec.core import url_to_fs
 from ckpt.errors import StorageError, UsageError
 from ckpt.storage.base import FileInfo, temporary
 from ckpt.storage.errors import explain, shorten_error
-from ckpt.storage.remote import ListedItem
+from ckpt.storage.remote import Backend, ListedItem
 
 # Where the file systems put the time of the last change; only some have one.
 _TIMES = ("mtime", "LastModified", "last_modified", "modification_time", "modificationTime", "updated", "created")
 _MS_SINCE = 100_000_000_000  # a number above this is in ms (since 1973), below it in s (until 5138)
 
 
-class FsspecBackend:
+class FsspecBackend(Backend):
     """A folder of an fsspec file system, written by a conditional put where the file system has one.
 
     What comes in several pieces is written under a temporary name and renamed: many file systems show a file that is
@@ -73,9 +73,6 @@ class FsspecBackend:
                 return b""
             raise
 
-    def below(self, folder: str) -> "FsspecBackend":
-        return FsspecBackend(self.file_system, self.join(folder))
-
     def _entries(self, base: str, entries: Iterable[Mapping[str, Any]]) -> Iterable[ListedItem]:
         root = self._root.strip("/")
         for item in entries:
@@ -86,10 +83,6 @@ class FsspecBackend:
                 continue
             path = name.removeprefix(root).lstrip("/")
             yield ListedItem(path, None if item["type"] == "directory" else _file_info(name, item))
-
-    def join(self, path: str) -> str:
-        """A path below the root, as the file system spells it."""
-        return f"{self._root}/{path}" if path else self._root or "/"
 
     def put(self, path: str, pieces: Iterable[bytes]) -> None:
         full, left = self.join(path), iter(pieces)

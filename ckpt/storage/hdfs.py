@@ -6,19 +6,18 @@ panics where a range begins past the end of a file.
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from copy import copy
 
 import hdfs_native
 
 from ckpt.errors import StorageError
 from ckpt.storage.base import FileInfo, temporary
-from ckpt.storage.remote import ListedItem
+from ckpt.storage.remote import Backend, ListedItem
 
 # By default hdfs-native retries for three minutes before it says that no name node answers.
 _PATIENCE = {"dfs.client.failover.max.attempts": "4", "dfs.client.failover.sleep.max.millis": "1000"}
 
 
-class HdfsBackend:
+class HdfsBackend(Backend):
     """A folder of an HDFS, or of a viewfs mount table.
 
     Writes a temporary file and renames it, which HDFS refuses where the name is taken, unless told to replace.
@@ -48,15 +47,6 @@ class HdfsBackend:
             left = max(0, len(file) - offset)
             wanted = left if length is None else min(length, left)
             return bytes(file.read_range(offset, wanted)) if wanted else b""
-
-    def below(self, folder: str) -> "HdfsBackend":
-        backend = copy(self)
-        backend._root = f"{self._root}/{folder}"
-        return backend
-
-    def join(self, path: str) -> str:
-        """A path below the root, as the name node spells it."""
-        return f"{self._root}/{path}" if path else self._root or "/"
 
     def put(self, path: str, pieces: Iterable[bytes]) -> None:
         try:

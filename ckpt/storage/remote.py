@@ -6,8 +6,9 @@ What differs between kinds of remote storage is a ``Backend``; what does not is 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from copy import copy
 from threading import Thread
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 from ckpt.errors import NotFound, StorageError
 from ckpt.storage.base import FileInfo, Folder, Listing, ReadRequest, Root, one_line
@@ -36,6 +37,7 @@ class Backend(Protocol):
 
     cure: str  # what usually helps where this kind of storage refuses: credentials, options
     whole_files: bool  # a file is there only with all its bytes
+    _root: str  # as the storage spells it, without a slash at its end
 
     def level(self, folder: str) -> Iterable[ListedItem]:
         """List what is directly in a folder. Raises FileNotFoundError or NotADirectoryError."""
@@ -46,8 +48,15 @@ class Backend(Protocol):
     def read(self, path: str, offset: int, length: int | None) -> bytes:
         """A range of a file, cut short where the file ends; ``length`` None is up to the end."""
 
-    def below(self, folder: str) -> "Backend":
-        """Return the backend rooted at a folder of it."""
+    def below(self, folder: str) -> Self:
+        """Return the backend rooted at a folder of it, with the same connections."""
+        backend = copy(self)
+        backend._root = self.join(folder)
+        return backend
+
+    def join(self, path: str) -> str:
+        """A path below the root, as the storage spells it."""
+        return f"{self._root}/{path}" if path else self._root or "/"
 
     def put(self, path: str, pieces: Iterable[bytes]) -> None:
         """Write a whole file, so that no reader sees a part of it; if ``pieces`` fails, none is there afterwards.

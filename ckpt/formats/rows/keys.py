@@ -147,7 +147,7 @@ def write_versioned_rows(kind: Json, array: Any, _: bool = True) -> list[bytes]:
 def key_blobs(kind: Json, encoder: Json, keys: Any, rows: MakeRows = write_versioned_rows) -> list[bytes]:
     """An array of structs without NULL as keys, without the number of a column family.
 
-    ``rows`` makes the rows in them: UnsafeRows, or ``ckpt.formats.rows.avro.write_rows``; all else is as in ``keys_of``.
+    ``rows`` makes the rows in them: UnsafeRows, or ``ckpt.formats.rows.avro.write_rows``; else as in ``keys_of``.
     Raises Undecodable for an encoder, or a type in keys, that ckpt does not write.
     """
     fields, columns = list(named_fields(kind)), keys.flatten()
