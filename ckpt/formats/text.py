@@ -199,10 +199,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_object,
-    parse_int=_number(int),
-    parse_float=_number(float),
-    parse_constant=_no_constant,
+    object_pairs_hook=_object, parse_int=_number(int), parse_float=_number(float), parse_constant=_no_constant
 )
 
 

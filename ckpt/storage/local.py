@@ -155,12 +155,7 @@ class LocalStorage(Root):
         return files, folders, odd, links
 
     def _scan_odd(
-        self,
-        path: str,
-        entry: os.DirEntry[str],
-        files: dict[str, FileInfo],
-        folders: list[str],
-        odd: dict[str, Oddity],
+        self, path: str, entry: os.DirEntry[str], files: dict[str, FileInfo], folders: list[str], odd: dict[str, Oddity]
     ) -> None:
         """Record a symbolic link under what it points to, or something that is not a file."""
         try:
