@@ -28,7 +28,7 @@ from rocksdict import BlockBasedOptions, DBCompressionType, Options, SstFileWrit
 
 from benchmarks.measure import by_turns, heading
 from ckpt.formats.checksums import of_lz4_block
-from ckpt.formats.lz4 import MAGIC
+from ckpt.formats.compression import MAGIC
 from ckpt.formats.sidecars import build_hadoop_sidecar
 
 SAMPLES = Path(__file__).resolve().parent.parent / "sample_checkpoints"

@@ -285,9 +285,7 @@ class RocksDBSnapshot:
     column_families: Mapping[str, int]  # the number that begins each key of a family
     internal_families: frozenset[str] = frozenset()  # those that Spark keeps for itself: their keys do not count
     version: int = 1  # of the entry: 2 in state store checkpoint format 2 of Spark 4.0
-    local_names: Mapping[str, str] = field(
-        default_factory=dict
-    )  # of SST files: name in the database -> under ``SSTs/``
+    local_names: Mapping[str, str] = field(default_factory=dict)  # of SST files: in the database -> under ``SSTs/``
 
     @property
     def bytes(self) -> int:

@@ -10,18 +10,10 @@ Answer = TypeVar("Answer")
 
 
 def ask_plugins(group: str, ask: Callable[[Any], Answer | None]) -> Iterator[Answer]:
-    """Ask each plugin of a group, in the order of their names, and yield every answer but None.
+    """Ask each plugin of a group of entry points, in the order of their names, and yield every answer but None.
 
     A plugin that cannot be loaded, or that raises anything but a CkptError, is left out with a warning of one line.
-    Python prints that on standard error unless the program has set up logging.
-
-    Args:
-        group: The name of the entry points, such as ``ckpt.sinks``.
-        ask: Asks a loaded plugin; whatever it raises is blamed on the plugin.
-
-    Raises:
-        CkptError: A plugin raised it.
-
+    Python prints that on standard error unless the program has set up logging. Raises a plugin's CkptError.
     """
     from importlib.metadata import entry_points
 

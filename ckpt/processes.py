@@ -8,7 +8,6 @@ import gc
 import os
 import pickle
 import signal
-import struct
 import subprocess
 import sys
 from collections import deque
@@ -17,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import chain, zip_longest
-from selectors import EVENT_READ, DefaultSelector
+from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol, TypeAlias
 
 from ckpt.errors import CkptError
@@ -25,9 +24,7 @@ from ckpt.errors import CkptError
 Work: TypeAlias = Callable[[Any], Callable[[Any], Iterable[Any]]]
 """A function of a module: from what all tasks share to a function of one task, which gives results."""
 
-_HEAD = struct.Struct(">Bq")  # the kind of a message, and its bytes
-_RESULT, _DONE, _REFUSED = range(3)
-_PIECE = 1 << 20
+_RESULT, _DONE, _REFUSED = b"\0", b"\1", b"\2"  # what a message begins with
 _AHEAD = 64 << 20  # bytes of results that wait for their turn, of one worker
 
 
@@ -63,12 +60,9 @@ class Processes:
         shares = [tasks[first::count] for first in range(count)]
         with _started(work, shared, shares, self.environment) as workers:
             messages = _ordered(workers) if ordered else _in_any_order(workers)
-            yield from ((task, pickle.loads(message)) for task, message in messages if message is not None)
-
-
-def can_share(uri: str) -> bool:
-    """Tell whether another process finds the same files at a URI."""
-    return not uri.startswith("memory:")
+            yield from (
+                (task, pickle.loads(memoryview(message)[1:])) for task, message in messages if message is not None
+            )
 
 
 def _in_any_order(workers: list["_Worker"]) -> Iterator[tuple[Any, bytes | None]]:
@@ -91,55 +85,40 @@ def _ordered(workers: list["_Worker"]) -> Iterator[tuple[Any, bytes | None]]:
 
 
 class _Worker:
-    """A process, and the messages it has sent."""
-
     def __init__(self, process: "subprocess.Popen[bytes]", tasks: Iterable[Any]) -> None:
+        assert process.stdout is not None
         self.process = process
         self.tasks = deque(tasks)  # that are not done
         self.messages: deque[tuple[Any, bytes | None]] = deque()
         self.waiting = 0  # bytes of messages
-        self._received = bytearray()
+        self.pipe = Connection(os.dup(process.stdout.fileno()), writable=False)
 
     def next(self) -> tuple[Any, bytes | None]:
-        """The next message."""
         task, message = self.messages.popleft()
         self.waiting -= len(message or b"")
         return task, message
 
     def receive(self) -> None:
-        """Take what is there."""
-        assert self.process.stdout is not None
-        piece = os.read(self.process.stdout.fileno(), _PIECE)
-        if not piece:
+        try:
+            message = self.pipe.recv_bytes()
+        except (EOFError, OSError):
             code = self.process.wait()
-            raise CkptError(f"a process that did a part of the work ended early ({code}): try fewer `jobs`")
-        self._received += piece
-        while len(self._received) >= _HEAD.size:
-            kind, size = _HEAD.unpack_from(self._received)
-            if len(self._received) < _HEAD.size + size:
-                return
-            message = bytes(memoryview(self._received)[_HEAD.size : _HEAD.size + size])
-            del self._received[: _HEAD.size + size]
-            self._note(kind, message)
-
-    def _note(self, kind: int, message: bytes) -> None:
-        if kind == _REFUSED:
-            module, name, text = pickle.loads(message)
+            raise CkptError(f"a process that did a part of the work ended early ({code}): try fewer `jobs`") from None
+        if message.startswith(_REFUSED):
+            module, name, text = pickle.loads(message[1:])
             raise getattr(import_module(module), name)(text)
-        self.messages.append((self.tasks[0], message if kind == _RESULT else None))
-        self.waiting += len(message)
-        if kind == _DONE:
+        result = None if message == _DONE else message
+        self.messages.append((self.tasks[0], result))
+        self.waiting += len(result or b"")
+        if result is None:
             self.tasks.popleft()
 
 
-def _receive(workers: Iterable[_Worker]) -> None:
-    """Wait until a worker has sent something."""
-    with DefaultSelector() as selector:
-        for worker in workers:
-            assert worker.process.stdout is not None
-            selector.register(worker.process.stdout, EVENT_READ, worker)
-        for key, _ in selector.select():
-            key.data.receive()
+def _receive(workers: Sequence[_Worker]) -> None:
+    ready = wait([worker.pipe for worker in workers])
+    for worker in workers:
+        if worker.pipe in ready:
+            worker.receive()
 
 
 @contextmanager
@@ -186,6 +165,7 @@ def _serve() -> None:
     """Do the tasks of a worker. Ctrl-C is for whoever started it, and without whom it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    pipe = Connection(os.dup(sys.stdout.fileno()), readable=False)
     gc.set_threshold(100_000)  # imports make many objects, and nothing to collect
     try:
         try:
@@ -195,16 +175,10 @@ def _serve() -> None:
         do = work(shared)
         for task in tasks:
             for result in do(task):
-                _send(_RESULT, pickle.dumps(result, pickle.HIGHEST_PROTOCOL))
-            _send(_DONE, b"")
+                pipe.send_bytes(_RESULT + pickle.dumps(result, pickle.HIGHEST_PROTOCOL))
+            pipe.send_bytes(_DONE)
     except CkptError as error:
-        _send(_REFUSED, pickle.dumps([type(error).__module__, type(error).__qualname__, str(error)]))
-
-
-def _send(kind: int, message: bytes) -> None:
-    sys.stdout.buffer.write(_HEAD.pack(kind, len(message)))
-    sys.stdout.buffer.write(message)
-    sys.stdout.buffer.flush()
+        pipe.send_bytes(_REFUSED + pickle.dumps([type(error).__module__, type(error).__qualname__, str(error)]))
 
 
 if __name__ == "__main__":

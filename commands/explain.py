@@ -11,8 +11,8 @@ from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.errors import StorageError, UsageError
 from ckpt.inspection.explain.explain import Explanation
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.storage.argument_files import ends
 from ckpt.storage.base import one_line
+from ckpt.storage.local import ends
 
 from . import options
 from .render.explain import ExplanationReport

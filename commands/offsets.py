@@ -10,7 +10,7 @@ from ckpt.changes.offsets.exchange import offsets_export, offsets_import
 from ckpt.changes.offsets.positions import offsets_show
 from ckpt.changes.offsets.set import offsets_set
 from ckpt.errors import CkptError, UsageError
-from ckpt.storage.argument_files import read_text
+from ckpt.storage.local import read_text
 
 from . import change_options, options
 from .help import CommandGroup, HelpCommand

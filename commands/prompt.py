@@ -21,7 +21,7 @@ from ckpt.changes.skip.plan import SkipPlan
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.copies.copy.copy import CheckpointCopy
 from ckpt.copies.rewrite.plan import Rewrite
-from ckpt.formats.sqltypes import type_name
+from ckpt.formats.types import type_name
 from ckpt.inspection.explain.explain import Explanation
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.inspection.preflight import Readiness

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from ckpt.errors import UsageError
 from ckpt.storage import Storage, open_storage
 from ckpt.storage.base import one_line
+from ckpt.storage.local_writer import open_writer
 from ckpt.storage.locations import is_in_memory, is_inside, local_path
-from ckpt.storage.open_writer import open_writer
 from ckpt.storage.writer import Writer
 
 

@@ -15,7 +15,7 @@ from ckpt.inspection.activity import must_be_seconds
 from ckpt.inspection.inspection import inspect
 from ckpt.restart.forecast import Forecast
 from ckpt.storage import Storage, open_storage
-from ckpt.storage.open_writer import open_writer
+from ckpt.storage.local_writer import open_writer
 from ckpt.storage.writer import Writer
 from ckpt.values import show_html, show_text
 from ckpt.versions import Spark

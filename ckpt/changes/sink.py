@@ -7,7 +7,7 @@ from typing import TypeVar
 from ckpt.changes.plan import OTHERS_REPEAT, SINK_DROPS, ChangePlan, First
 from ckpt.changes.steps import Changed, Step
 from ckpt.checkpoint.checkpoint import FIRST_START, OFFSETS
-from ckpt.formats.marks import build_first_start
+from ckpt.formats.metadata import build_first_start
 from ckpt.inspection.checks.first_start import build_first_mark
 from ckpt.inspection.checks.sink import describe_cure, foresee_sink
 from ckpt.inspection.checks.sink_outlook import SinkOutcome, SinkOutlook

@@ -79,8 +79,8 @@ def plan_removals(storage: Storage, listing: Listing, paths: Iterable[str]) -> I
     """Steps that remove small files, each after its checksum file, as far as they are there. Raises StorageError."""
     removed = [step.path for step in plan_unread_removals(listing, paths)]
     must_fit(listing, removed)
-    answers = storage.read_many([ReadRequest(path) for path in removed])
-    return (Step(path, _check_answer(answer), None) for path, answer in zip(removed, answers, strict=True))
+    answers = storage.read_all([ReadRequest(path) for path in removed])
+    return (Step(path, answer, None) for path, answer in zip(removed, answers, strict=True))
 
 
 def plan_unread_removals(listing: Listing, paths: Iterable[str]) -> Iterator[Step]:
@@ -133,7 +133,7 @@ def sidecar(path: str) -> str:
     return f"{folder}{slash}{hadoop_sidecar_name(name)}"
 
 
-class Changed:
+class Changed(Storage):
     """A checkpoint as it would be after some steps: the same storage, with other files. Nothing is written."""
 
     def __init__(self, storage: Storage, listing: Listing, steps: Iterable[Step] = (), uri: str | None = None) -> None:
@@ -155,14 +155,6 @@ class Changed:
         """The whole tree."""
         return self._listing
 
-    def read(self, path: str) -> bytes:
-        """A whole file."""
-        return _check_answer(self.read_many([ReadRequest(path)])[0])
-
-    def read_range(self, path: str, offset: int, length: int) -> bytes:
-        """A part of a file."""
-        return _check_answer(self.read_many([ReadRequest(path, offset, length)])[0])
-
     def read_many(self, requests: Iterable[ReadRequest]) -> list[bytes | StorageError]:
         """Answer requests for changed files at once, others from the storage."""
         wanted = list(requests)
@@ -181,12 +173,6 @@ def _bytes_of(step: Step) -> bytes | None:
     """Return the content that a planned step writes."""
     assert not isinstance(step.after, FileContent)
     return step.after
-
-
-def _check_answer(answer: bytes | StorageError) -> bytes:
-    if isinstance(answer, StorageError):
-        raise answer
-    return answer
 
 
 def _change_listing(listing: Listing, data: Mapping[str, bytes | None]) -> Listing:

@@ -39,7 +39,7 @@ class Log(Generic[Entry]):
     @cached_property
     def latest(self) -> int | None:
         """The highest batch id that Spark's listing yields: its file may be missing (see ``BatchNames.odd``)."""
-        return max((*self.ids[-1:], *(odd.batch_id for odd in self.names.odd)), default=None)
+        return max((*self.ids[-1:], *self.names.odd.values()), default=None)
 
     def __contains__(self, batch_id: object) -> bool:
         """True if the batch has a file in this log."""

@@ -15,9 +15,9 @@ from ckpt.checkpoint.state.file_ends import NOTHING, Verified
 from ckpt.checkpoint.state.read_steps import run
 from ckpt.checkpoint.state.reader import MOST_TAILS, MOST_TAILS_REMOTE, read_state
 from ckpt.errors import CkptError, NotFound, StorageError
-from ckpt.formats import commits, limits, marks, metadata, names, offsets, sidecars
+from ckpt.formats import commits, limits, metadata, names, offsets, sidecars
 from ckpt.formats.offsets import is_continuous
-from ckpt.formats.sourcelogs import InitialOffsets, SourceFile, parse_kafka_start
+from ckpt.formats.sourcelogs import SourceFile, parse_kafka_start
 from ckpt.model import CommitLog, Fault, Json, Kind, Location, OffsetLog, StateInventory, Unreadable
 from ckpt.storage import Folder, Listing, ReadRequest, Storage, open_storage
 from ckpt.storage.local import is_gone
@@ -182,7 +182,7 @@ class _Reading:
             lost_schemas=tuple(path for path in (state.moved_schemas if state else ()) if is_gone(path)),
             vanished=tuple(self.vanished),
             local=self.storage.local,
-            first_start=self._parse_file(FIRST_START, raw.get(FIRST_START), marks.parse_first_start),
+            first_start=self._parse_file(FIRST_START, raw.get(FIRST_START), metadata.parse_first_start),
         )
 
     def _choose_ids(self, ids: Sequence[int], besides: Set[int] = frozenset()) -> Sequence[int]:
@@ -261,9 +261,7 @@ class _Reading:
         raw = self._read(list(there.values()))
         starts = {k: parse_kafka_start(path, raw[path] or b"") for k, path in there.items()}
         return {
-            k: start.offsets
-            for k, start in starts.items()
-            if isinstance(start, InitialOffsets) and is_kafka(decode(start.offsets))
+            k: start for k, start in starts.items() if not isinstance(start, Unreadable) and is_kafka(decode(start))
         }
 
     def _find_stale_sidecars(self, raw: Mapping[str, bytes | None]) -> tuple[str, ...]:

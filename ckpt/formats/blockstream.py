@@ -6,16 +6,44 @@ of each block, and continues after an empty one. The stream is never in memory a
 
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from ckpt.formats.checksums import Corrupt, of_lz4_block
-from ckpt.formats.lz4 import HEADER_LENGTH, MAGIC, read_length
-from ckpt.formats.pieces import Pieces
+from ckpt.formats.checksums import of_lz4_block
+from ckpt.formats.compression import COMPRESSED, HEADER_LENGTH, MAGIC, STORED, BadBlock, Corrupt, unpack_block
 
-_STORED, _COMPRESSED = 0x10, 0x20
+_SKIPPED = 1 << 20  # bytes at a time
 _LEAST_LEVEL = 10  # LZ4BlockOutputStream.COMPRESSION_LEVEL_BASE
+
+
+class Pieces:
+    """A file that is read in pieces, from its beginning."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self.at = 0  # of the next byte
+        self._pieces = pieces
+        self._held = b""
+        self._from = 0
+
+    def take(self, count: int) -> bytes:
+        """The next bytes; fewer where the file ends."""
+        parts, missing = [self._held[self._from : self._from + count]], count
+        self._from += len(parts[0])
+        while (missing := missing - len(parts[-1])) and (piece := next(self._pieces, b"")):
+            parts.append(piece[:missing])
+            self._held, self._from = piece, len(parts[-1])
+        taken = b"".join(parts)
+        self.at += len(taken)
+        return taken
+
+    def skip(self, count: int) -> int:
+        """Pass over the next bytes; how many there were."""
+        left = count
+        while left and (skipped := len(self.take(min(left, _SKIPPED)))):
+            left -= skipped
+        return count - left
 
 
 class LeadsOutside(Corrupt):
@@ -58,7 +86,7 @@ class Stream:
             if len(body) < stored and (stored <= most or pieces.skip(stored) < stored):
                 self.wrong, self.cut = f"the block at byte {at:,} is cut off", True
                 return
-            block = body if method == _STORED else _decompress(codec, body, length, at)
+            block = body if method == STORED else _decompress(codec, body, length, at)
             if of_lz4_block(block) != checksum:
                 raise Corrupt(f"the block at byte {at:,} does not match its checksum")
             self.length, self.end = self.length + length, pieces.at
@@ -72,38 +100,22 @@ def _header(header: bytes) -> tuple[int, int, int, int]:
     method = token & 0xF0
     if not header.startswith(MAGIC):
         raise Corrupt("does not begin with LZ4Block")
-    if method not in (_STORED, _COMPRESSED):
+    if method not in (STORED, COMPRESSED):
         raise Corrupt("names an unknown way of compression")
     impossible = length > 1 << _LEAST_LEVEL + (token & 0x0F) or length < 0 or stored < 0
-    impossible |= (length == 0) is not (stored == 0) or (method == _STORED and length != stored)
+    impossible |= (length == 0) is not (stored == 0) or (method == STORED and length != stored)
     if impossible or (length == 0 and checksum):
         raise Corrupt("has impossible lengths")
     return method, stored, length, checksum
 
 
 def _decompress(codec: pa.Codec, body: bytes, length: int, at: int) -> bytes:
-    try:
+    with suppress(pa.ArrowInvalid, OSError):
         unpacked: bytes = codec.decompress(body, length, asbytes=True)
-    except (pa.ArrowInvalid, OSError):
-        unpacked = b""
-    if len(unpacked) != length:
-        kind = LeadsOutside if _leads_outside(body, length) else Corrupt
-        raise kind(f"the block at byte {at:,} cannot be decompressed")
-    return unpacked
-
-
-def _leads_outside(body: bytes, length: int) -> bool:
-    """Tell whether nothing is wrong with a block but the places that it repeats bytes from."""
-    at, made, outside = 0, 0, False
+        if len(unpacked) == length:
+            return unpacked
     try:
-        while True:
-            token = body[at]
-            literals, at = read_length(body, at + 1, token >> 4)
-            at, made = at + literals, made + literals
-            if at >= len(body):
-                return outside and at == len(body) and made == length
-            outside |= not 0 < body[at] | body[at + 1] << 8 <= made
-            repeated, at = read_length(body, at + 2, token & 15)
-            made += repeated + 4
-    except IndexError:
-        return False
+        kind = LeadsOutside if unpack_block(body, length)[1] else Corrupt
+    except BadBlock:
+        kind = Corrupt
+    raise kind(f"the block at byte {at:,} cannot be decompressed")

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from ckpt.formats.extract import fields_of, long_field, object_field, text_field
 from ckpt.formats.names import parse_java_long
+from ckpt.formats.operators import expect_type
 from ckpt.formats.text import Damaged, json_of, lines_of, quoted, tolerant, trimmed, version_of
 from ckpt.model import CommitLog, Fault, Json, SinkCommit
 
@@ -33,7 +34,7 @@ def parse_commit_log(raw: bytes) -> CommitLog:
         return CommitLog(
             version,
             watermark,
-            _unique_ids(fields) if version >= 2 else _read_no_ids(fields),
+            _unique_ids(fields, version),
             _sinks(fields) if version >= 3 else (),
         )
     except Damaged as damage:
@@ -54,15 +55,13 @@ def format_commit_log(log: CommitLog) -> bytes:
     return f"v{log.version}\n{text}".encode()
 
 
-def _read_no_ids(fields: Mapping[str, Json]) -> _UniqueIds | None:
-    """Return what version 1 has instead of unique ids: 4.0 and 4.1 write an empty object, other versions nothing."""
-    return {} if fields.get("stateUniqueIds") == {} else None
+def _unique_ids(fields: Mapping[str, Json], version: int) -> _UniqueIds | None:
+    """``Option[Map[Long, Array[Array[String]]]]``: another shape reads as none; an odd operator id fails.
 
-
-def _unique_ids(fields: Mapping[str, Json]) -> _UniqueIds | None:
-    """``Option[Map[Long, Array[Array[String]]]]``: another shape reads as none; an odd operator id fails."""
+    In version 1, 4.0 and 4.1 write an empty object, other versions nothing.
+    """
     value = fields.get("stateUniqueIds")
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or (version == 1 and value):
         return None
     unique_ids: _UniqueIds = {}
     for key, partitions in value.items():
@@ -78,19 +77,13 @@ def _unique_ids(fields: Mapping[str, Json]) -> _UniqueIds | None:
 
 
 def _array(value: Json) -> list[Json]:
-    if value is None:
-        return []
-    if isinstance(value, list):
-        return value
-    raise TypeError
+    return [] if value is None else expect_type(list, value)
 
 
 def _unique_id(value: Json) -> str:
-    if value is None or isinstance(value, bool | list | dict):
-        if value is None:
-            return ""
+    if isinstance(value, bool | list | dict):
         raise TypeError
-    return str(value)
+    return "" if value is None else str(value)
 
 
 def _sinks(fields: Mapping[str, Json]) -> tuple[SinkCommit, ...]:

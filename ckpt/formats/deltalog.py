@@ -124,18 +124,15 @@ def read_transaction(value: Json) -> Transaction:
     fields = fields_of(value)
     updated = fields.get("lastUpdated")
     return Transaction(
-        text_field(fields, "appId") or "",
-        long_field(fields, "version"),
-        updated if isinstance(updated, int) else None,
+        text_field(fields, "appId") or "", long_field(fields, "version"), updated if isinstance(updated, int) else None
     )
 
 
 def read_settings(value: Json) -> TableSettings:
     """A ``metaData``; of a checkpoint its configuration may be a list of pairs. Raises Damaged."""
-    configuration = fields_of(value).get("configuration")
-    pairs = (
-        configuration if isinstance(configuration, list) else [*object_field(fields_of(value), "configuration").items()]
-    )
+    fields = fields_of(value)
+    listed = fields.get("configuration")
+    pairs = listed if isinstance(listed, list) else [*object_field(fields, "configuration").items()]
     retention = next((pair[1] for pair in pairs if isinstance(pair, tuple) and pair[0] == RETENTION), None)
     return TableSettings(retention if isinstance(retention, str) else None)
 
@@ -143,16 +140,12 @@ def read_settings(value: Json) -> TableSettings:
 def parse_retention_ms(text: str) -> float | None:
     """A duration such as ``interval 1 day 2 hours`` in ms (``CalendarInterval``); None if it is not understood.
 
-    >>> retention_ms("interval 30 days"), retention_ms("1 second"), retention_ms("a while")
-    (2592000000.0, 1000.0, None)
+    >>> [parse_retention_ms(text) for text in ("interval 30 days", "1 second", "a while")]
+    [2592000000.0, 1000.0, None]
     """
     words = " " + re.sub(r"^\s*interval\b", "", text.lower()).strip()
     amounts = list(_AMOUNT.finditer(words))
-    if (
-        not amounts
-        or "".join(match[0] for match in amounts) != words
-        or any(match[2] not in _UNITS for match in amounts)
-    ):
+    if "".join(match[0] for match in amounts) != words or {match[2] for match in amounts} - _UNITS.keys():
         return None
     total = sum(float(match[1]) * _UNITS[match[2]] for match in amounts)
     return total * 1000 if -inf < total < inf else None

@@ -63,10 +63,7 @@ def is_metadata(name: str) -> bool:
 def choose_newest_metadata(names: Iterable[str], hint: bytes | None) -> str:
     """Choose among the names in ``metadata`` (``HadoopTableOperations``). Raises Damaged where only a catalog can.
 
-    Args:
-        names: Of all files.
-        hint: What ``version-hint.text`` has; None: there is none.
-
+    ``hint`` is what ``version-hint.text`` has; None where there is none.
     """
     listed = sorted(names)
     numbered = {int(match[1]): name for name in listed if (match := _OF_HADOOP.fullmatch(name))}
@@ -132,11 +129,8 @@ def _snapshot(value: Json) -> IcebergSnapshot:
     if number is None or written is None:
         raise Damaged(Fault.BAD_JSON, "a snapshot has no id, or no time")
     summary = fields_of(fields.get("summary") or {})
-    batch, query, operation = (
-        _parse_count(summary.get(ICEBERG_BATCH)),
-        summary.get(ICEBERG_QUERY),
-        summary.get("operation"),
-    )
+    batch, query = _parse_count(summary.get(ICEBERG_BATCH)), summary.get(ICEBERG_QUERY)
+    operation = summary.get("operation")
     return IcebergSnapshot(
         number,
         _parse_whole(fields.get("parent-snapshot-id")),

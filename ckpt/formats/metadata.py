@@ -3,13 +3,22 @@
 ``StreamMetadata`` wants ``id`` and nothing else: other keys are ignored, a number is taken as text, and it reads
 ids that are no UUID; the query itself (``StreamExecution``) then wants a UUID. A file that is not UTF-8 is read with
 replacement characters (``InputStreamReader``), unlike the logs.
+
+``ckpt-first-start.json``: what ckpt leaves where it took back a batch whose rows every sink has. No log says that a
+batch was once committed, so nothing else could tell the next reader. It is ckpt's own, and Spark looks at no file of
+this name. It speaks of one plan of the batch only, by the time at which that was made.
 """
 
 import json
 
-from ckpt.formats.extract import fields_of, text_field
+from ckpt.formats.extract import fields_of, long_field, text_field
 from ckpt.formats.text import Damaged, json_of, tolerant
-from ckpt.model import Fault, QueryMetadata
+from ckpt.model import Fault, FirstStart, QueryMetadata
+
+_WHY = (
+    "ckpt took this batch back, and the sink has its rows. Before any other start, start the query once into the sink "
+    "noop: it computes the state of the batch and writes no row. `ckpt preflight` says when that is done."
+)
 
 
 @tolerant
@@ -27,3 +36,15 @@ def parse_metadata(raw: bytes) -> QueryMetadata:
 def build_metadata(query_id: str) -> bytes:
     """``metadata`` of a query, as Spark writes it."""
     return json.dumps({"id": query_id}, separators=(",", ":")).encode()
+
+
+@tolerant
+def parse_first_start(raw: bytes) -> FirstStart:
+    """Read ``ckpt-first-start.json``."""
+    fields = fields_of(json_of(raw.decode("utf-8", errors="replace")))
+    return FirstStart(long_field(fields, "batch"), long_field(fields, "planned_ms", 0))
+
+
+def build_first_start(mark: FirstStart) -> bytes:
+    """The mark, with a word for people who find it."""
+    return json.dumps({"batch": mark.batch, "planned_ms": mark.planned_ms, "first_start": "noop", "why": _WHY}).encode()

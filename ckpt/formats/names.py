@@ -4,25 +4,28 @@
 and ``CompactibleFileStreamLog`` asks the same after taking ``.compact`` off its end. So ``007``, ``+5``,
 ``-1`` and digits of other scripts are batch ids to Spark, though ``batchIdToPath`` never writes such a name
 and never opens one.
+
+Compactible logs are ``sources/<k>`` of a file source and ``_spark_metadata`` of a file sink. Spark's
+``CompactibleFileStreamLog`` writes one file for each entry and replaces all before it every so many entries by
+``N.compact``. To restore the log (``allFiles``) it needs the newest compacted file and every one behind it. Older files
+may or may not exist. From the number of entries between compacted files it derives the interval, and from the interval
+which of the needed files must be a compacted one; so a lost ``.compact`` is a hole even if the plain file is there.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
+from math import isqrt
 from unicodedata import decimal
 
 COMPACT = ".compact"
 """The ending of a compacted log file (``CompactibleFileStreamLog.COMPACT_FILE_SUFFIX``)."""
 
+DEFAULT_INTERVAL = 10
+"""``spark.sql.streaming.fileSource.log.compactInterval`` and ``...fileSink.log.compactInterval``."""
+
 _MAX_LONG = 2**63 - 1
 _MAX_INT = 2**31 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class OddName:
-    """A name that Spark takes for a batch id and would never write or open itself."""
-
-    name: str
-    batch_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +33,13 @@ class BatchNames:
     """The names of one log folder, sorted into what they are to Spark."""
 
     ids: tuple[int, ...]  # that have a file of exactly the name Spark writes; sorted
-    odd: tuple[OddName, ...]  # counted as batches by Spark's listing, and never found when it opens them
+    odd: Mapping[str, int]  # names that Spark takes for these batch ids, and would never write or open itself
     others: tuple[str, ...]  # hidden files, checksums, temporary and foreign files: not seen by the listing
 
     @property
     def listed(self) -> frozenset[int]:
         """Every batch id that Spark's listing yields, found or not."""
-        return frozenset(self.ids) | {name.batch_id for name in self.odd}
+        return frozenset(self.ids) | set(self.odd.values())
 
 
 def parse_java_long(text: str) -> int | None:
@@ -69,7 +72,7 @@ def sort_batch_names(names: Iterable[str]) -> BatchNames:
     ``names`` are those of files: Spark does not take a folder for a batch.
     """
     ids: list[int] = []
-    odd: list[OddName] = []
+    odd: dict[str, int] = {}
     others: list[str] = []
     for name in names:
         if name[:1] == ".":
@@ -85,11 +88,73 @@ def sort_batch_names(names: Iterable[str]) -> BatchNames:
         elif str(batch_id) == name:
             ids.append(batch_id)
         else:
-            odd.append(OddName(name, batch_id))
+            odd[name] = batch_id
     ids.sort()
-    return BatchNames(tuple(ids), tuple(odd), tuple(others))
+    return BatchNames(tuple(ids), odd, tuple(others))
 
 
 def compactible_id(name: str) -> int | None:
     """The batch id in a name of a compactible log, ``7`` or ``9.compact``; None for any other name."""
     return parse_java_long(name.removesuffix(COMPACT))
+
+
+@dataclass(frozen=True, slots=True)
+class CompactibleLog:
+    """The names in the folder of a compactible log, by their meaning."""
+
+    latest: int | None  # the newest entry; None: the log is empty
+    interval: int  # entries from one compacted file to the next; 0 or less: Spark's assertion fails
+    first_needed: int  # the newest compacted file, or 0
+    missing: tuple[tuple[int, int], ...]  # needed entries without their file, as inclusive ranges
+
+    @property
+    def first_missing(self) -> str | None:
+        """The name of the first file that Spark will not find."""
+        return self.name_of(self.missing[0][0]) if self.missing else None
+
+    def name_of(self, entry: int) -> str:
+        """The file in which Spark looks for an entry (``batchIdToPath``)."""
+        return f"{entry}{COMPACT}" if (entry + 1) % self.interval == 0 else str(entry)
+
+
+def compactible_log(names: Iterable[str], default_interval: int = DEFAULT_INTERVAL) -> CompactibleLog:
+    """Tell from the names of the files in its folder whether a compactible log can be restored.
+
+    ``default_interval`` is what the session has set; it counts while there are fewer than two compacted
+    files.
+    """
+    present = set(names)
+    ids = {name: number for name in present if (number := compactible_id(name)) is not None}
+    latest = max(ids.values(), default=-1)
+    compacted = sorted((number for name, number in ids.items() if name.endswith(COMPACT)), reverse=True)
+    interval = _interval(compacted, default_interval)
+    if latest < 0 or interval <= 0:
+        return CompactibleLog(latest if latest >= 0 else None, interval, 0, ())
+    first = max(0, (latest + 1) // interval * interval - 1)
+    log = CompactibleLog(latest, interval, first, ())
+    numbers = {number for number in ids.values() if first <= number <= latest and log.name_of(number) in present}
+    bounds = [first - 1, *sorted(numbers), latest + 1]
+    holes = tuple((before + 1, after - 1) for before, after in pairwise(bounds) if after - before > 1)
+    return CompactibleLog(latest, interval, first, holes)
+
+
+def _interval(compacted: list[int], default: int) -> int:
+    """``compactInterval``, from the ids of the compacted files, newest first."""
+    if len(compacted) >= 2:
+        return _as_int(compacted[0] - compacted[1])
+    return _derive_interval(default, _as_int(compacted[0])) if compacted else default
+
+
+def _derive_interval(default: int, latest: int) -> int:
+    """``deriveCompactInterval``: divides the entries up to the compacted file, at least the default."""
+    entries = latest + 1
+    if entries <= default or default >= entries // 2:
+        return entries
+    small = [n for n in range(1, isqrt(entries) + 1) if entries % n == 0]
+    divisors = sorted({*small, *(entries // n for n in small)})
+    return next(n for n in divisors if n >= default)
+
+
+def _as_int(number: int) -> int:
+    """Scala's ``toInt``, which drops what exceeds 32 bits."""
+    return (number + 2**31) % 2**32 - 2**31

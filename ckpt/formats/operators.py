@@ -37,9 +37,7 @@ class OperatorName(StrEnum):
 
 
 OPERATORS = frozenset(OperatorName)
-TRANSFORM_WITH_STATE = frozenset(
-    {OperatorName.TRANSFORM, OperatorName.TRANSFORM_IN_PANDAS, OperatorName.TRANSFORM_IN_PYTHON}
-)
+TRANSFORM_WITH_STATE = frozenset(name for name in OperatorName if name.startswith("transformWithState"))
 BY_WHOLE_KEY = frozenset(
     {
         OperatorName.AGGREGATION,
@@ -79,16 +77,11 @@ def parse_operator_metadata(path: str, data: bytes) -> OperatorMetadata | Unread
 
 
 def replace_schema_paths(data: bytes, paths: Mapping[str, str]) -> bytes:
-    """Return the file with other schema paths, and otherwise unchanged byte for byte.
+    """Return a file of operator metadata with other schema paths, and otherwise unchanged byte for byte.
 
-    Args:
-        data: A file that ``parse_operator_metadata`` reads.
-        paths: The new path of each recorded one that changes. Spark reads a path as Hadoop's ``Path`` takes it, without
-            percent-decoding, and writes it as Jackson does: everything but quotes, backslashes and controls as it is.
-
-    Raises:
-        UnicodeEncodeError: A new path is no Unicode text, and Spark could not write it either.
-
+    ``paths`` has the new path of each recorded one that changes. Spark reads a path as Hadoop's ``Path`` takes it,
+    without percent-decoding, and writes it as Jackson does: everything but quotes, backslashes and controls as it is.
+    Raises UnicodeEncodeError for a new path that is no Unicode text: Spark could not write it either.
     """
 
     def changed(string: re.Match[str]) -> str:
@@ -100,14 +93,14 @@ def replace_schema_paths(data: bytes, paths: Mapping[str, str]) -> bytes:
 
 def _record(version: int, value: Json) -> OperatorMetadata:
     """Build the record. Raises KeyError or TypeError where the JSON is of another shape."""
-    value = _expect_type(dict, value)
-    operator = _expect_type(dict, value["operatorInfo"])
+    value = expect_type(dict, value)
+    operator = expect_type(dict, value["operatorInfo"])
     properties = _properties(value.get("operatorPropertiesJson"))
     return OperatorMetadata(
         version=version,
-        operator_id=_expect_type(int, operator["operatorId"]),
-        name=_expect_type(str, operator["operatorName"]),
-        stores=tuple(_store(store) for store in _expect_type(list, value["stateStoreInfo"])),
+        operator_id=expect_type(int, operator["operatorId"]),
+        name=expect_type(str, operator["operatorName"]),
+        stores=tuple(_store(store) for store in expect_type(list, value["stateStoreInfo"])),
         properties=properties,
         variables=_variables(properties),
     )
@@ -115,15 +108,15 @@ def _record(version: int, value: Json) -> OperatorMetadata:
 
 def _store(value: Json) -> StoreMetadata:
     """Read one entry of ``stateStoreInfo``; before Spark 4.0.0 was released it named one schema file only."""
-    value = _expect_type(dict, value)
+    value = expect_type(dict, value)
     paths = value.get("stateSchemaFilePaths")
     if paths is None and "stateSchemaFilePath" in value:
         paths = [value["stateSchemaFilePath"]]
     return StoreMetadata(
-        name=_expect_type(str, value["storeName"]),
-        num_cols_prefix_key=_expect_type(int, value["numColsPrefixKey"]),
-        partitions=_expect_type(int, value["numPartitions"]),
-        schema_paths=tuple(_expect_type(str, path) for path in _expect_type(list, paths or [])),
+        name=expect_type(str, value["storeName"]),
+        num_cols_prefix_key=expect_type(int, value["numColsPrefixKey"]),
+        partitions=expect_type(int, value["numPartitions"]),
+        schema_paths=tuple(expect_type(str, path) for path in expect_type(list, paths or [])),
     )
 
 
@@ -151,7 +144,7 @@ def _variables(properties: Json) -> tuple[StateVariable, ...]:
     return tuple(variables)
 
 
-def _expect_type(kind: type[_Value], value: Json) -> _Value:
+def expect_type(kind: type[_Value], value: Json) -> _Value:
     """Return ``value`` if it is of that type. Raises TypeError."""
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise TypeError

@@ -3,28 +3,38 @@
 The zip holds MANIFEST, OPTIONS and CURRENT and, last, an entry ``metadata`` (Spark ``RocksDBCheckpointMetadata``):
 ``v1`` and a line of JSON. It is read from the last bytes of the zip alone. Spark 4.0 writes the state store checkpoint
 format after the ``v``: ``v2`` in format 2, which no later version reads.
+
+Spark itself (``unzipFilesFromFile``, Java's ``ZipInputStream``) reads a zip from the beginning, by local headers, and
+never looks at its central directory. Measured on 4.2.0: a zip whose central directory is damaged or truncated loads.
 """
 
 import json
+import re
 import struct
 import zlib
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from ckpt.formats.compression import Corrupt
 from ckpt.formats.limits import LARGEST_ZIP
+from ckpt.formats.operators import expect_type
+from ckpt.formats.text import Damaged
 from ckpt.model import Fault, Json, RocksDBSnapshot, Unreadable
 
 TAIL_LENGTH = 1 << 16
 """How many bytes from the end of a zip are enough to read all but freakish ones."""
 
 _END_LENGTH = 22
-_END, _CENTRAL, _LOCAL = b"PK\x05\x06", b"PK\x01\x02", b"PK\x03\x04"
+_END, _CENTRAL, _LOCAL, _DESCRIPTOR = b"PK\x05\x06", b"PK\x01\x02", b"PK\x03\x04", b"PK\x07\x08"
 _ENTRY = b"metadata"
 _VERSIONS = {b"v1": 1, b"v2": 2}
 _LARGEST_METADATA = 1 << 22  # bytes: 25,000 SST files of one partition
-_PIECE = 1 << 20  # bytes that are unpacked at a time
-_DESCRIPTOR = b"PK\x07\x08"
 _STORED, _DEFLATED = 0, 8
-_SIZES_FOLLOW = 8
+_ENCRYPTED, _SIZES_FOLLOW = 1, 8
+_FED, _PIECE = 1 << 16, 1 << 20  # bytes that are unpacked at a time, and that they unpack to at most
+_NO_TABLES = b'"sstFiles":[]'
+_NAME = re.compile(rb"metadata|CURRENT|IDENTITY|(MANIFEST|OPTIONS)-\d{6,}|\d{6,}\.(log|sst)|archive/\d{6,}\.log")
+_MANIFEST = re.compile(rb"MANIFEST-\d{6,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +44,8 @@ class NeedsMore:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """The entry ``metadata`` as the central directory describes it."""
-
-    offset: int  # of its local header, from the beginning of the file
-    compressed: int
-    decompressed: int
-    method: int
-
-
-class _BadZip(ValueError):
-    """The text says why."""
-
-
-class _LargeMetadata(_BadZip):
-    """Not read: it is larger than anything Spark writes."""
+class ZipTooLarge(ValueError):
+    """Entries that are larger than ckpt unpacks; the text says so."""
 
 
 def parse_zip_tail(path: str, tail: bytes, size: int) -> RocksDBSnapshot | NeedsMore | Unreadable:
@@ -70,71 +66,49 @@ def parse_zip_tail(path: str, tail: bytes, size: int) -> RocksDBSnapshot | Needs
     if directory_at < base:
         return NeedsMore(directory_at)
     try:
-        entry = _find_entry(tail[directory_at - base : directory_at - base + directory_length])
-        if entry.offset < base:
-            return NeedsMore(entry.offset)
-        content = _content(tail, entry, base)
-    except _LargeMetadata:
-        return Unreadable(path, Fault.TOO_LARGE, f"its metadata entry has more than {_LARGEST_METADATA:,} bytes")
-    except _BadZip as error:
-        return Unreadable(path, Fault.BAD_BINARY, str(error))
+        offset, sizes, method = _find_entry(tail[directory_at - base : directory_at - base + directory_length])
+        if offset < base:
+            return NeedsMore(offset)
+        return parse_metadata(path, _content(tail, offset - base, sizes, method))
+    except Damaged as damage:
+        return Unreadable(path, damage.fault, damage.reason)
     except (struct.error, zlib.error):
         return Unreadable(path, Fault.BAD_BINARY, "its zip structure cannot be followed")
-    return parse_metadata(path, content)
 
 
-def _find_entry(directory: bytes) -> _Entry:
-    """Find ``metadata`` in the central directory."""
+def _find_entry(directory: bytes) -> tuple[int, tuple[int, int], int]:
+    """Find ``metadata`` in the central directory: its local header, its sizes (packed, unpacked), its method."""
     at = 0
     while at + 46 <= len(directory):
         if directory[at : at + 4] != _CENTRAL:
-            raise _BadZip("its central directory cannot be followed")
+            raise Damaged(Fault.BAD_BINARY, "its central directory cannot be followed")
         method = struct.unpack_from("<H", directory, at + 10)[0]
-        compressed, decompressed, name, extra, comment = struct.unpack_from("<IIHHH", directory, at + 20)
-        offset = struct.unpack_from("<I", directory, at + 42)[0]
+        packed, unpacked, name, extra, comment = struct.unpack_from("<IIHHH", directory, at + 20)
         if directory[at + 46 : at + 46 + name] == _ENTRY:
-            return _Entry(offset, compressed, decompressed, method)
+            return struct.unpack_from("<I", directory, at + 42)[0], (packed, unpacked), method
         at += 46 + name + extra + comment
-    raise _BadZip("it has no entry called metadata")
+    raise Damaged(Fault.BAD_BINARY, "it has no entry called metadata")
 
 
-def _content(tail: bytes, entry: _Entry, base: int) -> bytes:
+def _content(tail: bytes, at: int, sizes: tuple[int, int], method: int) -> bytes:
     """Decompress an entry whose local header is in the tail."""
-    at = entry.offset - base
     if tail[at : at + 4] != _LOCAL:
-        raise _BadZip("its metadata entry is not where its central directory says")
+        raise Damaged(Fault.BAD_BINARY, "its metadata entry is not where its central directory says")
     name, extra = struct.unpack_from("<HH", tail, at + 26)
     start = at + 30 + name + extra
-    data = tail[start : start + entry.compressed]
-    if entry.decompressed > _LARGEST_METADATA:
-        raise _LargeMetadata
-    if len(data) < entry.compressed:
-        raise _BadZip("its metadata entry is truncated")
-    if entry.method == _STORED:
+    data = tail[start : start + sizes[0]]
+    if sizes[1] > _LARGEST_METADATA:
+        raise Damaged(Fault.TOO_LARGE, f"its metadata entry has more than {_LARGEST_METADATA:,} bytes")
+    if len(data) < sizes[0]:
+        raise Damaged(Fault.BAD_BINARY, "its metadata entry is truncated")
+    if method == _STORED:
         return data
-    if entry.method != _DEFLATED:
-        raise _BadZip("its metadata entry is compressed in an unknown way")
+    if method != _DEFLATED:
+        raise Damaged(Fault.BAD_BINARY, "its metadata entry is compressed in an unknown way")
     content = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, _LARGEST_METADATA)
-    if len(content) != entry.decompressed:
-        raise _BadZip("its metadata entry is truncated")
+    if len(content) != sizes[1]:
+        raise Damaged(Fault.BAD_BINARY, "its metadata entry is truncated")
     return content
-
-
-def _inflate(data: bytes, start: int, keep: int) -> tuple[bytes, int, int]:
-    """The first ``keep`` bytes of a deflated entry, how many it has, and where it ends: -1 where it is cut off.
-
-    Stops once there are more than ``LARGEST_ZIP``. Raises zlib.error.
-    """
-    inflater = zlib.decompressobj(-zlib.MAX_WBITS)
-    kept, length, todo = b"", 0, data[start:]
-    while not inflater.eof and length <= LARGEST_ZIP:
-        piece = inflater.decompress(todo, _PIECE)
-        todo = inflater.unconsumed_tail
-        kept += piece[: max(keep - length, 0)]
-        length += len(piece)
-        if not piece and not todo:
-            break
-    return kept, length, len(data) - len(inflater.unused_data) if inflater.eof or length > LARGEST_ZIP else -1
 
 
 def parse_metadata(path: str, content: bytes) -> RocksDBSnapshot | Unreadable:
@@ -143,97 +117,146 @@ def parse_metadata(path: str, content: bytes) -> RocksDBSnapshot | Unreadable:
     if version not in _VERSIONS:
         return Unreadable(path, Fault.BAD_VERSION, "its metadata entry does not start with v1 or v2")
     try:
-        value: Json = json.loads(text.decode())
-        if not isinstance(value, dict):
-            raise TypeError
-        keys = value.get("numKeys")
+        value = expect_type(dict, json.loads(text.decode()))
+        keys, tables = value.get("numKeys"), value.get("sstFiles")
+        families, internal = value.get("columnFamilyMapping"), value.get("columnFamilyTypeMap")
+        families = expect_type(dict, {} if families is None else families)
+        internal = internal if isinstance(internal, dict) else {}
         return RocksDBSnapshot(
-            ssts=_files(value.get("sstFiles"), "dfsSstFileName"),
+            ssts=_files(tables, "dfsSstFileName"),
             logs=_files(value.get("logFiles"), "dfsLogFileName"),
             num_keys=keys if type(keys) is int and keys >= 0 else None,
-            column_families=_families(value.get("columnFamilyMapping")),
-            internal_families=_internal(value.get("columnFamilyTypeMap")),
+            column_families={name: expect_type(int, number) for name, number in families.items()},
+            internal_families=frozenset(name for name, own in internal.items() if own is True),
             version=_VERSIONS[version],
-            local_names=_local_names(value.get("sstFiles")),
+            local_names={
+                file["localFileName"]: file["dfsSstFileName"]
+                for file in tables or ()
+                if isinstance(file.get("localFileName"), str)
+            },
         )
     except (ValueError, TypeError, KeyError, RecursionError):
         return Unreadable(path, Fault.BAD_JSON, "its metadata entry is not the JSON that Spark writes")
 
 
-def _internal(value: Json) -> frozenset[str]:
-    return (
-        frozenset(name for name, internal in value.items() if internal is True)
-        if isinstance(value, dict)
-        else frozenset()
-    )
-
-
 def _files(value: Json, name_key: str) -> tuple[tuple[str, int], ...]:
     """Read names and sizes of ``sstFiles`` or ``logFiles``. Raises TypeError or KeyError where it is neither."""
-    files: list[tuple[str, int]] = []
-    if value is None:
-        return ()
-    if not isinstance(value, list):
-        raise TypeError
-    for item in value:
-        if not isinstance(item, dict):
-            raise TypeError
-        name, size = item[name_key], item["sizeBytes"]
-        if not isinstance(name, str) or type(size) is not int:
-            raise TypeError
-        files.append((name, size))
-    return tuple(files)
+    files = [expect_type(dict, file) for file in expect_type(list, [] if value is None else value)]
+    return tuple((expect_type(str, file[name_key]), expect_type(int, file["sizeBytes"])) for file in files)
 
 
-def _local_names(value: Json) -> dict[str, str]:
-    """The names of SST files inside the database. Raises KeyError as ``_files`` does."""
-    names: dict[str, str] = {}
-    for item in value if isinstance(value, list) else []:
-        local, name = (item.get("localFileName"), item["dfsSstFileName"]) if isinstance(item, dict) else (None, None)
-        if isinstance(local, str) and isinstance(name, str):
-            names[local] = name
-    return names
+class _Header(NamedTuple):
+    flags: int
+    method: int
+    checksum: int
+    packed: int
+    length: int
+    name: bytes
+    start: int  # of the data
 
 
-def _families(value: Json) -> dict[str, int]:
-    """Read ``columnFamilyMapping``. Raises TypeError where it is something else."""
-    if value is not None and not isinstance(value, dict):
-        raise TypeError
-    families = {name: number for name, number in (value or {}).items() if type(number) is int}
-    if len(families) < len(value or {}):
-        raise TypeError
-    return families
+def _read_header(data: bytes, at: int) -> _Header:
+    _, flags, method, _, checksum, packed, length, name, extra = struct.unpack_from("<HHHIIIIHH", data, at + 4)
+    end = at + 30 + name
+    return _Header(flags, method, checksum, packed, length, data[at + 30 : end], end + extra)
 
 
 def read_whole_zip(path: str, data: bytes) -> RocksDBSnapshot | Unreadable:
-    """Read a zip without looking at its end, entry by entry from the beginning, as Spark does (``unzipFilesFromFile``).
-
-    Measured on Spark 4.2.0: a zip whose central directory is damaged or truncated loads anyway.
-    """
+    """Read the entry ``metadata`` of a zip without looking at its end, as Spark does."""
     at, content, unpacked = 0, None, 0
     try:
         while data[at : at + 4] == _LOCAL:
-            flags, method = struct.unpack_from("<HH", data, at + 6)
-            compressed, _, name_length, extra = struct.unpack_from("<IIHH", data, at + 18)
-            name = data[at + 30 : at + 30 + name_length]
-            start = at + 30 + name_length + extra
-            if method == _DEFLATED:
-                entry, length, at = _inflate(data, start, _LARGEST_METADATA if name == _ENTRY else 0)
+            header = _read_header(data, at)
+            if header.method == _DEFLATED:
+                keep = _LARGEST_METADATA if header.name == _ENTRY else 0
+                entry, length, at = _inflate(data, header.start, keep)
                 unpacked += length
                 if at < 0:
                     return Unreadable(path, Fault.INCOMPLETE, "one of its entries is truncated")
                 if unpacked > LARGEST_ZIP:
                     return Unreadable(path, Fault.TOO_LARGE, f"it unpacks to more than {LARGEST_ZIP:,} bytes")
             else:
-                entry, at = data[start : start + compressed], start + compressed
-            if flags & _SIZES_FOLLOW:
+                at = header.start + header.packed
+                entry = data[header.start : at]
+            if header.flags & _SIZES_FOLLOW:
                 at += 16 if data[at : at + 4] == _DESCRIPTOR else 12
             if at > len(data):
                 return Unreadable(path, Fault.INCOMPLETE, "one of its entries is truncated")
-            if name == _ENTRY:
+            if header.name == _ENTRY:
                 content = entry
     except (struct.error, zlib.error):
         return Unreadable(path, Fault.BAD_BINARY, "its zip structure cannot be followed")
     if content is None:
         return Unreadable(path, Fault.INCOMPLETE, "it has no entry called metadata")
     return parse_metadata(path, content)
+
+
+def read_zip(data: bytes) -> tuple[dict[str, bytes], int]:
+    """Every entry, compared with CRC-32 and sizes, and where the last one ends. Raises Corrupt or ZipTooLarge."""
+    at, entries, unpacked = 0, dict[str, bytes](), 0
+    try:
+        while data[at : at + 4] == _LOCAL:
+            name, content, at = _entry(data, at, LARGEST_ZIP - unpacked)
+            unpacked += len(content)
+            if not _NAME.fullmatch(name) or name.decode() in entries:
+                raise Corrupt(f"the entry that ends at byte {at:,} is called {ascii(name[:50])[1:]}")
+            entries[name.decode()] = content
+    except struct.error:
+        raise Corrupt("one of its entries is cut off") from None
+    if entries.keys() == {"metadata"} and _NO_TABLES in entries["metadata"]:
+        return entries, at  # an empty store: RocksDB makes the database then
+    missing = {"metadata", "CURRENT"} - entries.keys()
+    if missing:
+        raise Corrupt(f"it has no entry called {min(missing)}")
+    manifest = entries["CURRENT"].rstrip(b"\n")
+    if not _MANIFEST.fullmatch(manifest) or manifest.decode() not in entries:
+        raise Corrupt(f"it has no entry called {ascii(manifest[:50])[2:-1]}, which CURRENT names")
+    return entries, at
+
+
+def _entry(data: bytes, at: int, room: int) -> tuple[bytes, bytes, int]:
+    """Name and content of the entry whose header is at ``at``, and where it ends."""
+    flags, method, checksum, packed, length, name, start = _read_header(data, at)
+    entry = f"the entry at byte {at:,}"
+    if flags & _ENCRYPTED or method not in (_STORED, _DEFLATED) or (method == _STORED and flags & _SIZES_FOLLOW):
+        raise Corrupt(f"{entry} has an impossible header")
+    if method == _STORED:
+        content, end = data[start : start + packed], start + packed
+        unpacked = len(content)
+    else:
+        try:
+            content, unpacked, end = _inflate(data, start, room)
+        except zlib.error:
+            raise Corrupt(f"{entry} cannot be unpacked") from None
+    if unpacked > room:
+        raise ZipTooLarge(f"with {entry} it unpacks to more than {LARGEST_ZIP:,} bytes")
+    packed_seen = end - start
+    if flags & _SIZES_FOLLOW and end >= 0:
+        end += 4 if data[end : end + 4] == _DESCRIPTOR else 0
+        checksum, packed, length = struct.unpack_from("<III", data, end)
+        end += 12
+    if not 0 <= end <= len(data):
+        raise Corrupt(f"{entry} is cut off")
+    if (zlib.crc32(content), packed_seen, len(content)) != (checksum, packed, length):
+        raise Corrupt(f"{entry} does not match its checksum")
+    return name, content, end
+
+
+def _inflate(data: bytes, start: int, keep: int) -> tuple[bytes, int, int]:
+    """The first ``keep`` bytes of a deflated entry, how many it has, and where it ends: -1 where it is cut off.
+
+    Stops once there are more than ``LARGEST_ZIP``. Raises zlib.error.
+    """
+    inflater = zlib.decompressobj(-zlib.MAX_WBITS)
+    kept, length, todo, at = [], 0, b"", start
+    while not inflater.eof and length <= LARGEST_ZIP:
+        if not todo:
+            todo = data[at : at + _FED]
+            at += len(todo)
+        piece = inflater.decompress(todo, _PIECE)
+        todo = inflater.unconsumed_tail
+        kept.append(piece[: max(keep - length, 0)])
+        length += len(piece)
+        if not piece and not todo and at >= len(data) and not inflater.eof:
+            return b"".join(kept), length, -1
+    return b"".join(kept), length, at - len(inflater.unused_data)

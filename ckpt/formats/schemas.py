@@ -8,7 +8,7 @@ Java's modified UTF-8 and hold StructTypes as JSON; v2 and v3 cut long JSON into
 import json
 import struct
 
-from ckpt.formats.javautf import EndsEarly, join_parts, read_utf
+from ckpt.formats.text import EndsEarly, join_parts, read_utf
 from ckpt.formats.types import strange_type
 from ckpt.model import ColumnFamily, Fault, Json, Unreadable
 
@@ -56,8 +56,6 @@ class _StrangeType(Exception):
 
 
 class _Reader:
-    """Reads one file, from after its version."""
-
     def __init__(self, data: bytes, at: int, layout: str) -> None:
         self._data = data
         self._at = at
@@ -70,7 +68,7 @@ class _Reader:
                 return [ColumnFamily(DEFAULT_COLUMN_FAMILY, self._struct(self._utf()), self._struct(self._utf()))]
             case "chunked":
                 return [ColumnFamily(DEFAULT_COLUMN_FAMILY, self._struct(self._text()), self._struct(self._text()))]
-        count = self._int()
+        count = self._number()
         if not 0 <= count <= len(self._data) // _SMALLEST_ENTRY:
             raise ValueError("an impossible count")
         return [self._family() for _ in range(count)]
@@ -79,20 +77,14 @@ class _Reader:
         name = join_parts([self._utf()])
         schemas, generations = [], []
         for _ in ("key", "value"):
-            generations.append(self._short() if self._layout == "families" else 0)
+            generations.append(self._number(">h") if self._layout == "families" else 0)  # which Avro rows name
             schemas.append(self._struct(self._text()))
         encoder, user_key = self._json(self._text()), self._json(self._text())
         return ColumnFamily(name, schemas[0], schemas[1], encoder or None, user_key or None, evolved=any(generations))
 
-    def _short(self) -> int:
-        """The generation of a schema, which Avro rows name."""
-        (value,) = struct.unpack_from(">h", self._data, self._at)
-        self._at += 2
-        return int(value)
-
-    def _int(self) -> int:
-        (value,) = struct.unpack_from(">i", self._data, self._at)
-        self._at += 4
+    def _number(self, form: str = ">i") -> int:
+        (value,) = struct.unpack_from(form, self._data, self._at)
+        self._at += struct.calcsize(form)
         return int(value)
 
     def _utf(self) -> str:
@@ -101,7 +93,7 @@ class _Reader:
 
     def _text(self) -> str:
         """A string in chunks (``SchemaWriter.writeJsonSchema``)."""
-        count = self._int()
+        count = self._number()
         if not 0 <= count <= len(self._data) // 2:
             raise ValueError("an impossible count")
         return join_parts([self._utf() for _ in range(count)])

@@ -42,13 +42,6 @@ class SinkFile:
     action: str  # add; delete in logs of Spark 2.x
 
 
-@dataclass(frozen=True, slots=True)
-class InitialOffsets:
-    """Where a Kafka source began (``KafkaSourceInitialOffsetWriter``)."""
-
-    offsets: Json  # topic to partition to offset
-
-
 @tolerant
 def parse_source_log(raw: bytes) -> tuple[SourceFile, ...]:
     """Read one file of a file source's log; a compacted one names the files of all entries up to its own."""
@@ -62,15 +55,15 @@ def parse_sink_log(raw: bytes) -> tuple[SinkFile, ...]:
 
 
 @tolerant
-def parse_kafka_start(raw: bytes) -> InitialOffsets:
-    """Read ``sources/<k>/0`` of a Kafka source: one byte that is skipped (0), ``v1``, a line end, JSON.
+def parse_kafka_start(raw: bytes) -> Json:
+    """Read ``sources/<k>/0`` of a Kafka source (``KafkaSourceInitialOffsetWriter``): topic to partition to offset.
 
-    Spark 2.1.0 wrote no version line (SPARK-19517).
+    One byte is skipped (0), then come ``v1``, a line end, JSON. Spark 2.1.0 wrote no version line (SPARK-19517).
     """
     text = raw[1:].decode("utf-8", errors="replace")
     if not text:
         raise Damaged(Fault.EMPTY, "the file is empty")
-    return InitialOffsets(json_of(_behind_version(text) if text[0] == "v" else text))
+    return json_of(_behind_version(text) if text[0] == "v" else text)
 
 
 def _behind_version(text: str) -> str:

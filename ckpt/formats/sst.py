@@ -10,14 +10,10 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import pyarrow as pa
+import xxhash
 
-from ckpt.formats.checksums import (
-    Corrupt,
-    of_sst_block_crc32c,
-    of_sst_block_xxh3,
-    of_sst_block_xxhash,
-    of_sst_block_xxhash64,
-)
+from ckpt.formats.checksums import crc32c
+from ckpt.formats.compression import Corrupt, read_varint
 
 FOOTER = 53  # bytes: checksum type, two handles padded to 40, format version, magic number
 _MAGIC = 0x88E241B785F4CFF7
@@ -25,15 +21,25 @@ _VERSIONS, _NEWER_VERSIONS = range(2, 6), range(6, 32)
 _TRAILER = 5  # type of compression, checksum
 _CHECKSUM = struct.Struct("<I").unpack_from
 _LARGEST_BLOCK = 64 << 20  # bytes of an index when it is decompressed
-_LONGEST_VARINT = 63  # bits
+_WORD = 0xFFFFFFFF
+_LAST_BYTE_PRIME = 0x6B9083D9  # RocksDB's ModifyChecksumForLastByte
+_MASK_DELTA = 0xA282EAD8  # RocksDB's crc32c::Mask
+_COMPRESSIONS = {1: "snappy", 4: "lz4_raw", 5: "lz4_raw", 7: "zstd"}
+
+
+def _masked_crc32c(data: memoryview) -> int:
+    checksum = crc32c(bytes(data))
+    return (checksum >> 15 | checksum << 17) + _MASK_DELTA & _WORD
+
+
 _CHECKSUMS: dict[int, Callable[[memoryview], int]] = {
     0: lambda _: 0,
-    1: of_sst_block_crc32c,
-    2: of_sst_block_xxhash,
-    3: of_sst_block_xxhash64,
-    4: of_sst_block_xxh3,
+    1: _masked_crc32c,
+    2: lambda data: xxhash.xxh32_intdigest(data),
+    3: lambda data: xxhash.xxh64_intdigest(data) & _WORD,
+    4: lambda data: xxhash.xxh3_64_intdigest(data[:-1]) & _WORD ^ data[-1] * _LAST_BYTE_PRIME & _WORD,  # since 6.27
 }
-_COMPRESSIONS = {1: "snappy", 4: "lz4_raw", 5: "lz4_raw", 7: "zstd"}
+"""By the number in the footer, of a block and its type byte: none, kCRC32c, kxxHash, kxxHash64, kXXH3 (the default)."""
 
 
 class UnknownTable(ValueError):
@@ -89,8 +95,6 @@ def check_sst(data: bytes) -> None:
 
 
 class _Table:
-    """One file, and how its blocks are checked."""
-
     def __init__(self, data: bytes, checksum: Callable[[memoryview], int]) -> None:
         self._data = memoryview(data)
         self._named = 0  # bytes of all blocks that were named
@@ -115,7 +119,6 @@ class _Table:
             yield block
 
     def _check(self, block: _Handle) -> memoryview:
-        """A block and its type byte."""
         end = block.end
         content = self._data[block.offset : end - 4]
         self._named += block.size + _TRAILER
@@ -128,14 +131,13 @@ class _Table:
         return content
 
     def _unpack(self, block: _Handle) -> bytes:
-        """The content of a block."""
         content = bytes(self._check(block))
         kind, body = content[-1], content[:-1]
         if kind == 0:
             return body
         if kind not in _COMPRESSIONS:
             raise UnknownTable(f"its blocks are compressed in way {kind}, which ckpt does not know")
-        length, at = _varint(body, 0)
+        length, at = read_varint(body, 0)
         if length > _LARGEST_BLOCK:
             raise UnknownTable(f"its index unpacks to {length:,} bytes")
         codec = pa.Codec(_COMPRESSIONS[kind])
@@ -145,22 +147,9 @@ class _Table:
             raise Corrupt(f"the block at byte {block.offset:,} cannot be decompressed") from None
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A number, and where it ends. Raises IndexError."""
-    byte = data[at]
-    if byte < 0x80:
-        return byte, at + 1
-    number = shift = 0
-    while (byte := data[at]) & 0x80 and shift < _LONGEST_VARINT:
-        number |= (byte & 0x7F) << shift
-        shift += 7
-        at += 1
-    return number | byte << shift, at + 1
-
-
 def _handle(data: bytes, at: int) -> tuple[_Handle, int]:
-    offset, at = _varint(data, at)
-    size, at = _varint(data, at)
+    offset, at = read_varint(data, at)
+    size, at = read_varint(data, at)
     return _Handle(offset, size), at
 
 
@@ -174,9 +163,9 @@ def _entries(block: bytes, what: str) -> Iterator[tuple[bytes, bytes]]:
     """Keys and values of a block."""
     at, end, key = 0, _end_of_entries(block), b""
     while at < end:
-        shared, at = _varint(block, at)
-        unshared, at = _varint(block, at)
-        length, at = _varint(block, at)
+        shared, at = read_varint(block, at)
+        unshared, at = read_varint(block, at)
+        length, at = read_varint(block, at)
         key = key[:shared] + block[at : at + unshared]
         at += unshared + length
         yield key, block[at - length : at]
@@ -191,11 +180,11 @@ def _data_blocks(index: bytes, *, deltas: bool) -> Iterator[_Handle]:
         return
     at, end, handle = 0, _end_of_entries(index), _Handle(0, 0)
     while at < end:
-        shared, at = _varint(index, at)
-        unshared, at = _varint(index, at)
+        shared, at = read_varint(index, at)
+        unshared, at = read_varint(index, at)
         at += unshared
         if shared:
-            change, at = _varint(index, at)
+            change, at = read_varint(index, at)
             handle = _Handle(handle.end, handle.size + ((change >> 1) ^ -(change & 1)))
         else:
             handle, at = _handle(index, at)

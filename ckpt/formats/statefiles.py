@@ -1,21 +1,23 @@
-"""Names and ends of state files: ``state/<op>/<partition>/[<store>/]<version>[_<unique id>].<kind>``.
+"""Names, beginnings and ends of state files: ``state/<op>/<partition>/[<store>/]<version>[_<unique id>].<kind>``.
 
 Names: Spark's ``HDFSBackedStateStoreProvider.deltaFile``/``snapshotFile`` and ``RocksDBFileManager.dfsBatchZipFile``/
 ``dfsChangelogFile``. Ends: deltas, changelogs and HDFS-backed snapshots are one stream of ``LZ4BlockOutputStream``
 (Spark's ``LZ4CompressionCodec``) under the default setting of
 ``spark.sql.streaming.stateStore.compression.codec``.
+
+Changelogs of RocksDB state (Spark ``StateStoreChangelogWriter``) of versions 1 and 3 put or remove keys. Versions 2 and
+4 name what each record does, and may merge: append an element to a list. 3 and 4 begin with the lineage of state store
+checkpoint format 2, as JSON.
 """
 
 import json
 import struct
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import NamedTuple
+from enum import IntEnum, StrEnum
+from typing import NamedTuple, TypeAlias
 
-from ckpt.formats.changelogs import read_beginning
-from ckpt.formats.heads import decompress_head
-from ckpt.formats.lz4 import HEADER_LENGTH, MAGIC, BadBlock, block_ends
+from ckpt.formats.compression import HEADER_LENGTH, MAGIC, BadBlock, block_ends, decompress_head
 from ckpt.formats.sidecars import shown_name
+from ckpt.formats.text import read_utf
 from ckpt.model import StateFileKind
 
 DEFAULT_STORE = "default"
@@ -57,14 +59,10 @@ def parse_name(name: str) -> FileName | None:
     number, _, unique_id = stem.partition("_")
     if not (number.isascii() and number.isdecimal()) or len(number) > 19:  # Spark holds versions in a Long
         return None
-    if "_" in stem and not _is_uuid(unique_id):
+    is_uuid = len(unique_id) == _UUID_LENGTH and unique_id[8:24:5] == "----"  # there may be a hundred thousand of them
+    if "_" in stem and not is_uuid:
         return None
     return FileName(int(number), kind, unique_id or None)
-
-
-def _is_uuid(text: str) -> bool:
-    """Tell whether a text has the form of a UUID; there may be a hundred thousand of them."""
-    return len(text) == _UUID_LENGTH and text[8:24:5] == "----"
 
 
 def version_of(name: str) -> int | None:
@@ -83,11 +81,6 @@ class Ending(StrEnum):
     ODD_END = "odd-end"  # the end mark is incomplete or followed by more, but the last record is there
     CUT = "cut"  # data is missing, or it is too short for anything
     NOT_LZ4 = "not-lz4"  # it does not begin as an LZ4 stream does
-
-
-def ends_whole(tail: bytes) -> bool:
-    """Tell whether the last bytes of a file are the end mark of an LZ4 stream."""
-    return tail.endswith(END_MARK)
 
 
 def judge_stream(data: bytes) -> Ending:
@@ -118,11 +111,46 @@ def _is_damaged_mark(rest: bytes) -> bool:
     return len(rest) == HEADER_LENGTH and same >= HEADER_LENGTH - 3
 
 
-@dataclass(frozen=True, slots=True)
-class Lineage:
-    """The files that lead to a changelog of state store checkpoint format 2: (version, unique id), ascending."""
+TYPED = (2, 4)
+"""The versions of changelogs whose records begin with their type."""
 
-    items: tuple[tuple[int, str], ...]
+
+class RecordType(IntEnum):
+    """The kinds of record; the value is the type byte (Spark ``RecordType``)."""
+
+    PUT = 1
+    DELETE = 16
+    MERGE = 17
+    DELETE_RANGE = 32
+
+
+def last_bytes(head: bytes) -> bytes:
+    """The record that ends a file whose data begins with ``head``."""
+    return b"\0" if head.startswith((b"\0\2v2", b"\0\2v4")) else b"\xff\xff\xff\xff"
+
+
+class UnknownVersion(ValueError):
+    """A version that no known Spark writes; the text is how it names itself."""
+
+
+def read_beginning(data: bytes) -> tuple[int, str | None, int]:
+    """Version and lineage of a decompressed changelog, and where its records begin; version 1 does not name itself.
+
+    Raises UnknownVersion, or ValueError or struct.error where the bytes end early.
+    """
+    if data[:3] != b"\0\2v":
+        return 1, None, 0
+    name, at = read_utf(data, 0)
+    if name not in ("v2", "v3", "v4"):
+        raise UnknownVersion(name)
+    if name == "v2":
+        return 2, None, at
+    lineage, at = read_utf(data, at)
+    return int(name[1:]), lineage, at
+
+
+Lineage: TypeAlias = tuple[tuple[int, str], ...]
+"""The files that lead to a changelog of state store checkpoint format 2: (version, unique id), ascending."""
 
 
 def parse_lineage(head: bytes, codec: str = LZ4) -> Lineage | None:
@@ -140,7 +168,7 @@ def parse_lineage(head: bytes, codec: str = LZ4) -> Lineage | None:
 def lineage_of(data: bytes) -> Lineage | None:
     """Return the lineage in the decompressed bytes of a changelog."""
     try:
-        text = read_beginning(data).lineage
+        text = read_beginning(data)[1]
         if text is None:
             return None
         lineage = json.loads(text)
@@ -149,4 +177,4 @@ def lineage_of(data: bytes) -> Lineage | None:
         return None
     if type(lineage) is not list or not all(type(v) is int and type(i) is str for v, i in items):
         return None
-    return Lineage(tuple(sorted(items)))
+    return tuple(sorted(items))

@@ -1,5 +1,7 @@
 """Text as Spark's logs hold it: UTF-8, Java's lines, a version line, and JSON as Jackson reads it.
 
+Binary files have strings as Java's ``DataOutputStream.writeUTF`` writes them.
+
 Everything here raises ``Damaged``, which never leaves ``ckpt.formats``: ``tolerant`` makes an ``Unreadable``
 of it. What Spark itself says to each kind of damage was measured (``tests/formats/spark_answers.json``) and
 is in ``says``.
@@ -7,6 +9,7 @@ is in ``says``.
 
 import json
 import re
+import struct
 from collections import Counter
 from collections.abc import Callable
 from functools import wraps
@@ -35,12 +38,12 @@ _BRACKET = re.compile(r"[][{}]")
 class Damaged(Exception):
     """A file that is damaged; raised and caught inside ``ckpt.formats`` only."""
 
-    def __init__(self, fault: Fault, reason: str, says: str | None = None) -> None:
+    def __init__(self, fault: Fault, reason: str, says: str | None = None, version: int | None = None) -> None:
         super().__init__(reason)
         self.fault = fault
         self.reason = reason
         self.says = says
-        self.version: int | None = None
+        self.version = version
 
 
 class Repeated(dict[str, Any]):
@@ -109,9 +112,7 @@ def version_of(line: str, newest: int) -> int:
         raise Damaged(Fault.BAD_VERSION, reason, NO_VERSION)
     if version > newest:
         reason = f"its version line is v{version}, and the highest known is v{newest}"
-        damage = Damaged(Fault.NEWER_VERSION, reason, "UnsupportedLogVersion")
-        damage.version = version
-        raise damage
+        raise Damaged(Fault.NEWER_VERSION, reason, "UnsupportedLogVersion", version)
     return version
 
 
@@ -198,8 +199,37 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_object,
-    parse_int=_number(int),
-    parse_float=_number(float),
-    parse_constant=_no_constant,
+    object_pairs_hook=_object, parse_int=_number(int), parse_float=_number(float), parse_constant=_no_constant
 )
+
+
+class EndsEarly(ValueError):
+    """The bytes stop before what they announce."""
+
+
+def read_utf(data: bytes, at: int) -> tuple[str, int]:
+    """Read the string of ``writeUTF`` that begins at ``at``: a length of two bytes, then modified UTF-8; and its end.
+
+    Modified UTF-8 writes a zero as C0 80 and characters beyond the first 65,536 as two surrogates of three bytes each;
+    surrogates are kept, because a string can be cut between them (``join_parts`` fixes them).
+    Raises EndsEarly, another ValueError or struct.error where there is no such string.
+    """
+    (length,) = struct.unpack_from(">H", data, at)
+    text = data[at + 2 : at + 2 + length]
+    if len(text) < length:
+        raise EndsEarly
+    return text.replace(b"\xc0\x80", b"\x00").decode("utf-8", "surrogatepass"), at + 2 + length
+
+
+def write_utf(text: str) -> bytes:
+    """A string as ``writeUTF`` writes it, for text in ASCII without zeros, of up to 65,535 bytes."""
+    data = text.encode("ascii")
+    return struct.pack(">H", len(data)) + data
+
+
+def join_parts(parts: list[str]) -> str:
+    """Join a string from its parts. Raises ValueError if a surrogate is alone."""
+    text = "".join(parts)
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16")

@@ -1,7 +1,11 @@
-"""Spark's types as it writes them in JSON (``DataType.json``): a name, or an object for a struct, an array or a map."""
+"""Spark's types as it writes them in JSON (``DataType.json``): a name, or an object for a struct, an array or a map.
+
+In the words of Spark SQL they are for people, so very large ones are cut.
+"""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 from ckpt.formats.text import quoted
 from ckpt.model import Json
@@ -12,6 +16,8 @@ _ATOMIC = re.compile(
     r"|time(\(\d+\))?|(geometry|geography)(\(.*\))?"
 )
 
+_DEEPEST = 10  # how many types inside one another are shown
+_MOST_FIELDS = 100  # and how many fields of one
 _FIELDS = ({"name", "type"}, {"name", "nullable", "type"}, {"metadata", "name", "nullable", "type"})
 """What a field of a StructType has in JSON."""
 
@@ -110,3 +116,43 @@ def repeated_field(kind: Json) -> str | None:
         case _:
             return None
     return repeated or next((field for part in inner if (field := repeated_field(part)) is not None), None)
+
+
+def type_name(schema: Json) -> str:
+    """A type as Spark's JSON has it, in the words of Spark SQL: ``key bigint, window struct<start timestamp>``."""
+    match schema:
+        case {"type": "struct", "fields": list(fields)}:
+            return _show_fields(fields, _DEEPEST)
+        case _:
+            return sql_type(schema)
+
+
+def _show_fields(fields: Sequence[Json], deepest: int) -> str:
+    more = [f"and {len(fields) - _MOST_FIELDS:,} more"] if len(fields) > _MOST_FIELDS else []
+    return ", ".join([*(_show_field(field, deepest) for field in fields[:_MOST_FIELDS]), *more])
+
+
+def _show_field(field: Json, deepest: int) -> str:
+    match field:
+        case {"name": str(name), "type": kind}:
+            return f"{name} {sql_type(kind, deepest)}"
+    return "?"
+
+
+def sql_type(kind: Json, deepest: int = _DEEPEST) -> str:
+    """The type of a column in the words of Spark SQL; what nests deeper than ``deepest`` types is left out."""
+    if not deepest:
+        return "..."
+    inner = partial(sql_type, deepest=deepest - 1)
+    match kind:
+        case {"type": "struct", "fields": list(fields)}:
+            return f"struct<{_show_fields(fields, deepest - 1)}>"
+        case {"type": "array", "elementType": element}:
+            return f"array<{inner(element)}>"
+        case {"type": "map", "keyType": key, "valueType": value}:
+            return f"map<{inner(key)}, {inner(value)}>"
+        case {"type": "udt", "sqlType": stored}:
+            return inner(stored)
+        case str(name):
+            return {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}.get(name, name)
+    return "?"

@@ -8,8 +8,8 @@ from typing import Any
 
 from ckpt.errors import UsageError
 from ckpt.model import Json
-from ckpt.storage.argument_files import read_text
 from ckpt.storage.base import one_line
+from ckpt.storage.local import read_text
 from ckpt.values import Value
 from ckpt.versions import Spark
 

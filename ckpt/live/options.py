@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence, Set
 
 from ckpt.errors import UsageError
 from ckpt.live.records import NotAsked
-from ckpt.storage.argument_files import read_text
 from ckpt.storage.base import one_line
+from ckpt.storage.local import read_text
 
 _ENVIRONMENT = "env:"
 

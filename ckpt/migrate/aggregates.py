@@ -12,8 +12,7 @@ from decimal import Context
 from math import isnan
 from typing import Any
 
-from ckpt.formats.sqltypes import sql_type
-from ckpt.formats.types import fields_of, type_at
+from ckpt.formats.types import fields_of, sql_type, type_at
 from ckpt.model import Json
 from ckpt.state.reading.columns import Holds, Names
 from ckpt.state.reading.initial import InitialPlan

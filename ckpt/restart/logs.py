@@ -23,7 +23,7 @@ def _check_highest(start: Start, log: Log[OffsetLog] | Log[CommitLog], latest: i
     """The highest number in a log may be no batch at all."""
     path = f"{log.folder}/{latest}"
     if latest not in log:
-        name = next(odd.name for odd in log.names.odd if odd.batch_id == latest)
+        name = next(name for name, batch_id in log.names.odd.items() if batch_id == latest)
         detail = f"Spark reads this name as batch {latest}, and {path} is not there"
         return start.fails(diagnoses.others.ODD_NAME, f"{log.folder}/{name}", detail, messages.no_such_file(path))
     if latest - log.ids[0] > MOST_BATCHES:
@@ -117,7 +117,7 @@ def predecessor(start: Start) -> Forecast | None:
     if start.progress is Progress.ASYNC:
         names = [
             *start.checkpoint.listing.subfolders(OFFSETS),
-            *(odd.name for odd in start.checkpoint.offsets.names.odd),
+            *start.checkpoint.offsets.names.odd,
         ]
         taken = max((i for name in names if (i := parse_java_long(name)) is not None and i < latest), default=-1)
         if taken > (-1 if before is None else before):

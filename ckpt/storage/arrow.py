@@ -12,33 +12,33 @@ from pyarrow import fs
 from ckpt.errors import UsageError
 from ckpt.storage.base import FileInfo, temporary
 from ckpt.storage.errors import shorten_error
-from ckpt.storage.remote import REQUESTS_AT_ONCE, ListedItem
+from ckpt.storage.remote import REQUESTS_AT_ONCE, Backend, ListedItem
 
 Options = Mapping[str, str]
 
 
-class ArrowBackend:
-    """A folder of a ``pyarrow.fs.FileSystem``."""
+class ArrowBackend(Backend):
+    """A folder of a ``pyarrow.fs.FileSystem``.
+
+    A put to an object store shows the whole object at once; pyarrow offers no conditional put, so whether the name is
+    free is asked just before. HDFS gets a temporary file and a rename. After a removal pyarrow puts an empty object
+    named like the folder (``offsets/``) into S3, which Hadoop's clients do too and take for a folder.
+    """
 
     def __init__(self, file_system: fs.FileSystem, root: str, cure: str, *, markers_only: bool = False) -> None:
-        """Root a backend at a folder.
+        """Root a backend at a folder; ``cure`` is what usually helps where the file system refuses.
 
-        Args:
-            file_system: Whose folder it is.
-            root: The folder's path there.
-            cure: What usually helps where it refuses.
-            markers_only: Listing one level shows only folders that have a marker object (Arrow's
-                ``gcsfs.cc`` asks for objects and not for prefixes), so that folders have to be inferred.
-
+        ``markers_only``: listing one level shows only folders that have a marker object (Arrow's ``gcsfs.cc`` asks for
+        objects and not for prefixes), so that folders have to be inferred.
         """
         self.cure = cure
-        self.whole_files = file_system.type_name != "hdfs"
+        self._renames = file_system.type_name == "hdfs"
+        self.whole_files = not self._renames
         self._markers_only = markers_only
         self.file_system = file_system
         self._root = root.rstrip("/")
 
     def level(self, folder: str) -> Iterable[ListedItem]:
-        """List what is directly in a folder."""
         items = list(self._list(folder, recursive=False))
         if self._markers_only and not any(entry.file is None for entry in items):
             depth = folder.count("/") + 1 if folder else 0
@@ -58,14 +58,6 @@ class ArrowBackend:
             wanted = left if length is None else min(length, left)
             return bytes(file.read_at(wanted, offset)) if wanted else b""
 
-    def below(self, folder: str) -> "ArrowBackend":
-        """A folder of this one, in the same file system."""
-        return ArrowBackend(self.file_system, self.join(folder), self.cure, markers_only=self._markers_only)
-
-    def writer(self) -> "ArrowBackendWriter":
-        """The way to write there."""
-        return ArrowBackendWriter(self.file_system, self.join)
-
     def _list(self, folder: str, *, recursive: bool) -> Iterable[ListedItem]:
         base = self.join(folder)
         try:
@@ -80,35 +72,17 @@ class ArrowBackend:
             if item.type == fs.FileType.Directory:
                 yield ListedItem(path, None)
             elif item.type != fs.FileType.NotFound:
-                yield ListedItem(path, FileInfo(item.size or 0, _ms(item.mtime_ns)))
-
-    def join(self, path: str) -> str:
-        """A path below the root, as the file system spells it."""
-        return f"{self._root}/{path}" if path else self._root or "/"
-
-
-class ArrowBackendWriter:
-    """Writes through pyarrow.
-
-    A put to an object store shows the whole object at once; pyarrow offers no conditional put, so whether the name is
-    free is asked just before. HDFS gets a temporary file and a rename. After a removal pyarrow puts an empty object
-    named like the folder (``offsets/``) into S3, which Hadoop's clients do too and take for a folder.
-    """
-
-    def __init__(self, file_system: fs.FileSystem, join: Callable[[str], str]) -> None:
-        self._fs = file_system
-        self._join = join
-        self._renames = file_system.type_name == "hdfs"
+                yield ListedItem(path, FileInfo(item.size or 0, item.mtime_ns and item.mtime_ns // 1_000_000))
 
     def put(self, path: str, pieces: Iterable[bytes]) -> None:
         """Write a whole file. A stream that is given up is closed, which shows what it has: that is deleted."""
-        if self._fs.get_file_info(self._join(path)).type != fs.FileType.NotFound:
+        if self.file_system.get_file_info(self.join(path)).type != fs.FileType.NotFound:
             raise FileExistsError(path)
         try:
             self._write(path, pieces)
         except BaseException:
             with suppress(Exception):
-                self._fs.delete_file(self._join(self._place(path)))
+                self.file_system.delete_file(self.join(self._place(path)))
             raise
 
     def replace(self, path: str, data: bytes) -> None:
@@ -116,40 +90,30 @@ class ArrowBackendWriter:
         self._write(path, (data,))
 
     def _write(self, path: str, pieces: Iterable[bytes]) -> None:
-        with self._fs.open_output_stream(self._join(self._place(path))) as file:
+        with self.file_system.open_output_stream(self.join(self._place(path))) as file:
             for piece in pieces:
                 file.write(piece)
         if self._renames:
-            self._fs.move(self._join(self._place(path)), self._join(path))
+            self.file_system.move(self.join(self._place(path)), self.join(path))
 
     def _place(self, path: str) -> str:
         """Where a file is written first."""
         return temporary(path) if self._renames else path
 
     def delete(self, path: str) -> None:
-        """Remove a file."""
-        if self._fs.get_file_info(self._join(path)).type == fs.FileType.NotFound:
+        if self.file_system.get_file_info(self.join(path)).type == fs.FileType.NotFound:
             raise FileNotFoundError(path)
-        self._fs.delete_file(self._join(path))
+        self.file_system.delete_file(self.join(path))
 
     def make_folder(self, path: str) -> None:
-        """Create a folder on HDFS."""
         if self._renames:
-            self._fs.create_dir(self._join(path))
-
-
-def _ms(nanoseconds: int | None) -> int | None:
-    return None if nanoseconds is None else nanoseconds // 1_000_000
+            self.file_system.create_dir(self.join(path))
 
 
 def _flag(text: str) -> bool:
     if text.lower() not in ("true", "false"):
         raise ValueError("it must be true or false")
     return text.lower() == "true"
-
-
-def _seconds(text: str) -> timedelta:
-    return timedelta(seconds=float(text))
 
 
 # The options of pyarrow's file systems that have to do with reading, and how their text is understood.
@@ -165,7 +129,7 @@ GCS_OPTIONS: Mapping[str, Callable[[str], object]] = {
     **dict.fromkeys(("access_token", "target_service_account", "scheme", "endpoint_override", "project_id"), str),
     "credential_token_expiration": datetime.fromisoformat,
     "anonymous": _flag,
-    "retry_time_limit": _seconds,
+    "retry_time_limit": lambda text: timedelta(seconds=float(text)),
 }
 AZURE_OPTIONS: Mapping[str, Callable[[str], object]] = {
     **dict.fromkeys(("account_name", "account_key", "sas_token", "client_id", "client_secret", "tenant_id"), str),

@@ -149,17 +149,9 @@ class Listing:
 class Storage(Protocol):
     """A checkpoint's root that can be listed and read, and in no way written."""
 
-    @property
-    def uri(self) -> str:
-        """The root as it was given, for showing."""
-
-    @property
-    def local(self) -> bool:
-        """True for a local path, where Hadoop keeps a hidden checksum file for every file."""
-
-    @property
-    def whole_files(self) -> bool:
-        """True if a file is there only with all its bytes, as in an object store: no crash leaves a part of one."""
+    uri: str  # the root as it was given, for showing
+    local: bool  # where Hadoop keeps a hidden checksum file for every file
+    whole_files: bool  # a file is there only with all its bytes, as in an object store: no crash leaves a part of one
 
     def list_level(self, path: str = "") -> Folder:
         """One folder only, by default the root: cheap, however much is below it.
@@ -175,9 +167,11 @@ class Storage(Protocol):
 
     def read(self, path: str) -> bytes:
         """A whole file. Raises NotFound, or StorageError where it cannot be read."""
+        return self.read_all([ReadRequest(path)])[0]
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """At most ``length`` bytes from ``offset``; fewer where the file ends. Raises as ``read`` does."""
+        return self.read_all([ReadRequest(path, offset, length)])[0]
 
     def read_many(self, requests: Iterable[ReadRequest]) -> list[bytes | StorageError]:
         """Answer requests in their order, remote ones side by side.
@@ -185,6 +179,15 @@ class Storage(Protocol):
         A file that cannot be read is answered by its error (NotFound where it vanished since it was
         listed), so that one bad file does not hide the others.
         """
+
+    def read_all(self, requests: Iterable[ReadRequest]) -> list[bytes]:
+        """Answer requests as ``read_many`` does. Raises the first error among the answers."""
+        answers: list[bytes] = []
+        for answer in self.read_many(requests):
+            if isinstance(answer, StorageError):
+                raise answer
+            answers.append(answer)
+        return answers
 
 
 class Root(Storage, Protocol):

@@ -7,7 +7,7 @@ one does (``isdir``, ``find``, and ``isfile`` before each read), loses most file
 
 import inspect
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import chain, islice
@@ -20,18 +20,19 @@ from fsspec.core import url_to_fs
 from ckpt.errors import StorageError, UsageError
 from ckpt.storage.base import FileInfo, temporary
 from ckpt.storage.errors import explain, shorten_error
-from ckpt.storage.remote import ListedItem
+from ckpt.storage.remote import Backend, ListedItem
 
 # Where the file systems put the time of the last change; only some have one.
-_TIMES = (
-    *("mtime", "LastModified", "last_modified", "modification_time", "modificationTime"),
-    *("updated", "created"),
-)
+_TIMES = ("mtime", "LastModified", "last_modified", "modification_time", "modificationTime", "updated", "created")
 _MS_SINCE = 100_000_000_000  # a number above this is in ms (since 1973), below it in s (until 5138)
 
 
-class FsspecBackend:
-    """A folder of an fsspec file system."""
+class FsspecBackend(Backend):
+    """A folder of an fsspec file system, written by a conditional put where the file system has one.
+
+    What comes in several pieces is written under a temporary name and renamed: many file systems show a file that is
+    being written.
+    """
 
     def __init__(self, file_system: fsspec.AbstractFileSystem, root: str) -> None:
         self.cure = "see what its fsspec package needs, as environment or `storage_options`"
@@ -72,14 +73,6 @@ class FsspecBackend:
                 return b""
             raise
 
-    def below(self, folder: str) -> "FsspecBackend":
-        """A folder of this one, in the same file system."""
-        return FsspecBackend(self.file_system, self.join(folder))
-
-    def writer(self) -> "FsspecBackendWriter":
-        """The way to write there."""
-        return FsspecBackendWriter(self.file_system, self.join)
-
     def _entries(self, base: str, entries: Iterable[Mapping[str, Any]]) -> Iterable[ListedItem]:
         root = self._root.strip("/")
         for item in entries:
@@ -91,50 +84,33 @@ class FsspecBackend:
             path = name.removeprefix(root).lstrip("/")
             yield ListedItem(path, None if item["type"] == "directory" else _file_info(name, item))
 
-    def join(self, path: str) -> str:
-        """A path below the root, as the file system spells it."""
-        return f"{self._root}/{path}" if path else self._root or "/"
-
-
-class FsspecBackendWriter:
-    """Writes through fsspec, by a conditional put where the file system has one.
-
-    What comes in several pieces is written under a temporary name and renamed: many file systems show a file that is
-    being written.
-    """
-
-    def __init__(self, file_system: fsspec.AbstractFileSystem, join: Callable[[str], str]) -> None:
-        self._fs = file_system
-        self._join = join
-
     def put(self, path: str, pieces: Iterable[bytes]) -> None:
-        """Write a whole file."""
-        full, left = self._join(path), iter(pieces)
-        self._fs.invalidate_cache()
-        if self._fs.exists(full):
+        full, left = self.join(path), iter(pieces)
+        self.file_system.invalidate_cache()
+        if self.file_system.exists(full):
             raise FileExistsError(path)
         first = list(islice(left, 2))
         if len(first) < 2:
             self._put_whole(full, b"".join(first))
         else:
-            self._put_pieces(self._join(temporary(path)), full, chain(first, left))
+            self._put_pieces(self.join(temporary(path)), full, chain(first, left))
 
     def _put_pieces(self, unfinished: str, full: str, pieces: Iterable[bytes]) -> None:
         try:
-            with self._fs.open(unfinished, "wb") as file:
+            with self.file_system.open(unfinished, "wb") as file:
                 for piece in pieces:
                     file.write(piece)
-            self._fs.mv(unfinished, full)
+            self.file_system.mv(unfinished, full)
         except BaseException:
             with suppress(Exception):
-                self._fs.rm_file(unfinished)
+                self.file_system.rm_file(unfinished)
             raise
 
     def _put_whole(self, full: str, data: bytes) -> None:
         try:
-            self._fs.pipe_file(full, data, mode="create")
+            self.file_system.pipe_file(full, data, mode="create")
         except (TypeError, NotImplementedError, ValueError):  # it knows no such mode
-            self._fs.pipe_file(full, data)
+            self.file_system.pipe_file(full, data)
 
     def replace(self, path: str, data: bytes) -> None:
         """Remove a file, and write it anew: not every file system shows a new one only when it is complete."""
@@ -142,26 +118,17 @@ class FsspecBackendWriter:
         self.put(path, (data,))
 
     def delete(self, path: str) -> None:
-        """Remove a file."""
-        self._fs.rm_file(self._join(path))
+        self.file_system.rm_file(self.join(path))
 
     def make_folder(self, path: str) -> None:
-        """Create a folder, where there are such things."""
-        self._fs.makedirs(self._join(path), exist_ok=True)
+        self.file_system.makedirs(self.join(path), exist_ok=True)
 
 
 def open_fsspec(uri: str, shown: str, options: Mapping[str, str]) -> FsspecBackend:
-    """The fsspec file system that a URI names.
+    """The fsspec file system that a URI names; ``shown`` is how messages name it.
 
-    Args:
-        uri: Any URI that fsspec understands.
-        shown: How messages name it.
-        options: Arguments of the file system's constructor, as text.
-
-    Raises:
-        UsageError: The scheme or an option is unknown.
-        StorageError: The package for the scheme is not installed.
-
+    ``options`` are arguments of the file system's constructor, as text. Raises UsageError for an unknown scheme or
+    option, StorageError where the package for the scheme is not installed.
     """
     scheme = uri.partition("://")[0]
     try:

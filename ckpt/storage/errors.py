@@ -31,14 +31,10 @@ _LONGEST = 160
 
 
 def explain(error: Exception, path: str, cure: str, doing: str = "read") -> StorageError | UsageError:
-    """The error to raise instead of a library's own.
+    """The error to raise instead of a library's own; ckpt's own errors pass unchanged.
 
-    Args:
-        error: What the library raised; ckpt's own errors pass unchanged.
-        path: The file or folder that was asked for, as it is shown.
-        cure: What usually helps with this kind of storage.
-        doing: What failed: ``read`` or ``written``.
-
+    ``path`` is the file or folder that was asked for, as it is shown, ``cure`` what usually helps with this kind of
+    storage, ``doing`` what failed: ``read`` or ``written``.
     """
     if isinstance(error, StorageError | UsageError):
         return error

@@ -4,22 +4,24 @@ Asked directly and not through its fsspec file system, which cuts paths at ``#``
 panics where a range begins past the end of a file.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from copy import copy
 
 import hdfs_native
 
 from ckpt.errors import StorageError
 from ckpt.storage.base import FileInfo, temporary
-from ckpt.storage.remote import ListedItem
+from ckpt.storage.remote import Backend, ListedItem
 
 # By default hdfs-native retries for three minutes before it says that no name node answers.
 _PATIENCE = {"dfs.client.failover.max.attempts": "4", "dfs.client.failover.sleep.max.millis": "1000"}
 
 
-class HdfsBackend:
-    """A folder of an HDFS, or of a viewfs mount table."""
+class HdfsBackend(Backend):
+    """A folder of an HDFS, or of a viewfs mount table.
+
+    Writes a temporary file and renames it, which HDFS refuses where the name is taken, unless told to replace.
+    """
 
     def __init__(self, scheme: str, host: str, path: str, settings: Mapping[str, str]) -> None:
         """Connect to a name node or name service; ``settings`` go before those of HADOOP_CONF_DIR."""
@@ -29,7 +31,6 @@ class HdfsBackend:
         self._root = f"/{path}" if path else ""
 
     def level(self, folder: str) -> Iterable[ListedItem]:
-        """List what is directly in a folder."""
         base = self.join(folder)
         for status in self.client.list_status(base, False):
             if status.path == base and not status.isdir:
@@ -47,36 +48,14 @@ class HdfsBackend:
             wanted = left if length is None else min(length, left)
             return bytes(file.read_range(offset, wanted)) if wanted else b""
 
-    def below(self, folder: str) -> "HdfsBackend":
-        """A folder of this one, by the same client."""
-        backend = copy(self)
-        backend._root = f"{self._root}/{folder}"
-        return backend
-
-    def join(self, path: str) -> str:
-        """A path below the root, as the name node spells it."""
-        return f"{self._root}/{path}" if path else self._root or "/"
-
-    def writer(self) -> "HdfsBackendWriter":
-        """The way to write there."""
-        return HdfsBackendWriter(self.client, self.join)
-
-
-class HdfsBackendWriter:
-    """Writes a temporary file and renames it, which HDFS refuses where the name is taken, unless told to replace."""
-
-    def __init__(self, client: hdfs_native.Client, join: Callable[[str], str]) -> None:
-        self._client = client
-        self._join = join
-
     def put(self, path: str, pieces: Iterable[bytes]) -> None:
-        """Write a whole file."""
         try:
             self._write(path, pieces, over=False)
         except StorageError:  # of what is read
             raise
         except Exception:
-            if self._is_there(path):
+            with suppress(FileNotFoundError):
+                self.client.get_file_info(self.join(path))
                 raise FileExistsError(path) from None
             raise
 
@@ -85,29 +64,20 @@ class HdfsBackendWriter:
         self._write(path, (data,), over=True)
 
     def _write(self, path: str, pieces: Iterable[bytes], *, over: bool) -> None:
-        unfinished = self._join(temporary(path))
+        unfinished = self.join(temporary(path))
         try:
-            with self._client.create(unfinished, hdfs_native.WriteOptions(overwrite=True)) as file:
+            with self.client.create(unfinished, hdfs_native.WriteOptions(overwrite=True)) as file:
                 for piece in pieces:
                     file.write(piece)
-            self._client.rename(unfinished, self._join(path), over)
+            self.client.rename(unfinished, self.join(path), over)
         except BaseException:
             with suppress(Exception):
-                self._client.delete(unfinished, False)
+                self.client.delete(unfinished, False)
             raise
 
-    def _is_there(self, path: str) -> bool:
-        try:
-            self._client.get_file_info(self._join(path))
-        except FileNotFoundError:
-            return False
-        return True
-
     def delete(self, path: str) -> None:
-        """Remove a file."""
-        if not self._client.delete(self._join(path), False):
+        if not self.client.delete(self.join(path), False):
             raise FileNotFoundError(path)
 
     def make_folder(self, path: str) -> None:
-        """Create a folder, and those above it."""
-        self._client.mkdirs(self._join(path), 0o755, True)
+        self.client.mkdirs(self.join(path), 0o755, True)

@@ -10,17 +10,36 @@ from pathlib import PurePath
 from urllib.parse import quote
 
 from ckpt.errors import NotFound, StorageError, UsageError
-from ckpt.storage.base import FileInfo, Folder, Listing, Oddity, ReadRequest, one_line
+from ckpt.storage.base import FileInfo, Folder, Listing, Oddity, ReadRequest, Root, one_line
 from ckpt.storage.locations import local_path
 
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # A named pipe in place of a file must not block the reader, nor a terminal become its own.
 _OPEN_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _MOST_TIMES = 16  # that one folder is listed because links lead to it
+_LARGEST_ARGUMENT = 1 << 24  # bytes
+_OPENED = "/dev/fd/"  # what a shell has opened, as in <(command)
 _SPARE = 1 << 12  # bytes read past the listed size, in case the file grew
 
 # Half the price of calling FileInfo, which matters for half a million files.
 _file_info = partial(tuple.__new__, FileInfo)
+
+
+def ends(path: str) -> bool:
+    """Tell whether reading a file comes to an end: no device, nor a pipe that nobody may write to. Raises OSError."""
+    mode = os.stat(path).st_mode
+    return stat.S_ISREG(mode) or (stat.S_ISFIFO(mode) and path.startswith(_OPENED))
+
+
+def read_text(path: str) -> str:
+    """The text of a small file that an argument names. Raises OSError, and ValueError where it is not UTF-8."""
+    if not ends(path):
+        raise OSError(errno.EINVAL, "it is no file")
+    with open(path, "rb") as file:
+        data = file.read(_LARGEST_ARGUMENT + 1)
+    if len(data) > _LARGEST_ARGUMENT:
+        raise OSError(errno.EFBIG, f"it has more than {_LARGEST_ARGUMENT >> 20} MiB")
+    return data.decode("utf-8")
 
 
 def is_gone(path: str) -> bool:
@@ -39,7 +58,7 @@ def is_gone(path: str) -> bool:
     return False
 
 
-class LocalStorage:
+class LocalStorage(Root):
     """A folder read with ``os.scandir`` and read-only opens. Symbolic links are followed, as Hadoop does."""
 
     def __init__(self, root: str, uri: str) -> None:
@@ -54,7 +73,6 @@ class LocalStorage:
         return LocalStorage(f"{self._root}/{path}", f"{self.uri.rstrip('/')}/{named}") if path else self
 
     def list_level(self, path: str = "") -> Folder:
-        """The files and the folders directly in one folder."""
         files, folders, _, links = self._scan(path)
         return Folder(files, frozenset(folders), frozenset(links))
 
@@ -86,14 +104,6 @@ class LocalStorage:
                 else:
                     pending.append((prefix + name, linked or name in links))
         return Listing(tree, oddities, all_links)
-
-    def read(self, path: str) -> bytes:
-        """A whole file."""
-        return self._answer(ReadRequest(path))
-
-    def read_range(self, path: str, offset: int, length: int) -> bytes:
-        """A part of a file."""
-        return self._answer(ReadRequest(path, offset, length))
 
     def read_many(self, requests: Iterable[ReadRequest]) -> list[bytes | StorageError]:
         """One after the other: a local disk gains nothing from threads."""
@@ -145,12 +155,7 @@ class LocalStorage:
         return files, folders, odd, links
 
     def _scan_odd(
-        self,
-        path: str,
-        entry: os.DirEntry[str],
-        files: dict[str, FileInfo],
-        folders: list[str],
-        odd: dict[str, Oddity],
+        self, path: str, entry: os.DirEntry[str], files: dict[str, FileInfo], folders: list[str], odd: dict[str, Oddity]
     ) -> None:
         """Record a symbolic link under what it points to, or something that is not a file."""
         try:
@@ -187,11 +192,9 @@ class LocalStorage:
             raise self._explain_error(error, path) from error
 
     def _shown(self, path: str) -> str:
-        """How a message names a path: absolute, in one line."""
         return one_line(os.path.abspath(f"{self._root}/{path}"))
 
     def _explain_error(self, error: OSError, path: str) -> StorageError:
-        """Turn the system's error into ckpt's words, with the cure."""
         shown = self._shown(path)
         match error.errno:
             case errno.ENOENT:

@@ -3,7 +3,7 @@
 A file is written under a temporary name, flushed to the disk, and then linked to its own name, which fails where that
 name is taken, or renamed over the file that it replaces. Folders inside the root are opened without following symbolic
 links, and everything is done relative to the folder that was opened, so that nothing in a checkpoint can lead a write
-elsewhere.
+elsewhere. Only ``ckpt.changes`` and ``ckpt.copies.copy`` may import this module, which also opens remote places.
 """
 
 import ctypes
@@ -11,12 +11,14 @@ import errno
 import fcntl
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from ckpt.errors import DISK_FULL, StorageError
 from ckpt.storage.base import one_line, temporary
-from ckpt.storage.writer import AlreadyThere, Attributes, report_changed_file
+from ckpt.storage.locations import local_path
+from ckpt.storage.uri import NO_OPTIONS, open_backend
+from ckpt.storage.writer import AlreadyThere, Attributes, Writer, report_changed_file
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -24,7 +26,21 @@ _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)  # of a 
 _RENAME_NOREPLACE = 1  # linux/fs.h
 
 
-class LocalWriter:
+def open_writer(uri: str, options: Mapping[str, str] = NO_OPTIONS) -> Writer:
+    """Open a place for writing: whatever ``open_storage`` opens.
+
+    Raises UsageError or StorageError as ``open_storage`` does.
+    """
+    local = local_path(uri)
+    if local is not None:
+        return LocalWriter(local, uri)
+    from ckpt.storage.remote_writer import RemoteWriter  # so that a local checkpoint is changed without pyarrow
+
+    shown, root, backend = open_backend(uri, options)
+    return RemoteWriter(shown, backend, root)
+
+
+class LocalWriter(Writer):
     """A folder of this machine."""
 
     def __init__(self, root: str, uri: str) -> None:
@@ -70,12 +86,8 @@ class LocalWriter:
                 os.mkdir(name, dir_fd=folder)
             _flush(folder)
 
-    def create(self, path: str, data: bytes, attributes: Attributes | None = None) -> None:
-        """Write under a temporary name, flush, link into place, flush the folder."""
-        self.create_from(path, (data,), attributes)
-
     def create_from(self, path: str, pieces: Iterable[bytes], attributes: Attributes | None = None) -> None:
-        """Write a file piece by piece."""
+        """Write under a temporary name, flush, link into place, flush the folder."""
         with self._write_temporary(path, pieces, attributes) as (unfinished, name, folder):
             _put_in_place(unfinished, name, folder)
 
@@ -93,18 +105,16 @@ class LocalWriter:
         """A file under its temporary name, which the caller gives its own; the temporary name is gone afterwards."""
         with self._open_folder(path) as (folder, name), self._explain_errors(path):
             unfinished = temporary(name)
-            if _is_there(unfinished, folder):
+            with suppress(FileNotFoundError):
                 os.unlink(unfinished, dir_fd=folder)
             handle = os.open(unfinished, _NEW_FILE, 0o644 if attributes is None else 0o600, dir_fd=folder)
             try:
-                try:
-                    for piece in pieces:
-                        _write_all(handle, piece)
+                with os.fdopen(handle, "wb") as file:
+                    file.writelines(pieces)
+                    file.flush()
                     if attributes is not None:
                         _set_attributes(handle, attributes)
                     os.fsync(handle)
-                finally:
-                    os.close(handle)
                 yield unfinished, name, folder
             finally:
                 with suppress(FileNotFoundError):
@@ -117,11 +127,10 @@ class LocalWriter:
             return _bytes_of(name, folder)
 
     def remove(self, path: str) -> None:
-        """Unlink, and flush the folder."""
-        with self._open_folder(path) as (folder, name), self._explain_errors(path):
-            if _is_there(name, folder):  # where nothing may be written, nothing may be unlinked, there or not
-                os.unlink(name, dir_fd=folder)
-                _flush(folder)
+        with self._open_folder(path) as (folder, name), self._explain_errors(path), suppress(FileNotFoundError):
+            os.stat(name, dir_fd=folder, follow_symlinks=False)  # where nothing may be written, unlinking always fails
+            os.unlink(name, dir_fd=folder)
+            _flush(folder)
 
     def attributes(self, path: str) -> Attributes | None:
         """Of a regular file that we own; ckpt could not restore anything else, and so does not touch it."""
@@ -139,17 +148,12 @@ class LocalWriter:
         return Attributes(status.st_mode & 0o777, status.st_uid, status.st_gid, status.st_mtime_ns)
 
     def remove_folder(self, path: str) -> None:
-        """Unlink an empty folder."""
         with suppress(OSError):  # it is not empty, or gone
             if not path:
                 os.rmdir(self._root)
                 return
             with self._open_folder(path) as (folder, name):
                 os.rmdir(name, dir_fd=folder)
-
-    def discard_temporary(self, path: str) -> None:
-        """Unlink the temporary name."""
-        self.remove(temporary(path))
 
     @contextmanager
     def _open_folder(self, path: str) -> Iterator[tuple[int, str]]:
@@ -169,7 +173,6 @@ class LocalWriter:
 
     @contextmanager
     def _explain_errors(self, path: str) -> Iterator[None]:
-        """Put what the system says into ckpt's words, with the cure."""
         try:
             yield
         except OSError as error:
@@ -192,14 +195,6 @@ class LocalWriter:
 
     def _shown(self, path: str) -> str:
         return one_line(os.path.abspath(f"{self._root}/{path}"))
-
-
-def _is_there(name: str, folder: int) -> bool:
-    try:
-        os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    return True
 
 
 def _bytes_of(name: str, folder: int) -> bytes:
@@ -227,12 +222,6 @@ def _rename_no_replace(old: str, new: str, folder: int) -> None:
     if rename(folder, os.fsencode(old), folder, os.fsencode(new), _RENAME_NOREPLACE) != 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
-
-
-def _write_all(handle: int, data: bytes) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[os.write(handle, left) :]
 
 
 def _set_attributes(handle: int, wanted: Attributes) -> None:

@@ -9,7 +9,7 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from itertools import product
+from itertools import chain, product
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -31,29 +31,16 @@ class SchemeFamily(StrEnum):
 OBJECT_STORES = frozenset({SchemeFamily.S3, SchemeFamily.GCS, SchemeFamily.AZURE})
 
 
-class Scheme(NamedTuple):
-    """One scheme of URIs, and what it means."""
-
-    family: SchemeFamily
-    hadoop: str  # what Hadoop, and so Spark, calls it
-
-
-SCHEMES: Mapping[str, Scheme] = {
-    "file": Scheme(SchemeFamily.FILE, "file"),
-    "s3": Scheme(SchemeFamily.S3, "s3a"),
-    "s3a": Scheme(SchemeFamily.S3, "s3a"),
-    "s3n": Scheme(SchemeFamily.S3, "s3a"),
-    "gs": Scheme(SchemeFamily.GCS, "gs"),
-    "gcs": Scheme(SchemeFamily.GCS, "gs"),
-    "abfs": Scheme(SchemeFamily.AZURE, "abfs"),
-    "abfss": Scheme(SchemeFamily.AZURE, "abfss"),
-    "wasb": Scheme(SchemeFamily.AZURE, "wasb"),
-    "wasbs": Scheme(SchemeFamily.AZURE, "wasbs"),
-    "az": Scheme(SchemeFamily.AZURE, "abfs"),
-    "hdfs": Scheme(SchemeFamily.HDFS, "hdfs"),
-    "viewfs": Scheme(SchemeFamily.HDFS, "viewfs"),
-    "dbfs": Scheme(SchemeFamily.DBFS, "dbfs"),
+SCHEMES: Mapping[str, SchemeFamily] = {
+    "file": SchemeFamily.FILE,
+    **dict.fromkeys(("s3", "s3a", "s3n"), SchemeFamily.S3),
+    **dict.fromkeys(("gs", "gcs"), SchemeFamily.GCS),
+    **dict.fromkeys(("abfs", "abfss", "wasb", "wasbs", "az"), SchemeFamily.AZURE),
+    **dict.fromkeys(("hdfs", "viewfs"), SchemeFamily.HDFS),
+    "dbfs": SchemeFamily.DBFS,
 }
+HADOOP_NAMES: Mapping[str, str] = {"s3": "s3a", "s3n": "s3a", "gcs": "gs", "az": "abfs"}
+"""The schemes that Hadoop, and so Spark, calls otherwise."""
 
 DBFS_MOUNTS = (("/Volumes/", "/Volumes/"), ("/", "/dbfs/"))
 """Where Databricks mounts what ``dbfs:`` URIs name: the path in the URI, and the local one."""
@@ -66,8 +53,7 @@ _OPTIONS = re.compile(r"\?\w+=.*$", re.S)
 
 def family(scheme: str) -> str:
     """The name of all schemes that mean the same as this one."""
-    known = SCHEMES.get(scheme.lower())
-    return known.family if known else scheme.lower()
+    return SCHEMES.get(scheme.lower(), scheme.lower())
 
 
 def local_path(uri: str) -> str | None:
@@ -113,8 +99,7 @@ def spark_uri(uri: str) -> str:
         return "file:" + os.path.abspath(uri)
     if family(scheme) in (SchemeFamily.S3, SchemeFamily.GCS):
         rest = without_keys(rest)
-    scheme = SCHEMES[scheme].hadoop if scheme in SCHEMES else scheme
-    return f"{scheme}:{_OPTIONS.sub('', rest)}".rstrip("/")
+    return f"{HADOOP_NAMES.get(scheme, scheme)}:{_OPTIONS.sub('', rest)}".rstrip("/")
 
 
 def without_keys(rest: str) -> str:
@@ -128,9 +113,7 @@ def is_inside(location: str, folder: str) -> bool:
     Where that cannot be known (a name service and a name node, an Azure account that is not named), the answer is yes.
     """
     pairs = product(_resolve_links(location), _resolve_links(folder))
-    return any(
-        _may_be_one_root(inner, other) and inner.names[: len(other.names)] == other.names for inner, other in pairs
-    )
+    return any(_may_be_one_root(left, right) and left.names[: len(right.names)] == right.names for left, right in pairs)
 
 
 def is_same_place(recorded: str, uri: str, *, links: bool = True) -> bool:
@@ -138,11 +121,11 @@ def is_same_place(recorded: str, uri: str, *, links: bool = True) -> bool:
 
     ``links``: also behind symbolic links.
     """
-    for reading, other in product(_read_spellings(recorded), _resolve_links(uri) if links else _read_spellings(uri)):
-        any_cluster = reading.family == other.family == SchemeFamily.HDFS
-        if reading.names == other.names and (any_cluster or _may_be_one_root(reading, other)):
-            return True
-    return False
+    pairs = product(_read_spellings(recorded), _resolve_links(uri) if links else _read_spellings(uri))
+    same = ((left, right) for left, right in pairs if left.names == right.names)
+    return any(
+        left.family == right.family == SchemeFamily.HDFS or _may_be_one_root(left, right) for left, right in same
+    )
 
 
 def begins_with(file: str, path: str) -> bool:
@@ -152,12 +135,9 @@ def begins_with(file: str, path: str) -> bool:
     """
     root = _ROOT.match(file)
     spelled = [path, root[0] + path] if root and path.startswith("/") else [path]
-    for whole, other in product(
-        _read_spellings(file), (reading for each in spelled for reading in _read_spellings(each))
-    ):
-        if _may_be_one_root(whole, other) and "/".join(whole.names).startswith("/".join(other.names)):
-            return True
-    return False
+    pairs = product(_read_spellings(file), chain.from_iterable(map(_read_spellings, spelled)))
+    same = ((left, right) for left, right in pairs if _may_be_one_root(left, right))
+    return any("/".join(left.names).startswith("/".join(right.names)) for left, right in same)
 
 
 class _Place(NamedTuple):

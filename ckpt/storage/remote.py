@@ -3,13 +3,15 @@
 What differs between kinds of remote storage is a ``Backend``; what does not is here.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from copy import copy
 from threading import Thread
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 from ckpt.errors import NotFound, StorageError
-from ckpt.storage.base import FileInfo, Folder, Listing, ReadRequest, one_line
+from ckpt.storage.base import FileInfo, Folder, Listing, ReadRequest, Root, one_line
 from ckpt.storage.errors import explain
 
 Question = TypeVar("Question")
@@ -33,13 +35,9 @@ class Backend(Protocol):
     Errors are raised as the library beneath raises them; ``RemoteStorage`` puts them in ckpt's words.
     """
 
-    @property
-    def cure(self) -> str:
-        """Usual cures where this kind of storage refuses: credentials, options."""
-
-    @property
-    def whole_files(self) -> bool:
-        """True if a file is there only with all its bytes."""
+    cure: str  # what usually helps where this kind of storage refuses: credentials, options
+    whole_files: bool  # a file is there only with all its bytes
+    _root: str  # as the storage spells it, without a slash at its end
 
     def level(self, folder: str) -> Iterable[ListedItem]:
         """List what is directly in a folder. Raises FileNotFoundError or NotADirectoryError."""
@@ -50,20 +48,20 @@ class Backend(Protocol):
     def read(self, path: str, offset: int, length: int | None) -> bytes:
         """A range of a file, cut short where the file ends; ``length`` None is up to the end."""
 
-    def below(self, folder: str) -> "Backend":
-        """Return the backend rooted at a folder of it."""
+    def below(self, folder: str) -> Self:
+        """Return the backend rooted at a folder of it, with the same connections."""
+        backend = copy(self)
+        backend._root = self.join(folder)
+        return backend
 
-    def writer(self) -> "BackendWriter":
-        """The interface to write there: only for ``ckpt.storage.remote_writer``."""
-
-
-class BackendWriter(Protocol):
-    """The writing half of a backend; paths and errors are those of the backend."""
+    def join(self, path: str) -> str:
+        """A path below the root, as the storage spells it."""
+        return f"{self._root}/{path}" if path else self._root or "/"
 
     def put(self, path: str, pieces: Iterable[bytes]) -> None:
         """Write a whole file, so that no reader sees a part of it; if ``pieces`` fails, none is there afterwards.
 
-        Raises FileExistsError if the name is taken.
+        Raises FileExistsError if the name is taken. What writes is only for ``ckpt.storage.remote_writer``.
         """
 
     def replace(self, path: str, data: bytes) -> None:
@@ -76,22 +74,36 @@ class BackendWriter(Protocol):
         """Create a folder, where the storage knows such a thing."""
 
 
-class RemoteStorage:
-    """A backend with ckpt's errors, and many requests under way at once."""
+class RemoteFolder:
+    """A backend whose errors are put in ckpt's words."""
 
     def __init__(self, uri: str, backend: Backend, root: str = "") -> None:
         """``uri`` is how the root is shown, ``root`` what paths in messages begin with (by default the same)."""
         self.uri = uri
-        self.local = False
         self.whole_files = backend.whole_files
-        self._backend = backend
         self._root = (root or uri).rstrip("/")
-        self._options = uri.removeprefix(root) if root else ""  # of the URI's query
+        self._backend = backend
+
+    @contextmanager
+    def _explain_errors(self, path: str, doing: str = "read") -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            raise explain(error, self._shown(path), self._backend.cure, doing) from error
+
+    def _shown(self, path: str) -> str:
+        return one_line(f"{self._root}/{path}") if path else self._root
+
+
+class RemoteStorage(RemoteFolder, Root):
+    """A remote checkpoint, with many requests under way at once."""
+
+    local = False
 
     def below(self, path: str) -> "RemoteStorage":
-        """A folder of this one, through the same connections."""
-        root = self._shown(path)
-        return RemoteStorage(root + self._options, self._backend.below(path), root) if path else self
+        """A folder of this one, through the same connections; the URI keeps the options of its query."""
+        root, options = self._shown(path), self.uri.removeprefix(self._root).lstrip("/")
+        return RemoteStorage(root + options, self._backend.below(path), root) if path else self
 
     def list_level(self, path: str = "") -> Folder:
         """One folder, in one request for each page of names (a thousand with most object stores).
@@ -99,7 +111,7 @@ class RemoteStorage:
         Being the first contact, it is given up after ``PATIENCE`` seconds, whatever the library beneath does.
         """
         try:
-            listing = _Tree(_ask_in_time(lambda: self._list_folder(path))).listing()
+            listing = _make_listing(_ask_in_time(lambda: self._list_folder(path)))
             return Folder(listing.in_folder(path), frozenset(listing.subfolders(path)))
         except TimeoutError as error:
             raise StorageError(
@@ -108,47 +120,27 @@ class RemoteStorage:
 
     def list_tree(self) -> Listing:
         """The whole tree: page by page where the storage lists recursively, else folder by folder."""
-        try:
+        with self._explain_errors(""):
             entries = self._backend.everything()
             if entries is not None:
-                return _Tree(entries).listing()
-        except Exception as error:
-            raise explain(error, self._root, self._backend.cure) from error
-        return self._walk()
-
-    def read(self, path: str) -> bytes:
-        """A whole file."""
-        return self._read(ReadRequest(path))
-
-    def read_range(self, path: str, offset: int, length: int) -> bytes:
-        """A part of a file."""
-        return self._read(ReadRequest(path, offset, length))
+                return _make_listing(entries)
+        return _make_listing(self._walk())
 
     def read_many(self, requests: Iterable[ReadRequest]) -> list[bytes | StorageError]:
-        """Many reads at once, answered in order."""
 
         def answer(request: ReadRequest) -> bytes | StorageError:
+            path, offset, length = request
             try:
-                return self._read(request)
+                with self._explain_errors(path):
+                    return b"" if length == 0 else self._backend.read(path, offset, length)
             except StorageError as error:
                 return error
 
         return _ask_side_by_side(answer, requests)
 
-    def _read(self, request: ReadRequest) -> bytes:
-        path, offset, length = request
-        if length == 0:
-            return b""
-        try:
-            return self._backend.read(path, offset, length)
-        except Exception as error:
-            raise explain(error, self._shown(path), self._backend.cure) from error
-
     def _list_folder(self, folder: str) -> list[ListedItem]:
-        try:
+        with self._explain_errors(folder):
             return list(self._backend.level(folder))
-        except Exception as error:
-            raise explain(error, self._shown(folder), self._backend.cure) from error
 
     def _list_folder_if_there(self, folder: str) -> list[ListedItem]:
         """A level of a folder that was listed a moment ago and may have vanished since."""
@@ -157,49 +149,32 @@ class RemoteStorage:
         except NotFound:
             return []
 
-    def _walk(self) -> Listing:
+    def _walk(self) -> Iterator[ListedItem]:
         """List folder by folder; all folders of the same depth at once."""
-        tree = _Tree()
         level = self._list_folder("")
         while level:
-            tree.add(level)
+            yield from level
             folders = [entry.path for entry in level if entry.file is None]
             level = [entry for entries in _ask_side_by_side(self._list_folder_if_there, folders) for entry in entries]
-        return tree.listing()
-
-    def _shown(self, path: str) -> str:
-        return one_line(f"{self._root}/{path}") if path else self._root
 
 
-class _Tree:
-    """Folders and files gathered from entries, in whatever order these come."""
+def _make_listing(entries: Iterable[ListedItem]) -> Listing:
+    """Put entries in their places, in whatever order they come, and the folders above them."""
+    folders: dict[str, dict[str, FileInfo]] = {"": {}}
 
-    def __init__(self, entries: Iterable[ListedItem] = ()) -> None:
-        self._folders: dict[str, dict[str, FileInfo]] = {"": {}}
-        self.add(entries)
+    def find_folder(path: str) -> dict[str, FileInfo]:
+        if path not in folders:
+            find_folder(path.rpartition("/")[0])
+            folders[path] = {}
+        return folders[path]
 
-    def add(self, entries: Iterable[ListedItem]) -> None:
-        """Put entries in their places, and the folders above them."""
-        for path, info in entries:
-            if info is None:
-                self._folder(path)
-            elif path.endswith(_MARKER):
-                self._folder(path.removesuffix(_MARKER))
-            else:
-                folder, _, name = path.rpartition("/")
-                self._folder(folder)[name] = info
-
-    def listing(self) -> Listing:
-        """All that was gathered."""
-        return Listing(self._folders)
-
-    def _folder(self, path: str) -> dict[str, FileInfo]:
-        files = self._folders.get(path)
-        if files is None:
-            if "/" in path:
-                self._folder(path.rpartition("/")[0])
-            files = self._folders[path] = {}
-        return files
+    for path, info in entries:
+        if info is None or path.endswith(_MARKER):
+            find_folder(path if info is None else path.removesuffix(_MARKER))
+        else:
+            folder, _, name = path.rpartition("/")
+            find_folder(folder)[name] = info
+    return Listing(folders)
 
 
 def _ask_in_time(ask: Callable[[], Answer]) -> Answer:

@@ -1,7 +1,7 @@
 """Writing behind a network: a backend's writer, with ckpt's errors.
 
 How a file appears complete, and whether it is missing for a moment while it is replaced, depends on the storage
-(``Backend.writer``). None has a lock that ends with the process, so a second change at the same time is not kept away.
+(``Backend.put``). None has a lock that ends with the process, so a second change at the same time is not kept away.
 """
 
 from collections.abc import Iterable, Iterator
@@ -9,21 +9,13 @@ from contextlib import contextmanager, suppress
 from hashlib import sha256
 
 from ckpt.errors import NotFound, StorageError
-from ckpt.storage.base import PIECE, one_line, temporary
-from ckpt.storage.errors import explain
-from ckpt.storage.remote import Backend
-from ckpt.storage.writer import AlreadyThere, Attributes, report_changed_file
+from ckpt.storage.base import PIECE
+from ckpt.storage.remote import RemoteFolder
+from ckpt.storage.writer import AlreadyThere, Attributes, Writer, report_changed_file
 
 
-class RemoteWriter:
+class RemoteWriter(RemoteFolder, Writer):
     """A remote folder in which files can be created, replaced and removed."""
-
-    def __init__(self, uri: str, backend: Backend, root: str = "") -> None:
-        """``uri`` is how the root is shown, ``root`` what paths in messages begin with (by default the same)."""
-        self.uri = uri
-        self._root = (root or uri).rstrip("/")
-        self._backend = backend
-        self._writer = backend.writer()
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -32,23 +24,18 @@ class RemoteWriter:
 
     def make_root(self) -> None:
         """Create the root where nothing is; an object store has no folders to create."""
-        with suppress(NotFound), self._explain_errors(""):
+        with suppress(NotFound), self._explain_errors("", "written"):
             if any(True for _ in self._backend.level("")):
                 raise AlreadyThere(f"{self._root} exists already: name a folder that does not")
-        with self._explain_errors(""):
-            self._writer.make_folder("")
+        with self._explain_errors("", "written"):
+            self._backend.make_folder("")
 
     def make_folder(self, path: str) -> None:
-        """Create the folder, where the storage has folders."""
-        with self._explain_errors(path), suppress(FileExistsError):
-            self._writer.make_folder(path)
-
-    def create(self, path: str, data: bytes, attributes: Attributes | None = None) -> None:
-        """Put the file and read it again: a store that lost a byte is noticed at once."""
-        self.create_from(path, (data,))
+        with self._explain_errors(path, "written"), suppress(FileExistsError):
+            self._backend.make_folder(path)
 
     def create_from(self, path: str, pieces: Iterable[bytes], attributes: Attributes | None = None) -> None:
-        """Write a file piece by piece."""
+        """Put the file and read it again: a store that lost a byte is noticed at once."""
         digest, size = sha256(), 0
 
         def passing() -> Iterator[bytes]:
@@ -58,9 +45,9 @@ class RemoteWriter:
                 size += len(piece)
                 yield piece
 
-        with self._explain_errors(path):
+        with self._explain_errors(path, "written"):
             try:
-                self._writer.put(path, passing())
+                self._backend.put(path, passing())
             except FileExistsError as error:
                 shown = self._shown(path)
                 raise AlreadyThere(f"{shown} exists already: it did not a moment ago") from error
@@ -68,10 +55,10 @@ class RemoteWriter:
 
     def replace(self, path: str, data: bytes, was: bytes, attributes: Attributes | None = None) -> None:
         """Look at the file, put the new one over it, and read that again."""
-        with self._explain_errors(path):
+        with self._explain_errors(path, "written"):
             if self._backend.read(path, 0, None) != was:
                 raise report_changed_file(self._shown(path))
-            self._writer.replace(path, data)
+            self._backend.replace(path, data)
             self._must_have(path, len(data), sha256(data).digest())
 
     def _must_have(self, path: str, size: int, digest: bytes) -> None:
@@ -83,31 +70,15 @@ class RemoteWriter:
             raise StorageError(f"{self._shown(path)} does not contain what was just written: check the storage first")
 
     def read(self, path: str) -> bytes:
-        """Every byte of a file."""
-        with self._explain_errors(path):
+        with self._explain_errors(path, "written"):
             return self._backend.read(path, 0, None)
 
     def remove(self, path: str) -> None:
-        """Remove the file."""
-        with suppress(NotFound), self._explain_errors(path):
-            self._writer.delete(path)
+        with suppress(NotFound), self._explain_errors(path, "written"):
+            self._backend.delete(path)
 
     def attributes(self, path: str) -> None:
         """A remote file's owner is the storage's own affair."""
 
     def remove_folder(self, path: str) -> None:
         """Nothing: an object store has none, and one that is left elsewhere does no harm."""
-
-    def discard_temporary(self, path: str) -> None:
-        """Remove the temporary name, if there is one."""
-        self.remove(temporary(path))
-
-    @contextmanager
-    def _explain_errors(self, path: str) -> Iterator[None]:
-        try:
-            yield
-        except Exception as error:
-            raise explain(error, self._shown(path), self._backend.cure, "written") from error
-
-    def _shown(self, path: str) -> str:
-        return one_line(f"{self._root}/{path}") if path else self._root

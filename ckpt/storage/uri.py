@@ -44,7 +44,10 @@ def open_storage(uri: str, options: Mapping[str, str] = NO_OPTIONS) -> Root:
         raise UsageError("an empty path" if not uri else f"{one_line(uri)} is not a path: it contains a zero byte")
     local = local_path(uri)
     if local is None:
-        return _open_remote(uri, options)
+        from ckpt.storage.remote import RemoteStorage  # not at the top: a local checkpoint is read without pyarrow
+
+        shown, root, backend = open_backend(uri, options)
+        return RemoteStorage(shown, backend, root)
     if options:
         raise UsageError(f"`storage_options` {next(iter(options))} is unknown for a local path: it takes none")
     return LocalStorage(local, uri)
@@ -63,12 +66,10 @@ class _Remote:
 
     @property
     def family(self) -> str:
-        """The name of all schemes that mean the same as this one."""
         return family(self.scheme)
 
     @property
     def shown(self) -> str:
-        """The URI as messages and reports show it: without secrets."""
         return one_line(mask_secrets(self.uri))
 
     @property
@@ -87,14 +88,6 @@ def _parse(uri: str) -> _Remote:
     where, _, path = rest.partition("/")
     user, _, host = where.rpartition("@")
     return _Remote(uri, scheme, user, host, re.sub("/{2,}", "/", path).strip("/"), query)
-
-
-def _open_remote(uri: str, options: Mapping[str, str]) -> Root:
-    # Imported here, so that a local checkpoint is read without pyarrow.
-    from ckpt.storage.remote import RemoteStorage
-
-    shown, root, backend = open_backend(uri, options)
-    return RemoteStorage(shown, backend, root)
 
 
 def open_backend(uri: str, options: Mapping[str, str]) -> "tuple[str, str, Backend]":

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ckpt.errors import StorageError
+from ckpt.storage.base import temporary
 
 
 class AlreadyThere(StorageError):
@@ -32,9 +33,7 @@ class Writer(Protocol):
     Every method raises StorageError, whose one line names the path and the cure.
     """
 
-    @property
-    def uri(self) -> str:
-        """The root as it was given, for showing."""
+    uri: str  # the root as it was given, for showing
 
     def lock(self) -> AbstractContextManager[None]:
         """Keep other repairs away while the context is open, where the storage can. A crash leaves no lock."""
@@ -47,6 +46,7 @@ class Writer(Protocol):
 
     def create(self, path: str, data: bytes, attributes: Attributes | None = None) -> None:
         """Write a whole file, durably, so that no reader ever sees a part of it. Raises AlreadyThere."""
+        self.create_from(path, (data,), attributes)
 
     def create_from(self, path: str, pieces: Iterable[bytes], attributes: Attributes | None = None) -> None:
         """Write a file of any size, of which some pieces are held at a time.
@@ -72,6 +72,7 @@ class Writer(Protocol):
 
     def discard_temporary(self, path: str) -> None:
         """Remove what an interrupted ``create`` of this path left."""
+        self.remove(temporary(path))
 
 
 def report_changed_file(shown: str) -> StorageError:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from ckpt.formats.sqltypes import type_name
+from ckpt.formats.types import type_name
 from ckpt.inspection.inspection import Inspection, RatedFinding
 from ckpt.inspection.verdict import outcome_words
 from ckpt.model import Json, Kind, Operator, Store

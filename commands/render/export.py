@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ckpt.formats.sqltypes import sql_type
+from ckpt.formats.types import sql_type
 from ckpt.state.export.manifest import describe
 from ckpt.state.export.request import Action, Engine, ExportPart, ExportPlan, ExportRequest, StateExport
 from ckpt.state.export.targets import ExportTarget, local_target

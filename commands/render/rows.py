@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from ckpt.formats.sqltypes import sql_type
+from ckpt.formats.types import sql_type
 from ckpt.model import Json
 from ckpt.state.reading.units import StateUnit, UnitKind
 

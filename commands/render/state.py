@@ -6,7 +6,7 @@ from statistics import median
 from ckpt import settings
 from ckpt.checkpoint.state.ranges import Ranges, intersect
 from ckpt.formats.operators import OperatorName
-from ckpt.formats.sqltypes import type_name
+from ckpt.formats.types import type_name
 from ckpt.inspection.inspection import Inspection
 from ckpt.model import EveryByte, Operator, Store
 

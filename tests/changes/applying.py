@@ -8,7 +8,7 @@ from ckpt.changes.fixes.repair_async import repair_async
 from ckpt.changes.plan import ChangePlan
 from ckpt.changes.run import apply_plan
 from ckpt.storage import open_storage
-from ckpt.storage.open_writer import open_writer
+from ckpt.storage.local_writer import open_writer
 from tests.conftest import Run
 
 GAP = "async-kafka-4.2"

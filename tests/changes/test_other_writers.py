@@ -17,8 +17,7 @@ from ckpt.changes.fixes.repair_async import plan_repair
 from ckpt.changes.plan import ChangePlan
 from ckpt.changes.run import apply_plan
 from ckpt.storage import open_storage
-from ckpt.storage.local_writer import LocalWriter
-from ckpt.storage.open_writer import open_writer
+from ckpt.storage.local_writer import LocalWriter, open_writer
 from ckpt.storage.writer import Attributes
 from tests.changes.applying import GAP, NOW, Facts, apply, facts, refused
 from tests.changes.every_plan import built, planned

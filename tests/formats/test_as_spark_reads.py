@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from ckpt.formats.commits import format_commit_log, parse_commit_log
-from ckpt.formats.compaction import compactible_log
 from ckpt.formats.metadata import parse_metadata
-from ckpt.formats.names import compactible_id, sort_batch_names
+from ckpt.formats.names import compactible_id, compactible_log, sort_batch_names
 from ckpt.formats.offsets import parse_offset_log
 from ckpt.formats.sourcelogs import parse_sink_log, parse_source_log
 from ckpt.model import CommitLog, Fault, OffsetLog, QueryMetadata, Unreadable

@@ -1,18 +1,18 @@
 import time
 
-from ckpt.formats.names import OddName, parse_java_int, parse_java_long, sort_batch_names
+from ckpt.formats.names import parse_java_int, parse_java_long, sort_batch_names
 
 
 def test_a_usual_folder():
     found = sort_batch_names(["10", "9", ".9.crc", "README", "..tmp", "8.tmp", "_SUCCESS"])
-    assert (found.ids, found.odd) == ((9, 10), ())
+    assert (found.ids, found.odd) == ((9, 10), {})
     assert found.others == (".9.crc", "README", "..tmp", "8.tmp", "_SUCCESS")
 
 
 def test_names_that_spark_counts_and_never_finds():
     found = sort_batch_names(["7", "007", "+5", "\u0661"])
     assert found.ids == (7,)
-    assert found.odd == (OddName("007", 7), OddName("+5", 5), OddName("\u0661", 1))
+    assert found.odd == {"007": 7, "+5": 5, "\u0661": 1}
     assert found.listed == {1, 5, 7}
 
 

@@ -8,9 +8,8 @@ from hypothesis import given, settings, strategies as st
 
 from ckpt.checkpoint.sources.registry import advance, advances, decode, source_views
 from ckpt.formats.commits import format_commit_log, parse_commit_log
-from ckpt.formats.compaction import compactible_log
 from ckpt.formats.metadata import parse_metadata
-from ckpt.formats.names import compactible_id, sort_batch_names
+from ckpt.formats.names import compactible_id, compactible_log, sort_batch_names
 from ckpt.formats.offsets import format_offset_log, is_continuous, parse_offset_log
 from ckpt.formats.sidecars import parse_hadoop_sidecar, parse_spark_sidecar
 from ckpt.formats.sourcelogs import parse_kafka_start, parse_sink_log, parse_source_log

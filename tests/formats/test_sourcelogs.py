@@ -1,6 +1,5 @@
-from ckpt.formats.compaction import CompactibleLog, compactible_log
+from ckpt.formats.names import CompactibleLog, compactible_log
 from ckpt.formats.sourcelogs import (
-    InitialOffsets,
     SinkFile,
     SourceFile,
     parse_kafka_start,
@@ -43,9 +42,9 @@ def test_damaged_logs_of_files():
 def test_kafka_start():
     offsets: Json = {"orders": {"0": 5, "1": 7}}
     text = b'{"orders":{"1":7,"0":5}}'
-    assert parse_kafka_start("sources/0/0", b"\0v1\n" + text) == InitialOffsets(offsets)
-    assert parse_kafka_start("sources/0/0", b"\0" + text) == InitialOffsets(offsets)  # Spark 2.1.0
-    assert parse_kafka_start("sources/0/0", b"x" + text) == InitialOffsets(offsets)  # that byte is not looked at
+    assert parse_kafka_start("sources/0/0", b"\0v1\n" + text) == offsets
+    assert parse_kafka_start("sources/0/0", b"\0" + text) == offsets  # Spark 2.1.0
+    assert parse_kafka_start("sources/0/0", b"x" + text) == offsets  # that byte is not looked at
     assert fault(parse_kafka_start("x", b"")) is Fault.EMPTY
     assert fault(parse_kafka_start("x", b"\0")) is Fault.EMPTY
     assert fault(parse_kafka_start("x", b"\0v1")) is Fault.INCOMPLETE

@@ -5,8 +5,8 @@ from contextlib import suppress
 import pytest
 from hypothesis import given, strategies as st
 
-from ckpt.formats.lz4 import BadBlock, block_ends, decompress_first_block
-from ckpt.formats.statefiles import END_MARK, Ending, FileName, ends_whole, judge_stream, parse_lineage, parse_name
+from ckpt.formats.compression import BadBlock, block_ends, decompress_first_block
+from ckpt.formats.statefiles import END_MARK, Ending, FileName, judge_stream, parse_lineage, parse_name
 from ckpt.model import StateFileKind
 from tests.checkpoint.state.building import changelog_v4, delta, java_utf, lz4_stream
 
@@ -51,7 +51,7 @@ def test_no_name_raises(name) -> None:
 
 def test_a_whole_stream_ends_with_its_mark() -> None:
     assert len(END_MARK) == 21
-    assert ends_whole(delta())
+    assert (delta()).endswith(END_MARK)
     assert judge_stream(delta()) is Ending.WHOLE
     assert judge_stream(lz4_stream(b"first", b"last\xff\xff\xff\xff")) is Ending.WHOLE
 
@@ -104,7 +104,7 @@ def test_a_compressed_block_is_decompressed() -> None:
 def test_the_lineage_is_read_from_the_beginning() -> None:
     lineage = parse_lineage(changelog_v4([(5, "b"), (4, "a")]))
     assert lineage is not None
-    assert lineage.items == ((4, "a"), (5, "b"))
+    assert lineage == ((4, "a"), (5, "b"))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from ckpt.errors import StorageError, UsageError
 from ckpt.storage import open_storage
 from ckpt.storage.base import temporary
-from ckpt.storage.open_writer import open_writer
+from ckpt.storage.local_writer import open_writer
 from ckpt.storage.writer import AlreadyThere, Attributes
 from tests.support.services.fixtures import REMOTE, Upload
 

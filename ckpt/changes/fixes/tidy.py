@@ -48,7 +48,7 @@ def tidy(checkpoint: Checkpoint, storage: Storage, query_id: str | None, *, temp
 
     """
     listing, state, logs = checkpoint.listing, checkpoint.state, (checkpoint.offsets, checkpoint.commits)
-    odd_names = (f"{log.folder}/{odd.name}" for log in logs for odd in log.names.odd)
+    odd_names = (f"{log.folder}/{name}" for log in logs for name in log.names.odd)
     schemas = (
         damage.path
         for damage in (state.damages if state else ())

@@ -13,7 +13,7 @@ from ckpt.checkpoint.sources.ranges import SourceRange
 from ckpt.checkpoint.sources.registry import SourceView, kind_of, settable_kinds
 from ckpt.checkpoint.sources.requested import RequestedEnd
 from ckpt.checkpoint.sources.starts import NOT_READ
-from ckpt.formats.compaction import CompactibleLog
+from ckpt.formats.names import CompactibleLog
 
 
 @dataclass(frozen=True, slots=True)

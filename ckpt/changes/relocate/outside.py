@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources import file_logs
-from ckpt.formats.compaction import compactible_log
+from ckpt.formats.names import compactible_log
 from ckpt.formats.sourcelogs import SinkFile, SourceFile, parse_sink_log
 from ckpt.model import Unreadable
 from ckpt.storage import Storage

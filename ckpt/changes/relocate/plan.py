@@ -18,7 +18,7 @@ from ckpt.changes.steps import must_fit, plan_writing
 from ckpt.checkpoint.checkpoint import STATE, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.folders import lies_elsewhere, sort_numbers
-from ckpt.errors import CkptError, StorageError
+from ckpt.errors import CkptError
 from ckpt.formats.operators import parse_operator_metadata, replace_schema_paths
 from ckpt.inspection.inspection import inspect
 from ckpt.model import Unreadable
@@ -149,10 +149,8 @@ def _read_metadata_files(storage: Storage, checkpoint: Checkpoint) -> Iterator[_
         for batch in sort_numbers(listing.in_folder(f"{STATE}/{operator}/_metadata/v2"))
     ]
     must_fit(listing, (path for _, path in files))
-    answers = storage.read_many([ReadRequest(path) for _, path in files])
-    for (operator, path), data in zip(files, answers, strict=True):
-        if isinstance(data, StorageError):
-            raise data
+    contents = storage.read_all([ReadRequest(path) for _, path in files])
+    for (operator, path), data in zip(files, contents, strict=True):
         metadata = parse_operator_metadata(path, data)
         if isinstance(metadata, Unreadable):
             raise _NoWay(f"{path} cannot be read ({metadata.reason}): restore it from a copy of the checkpoint")

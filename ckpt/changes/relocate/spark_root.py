@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from ckpt.errors import UsageError
 from ckpt.storage.base import one_line
-from ckpt.storage.locations import SCHEMES, SchemeFamily, family, local_path, without_keys
+from ckpt.storage.locations import HADOOP_NAMES, SCHEMES, SchemeFamily, family, local_path, without_keys
 from ckpt.texts import mask_secrets
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//[^/]*)?(/.*)?", re.S)
@@ -58,7 +58,7 @@ def guess_spark_root(uri: str, recorded: Iterable[str]) -> str:
     spelled = [old.partition(":")[0] for old in recorded]
     like = next((spelling for spelling in spelled if family(spelling) == family(scheme)), scheme)
     authority = rest.removeprefix("//").partition("/")[0]
-    known = like in SCHEMES and SCHEMES[like].hadoop == like
+    known = like in SCHEMES and like not in HADOOP_NAMES
     if not known or (family(like) == SchemeFamily.AZURE and "@" not in authority):
         raise UsageError(f"{one_line(uri)} is how ckpt opens it: {_NAME_IT} (such as s3a://bucket/path)")
     if family(like) == SchemeFamily.S3:

@@ -18,8 +18,7 @@ from ckpt.checkpoint.sources.file_logs import FileSourceLog, file_source_logs
 from ckpt.checkpoint.sources.files import FileOffset
 from ckpt.checkpoint.sources.registry import offset_of
 from ckpt.checkpoint.state.folders import sort_numbers, stores_of
-from ckpt.formats.compaction import compactible_log
-from ckpt.formats.names import compactible_id, parse_java_long
+from ckpt.formats.names import compactible_id, compactible_log, parse_java_long
 from ckpt.formats.sidecars import shown_name
 from ckpt.formats.statefiles import version_of
 from ckpt.model import CommitLog, OffsetLog

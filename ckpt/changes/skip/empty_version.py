@@ -22,11 +22,10 @@ from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.state.chains import WantedVersion
 from ckpt.checkpoint.state.context import context_of
 from ckpt.checkpoint.state.folders import StorePartition, find_operators
-from ckpt.errors import StorageError
-from ckpt.formats.javautf import read_utf, write_utf
-from ckpt.formats.lz4 import BadBlock, decompress_first_block, store_block
+from ckpt.formats.compression import BadBlock, decompress_first_block, store_block
 from ckpt.formats.sidecars import build_spark_sidecar
 from ckpt.formats.statefiles import CHECKSUM, LZ4, parse_lineage
+from ckpt.formats.text import read_utf, write_utf
 from ckpt.model import StateFileKind
 from ckpt.storage import ReadRequest, Storage
 
@@ -80,9 +79,7 @@ def plan_empty_version(checkpoint: Checkpoint, storage: Storage) -> NewVersion:
     renamed: dict[str, str] = {}
     log = checkpoint.offsets.readable(checkpoint.offsets.latest)
     timestamp = log.metadata.timestamp_ms if log and log.metadata else 0
-    for store, data in zip(stores, storage.read_many(requests), strict=True):
-        if isinstance(data, StorageError):
-            raise data
+    for store, data in zip(stores, storage.read_all(requests), strict=True):
         steps += _plan_steps(checkpoint, store, data, renamed, timestamp or 0)
     ids = {op: _rename_ids(parts, renamed) for op, parts in context.unique_ids.items()} or None
     return NewVersion(tuple(steps), ids)
@@ -150,7 +147,7 @@ def _make_empty_file(store: _Store, head: bytes) -> bytes:
     if kind not in ("v3", "v4") or lineage is None or this.unique_id is None:
         raise NoWay(f"{store.path} begins as no changelog that ckpt knows")
     last = (this.version, this.unique_id)
-    items = [last] if last in store.place.names.snapshots else [*lineage.items, last]
+    items = [last] if last in store.place.names.snapshots else [*lineage, last]
     text = json.dumps([{"version": v, "checkpointUniqueId": i} for v, i in items], separators=(",", ":"))
     return write_utf(kind) + write_utf(text) + (_NO_RECORD_INT if kind == "v3" else _NO_RECORD_BYTE)
 

@@ -20,8 +20,7 @@ from ckpt.checkpoint.sources.ranges import SourceRange, source_ranges
 from ckpt.checkpoint.sources.registry import offset_of, source_views
 from ckpt.checkpoint.sources.starts import StartFacts
 from ckpt.formats.commits import format_commit_log
-from ckpt.formats.compaction import DEFAULT_INTERVAL
-from ckpt.formats.names import COMPACT
+from ckpt.formats.names import COMPACT, DEFAULT_INTERVAL
 from ckpt.inspection.inspection import inspect
 from ckpt.model import Kind, Location, Unreadable
 from ckpt.storage import Storage

@@ -7,8 +7,7 @@ from urllib.parse import unquote
 from ckpt.checkpoint.sources.files import FileOffset
 from ckpt.checkpoint.sources.registry import offsets_of
 from ckpt.errors import StorageError
-from ckpt.formats.compaction import CompactibleLog, compactible_log
-from ckpt.formats.names import compactible_id
+from ckpt.formats.names import CompactibleLog, compactible_id, compactible_log
 from ckpt.formats.sourcelogs import SourceFile, parse_source_log
 from ckpt.model import OffsetLog, Unreadable
 from ckpt.storage.base import Listing, ReadRequest, Storage

@@ -46,7 +46,7 @@ def chain_to(names: StoreNames, target: WantedVersion, lineage: Lineage | None =
         return Chain(this, ())
     if this not in names.logs or lineage is None:
         return _chain_by_lineage(names, None, [this])
-    steps: list[FileId] = [*lineage.items, this]
+    steps: list[FileId] = [*lineage, this]
     for index in range(len(steps) - 1, -1, -1):
         if steps[index] in names.snapshots:
             return _chain_by_lineage(names, steps[index], steps[index + 1 :])

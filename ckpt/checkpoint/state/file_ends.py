@@ -13,7 +13,7 @@ from ckpt.checkpoint.state.read_steps import Answer, Step
 from ckpt.errors import NotFound
 from ckpt.formats.rocksdb import TAIL_LENGTH, NeedsMore, parse_zip_tail, read_whole_zip
 from ckpt.formats.sidecars import SparkChecksum, parse_spark_sidecar
-from ckpt.formats.statefiles import CHECKSUM, END_MARK, LZ4, Ending, ends_whole, judge_stream
+from ckpt.formats.statefiles import CHECKSUM, END_MARK, LZ4, Ending, judge_stream
 from ckpt.model import DamageKind, Fault, RocksDBSnapshot, StateFile, StateFileKind
 from ckpt.storage.base import ReadRequest
 
@@ -90,7 +90,7 @@ def verify(files: Iterable[StateFile], codec: str, fully_read: Verified = NOTHIN
     tails = yield [request_tail(file) for file in looked_at]
     suspicious: list[StateFile] = []
     for file, tail in zip(looked_at, tails, strict=True):
-        if file.kind is not StateFileKind.ZIP and isinstance(tail, bytes) and ends_whole(tail):
+        if file.kind is not StateFileKind.ZIP and isinstance(tail, bytes) and tail.endswith(END_MARK):
             continue
         if not _judge_tail(file, tail, verdicts):
             suspicious.append(file)

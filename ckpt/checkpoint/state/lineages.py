@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from ckpt.checkpoint.state.chains import WantedVersion
 from ckpt.checkpoint.state.folders import StorePartition
 from ckpt.checkpoint.state.read_steps import Step
-from ckpt.formats.heads import HEAD
+from ckpt.formats.compression import HEAD
 from ckpt.formats.statefiles import LZ4, Lineage, parse_lineage
 from ckpt.storage.base import ReadRequest
 

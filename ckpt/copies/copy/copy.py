@@ -186,14 +186,10 @@ def _read_small(selection: Selection, storage: Storage, *, sidecars: bool) -> di
 
 def _read(storage: Storage, listing: Listing, paths: Sequence[str]) -> dict[str, bytes | FilePieces]:
     """Whole files, and large ones as they can be read. Raises NotFound, or StorageError."""
-    contents: dict[str, bytes | FilePieces] = {}
     large = {path: info for path in paths if (info := listing.info(path)) and is_large(info)}
     whole = [path for path in paths if path not in large]
-    for path, answer in zip(whole, storage.read_many([ReadRequest(path) for path in whole]), strict=True):
-        if isinstance(answer, StorageError):
-            raise answer
-        contents[path] = answer
-    return contents | {path: FilePieces(storage, path, info) for path, info in large.items()}
+    contents = zip(whole, storage.read_all([ReadRequest(path) for path in whole]), strict=True)
+    return {**dict(contents), **{path: FilePieces(storage, path, info) for path, info in large.items()}}
 
 
 def _change_id() -> dict[str, bytes]:

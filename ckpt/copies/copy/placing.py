@@ -10,8 +10,8 @@ from ckpt.errors import CkptError, NotFound, StorageError, UsageError
 from ckpt.formats.offsets import UNFINISHED
 from ckpt.storage import Storage, open_storage
 from ckpt.storage.base import one_line
+from ckpt.storage.local_writer import open_writer
 from ckpt.storage.locations import is_inside, local_path
-from ckpt.storage.open_writer import open_writer
 from ckpt.storage.writer import AlreadyThere, Attributes, Writer
 
 AT_ONCE = 8  # files that are written to a remote place at a time, of each at most ``PIECE`` bytes in memory

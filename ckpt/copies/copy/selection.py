@@ -21,7 +21,7 @@ from ckpt.checkpoint.state.context import context_of
 from ckpt.checkpoint.state.folders import LOGS, SSTS, find_operators
 from ckpt.checkpoint.state.load import load_stores
 from ckpt.checkpoint.state.read_steps import run
-from ckpt.errors import CkptError, StorageError
+from ckpt.errors import CkptError
 from ckpt.formats.rocksdb import parse_zip_tail
 from ckpt.formats.sidecars import shown_name
 from ckpt.formats.statefiles import CHECKSUM, LZ4
@@ -91,10 +91,8 @@ class Selection:
         """
         listing, state = self.listing, [file.path for file in self.chain]
         zips = [file.path for file in self.chain if file.kind is StateFileKind.ZIP]
-        for path, answer in zip(zips, storage.read_many([ReadRequest(path) for path in zips]), strict=True):
-            if isinstance(answer, StorageError):
-                raise answer
-            state += _list_named_files(path, answer)
+        for path, data in zip(zips, storage.read_all([ReadRequest(path) for path in zips]), strict=True):
+            state += _list_named_files(path, data)
         paths: list[str] = []
         for path in dict.fromkeys((*state, *self.first[1:])):
             checksum = [path + CHECKSUM] if listing.info(path + CHECKSUM) is not None else []

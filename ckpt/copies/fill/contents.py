@@ -14,7 +14,7 @@ import pyarrow as pa
 from ckpt.copies.fill.errors import Misfit
 from ckpt.copies.fill.fitting import make_struct
 from ckpt.formats.rows.arrow import whole
-from ckpt.formats.rows.keys_writer import MakeRows, write_versioned_rows
+from ckpt.formats.rows.keys import MakeRows, write_versioned_rows
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
 from ckpt.state.native.groups import number_groups, number_occurrences

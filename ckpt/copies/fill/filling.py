@@ -21,11 +21,10 @@ from ckpt.copies.rewrite.stored_rows import Stored, join_stored, make_stored
 from ckpt.copies.rewrite.stores import Families, read_families
 from ckpt.copies.rewrite.writing import NewState
 from ckpt.formats.operators import OperatorName
-from ckpt.formats.rows import avro_writer
+from ckpt.formats.rows import avro
 from ckpt.formats.rows.arrow import fixed
 from ckpt.formats.rows.errors import Undecodable
-from ckpt.formats.rows.keys import no_prefix, prefix
-from ckpt.formats.rows.keys_writer import MakeRows, key_blobs, write_versioned_rows
+from ckpt.formats.rows.keys import MakeRows, encoder_with_prefix, key_blobs, write_versioned_rows
 from ckpt.formats.rows.unsafe_writer import memory, rows_from
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json, Operator, Provider, Store
@@ -131,7 +130,7 @@ class Filling:
             return write_versioned_rows
         if how is not None and how.evolved:
             raise Undecodable(f"operator {operator.id}: its state schema has changed, and is encoded as Avro")
-        return avro_writer.rows
+        return avro.write_rows
 
     def _encode_pairs(
         self, how: _Stored, rows: Taken, content: StoreContent, make: MakeRows
@@ -220,9 +219,7 @@ def _stored(store: Store) -> dict[str, _Stored]:
             family.name: _Stored(family.key_schema, family.value_schema, family.key_encoder, family.evolved)
             for family in store.column_families
         }
-    columns = store.prefix_columns or 0
-    encoder = prefix(columns) if columns else no_prefix()
-    return {store.name: _Stored(store.key_schema, store.value_schema, encoder)}
+    return {store.name: _Stored(store.key_schema, store.value_schema, encoder_with_prefix(store.prefix_columns))}
 
 
 def _check_duplicates(keys: list[bytes]) -> None:

@@ -19,7 +19,7 @@ from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
 from ckpt.state.native.lookup import parse_typed
-from ckpt.storage.argument_files import ends
+from ckpt.storage.local import ends
 
 Key: TypeAlias = Mapping[str, str | None]
 """Columns of a grouping key and their values as text, as of ``state_show``; None is NULL."""

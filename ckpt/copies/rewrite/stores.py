@@ -4,10 +4,9 @@ No value is decoded; of keys only what decides the partition. HDFS-backed stores
 before each and the first columns of some keys as a row of their own (``PrefixKeyScanStateEncoder``).
 """
 
-import struct
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import starmap
 from typing import Any, TypeAlias
 
@@ -18,13 +17,14 @@ from ckpt.copies.rewrite.dropping import Column
 from ckpt.copies.rewrite.filtering import Leaving
 from ckpt.copies.rewrite.spreading import find_grouping, hash_rows, is_single
 from ckpt.copies.rewrite.stored_rows import Stored, array_of, bounds, make_stored, memory, prepend, strip_first
-from ckpt.formats.rows import avro, cells
+from ckpt.formats.rows import avro
 from ckpt.formats.rows.arrow import copy_pieces
 from ckpt.formats.rows.errors import Undecodable
-from ckpt.formats.rows.keys import keys_of, no_prefix, prefix
-from ckpt.formats.rows.rows import VERSION, WORD, Rows
-from ckpt.formats.rows.unsafe import structs_of
-from ckpt.formats.types import named_fields
+from ckpt.formats.rows.keys import encoder_with_prefix, key_blobs, keys_of
+from ckpt.formats.rows.types import TypeShape, shape_of
+from ckpt.formats.rows.unsafe import VERSION, WORD, Rows, structs_of
+from ckpt.formats.rows.unsafe_writer import rows_from
+from ckpt.formats.types import fields_of, named_fields, struct_of
 from ckpt.model import Json, Operator, Provider, Store
 from ckpt.state.native import hdfs, rocksdb
 from ckpt.state.native.entries import Entries, decode_bytes, decode_rows, split_elements
@@ -35,7 +35,6 @@ Family: TypeAlias = tuple[int, str, str | None]
 """Operator, store, and column family; None where the store has none."""
 
 _BYTES = pa.large_binary()
-_INT = struct.Struct("<i")
 _LIST = "ListState"
 
 
@@ -76,11 +75,6 @@ class KeptColumns:
     prefix: int  # columns that RocksDB keeps as a row of their own
     avro: bool
 
-    @property
-    def kinds(self) -> list[Json]:
-        """The types of the key's columns."""
-        return [kind for _, kind in named_fields(self.key)]
-
 
 @dataclass(frozen=True, slots=True)
 class Moving:
@@ -102,7 +96,7 @@ class Moving:
         """Return the columns that a family keeps. Raises Undecodable where the state schema does not describe it."""
         if family is None:
             columns = self.store.prefix_columns or 0
-            return KeptColumns(self.store.key_schema, prefix(columns) if columns else no_prefix(), columns, avro=False)
+            return KeptColumns(self.store.key_schema, encoder_with_prefix(columns), columns, avro=False)
         column_family = {described.name: described for described in self.store.column_families}.get(family)
         if column_family is None:
             raise Undecodable(f"no state schema describes the column family {family}")
@@ -166,8 +160,10 @@ class Moving:
         kept = self.find_kept_columns(None)
         to_rocksdb = self.new is Provider.ROCKSDB
         if kept.prefix:
-            convert = _to_rocksdb if to_rocksdb else _to_hdfs
-            keys = array_of([convert(kept, key) for key, _ in old_rows.list_pairs()])
+            kept = replace(kept, key=_texts_as_bytes(kept.key))
+            structs = rows.decode_keys(kept)
+            write = key_blobs(kept.key, kept.encoder, structs) if to_rocksdb else rows_from(kept.key, structs).to_list()
+            keys = array_of(write)
         else:
             keys = prepend(VERSION, old_rows.keys) if to_rocksdb else _strip_version(old_rows.keys)
         values = prepend(VERSION, old_rows.values) if to_rocksdb else _strip_version(old_rows.values)
@@ -184,15 +180,11 @@ def read_families(files: Iterable[StoreFiles]) -> Families:
     return families
 
 
-def _to_rocksdb(kept: KeptColumns, key: bytes) -> bytes:
-    first, rest = cells.split(key, kept.kinds, kept.prefix)
-    return _INT.pack(len(VERSION + first)) + VERSION + first + VERSION + rest
-
-
-def _to_hdfs(kept: KeptColumns, key: bytes) -> bytes:
-    end = _INT.size + _INT.unpack_from(key)[0]
-    first, rest = key[_INT.size + len(VERSION) : end], key[end + len(VERSION) :]
-    return cells.join_rows(first, rest, kept.kinds, kept.prefix)
+def _texts_as_bytes(kind: Json) -> Json:
+    """A type of keys whose texts need not be UTF-8: Spark does not look whether they are."""
+    if fields_of(kind) is not None:
+        return struct_of((name, _texts_as_bytes(own)) for name, own in named_fields(kind))
+    return "binary" if isinstance(kind, str) and shape_of(kind) is TypeShape.TEXT else kind
 
 
 def _strip_version(rows: Any) -> Any:

@@ -1,16 +1,18 @@
-"""Rows that state keeps as Avro (Spark ``AvroStateEncoder``), read one after another.
+"""Rows that state keeps as Avro (Spark ``AvroStateEncoder``), to Arrow arrays, one after another, and from them.
 
 A version byte, two bytes for the generation of the schema, and the fields in Avro's binary form; each is a union of
-null and its type (``SchemaConverters.toAvroTypeWithDefaults``). Only rows of the first generation are read: those of
-others were written with another schema.
+null and its type (``SchemaConverters.toAvroTypeWithDefaults``), but for elements of arrays and values of maps. Only
+rows of the first generation are read: those of others were written with another schema.
 """
 
 import struct
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 
+from ckpt.formats.compression import read_varint
 from ckpt.formats.rows.errors import LeftToSpark, Undecodable, Unfit
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import named_fields, struct_of
@@ -20,6 +22,12 @@ VERSION, FIRST_GENERATION = b"\0", b"\0\0"
 _LENGTH = 4
 _COMMA = 0x2C
 _MOST_WAYS = 64
+_NULL, _THERE, _END = b"\0", b"\2", b"\0"  # the branches of a union as numbers, and the block that ends
+_WHOLE = {
+    **dict.fromkeys(("integer", "date"), pa.int32()),
+    **dict.fromkeys(("long", "timestamp", "timestamp_ntz"), pa.int64()),
+}
+_REAL = {"float": struct.Struct("<f"), "double": struct.Struct("<d")}
 
 
 def structs_of(kind: Json, blobs: Sequence[bytes], what: str, header: bytes = VERSION + FIRST_GENERATION) -> Any:
@@ -47,8 +55,6 @@ def key_columns(fields: list[tuple[str, Json]], blobs: Sequence[bytes], last: bo
 
 
 class _Reader:
-    """Reads one row."""
-
     def __init__(self, data: bytes, at: int) -> None:
         self._data = data
         self.at = at
@@ -89,16 +95,8 @@ class _Reader:
             yield from range(abs(count))
 
     def _number(self) -> int:
-        shift = number = 0
-        while True:
-            byte = self._data[self.at]
-            self.at += 1
-            number |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return number >> 1 ^ -(number & 1)
-            if shift > 63:
-                raise IndexError
+        number, self.at = read_varint(self._data, self.at)
+        return number >> 1 ^ -(number & 1)
 
     def _bytes(self) -> bytes:
         length = self._number()
@@ -119,7 +117,7 @@ class _Reader:
 
 
 _READERS: dict[str, Callable[[_Reader], Any]] = {
-    **dict.fromkeys(("integer", "long", "date", "timestamp", "timestamp_ntz"), lambda reader: reader._number()),
+    **dict.fromkeys(_WHOLE, lambda reader: reader._number()),
     "boolean": lambda reader: reader._boolean(),
     "float": lambda reader: reader._float(),
     "double": lambda reader: reader._float("<d"),
@@ -160,3 +158,70 @@ def _nexts(value: bytes, at: int, *, first: bool) -> Iterator[tuple[int, int]]:
         end = begin + int.from_bytes(value[start:begin], "little")
         if end <= len(value) and value.startswith(VERSION + FIRST_GENERATION, begin):
             yield begin, end
+
+
+def write_rows(kind: Json, array: Any, last: bool = True) -> list[bytes]:
+    """An array of structs without NULL as rows; in a key only the ``last`` one names a generation.
+
+    Raises Undecodable for a type of which ckpt does not know how it is encoded.
+    """
+    header = VERSION + FIRST_GENERATION if last else VERSION
+    return [header + row for row in _records(kind, array)]
+
+
+def _records(kind: Json, array: Any) -> list[bytes]:
+    fields = [inner for _, inner in named_fields(kind)]
+    columns = [_write_nullable(inner, column) for inner, column in zip(fields, array.flatten(), strict=True)]
+    return [b"".join(parts) for parts in zip(*columns, strict=True)] if columns else [b""] * len(array)
+
+
+def _write_nullable(kind: Json, array: Any) -> list[bytes]:
+    if kind in ("void", "null"):
+        return [b""] * len(array)
+    there = array.is_valid().to_pylist()
+    return [_THERE + value if known else _NULL for known, value in zip(there, _values(kind, array), strict=True)]
+
+
+def _values(kind: Json, array: Any) -> Sequence[bytes]:
+    """Each without the branch of a union; of NULL anything."""
+    match kind:
+        case {"type": "struct"}:
+            return _records(kind, array)
+        case {"type": "array", "elementType": str(element)}:
+            return _write_blocks(array, _write_without_null(element, array.values))
+        case {"type": "map", "keyType": "string", "valueType": str(value)}:
+            parts = (_write_without_null("string", array.keys), _write_without_null(value, array.items))
+            return _write_blocks(array, [key + own for key, own in zip(*parts, strict=True)])
+        case "boolean":
+            return [b"\1" if value else b"\0" for value in array.to_pylist()]
+        case "string" | "binary":
+            texts = (value or b"" for value in array.cast(pa.binary()).to_pylist())
+            return [_encode_number(len(text)) + text for text in texts]
+        case str() if kind in _WHOLE:
+            return [_encode_number(value or 0) for value in array.cast(_WHOLE[kind]).to_pylist()]
+        case str() if kind in _REAL:
+            return [_REAL[kind].pack(value or 0) for value in array.to_pylist()]
+    raise Undecodable(f"ckpt does not write values of type {kind} encoded as Avro")
+
+
+def _write_without_null(kind: Json, array: Any) -> Sequence[bytes]:
+    if array.null_count:
+        raise Undecodable("Spark writes no NULL in arrays and maps that are encoded as Avro")
+    return _values(kind, array)
+
+
+def _write_blocks(array: Any, elements: Sequence[bytes]) -> list[bytes]:
+    return [
+        b"".join([_encode_number(end - start), *elements[start:end], _END]) if end > start else _END
+        for start, end in pairwise(array.offsets.to_pylist())
+    ]
+
+
+def _encode_number(value: int) -> bytes:
+    """As Avro has an int or a long."""
+    left, written = (value << 1) ^ (value >> 63), bytearray()
+    while left > 0x7F:
+        written.append(left & 0x7F | 0x80)
+        left >>= 7
+    written.append(left)
+    return bytes(written)

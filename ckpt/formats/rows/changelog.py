@@ -1,14 +1,19 @@
-"""The records of changelogs (``ckpt.formats.changelogs``), and what they make of a snapshot."""
+"""The records of changelogs, and what they make of a snapshot.
+
+Versions 1 and 3 (``StateStoreChangelogWriterV1``, ``V3``), and HDFS-backed files, have int length and bytes of the key,
+int length (-1: removed) and bytes of the value; -1 in the place of a key ends the file. Versions 2 and 4 begin each
+record with its type, 0 at the end.
+"""
 
 import struct
 from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from ckpt.formats.changelogs import TYPED, RecordType, UnknownVersion, read_beginning
-from ckpt.formats.javautf import EndsEarly
 from ckpt.formats.rows.errors import LeftToSpark, Undecodable
+from ckpt.formats.statefiles import TYPED, RecordType, UnknownVersion, read_beginning
 
 _LENGTH = struct.Struct(">i")
 _END = 0
@@ -29,8 +34,17 @@ def changes_of(data: bytes) -> Iterator[ChangelogRecord]:
         yield from _typed(data, at) if version in TYPED else _plain(data, at)
     except UnknownVersion as name:
         raise LeftToSpark(f"ckpt does not know changelogs of version {name}") from None
-    except (struct.error, IndexError, EndsEarly):
+    except (struct.error, IndexError, ValueError):
         raise Undecodable("it ends in the middle of a record") from None
+
+
+def leads_to_end(data: bytes) -> bool:
+    """Tell whether the records of a delta, changelog or HDFS-backed snapshot lead to the one that ends the file."""
+    try:
+        deque(changes_of(data), maxlen=0)
+    except Undecodable:
+        return False
+    return True
 
 
 def _plain(data: bytes, at: int) -> Iterator[ChangelogRecord]:

@@ -5,16 +5,14 @@ may carry one. snappy: ``SnappyOutputStream`` of snappy-java, without any.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
-from ckpt.formats import lz4
-from ckpt.formats.blockstream import Stream
-from ckpt.formats.checksums import Corrupt, of_lz4_block
-from ckpt.formats.heads import snappy_blocks
-from ckpt.formats.lz4 import COMPRESSED, BadBlock
-from ckpt.formats.pieces import Pieces
+from ckpt.formats.blockstream import Pieces, Stream
+from ckpt.formats.checksums import of_lz4_block
+from ckpt.formats.compression import BLOCK, BLOCKS, COMPRESSED, END, STORED, BadBlock, Corrupt, make_block
 from ckpt.formats.rows.errors import WITH_SPARK, LeftToSpark, TooLarge, Undecodable
 
 MOST_BYTES = 1 << 30
@@ -45,17 +43,17 @@ def decompress(file: Iterator[bytes], codec: str, most: int = MOST_BYTES) -> byt
 
 def compress(data: bytes) -> bytes:
     """Bytes as ``LZ4BlockOutputStream`` writes them."""
-    return b"".join(_lz4_blocks(data)) + lz4.END
+    return b"".join(_lz4_blocks(data)) + END
 
 
 def _lz4_blocks(data: bytes) -> Iterator[bytes]:
     codec = pa.Codec("lz4_raw")
-    for at in range(0, len(data), lz4.BLOCK):
-        plain = data[at : at + lz4.BLOCK]
+    for at in range(0, len(data), BLOCK):
+        plain = data[at : at + BLOCK]
         body = codec.compress(plain, asbytes=True)
-        method = COMPRESSED if len(body) < len(plain) else lz4.STORED
+        method = COMPRESSED if len(body) < len(plain) else STORED
         checksum = of_lz4_block(plain)
-        yield lz4.block(method, body if method == COMPRESSED else plain, len(plain), checksum)
+        yield make_block(method, body if method == COMPRESSED else plain, len(plain), checksum)
 
 
 def _lz4(file: Pieces) -> Iterator[bytes]:
@@ -65,21 +63,14 @@ def _lz4(file: Pieces) -> Iterator[bytes]:
         raise Corrupt(stream.wrong or "its end is missing")
 
 
-def _whole(file: Pieces) -> bytes:
+def _whole(unpack: Callable[[bytes, int], Iterator[bytes]], file: Pieces) -> Iterator[bytes]:
     data = file.take(MOST_BYTES)
     if file.take(1):
         raise LeftToSpark(f"it has more than {MOST_BYTES:,} bytes")
-    return data
+    yield from unpack(data, _PIECE)
 
 
-def _zstd(file: Pieces) -> Iterator[bytes]:
-    with pa.CompressedInputStream(pa.BufferReader(_whole(file)), "zstd") as stream:
-        while piece := stream.read(_PIECE):
-            yield piece
-
-
-def _snappy(file: Pieces) -> Iterator[bytes]:
-    yield from snappy_blocks(_whole(file))
-
-
-_CODECS: dict[str, Callable[[Pieces], Iterator[Any]]] = {"lz4": _lz4, "zstd": _zstd, "snappy": _snappy}
+_CODECS: dict[str, Callable[[Pieces], Iterator[Any]]] = {
+    "lz4": _lz4,
+    **{codec: partial(_whole, unpack) for codec, unpack in BLOCKS.items()},
+}

@@ -14,11 +14,12 @@ import pyarrow as pa
 
 from ckpt.formats.rows.arrow import copy_pieces
 from ckpt.formats.rows.errors import Undecodable
-from ckpt.formats.rows.rows import WORD
+from ckpt.formats.rows.unsafe import WORD
 
 _INT = 4
 _ALIKE = 32  # records of the same sizes in a row, after which many are looked at together
 _TOGETHER = 1 << 16
+_BYTES = pa.large_binary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,8 @@ def keep_newest(files: Sequence[Records], *, distinct: bool) -> Iterator[Records
     if len(files) == 1 and distinct:
         yield files[0].take(files[0].value_size >= 0)
         return
-    keys = pa.chunked_array([_keys(records) for records in files], pa.large_binary()).combine_chunks()
+    pieces = (copy_pieces(np.frombuffer(file.data, np.uint8), file.key_at, file.key_size) for file in files)
+    keys = pa.chunked_array([keys.cast(_BYTES) for keys in pieces], _BYTES).combine_chunks()
     codes = np.frombuffer(keys.dictionary_encode().indices.buffers()[1], np.int32)[: len(keys)]
     last: Any = np.empty(int(codes.max(initial=-1)) + 1, np.int64)
     last[codes] = np.arange(len(codes))  # of the same place assigned to twice, the later value stays
@@ -113,10 +115,6 @@ def keep_newest(files: Sequence[Records], *, distinct: bool) -> Iterator[Records
     for records in files:
         yield records.take(holds[start : start + len(records)] & (records.value_size >= 0))
         start += len(records)
-
-
-def _keys(records: Records) -> Any:
-    return copy_pieces(np.frombuffer(records.data, np.uint8), records.key_at, records.key_size).cast(pa.large_binary())
 
 
 def find_key(files: Sequence[Records], key: bytes) -> Records | None:

@@ -1,4 +1,4 @@
-"""Keys of RocksDB state, as each encoder of Spark writes them (``RocksDBStateEncoder``), put back into their schema.
+"""Keys of RocksDB state, as each encoder of Spark writes them (``RocksDBStateEncoder``), from Arrow arrays and back.
 
 - ``NoPrefix``: a version byte and a row.
 - ``PrefixKeyScan``: the length of the first columns' row, that row, and the row of the others.
@@ -15,32 +15,27 @@ import pyarrow as pa
 
 from ckpt.formats.rows.arrow import fixed, structs
 from ckpt.formats.rows.errors import LeftToSpark, Undecodable, Unfit
-from ckpt.formats.rows.rows import rows_of
 from ckpt.formats.rows.types import FIXED, arrow_type
-from ckpt.formats.rows.unsafe import columns_of
-from ckpt.formats.types import named_fields
+from ckpt.formats.rows.unsafe import VERSION, columns_of, rows_of
+from ckpt.formats.rows.unsafe_writer import memory, rows_from
+from ckpt.formats.types import named_fields, struct_of
 from ckpt.model import Json
 
 Row: TypeAlias = Callable[[list[tuple[str, Json]], Sequence[bytes], bool], list[Any]]
 """From fields and rows to columns; whether it is the last row in the key, which Avro marks with a generation."""
+MakeRows: TypeAlias = Callable[[Json, Any, bool], list[bytes]]
+"""From a type and structs of it to rows; whether it is the last row in a key."""
 
 _INT, _LONG = 4, 8
-_NEGATIVE, _NULL = 0, 2  # markers of ordering columns; 1 is a value that is not negative
+_NEGATIVE, _POSITIVE, _NULL = 0, 1, 2  # markers of ordering columns
 _SIGN = np.int64(-(2**63))
 
 
 def keys_of(kind: Json, encoder: Json, blobs: Sequence[bytes], row: Row | None = None) -> Any:
-    """Keys as an array of structs.
+    """Keys as an array of structs, from bytes without the number of a column family in front of them.
 
-    Args:
-        kind: The key schema, a StructType in Spark's JSON.
-        encoder: ``keyStateEncoderSpec`` as the state schema records it.
-        blobs: The keys, without the number of a column family in front of them.
-        row: What reads the rows in them: by default UnsafeRows.
-
-    Raises:
-        Undecodable: The encoder is unknown, or the keys are not as it writes them.
-
+    ``kind`` is a StructType in Spark's JSON, ``encoder`` the ``keyStateEncoderSpec`` of the state schema, and ``row``
+    reads the rows in keys: by default UnsafeRows. Raises Undecodable for an unknown encoder, or keys that are not its.
     """
     fields, read = list(named_fields(kind)), row or _row
     match encoder:
@@ -71,12 +66,10 @@ def _row(fields: list[tuple[str, Json]], blobs: Sequence[bytes], _: bool = True)
 def _two_parts(blobs: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
     """Split each key after the part whose length comes first."""
     ends = [_INT + int.from_bytes(blob[:_INT], "little") for blob in blobs]
-    if any(end > len(blob) for end, blob in zip(ends, blobs, strict=True)):
+    pairs = list(zip(ends, blobs, strict=True))
+    if any(end > len(blob) for end, blob in pairs):
         raise Unfit("a key has no prefix of the length that it begins with")
-    return (
-        [blob[_INT:end] for end, blob in zip(ends, blobs, strict=True)],
-        [blob[end:] for end, blob in zip(ends, blobs, strict=True)],
-    )
+    return [blob[_INT:end] for end, blob in pairs], [blob[end:] for end, blob in pairs]
 
 
 def _decode_ordered(
@@ -107,13 +100,8 @@ def _convert_avro_columns(fields: list[tuple[str, Json]], blobs: Sequence[bytes]
     parts = iter(row([(name, "binary") for name, _ in fields for _ in range(2)], blobs, False))
     for (_, kind), marker, value in zip(fields, parts, parts, strict=True):
         nothing = bytes(FIXED[kind][0].itemsize) if isinstance(kind, str) and kind in FIXED else b""
-        yield pa.array(
-            [
-                (mark or b"") + (nothing if own is None else own)
-                for mark, own in zip(marker.to_pylist(), value.to_pylist(), strict=True)
-            ],
-            pa.binary(),
-        )
+        pairs = zip(marker.to_pylist(), value.to_pylist(), strict=True)
+        yield pa.array([(mark or b"") + (nothing if own is None else own) for mark, own in pairs], pa.binary())
 
 
 def _decode_comparable(name: str, kind: Json, column: Any) -> Any:
@@ -144,11 +132,71 @@ def _times(kind: Json, blobs: Sequence[bytes]) -> Any:
     return fixed(arrow_type(kind), values, np.zeros(len(blobs), bool))
 
 
-def no_prefix() -> Json:
-    """The encoder of keys that are one row."""
-    return {"keyStateEncoderType": "NoPrefixKeyStateEncoderSpec"}
-
-
-def prefix(columns: int) -> Json:
-    """The encoder of keys whose first columns are a prefix."""
+def encoder_with_prefix(columns: int | None) -> Json:
+    """The encoder of keys whose first columns are a prefix; without such columns a key is one row."""
+    if not columns:
+        return {"keyStateEncoderType": "NoPrefixKeyStateEncoderSpec"}
     return {"keyStateEncoderType": "PrefixKeyScanStateEncoderSpec", "numColsPrefixKey": columns}
+
+
+def write_versioned_rows(kind: Json, array: Any, _: bool = True) -> list[bytes]:
+    """MakeRows as RocksDB has them, after a version byte."""
+    return [VERSION + row for row in rows_from(kind, array).to_list()]
+
+
+def key_blobs(kind: Json, encoder: Json, keys: Any, rows: MakeRows = write_versioned_rows) -> list[bytes]:
+    """An array of structs without NULL as keys, without the number of a column family.
+
+    ``rows`` makes the rows in them: UnsafeRows, or ``ckpt.formats.rows.avro.write_rows``; else as in ``keys_of``.
+    Raises Undecodable for an encoder, or a type in keys, that ckpt does not write.
+    """
+    fields, columns = list(named_fields(kind)), keys.flatten()
+
+    def part(places: Sequence[int], *, last: bool) -> list[bytes]:
+        named = [fields[ordinal] for ordinal in places]
+        own = structs([name for name, _ in named], [columns[ordinal] for ordinal in places], len(keys))
+        return rows(struct_of(named), own, last)
+
+    match encoder:
+        case {"keyStateEncoderType": "NoPrefixKeyStateEncoderSpec"}:
+            return rows(kind, keys, True)
+        case {"keyStateEncoderType": "PrefixKeyScanStateEncoderSpec", "numColsPrefixKey": int(count)}:
+            return _join_parts(part(range(count), last=False), part(range(count, len(fields)), last=True))
+        case {"keyStateEncoderType": "RangeKeyScanStateEncoderSpec", "orderingOrdinals": list(places)}:
+            ordinals = [ordinal for ordinal in places if isinstance(ordinal, int)]
+            ordering = [_encode_comparable(fields[ordinal][1], columns[ordinal]) for ordinal in ordinals]
+            first = _ordering(ordering, len(keys), rows)
+            others = [ordinal for ordinal in range(len(fields)) if ordinal not in ordinals]
+            return _join_parts(first, part(others, last=True) if others else [b""] * len(keys))
+    raise Undecodable(f"ckpt does not write keys of the encoder {encoder}")
+
+
+def _ordering(columns: Sequence[tuple[Any, Any]], count: int, rows: MakeRows) -> list[bytes]:
+    """The row of columns that order keys: marker and value of each are one binary in an UnsafeRow, two in Avro."""
+    import pyarrow.compute as pc  # not at the top: nothing that reads needs it
+
+    pairs = [part for column in columns for part in column]
+    if rows is write_versioned_rows:
+        pairs = [pc.binary_join_element_wise(*column, b"") for column in columns]
+    names = [str(index) for index in range(len(pairs))]
+    return rows(struct_of([(name, "binary") for name in names]), structs(names, pairs, count), False)
+
+
+def _join_parts(first: list[bytes], rest: list[bytes]) -> list[bytes]:
+    return [len(part).to_bytes(_INT, "little") + part + other for part, other in zip(first, rest, strict=True)]
+
+
+def _encode_comparable(kind: Json, column: Any) -> tuple[Any, Any]:
+    """A column so that its bytes compare as its values do: markers, and the values big-endian."""
+    if not isinstance(kind, str) or kind not in FIXED or FIXED[kind][0].kind == "f":
+        raise Undecodable(f"ckpt does not write keys that are ordered by a column of type {kind}")
+    dtype = FIXED[kind][0]
+    there = np.asarray(column.is_valid())
+    values: Any = np.where(there, memory(column, dtype), dtype.type(0))
+    markers = np.where(there, np.where(values < 0, _NEGATIVE, _POSITIVE), _NULL).astype(np.uint8)
+    return _binaries(markers), _binaries(values.astype(dtype.newbyteorder(">")))
+
+
+def _binaries(values: Any) -> Any:
+    data, width = values.tobytes(), values.dtype.itemsize
+    return pa.array([data[at : at + width] for at in range(0, len(data), width)], pa.binary())

@@ -9,7 +9,7 @@ import pyarrow as pa
 from ckpt.formats.rows.arrow import whole
 from ckpt.formats.rows.errors import Undecodable
 from ckpt.formats.rows.types import FIXED, TypeShape, own_type, shape_of
-from ckpt.formats.rows.unsafe_writer import Blobs, decimals, texts
+from ckpt.formats.rows.unsafe_writer import Blobs, decimals, memory, texts
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
 
@@ -54,8 +54,7 @@ def _elements(kind: Json, column: Any, seeds: Any) -> Any:
 
 
 def _of_values(kind: Json, column: Any, seeds: Any) -> Any:
-    shape = shape_of(kind)
-    match shape:
+    match shape_of(kind):
         case TypeShape.NULL:
             return seeds
         case TypeShape.BOOLEAN:
@@ -63,8 +62,7 @@ def _of_values(kind: Json, column: Any, seeds: Any) -> Any:
         case TypeShape.FIXED:
             return _number(str(kind), column, seeds)
         case TypeShape.SMALL_DECIMAL:
-            words = np.frombuffer(column.buffers()[1], "<i8").reshape(-1, 2)
-            return _long(words[column.offset : column.offset + len(column), 0], seeds)
+            return _long(memory(column, np.dtype("<i8"), 2)[:, 0], seeds)
         case TypeShape.LARGE_DECIMAL:
             return _hash_blobs(decimals(column), seeds)
         case TypeShape.TEXT if kind in ("string", "binary") or not str(kind).startswith("string"):
@@ -75,7 +73,7 @@ def _of_values(kind: Json, column: Any, seeds: Any) -> Any:
 
 def _number(name: str, column: Any, seeds: Any) -> Any:
     dtype = FIXED[name][0]
-    values = np.frombuffer(column.buffers()[1], dtype)[column.offset : column.offset + len(column)]
+    values = memory(column, dtype)
     if dtype.kind == "f":
         bits = (values + dtype.type(0)).view(f"<i{dtype.itemsize}")  # zero has one sign
         values = np.where(np.isnan(values), np.array(_NAN[name], bits.dtype), bits)

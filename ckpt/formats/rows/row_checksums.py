@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from ckpt.formats.changelogs import RecordType
 from ckpt.formats.checksums import crc32c
 from ckpt.formats.rows.changelog import ChangelogRecord
 from ckpt.formats.rows.errors import LeftToSpark, Undecodable
 from ckpt.formats.rows.hdfs import lengths_of
+from ckpt.formats.statefiles import RecordType
 
 _CHECKSUM = 4
 _HEAD = struct.Struct("<Ii")  # checksum, length
+_DIFFERS = "a row does not match its checksum"
 
 
 def plain_file(data: bytes) -> bytes:
@@ -48,7 +49,7 @@ def _compare(data: bytes, starts: Any, key_size: Any, values: Any, value_size: A
             row = bytes(view[at + _CHECKSUM : at + length])
             checksum, wanted = crc32c(row, crc32c(bytes(key))), view[at : at + _CHECKSUM]
         if checksum.to_bytes(_CHECKSUM, "little") != wanted:
-            raise _report_damage()
+            raise Undecodable(_DIFFERS)
 
 
 def plain_changes(changes: Iterable[ChangelogRecord]) -> Iterator[ChangelogRecord]:
@@ -62,7 +63,7 @@ def plain_changes(changes: Iterable[ChangelogRecord]) -> Iterator[ChangelogRecor
 def _plain_key(key: bytes) -> bytes:
     plain = key[_CHECKSUM:]
     if crc32c(plain).to_bytes(_CHECKSUM, "little") != key[:_CHECKSUM]:
-        raise _report_damage()
+        raise Undecodable(_DIFFERS)
     return plain
 
 
@@ -76,14 +77,10 @@ def plain_value(key: bytes, value: bytes, delimiter: bytes) -> bytes:
         end = at + _HEAD.size + length
         row = value[at + _HEAD.size : end]
         if not 0 <= length == len(row) or crc32c(row, of_key) != checksum:
-            raise _report_damage()
+            raise Undecodable(_DIFFERS)
         rows.append(row)
         if end == len(value):
             return delimiter.join(rows)
         if not value.startswith(delimiter, end):
             raise Undecodable("rows with checksums are not separated as the merge operator does")
         at = end + len(delimiter)
-
-
-def _report_damage() -> Undecodable:
-    return Undecodable("a row does not match its checksum")

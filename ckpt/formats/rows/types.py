@@ -1,7 +1,7 @@
 """Spark's types in Arrow, and how an UnsafeRow stores their values."""
 
 import re
-from decimal import Decimal
+from decimal import Context, Decimal, Inexact, InvalidOperation
 from enum import Enum, auto
 
 import numpy as np
@@ -54,17 +54,22 @@ class TypeShape(Enum):
     NESTED = auto()
 
 
+_SHAPES = dict.fromkeys(FIXED, TypeShape.FIXED) | {
+    **dict.fromkeys(("void", "null"), TypeShape.NULL),
+    "boolean": TypeShape.BOOLEAN,
+    "binary": TypeShape.TEXT,
+    "variant": TypeShape.VARIANT,
+    "interval": TypeShape.NESTED,
+}
+
+
 def shape_of(kind: Json) -> TypeShape:
     """How values of a type are stored. Raises LeftToSpark for a type that ckpt does not decode."""
     if isinstance(kind, dict):
         return shape_of(kind.get("sqlType")) if kind.get("type") == "udt" else TypeShape.NESTED
-    simple = {"void": TypeShape.NULL, "null": TypeShape.NULL, "boolean": TypeShape.BOOLEAN, "binary": TypeShape.TEXT}
-    simple |= {"variant": TypeShape.VARIANT, "interval": TypeShape.NESTED}
     name = str(kind)
-    if name in simple:
-        return simple[name]
-    if name in FIXED:
-        return TypeShape.FIXED
+    if name in _SHAPES:
+        return _SHAPES[name]
     if _TEXT.fullmatch(name):
         return TypeShape.TEXT
     if _DECIMAL.fullmatch(name) and 0 < precision(name)[0] <= _MOST_DIGITS:
@@ -74,12 +79,8 @@ def shape_of(kind: Json) -> TypeShape:
 
 def width_of(kind: Json) -> int:
     """Bytes of an element of an array."""
-    match shape_of(kind):
-        case TypeShape.BOOLEAN:
-            return 1
-        case TypeShape.FIXED:
-            return FIXED[str(own_type(kind))][0].itemsize
-    return 8
+    name = str(own_type(kind))
+    return FIXED[name][0].itemsize if name in FIXED else 1 if name == "boolean" else 8
 
 
 def own_type(kind: Json) -> Json:
@@ -97,17 +98,11 @@ def precision(name: str) -> tuple[int, int]:
 def unscaled(name: str, value: Decimal) -> int:
     """A decimal as a number of its smallest unit. Raises ValueError where the type has no such value."""
     digits, scale = precision(name)
-    sign, figures, exponent = Decimal(value).as_tuple()
-    if not isinstance(exponent, int):
-        raise ValueError(name)
-    number = int("".join(map(str, figures))) * (-1 if sign else 1)
-    if number and not -len(figures) <= exponent + scale <= digits:
-        raise ValueError(name)  # before its digits are written out, which may be a great many
-    steps: int = 10 ** abs(exponent + scale) if number else 1
-    whole, left = (number * steps, 0) if exponent + scale >= 0 else divmod(number, steps)
-    if left or abs(whole) >= int(10**digits):
-        raise ValueError(name)
-    return whole
+    exact = Context(prec=digits, traps=[Inexact, InvalidOperation])
+    try:
+        return int(value.quantize(Decimal((0, (1,), -scale)), context=exact).scaleb(scale, exact))
+    except ArithmeticError:
+        raise ValueError(name) from None
 
 
 def arrow_type(kind: Json) -> pa.DataType:

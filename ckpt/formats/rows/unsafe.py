@@ -2,10 +2,12 @@
 
 A row is a bit for each field that is NULL, in whole words, then a word for each field: its value, or where its bytes
 are in the row (offset in the upper, length in the lower half). Of what Spark checks of a row before it uses state
-(``UnsafeRowUtils.validateStructuralIntegrity``) all but its total length is checked of each row here.
+(``UnsafeRowUtils.validateStructuralIntegrity``) all but its total length is checked of each row here. Everything that
+reads a row goes through its bounds.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,12 +15,75 @@ import pyarrow as pa
 
 from ckpt.formats.rows.arrow import booleans, fixed, lists, offsets, spread, structs, texts
 from ckpt.formats.rows.errors import LeftToSpark, Undecodable, Unfit
-from ckpt.formats.rows.rows import WORD, Rows
 from ckpt.formats.rows.types import FIXED, TypeShape, arrow_type, own_type, shape_of, width_of
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
 
+WORD = 8  # bytes: Spark's UnsafeRow consists of 8-byte words
+VERSION = b"\0"
+"""What precedes each row in RocksDB (Spark ``STATE_ENCODING_VERSION``)."""
+_PADDING = bytes(WORD - 1)
 _LOW = 0xFFFFFFFF
+
+
+def _refuse_if(damaged: Any, text: str) -> None:
+    """Raise Unfit where rows are not built as their schema says."""
+    if damaged:
+        raise Unfit(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """UnsafeRows (or what is built alike: structs, arrays and maps in them) in one block of memory.
+
+    ``words`` is an int64 array over the memory; ``at`` has the word in which each row begins, ``size`` its bytes.
+    """
+
+    words: Any
+    at: Any
+    size: Any
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    @property
+    def raw(self) -> Any:
+        """The memory as bytes."""
+        return self.words.view(np.uint8)
+
+    def take(self, which: Any) -> "Rows":
+        """Select rows by a mask, indices or a slice."""
+        return Rows(self.words, self.at[which], self.size[which])
+
+    def inside(self, words: Any, sizes: Any, what: str) -> "Rows":
+        """One part of each row: from a word of it on, so many bytes. Raises Unfit where it is not inside."""
+        ends = words * WORD + sizes
+        _refuse_if(((words < 0) | (sizes < 0) | (ends > self.size)).any(), f"{what} is not inside its row")
+        return Rows(self.words, self.at + words, sizes)
+
+
+def rows_at(data: bytes, starts: Any, sizes: Any) -> Rows:
+    """Rows in a block of bytes, which all begin at the same place of a word.
+
+    Raises Unfit where a size is none that Spark writes, or beyond the end.
+    """
+    shift = int(starts[0]) % WORD if len(starts) else 0
+    _refuse_if(len(starts) and (sizes % WORD).any(), "the length of a row is no multiple of 8 bytes")
+    if len(starts) and (((starts - shift) % WORD).any() or int((starts + sizes).max()) > len(data)):
+        raise Unfit("a row is not where its record says")
+    count = max(len(data) - shift, 0) // WORD
+    return Rows(np.frombuffer(data, "<i8", count, shift if count else 0), (starts - shift) // WORD, sizes)
+
+
+def rows_of(blobs: Sequence[bytes]) -> Rows:
+    """Rows that are bytes objects, each after a version byte, which is 0."""
+    lengths = np.fromiter(map(len, blobs), np.int64, len(blobs))
+    data = _PADDING.join([b"", *blobs])
+    ends = np.cumsum(lengths + len(_PADDING))
+    starts = ends - lengths + 1
+    if (lengths < 1).any() or np.frombuffer(data, np.uint8)[starts - 1].any():
+        raise Undecodable("a row does not begin with the version that ckpt knows")
+    return rows_at(data, starts, lengths - 1)
 
 
 def structs_of(kind: Json, rows: Rows, what: str) -> Any:
@@ -32,9 +97,8 @@ def columns_of(fields: Sequence[tuple[str, Json]], rows: Rows, what: str) -> lis
     """The columns of rows. Raises Unfit where a row is not built as the fields say."""
     count = len(fields)
     bits = (count + 63) // 64
-    if (rows.size < (bits + count) * WORD).any():
-        raise Unfit(f"a row of {what} is too short for its {count} columns")
-    if count % 64 and ((rows.words[rows.at + bits - 1] >> (count % 64)) & _all_ones(64 - count % 64)).any():
+    _refuse_if((rows.size < (bits + count) * WORD).any(), f"a row of {what} is too short for its {count} columns")
+    if count % 64 and ((rows.words[rows.at + bits - 1] >> (count % 64)) & ((1 << 64 - count % 64) - 1)).any():
         raise Unfit(f"a row of {what} has other columns than its schema")
     columns = []
     for ordinal, (name, kind) in enumerate(fields):
@@ -47,23 +111,11 @@ def columns_of(fields: Sequence[tuple[str, Json]], rows: Rows, what: str) -> lis
 
 def _must_be_built(kind: Json, slots: Any, fixed_part: int, what: str) -> None:
     """Raise Unfit where words have bits that their type does not use, or point into the words themselves."""
-    match shape_of(kind):
-        case TypeShape.NULL | TypeShape.SMALL_DECIMAL:
-            return
-        case TypeShape.BOOLEAN:
-            used = 8
-        case TypeShape.FIXED:
-            used = 8 * FIXED[str(kind)][0].itemsize
-        case _:
-            if (((slots >> 32) & _LOW) < fixed_part).any():
-                raise Unfit(f"{what} points into the fixed part of its row")
-            return
-    if used < 8 * WORD and (slots >> used).any():
-        raise Unfit(f"{what} has more bits than its type")
-
-
-def _all_ones(bits: int) -> int:
-    return (1 << bits) - 1
+    shape, used = shape_of(kind), 8 * width_of(kind)
+    if shape in (TypeShape.BOOLEAN, TypeShape.FIXED):
+        _refuse_if(used < 8 * WORD and (slots >> used).any(), f"{what} has more bits than its type")
+    elif shape not in (TypeShape.NULL, TypeShape.SMALL_DECIMAL) and (((slots >> 32) & _LOW) < fixed_part).any():
+        raise Unfit(f"{what} points into the fixed part of its row")
 
 
 def column_of(kind: Json, rows: Rows, slots: Any, nulls: Any, what: str) -> Any:
@@ -83,8 +135,7 @@ def column_of(kind: Json, rows: Rows, slots: Any, nulls: Any, what: str) -> Any:
     own = rows.take(there) if nulls.any() else rows
     slots = slots[there] if nulls.any() else slots
     places, sizes = (slots >> 32) & _LOW, slots & _LOW
-    if ((places + sizes) > own.size).any() or sizes.sum() > rows.words.nbytes:
-        raise Unfit(f"{what} is not inside its row")
+    _refuse_if(((places + sizes) > own.size).any() or sizes.sum() > rows.words.nbytes, f"{what} is not inside its row")
     return spread(_read_pointed(kind, own, places, sizes, what), nulls)
 
 
@@ -97,8 +148,7 @@ def _read_pointed(kind: Json, rows: Rows, places: Any, sizes: Any, what: str) ->
         return _large_decimals(kind, rows.raw, starts, sizes, what)
     if shape is TypeShape.VARIANT:
         return _variants(rows.raw, starts, sizes, what)
-    if (places % WORD).any():
-        raise Unfit(f"{what} does not begin at a word")
+    _refuse_if((places % WORD).any(), f"{what} does not begin at a word")
     inner = rows.inside(places // WORD, sizes, what)
     match kind:
         case "interval":
@@ -114,8 +164,7 @@ def _read_pointed(kind: Json, rows: Rows, places: Any, sizes: Any, what: str) ->
 
 def _large_decimals(kind: Json, raw: Any, starts: Any, sizes: Any, what: str) -> Any:
     """Decimals of more than 18 digits: the unscaled value, big-endian, as short as it can be."""
-    if ((sizes < 1) | (sizes > 16)).any():
-        raise Unfit(f"{what} contains a decimal of an impossible length")
+    _refuse_if(((sizes < 1) | (sizes > 16)).any(), f"{what} contains a decimal of an impossible length")
     places = np.arange(16)
     within = places[None, :] < sizes[:, None]
     padded = raw[np.where(within, (starts + sizes)[:, None] - 1 - places[None, :], 0)]
@@ -125,12 +174,10 @@ def _large_decimals(kind: Json, raw: Any, starts: Any, sizes: Any, what: str) ->
 
 def _variants(raw: Any, starts: Any, sizes: Any, what: str) -> Any:
     """Variants: the length of the value, the value, the metadata (Spark ``VariantVal``)."""
-    if (sizes < 4).any():
-        raise Unfit(f"{what} contains a variant that is too short")
+    _refuse_if((sizes < 4).any(), f"{what} contains a variant that is too short")
     none: Any = np.zeros(len(starts), bool)
     lengths = raw[starts[:, None] + np.arange(4)].astype(np.int64) @ (256 ** np.arange(4))
-    if (lengths > sizes - 4).any():
-        raise Unfit(f"{what} contains a variant that is too short")
+    _refuse_if((lengths > sizes - 4).any(), f"{what} contains a variant that is too short")
     value = texts(pa.binary(), raw, starts + 4, lengths, none, what)
     metadata = texts(pa.binary(), raw, starts + 4 + lengths, sizes - 4 - lengths, none, what)
     return structs(["value", "metadata"], [value, metadata], len(starts))
@@ -138,8 +185,7 @@ def _variants(raw: Any, starts: Any, sizes: Any, what: str) -> Any:
 
 def _calendar_intervals(rows: Rows, what: str) -> Any:
     """Months and days in one word, microseconds in the next."""
-    if (rows.size != 2 * WORD).any():
-        raise Unfit(f"{what} contains an interval of an impossible length")
+    _refuse_if((rows.size != 2 * WORD).any(), f"{what} contains an interval of an impossible length")
     micros = rows.words[rows.at + 1]
     most = (1 << 63) // 1000 - 1
     if ((micros > most) | (micros < -most)).any():
@@ -153,15 +199,13 @@ def _elements(kind: Json, rows: Rows, what: str) -> tuple[Any, Any]:
 
     An array is their number, a bit for each that is NULL, in whole words, and the elements in their own width.
     """
-    if (rows.size < WORD).any():
-        raise Unfit(f"{what} contains an array that is too short")
+    _refuse_if((rows.size < WORD).any(), f"{what} contains an array that is too short")
     counts = rows.words[rows.at]
     headers = 1 + (counts + 63) // 64
     kind, width = own_type(kind), width_of(kind)
     if ((counts < 0) | (counts > rows.size) | (headers * WORD + counts * width > rows.size)).any():
         raise Unfit(f"{what} contains an array that is too short")
-    if counts.sum() * width > rows.words.nbytes:
-        raise Unfit(f"{what} contains arrays that overlap")
+    _refuse_if(counts.sum() * width > rows.words.nbytes, f"{what} contains arrays that overlap")
     owner: Any = np.repeat(np.arange(len(rows)), counts)
     places = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
     base = rows.take(owner)
@@ -177,15 +221,12 @@ def _elements(kind: Json, rows: Rows, what: str) -> tuple[Any, Any]:
 
 def _maps(key: Json, value: Json, rows: Rows, what: str) -> Any:
     """Maps: the bytes of the array of keys, that array, and the array of values."""
-    if (rows.size < WORD).any():
-        raise Unfit(f"{what} contains a map that is too short")
+    _refuse_if((rows.size < WORD).any(), f"{what} contains a map that is too short")
     length = rows.words[rows.at]
     single: Any = np.ones(len(rows), np.int64)
-    if (length % WORD).any():
-        raise Unfit(f"{what} contains a map of an impossible length")
+    _refuse_if((length % WORD).any(), f"{what} contains a map of an impossible length")
     keys, counts = _elements(key, rows.inside(single, length, what), f"{what}.key")
     behind = single + length // WORD
     values, others = _elements(value, rows.inside(behind, rows.size - behind * WORD, what), f"{what}.value")
-    if (counts != others).any():
-        raise Unfit(f"{what} contains a map with more keys than values, or fewer")
+    _refuse_if((counts != others).any(), f"{what} contains a map with more keys than values, or fewer")
     return pa.MapArray.from_arrays(offsets(counts), keys, values)

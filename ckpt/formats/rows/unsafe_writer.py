@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from ckpt.formats.rows.errors import Undecodable
 from ckpt.formats.rows.types import FIXED, TypeShape, own_type, shape_of, width_of
+from ckpt.formats.rows.unsafe import WORD
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
 
-WORD = 8
 _KEPT = 16  # bytes of a row for a decimal of more than 18 digits, also where it is NULL
 _DECIMAL_BYTES = 16
 
@@ -140,7 +140,6 @@ def _blobs(kind: Json, shape: TypeShape, array: Any) -> Blobs:
 
 
 def _counts(array: Any) -> Any:
-    """How many elements each list or map has."""
     return np.diff(np.asarray(array.offsets).astype(np.int64))
 
 
@@ -203,7 +202,6 @@ def _join_blobs(first: Blobs, second: Blobs, length: Any) -> Blobs:
 
 
 def _put(out: Any, at: Any, blobs: Blobs) -> None:
-    """Copy each to its place."""
     out[np.repeat(at - blobs.bounds[:-1], blobs.sizes) + np.arange(len(blobs.data))] = blobs.data
 
 
@@ -212,5 +210,4 @@ def _bounds(sizes: Any) -> Any:
 
 
 def _round_to_words(sizes: Any) -> Any:
-    """Round a number of bytes up to whole words."""
     return (sizes + WORD - 1) // WORD * WORD

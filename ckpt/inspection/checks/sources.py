@@ -5,7 +5,7 @@ from itertools import groupby, pairwise
 
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.registry import advances
-from ckpt.formats.compaction import compactible_log
+from ckpt.formats.names import compactible_log
 from ckpt.model import OffsetLog
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Finding

@@ -13,8 +13,9 @@ from ckpt.errors import CkptError, NotFound, SourceError
 from ckpt.inspection.inspection import inspect
 from ckpt.inspection.scan.rows import ScannedCheckpoint, make_row, make_unreadable_row
 from ckpt.live.asking import ask_sources
-from ckpt.processes import Processes, can_share
+from ckpt.processes import Processes
 from ckpt.storage import Root, open_storage
+from ckpt.storage.locations import is_in_memory
 
 _WORTH_A_PROCESS = 40  # checkpoints: what takes as long to inspect as a process to start
 _AT_ONCE = 8  # remote checkpoints that one process looks at side by side
@@ -34,7 +35,7 @@ def look(
     ``reader`` are options for every Kafka source: without them no source is asked.
     """
     root = {"uri": uri, "options": dict(options), "since_ms": since_ms, "reader": reader and dict(reader)}
-    count = min(jobs, len(paths) // _WORTH_A_PROCESS) if can_share(uri) else 1
+    count = min(jobs, len(paths) // _WORTH_A_PROCESS) if not is_in_memory(uri) else 1
     size = 1 if open_storage(uri, options).local else _AT_ONCE
     tasks = [paths[first : first + size] for first in range(0, len(paths), size)]
     for _, answer in Processes(count).run(make_looker, root, tasks):

@@ -9,8 +9,7 @@ from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.history import batch_entries
 from ckpt.checkpoint.sources.file_logs import find_refused_file, source_folder
 from ckpt.errors import NotFound, SourceError, StorageError, UsageError
-from ckpt.formats.compaction import compactible_log
-from ckpt.formats.names import compactible_id
+from ckpt.formats.names import compactible_id, compactible_log
 from ckpt.formats.sourcelogs import SourceFile, parse_source_log
 from ckpt.live.kind import SourceRequest
 from ckpt.live.options import read_flag

@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ckpt.errors import StorageError
 from ckpt.formats.deltalog import Segment, choose_segment, parse_action, read_settings, read_transaction
 from ckpt.formats.limits import LARGEST_ACTION
 from ckpt.formats.text import Damaged
@@ -71,10 +70,8 @@ def read_log_lines(storage: Storage, files: Sequence[tuple[str, int]]) -> Iterat
     rest, reading = b"", ""
     for begin in range(0, len(pieces), _AT_ONCE):
         group = pieces[begin : begin + _AT_ONCE]
-        answers = storage.read_many(ReadRequest(f"{DELTA_LOG}/{name}", offset, PIECE) for name, offset in group)
-        for (name, _), data in zip(group, answers, strict=True):
-            if isinstance(data, StorageError):
-                raise data
+        contents = storage.read_all(ReadRequest(f"{DELTA_LOG}/{name}", offset, PIECE) for name, offset in group)
+        for (name, _), data in zip(group, contents, strict=True):
             if name != reading:
                 yield reading, rest
                 rest, reading = b"", name

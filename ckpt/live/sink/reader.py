@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ckpt.errors import NotFound, StorageError, UsageError
-from ckpt.formats.compaction import compactible_log
+from ckpt.formats.names import compactible_log
 from ckpt.live.sink.delta_files import DELTA_LOG, read_delta_sink
 from ckpt.live.sink.iceberg_files import METADATA, has_metadata, read_iceberg_metadata_sink, read_iceberg_sink
 from ckpt.live.sink.records import FILE_LOG, SinkKind, SinkLog

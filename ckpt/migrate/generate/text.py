@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.resources import files
 from typing import Any
 
-from ckpt.formats.sqltypes import sql_type
-from ckpt.formats.types import named_fields
+from ckpt.formats.types import named_fields, sql_type
 from ckpt.model import Json
 from ckpt.texts import mask_secrets
 

@@ -11,8 +11,7 @@ from ckpt.formats.rows import avro
 from ckpt.formats.rows.arrow import whole
 from ckpt.formats.rows.errors import Undecodable, Unfit
 from ckpt.formats.rows.keys import keys_of
-from ckpt.formats.rows.rows import VERSION, Rows, rows_of
-from ckpt.formats.rows.unsafe import structs_of
+from ckpt.formats.rows.unsafe import VERSION, Rows, rows_of, structs_of
 from ckpt.model import Provider
 from ckpt.state.native import hdfs, rocksdb
 from ckpt.state.native.layout import UnitLayout

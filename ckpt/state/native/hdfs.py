@@ -6,7 +6,7 @@ from ckpt.formats.rows.codecs import decompress
 from ckpt.formats.rows.errors import WITH_SPARK, TooLarge, Undecodable
 from ckpt.formats.rows.hdfs import Records, find_key, keep_newest, records_of
 from ckpt.formats.rows.row_checksums import plain_file
-from ckpt.formats.rows.rows import Rows, rows_at
+from ckpt.formats.rows.unsafe import Rows, rows_at
 from ckpt.state.native.store_files import MOST_ROWS, StoreFiles
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ckpt import settings
 from ckpt.formats.rows.errors import LeftToSpark, Undecodable
-from ckpt.formats.rows.keys import no_prefix, prefix
+from ckpt.formats.rows.keys import encoder_with_prefix
 from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.model import ColumnFamily, Json, Operator, Provider, Store
@@ -32,7 +32,7 @@ class UnitLayout:
     @property
     def rows_are_keys(self) -> bool:
         """True if a key is stored as one row."""
-        return not self.avro and self.encoder in (None, no_prefix())
+        return not self.avro and self.encoder in (None, encoder_with_prefix(0))
 
 
 def layout_of(chosen: Chosen, unit: StateUnit) -> UnitLayout:
@@ -108,4 +108,4 @@ def _encoder(unit: StateUnit, store: Store) -> Json:
     if unit.provider is Provider.HDFS:
         return None
     columns = store.prefix_columns or unit.prefix_columns or 0
-    return prefix(columns) if columns else no_prefix()
+    return encoder_with_prefix(columns)

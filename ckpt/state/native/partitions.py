@@ -11,7 +11,7 @@ from ckpt.checkpoint.state.folders import SSTS
 from ckpt.errors import UsageError
 from ckpt.formats.rows.codecs import MOST_BYTES
 from ckpt.model import Provider
-from ckpt.processes import Processes, Runner, Work, can_share
+from ckpt.processes import Processes, Runner, Work
 from ckpt.state.native.batches import raw_batches, shape_batch
 from ckpt.state.native.layout import layout_of
 from ckpt.state.native.store_files import StoreFiles, find_fitting_files
@@ -19,6 +19,7 @@ from ckpt.state.native.temporary import make_temporary_folder
 from ckpt.state.reading.columns import Columns
 from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit
+from ckpt.storage.locations import is_in_memory
 
 _WORTH_A_PROCESS = 16 << 20  # bytes of files: what takes twice as long to decode as a process to start
 _UNPACKED = 10  # times the bytes of its files: what HDFS-backed state takes as rows
@@ -106,7 +107,7 @@ def count_processes(chosen: Chosen, stores: Sequence[StoreFiles], jobs: int | No
     """
     if jobs is not None and jobs < 1:
         raise UsageError("`jobs` has to be 1 or more")
-    if not stores or not can_share(chosen.question.checkpoint):
+    if not stores or is_in_memory(chosen.question.checkpoint):
         return 1
     sizes = [_size(chosen, files) for files in stores]
     count = min(jobs or os.cpu_count() or 1, len(stores), sum(sizes) // (worth or _WORTH_A_PROCESS))

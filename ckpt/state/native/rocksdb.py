@@ -7,10 +7,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from ckpt.checkpoint.state.folders import SSTS
-from ckpt.formats import zipentries
-from ckpt.formats.checksums import Corrupt
+from ckpt.formats.compression import Corrupt
 from ckpt.formats.limits import LARGEST_ZIP
-from ckpt.formats.rocksdb import parse_metadata
+from ckpt.formats.rocksdb import ZipTooLarge, parse_metadata, read_zip
 from ckpt.formats.rows.changelog import Overlay, Pairs, changes_of
 from ckpt.formats.rows.codecs import decompress
 from ckpt.formats.rows.errors import WITH_SPARK, LeftToSpark, TooLarge, Undecodable
@@ -162,8 +161,8 @@ def _entries(files: StoreFiles, path: str) -> dict[str, bytes]:
     if len(data) > LARGEST_ZIP:
         raise LeftToSpark(f"it has more than {LARGEST_ZIP:,} bytes")
     try:
-        return zipentries.read_zip(data)[0]
-    except zipentries.ZipTooLarge as error:
+        return read_zip(data)[0]
+    except ZipTooLarge as error:
         raise LeftToSpark(str(error)) from None
     except Corrupt as error:
         raise Undecodable(str(error)) from None

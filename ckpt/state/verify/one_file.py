@@ -7,12 +7,12 @@ from zlib import crc32
 from ckpt.checkpoint.state.file_ends import Verdict
 from ckpt.checkpoint.state.needed_files import NeededFile
 from ckpt.errors import StorageError
-from ckpt.formats.blockstream import LeadsOutside, Stream
-from ckpt.formats.checksums import Corrupt, crc32c
+from ckpt.formats.blockstream import LeadsOutside, Pieces, Stream
+from ckpt.formats.checksums import crc32c, fold_checksums
+from ckpt.formats.compression import Corrupt
 from ckpt.formats.limits import LARGEST_ZIP
-from ckpt.formats.logrecords import last_bytes, records_end
-from ckpt.formats.pieces import Pieces
-from ckpt.formats.rows.combined_crc import fold_checksums
+from ckpt.formats.rocksdb import ZipTooLarge, read_zip
+from ckpt.formats.rows.changelog import leads_to_end
 from ckpt.formats.sidecars import (
     BYTES_PER_CHECKSUM,
     HadoopChecksums,
@@ -22,8 +22,7 @@ from ckpt.formats.sidecars import (
     parse_spark_sidecar as parse_spark,
 )
 from ckpt.formats.sst import FOOTER, CorruptData, UnknownTable, check_footer, check_sst
-from ckpt.formats.statefiles import CHECKSUM, LZ4
-from ckpt.formats.zipentries import ZipTooLarge, read_zip
+from ckpt.formats.statefiles import CHECKSUM, LZ4, last_bytes
 from ckpt.model import DamageKind, StateFileKind
 from ckpt.storage import Storage
 
@@ -176,8 +175,7 @@ class _File:
             return False
         again = Stream()
         good = self._storage.read_range(self._file.path, 0, stream.end)
-        data = b"".join(again.blocks(Pieces(iter([good]))))
-        return records_end(data) is not None
+        return leads_to_end(b"".join(again.blocks(Pieces(iter([good])))))
 
     def _pieces(self) -> Iterator[bytes]:
         """The file, from its beginning; what has gone by is in the checksums."""

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ckpt.checkpoint.state.needed_files import NeededFile
-from ckpt.processes import Processes, Runner, can_share
+from ckpt.processes import Processes, Runner
 from ckpt.state.verify.one_file import FileOutcome, check_file
 from ckpt.storage import open_storage
+from ckpt.storage.locations import is_in_memory
 
 _WORTH_A_PROCESS = 48 << 20  # bytes: what takes as long to verify as a process to start
 
@@ -17,7 +18,7 @@ def check_files(
 
     Raises CkptError where a process ends before its work is done.
     """
-    count = sum(file.size for file in files) // _WORTH_A_PROCESS + 1 if can_share(uri) else 1
+    count = sum(file.size for file in files) // _WORTH_A_PROCESS + 1 if not is_in_memory(uri) else 1
     if min(count, jobs) > 1:
         files = sorted(files, key=lambda file: file.size, reverse=True)  # shares of about the same size
     runner = by or Processes(min(count, jobs))

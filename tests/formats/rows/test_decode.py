@@ -13,17 +13,16 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from ckpt.formats.changelogs import RecordType
-from ckpt.formats.lz4 import store_block
+from ckpt.formats.compression import store_block
 from ckpt.formats.rows import avro
 from ckpt.formats.rows.changelog import ChangelogRecord, Overlay, changes_of
 from ckpt.formats.rows.codecs import decompress
 from ckpt.formats.rows.errors import LeftToSpark, Undecodable
 from ckpt.formats.rows.hdfs import find_key, keep_newest, records_of
 from ckpt.formats.rows.partitions import partitions_of
-from ckpt.formats.rows.rows import rows_of
 from ckpt.formats.rows.types import arrow_type
-from ckpt.formats.rows.unsafe import structs_of
+from ckpt.formats.rows.unsafe import rows_of, structs_of
+from ckpt.formats.statefiles import RecordType
 from ckpt.formats.types import array_of, struct_of
 from ckpt.model import Json
 

@@ -1,4 +1,4 @@
-"""Keys as bytes: which partition Spark's hash names for many at once, and rows taken apart and put together."""
+"""Keys as bytes: which partition Spark's hash names for many at once, and keys taken apart and put together."""
 
 import os
 import resource
@@ -14,8 +14,8 @@ from ckpt.copies.rewrite.snapshots import make_rocksdb_snapshot
 from ckpt.copies.rewrite.stored_rows import make_stored
 from ckpt.copies.rewrite.stores import Families
 from ckpt.errors import CkptError
-from ckpt.formats.rows import cells
 from ckpt.formats.rows.codecs import compress, decompress
+from ckpt.formats.rows.keys import encoder_with_prefix, key_blobs, keys_of
 from ckpt.formats.rows.partitions import partitions_of
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.rows.unsafe_writer import rows_from
@@ -49,12 +49,17 @@ def test_many_keys_are_where_each_of_them_is(column: tuple[str, list[Any]], part
     assert found.tolist() == [numbers[0] for numbers in each]
 
 
-def encode(fields: list[tuple[str, Any]]) -> bytes:
-    """One row of Spark."""
+def structs(fields: list[tuple[str, Any]]) -> tuple[Any, Any]:
+    """A StructType, and one struct of it as an array."""
     names = [str(number) for number in range(len(fields))]
     arrays = [pa.array([value], arrow_type(kind)) for kind, value in fields]
     kind = struct_of(list(zip(names, (kind for kind, _ in fields), strict=True)))
-    return rows_from(kind, pa.StructArray.from_arrays(arrays, names)).to_list()[0]
+    return kind, pa.StructArray.from_arrays(arrays, names)
+
+
+def encode(fields: list[tuple[str, Any]]) -> bytes:
+    """One row of Spark."""
+    return rows_from(*structs(fields)).to_list()[0]
 
 
 FIELDS = st.lists(
@@ -67,12 +72,14 @@ FIELDS = st.lists(
 
 
 @given(FIELDS, st.data())
-def test_a_row_of_two_parts_is_what_spark_makes_of_both(fields: list[tuple[str, Any]], data: st.DataObject) -> None:
+def test_a_key_of_two_rows_is_what_spark_makes_of_both(fields: list[tuple[str, Any]], data: st.DataObject) -> None:
     """`test_unsafe_writer.py` compares `rows_from` with bytes of Spark."""
-    count, kinds = data.draw(st.integers(1, len(fields) - 1)), [kind for kind, _ in fields]
-    row, first, rest = encode(fields), encode(fields[:count]), encode(fields[count:])
-    assert cells.split(row, kinds, count) == (first, rest)
-    assert cells.join_rows(first, rest, kinds, count) == row
+    count = data.draw(st.integers(1, len(fields) - 1))
+    first, rest = b"\0" + encode(fields[:count]), b"\0" + encode(fields[count:])
+    (kind, key), encoder = structs(fields), encoder_with_prefix(count)
+    blobs = key_blobs(kind, encoder, key)
+    assert blobs == [len(first).to_bytes(4, "little") + first + rest]
+    assert rows_from(kind, keys_of(kind, encoder, blobs)).to_list() == [encode(fields)]
 
 
 @given(st.binary(max_size=100_000) | st.integers(0, 100_000).map(bytes))

@@ -7,11 +7,11 @@ import struct
 import google_crc32c
 import pytest
 
-from ckpt.formats.changelogs import RecordType
 from ckpt.formats.rows.changelog import ChangelogRecord
 from ckpt.formats.rows.errors import LeftToSpark, Undecodable
 from ckpt.formats.rows.hdfs import records_of
 from ckpt.formats.rows.row_checksums import plain_changes, plain_file, plain_value
+from ckpt.formats.statefiles import RecordType
 
 KEY, ROW = b"a key of 16 byte", b"a value of 24 bytes long"
 

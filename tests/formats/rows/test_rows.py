@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from ckpt.formats.rows.rows import rows_of
 from ckpt.formats.rows.types import arrow_type
-from ckpt.formats.rows.unsafe import structs_of
+from ckpt.formats.rows.unsafe import rows_of, structs_of
 from tests.formats.rows.record import CASES, ask, recorded
 from tests.formats.rows.schemas import NO_VARIANT, SIMPLE, SPECIAL, cases
 

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import ckpt
-from ckpt.formats.rows.keys import keys_of
-from ckpt.formats.rows.keys_writer import key_blobs, write_versioned_rows
+from ckpt.formats.rows.keys import key_blobs, keys_of, write_versioned_rows
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.rows.unsafe import structs_of
 from ckpt.formats.rows.unsafe_writer import rows_from

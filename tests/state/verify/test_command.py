@@ -19,7 +19,7 @@ import pytest
 import ckpt as library
 from ckpt.errors import CkptError, UsageError
 from ckpt.formats.checksums import of_lz4_block
-from ckpt.formats.lz4 import MAGIC
+from ckpt.formats.compression import MAGIC
 from ckpt.inspection.inspection import inspect
 from ckpt.state.verify import workers
 from ckpt.state.verify.verify import Estimate, verify_state

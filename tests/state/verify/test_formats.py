@@ -7,9 +7,9 @@ import pytest
 import xxhash
 
 from ckpt.checkpoint.state.needed_files import NeededFile
-from ckpt.formats import lz4
-from ckpt.formats.checksums import Corrupt
-from ckpt.formats.logrecords import records_end
+from ckpt.formats import compression
+from ckpt.formats.compression import Corrupt
+from ckpt.formats.rows.changelog import leads_to_end
 from ckpt.formats.sidecars import crc32c
 from ckpt.formats.sst import FOOTER, UnknownTable, check_sst
 from ckpt.formats.statefiles import Ending, judge_stream
@@ -71,24 +71,24 @@ END = b"\xff\xff\xff\xff"
 
 
 @pytest.mark.parametrize(
-    ("data", "end"),
+    ("data", "leads"),
     [
-        (END, 4),
-        (RECORD + END, 20),
-        (RECORD + struct.pack(">i4si", 4, b"gone", -1) + END, 32),
-        (RECORD, None),
-        (RECORD[:-1] + END, None),
-        (struct.pack(">i4si", 4, b"keys", -2) + END, None),
-        (b"\x00\x02v2" + b"\x01" + RECORD + b"\x00", 22),
-        (b"\x00\x02v2" + b"\x02" + RECORD + b"\x00", None),
-        (b"\x00\x02v3" + b"\x00\x02[]" + RECORD + END, 28),
-        (b"\x00\x02v4" + b"\x00\x02[]" + b"\x11" + RECORD + b"\x00", 26),
-        (b"\x00\x02v4" + b"\xff\xff[]", None),
-        (b"", None),
+        (END, True),
+        (RECORD + END, True),
+        (RECORD + struct.pack(">i4si", 4, b"gone", -1) + END, True),
+        (RECORD, False),
+        (RECORD[:-1] + END, False),
+        (struct.pack(">i4si", 4, b"keys", -2) + END, False),
+        (b"\x00\x02v2" + b"\x01" + RECORD + b"\x00", True),
+        (b"\x00\x02v2" + b"\x02" + RECORD + b"\x00", False),
+        (b"\x00\x02v3" + b"\x00\x02[]" + RECORD + END, True),
+        (b"\x00\x02v4" + b"\x00\x02[]" + b"\x11" + RECORD + b"\x00", True),
+        (b"\x00\x02v4" + b"\xff\xff[]", False),
+        (b"", False),
     ],
 )
-def test_records_lead_to_their_end(data: bytes, end: int | None) -> None:
-    assert records_end(data) == end
+def test_records_lead_to_their_end(data: bytes, leads: bool) -> None:
+    assert leads_to_end(data) is leads
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_records_lead_to_their_end(data: bytes, end: int | None) -> None:
 )
 def test_a_damaged_end_mark_is_no_missing_data(data: bytes, at: int, ending: Ending) -> None:
     """As Spark did: cases `flipped-end-of-` of the oracle."""
-    content = bytearray(lz4.store_block(data))
+    content = bytearray(compression.store_block(data))
     content[at] ^= 4
     assert judge_stream(bytes(content)) is ending
 
@@ -110,12 +110,12 @@ def test_a_damaged_end_mark_is_no_missing_data(data: bytes, at: int, ending: End
 @pytest.mark.parametrize(
     ("content", "kind"),
     [
-        (lz4.store_block(RECORD + END), None),
-        (lz4.store_block(RECORD), DamageKind.TRUNCATED),
-        (lz4.store_block(RECORD + END)[:-21], DamageKind.ODD_END),
-        (lz4.store_block(RECORD + END) + b"more", DamageKind.ODD_END),
-        (lz4.store_block(RECORD * 3000 + END)[:-60], DamageKind.TRUNCATED),
-        (lz4.store_block(b""), DamageKind.TRUNCATED),
+        (compression.store_block(RECORD + END), None),
+        (compression.store_block(RECORD), DamageKind.TRUNCATED),
+        (compression.store_block(RECORD + END)[:-21], DamageKind.ODD_END),
+        (compression.store_block(RECORD + END) + b"more", DamageKind.ODD_END),
+        (compression.store_block(RECORD * 3000 + END)[:-60], DamageKind.TRUNCATED),
+        (compression.store_block(b""), DamageKind.TRUNCATED),
         (b"garbage", DamageKind.TRUNCATED),
         (b"garbage" * 9, DamageKind.UNREADABLE),
         (b"", DamageKind.EMPTY),

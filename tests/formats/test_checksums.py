@@ -6,7 +6,7 @@ from zlib import crc32
 import pytest
 from hypothesis import given, strategies as st
 
-from ckpt.formats.rows.combined_crc import fold_checksums
+from ckpt.formats.checksums import fold_checksums
 
 
 @given(st.binary(max_size=3000), st.sampled_from([1, 4, 16, 512]))
