@@ -140,21 +140,14 @@ def outcome_words(forecast: Forecast) -> str:
     """Return what one start does, as the rest of a sentence."""
     error = f': "{forecast.error}"' if forecast.error else ""
     batch = forecast.batch_id
-    match forecast.outcome:
-        case Outcome.STARTS_FRESH:
-            words = "starts fresh at batch 0"
-        case Outcome.RESUMES if forecast.reexecutes:
-            words = f"runs batch {batch} again, then continues"
-        case Outcome.RESUMES:
-            words = f"resumes with new batch {batch}"
-        case Outcome.FAILS_AT_START:
-            words = f"fails at start{error}"
-        case Outcome.FAILS_IN_BATCH:
-            words = f"fails while batch {batch} runs{error}"
-        case Outcome.FAILS_AT_COMMIT:
-            words = f"runs batch {batch}, writes its rows, then fails at the commit{error}"
-        case Outcome.REFUSED:
-            words = "refused: asynchronous tracking is for stateless queries"
-        case Outcome.UNKNOWN:
-            words = "not known to ckpt"
-    return words
+    words = {
+        Outcome.STARTS_FRESH: "starts fresh at batch 0",
+        Outcome.RESUMES: f"resumes with new batch {batch}",
+        Outcome.FAILS_AT_START: f"fails at start{error}",
+        Outcome.FAILS_IN_BATCH: f"fails while batch {batch} runs{error}",
+        Outcome.FAILS_AT_COMMIT: f"runs batch {batch}, writes its rows, then fails at the commit{error}",
+        Outcome.REFUSED: "refused: asynchronous tracking is for stateless queries",
+        Outcome.UNKNOWN: "not known to ckpt",
+    }
+    again = forecast.outcome is Outcome.RESUMES and forecast.reexecutes
+    return f"runs batch {batch} again, then continues" if again else words[forecast.outcome]

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.history import Pattern, pattern, unplanned
-from ckpt.model import OffsetLog
+from ckpt.model import OffsetLog, Unreadable
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Finding
 
@@ -18,11 +18,9 @@ def find_unreadable_files(checkpoint: Checkpoint) -> Iterator[Finding]:
         "commits": {checkpoint.commits.latest},
     }
     for log in (checkpoint.offsets, checkpoint.commits):
-        for batch_id in log.unreadable:
-            if batch_id not in read_by_a_start[log.folder]:
-                entry = log.entries[batch_id]
-                reason = getattr(entry, "reason", "")
-                yield Finding(diagnoses.logs.UNREADABLE_LOG_IGNORED, f"{log.folder}/{batch_id}", reason)
+        for batch_id, entry in sorted(log.entries.items()):
+            if isinstance(entry, Unreadable) and batch_id not in read_by_a_start[log.folder]:
+                yield Finding(diagnoses.logs.UNREADABLE_LOG_IGNORED, f"{log.folder}/{batch_id}", entry.reason)
 
 
 def find_ignored_gaps(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -32,11 +30,8 @@ def find_ignored_gaps(checkpoint: Checkpoint) -> Iterator[Finding]:
     needed = None if latest is None else (latest - 1, latest - 1)
     gaps = {log.folder: tuple(span for span in log.missing if span != needed) for log in (offsets, commits)}
     if gaps["offsets"] == gaps["commits"] and gaps["offsets"]:
-        yield Finding(
-            diagnoses.logs.GAP_IGNORED,
-            "offsets",
-            f"{_describe_batches(gaps['offsets'])} no file here and none in commits",
-        )
+        detail = f"{_describe_batches(gaps['offsets'])} no file here and none in commits"
+        yield Finding(diagnoses.logs.GAP_IGNORED, "offsets", detail)
     else:
         for folder, spans in gaps.items():
             if spans:
@@ -44,9 +39,8 @@ def find_ignored_gaps(checkpoint: Checkpoint) -> Iterator[Finding]:
     stray = [i for i in unplanned(checkpoint) if latest is not None and i < latest]
     if stray:
         count = "one committed batch has" if len(stray) == 1 else f"{len(stray)} committed batches have"
-        yield Finding(
-            diagnoses.logs.GAP_IGNORED, "commits", f"{count} no offsets: {stray[0]}" + (" ..." if stray[1:] else "")
-        )
+        detail = f"{count} no offsets: {stray[0]}" + (" ..." if stray[1:] else "")
+        yield Finding(diagnoses.logs.GAP_IGNORED, "commits", detail)
 
 
 def _describe_batches(spans: tuple[tuple[int, int], ...]) -> str:
@@ -82,11 +76,10 @@ def find_lagging_log(checkpoint: Checkpoint) -> Iterator[Finding]:
 
 def find_cut_commit(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find the newest commit without a watermark, in a checkpoint of a Spark that always writes one (2.4 and later)."""
-    offsets, commits = checkpoint.offsets, checkpoint.commits
-    commit, planned = commits.readable(commits.latest), offsets.readable(offsets.latest)
-    records_settings = planned is not None and planned.metadata is not None and planned.metadata.conf
-    if commit is not None and commit.next_watermark_ms is None and records_settings:
-        yield Finding(diagnoses.logs.COMMIT_CUT_SHORT, f"commits/{commits.latest}", "it records no watermark")
+    commit = checkpoint.commits.newest
+    if commit is not None and commit.next_watermark_ms is None and checkpoint.conf:
+        path = f"commits/{checkpoint.commits.latest}"
+        yield Finding(diagnoses.logs.COMMIT_CUT_SHORT, path, "it records no watermark")
 
 
 CHECKS = (find_unreadable_files, find_ignored_gaps, find_two_writers, find_lagging_log, find_cut_commit)

@@ -26,25 +26,23 @@ def compare_sources(query: QueryDescription, checkpoint: Checkpoint) -> QueryCom
     if len(there) != len(query.sources):
         detail = f"the query has {len(query.sources)}, the checkpoint {len(there)}"
         return QueryComparison((Finding(diagnoses.starting.NUMBER_OF_SOURCES, "sources", detail),))
-    moved = [*_find_moved(query.sources, there)]
+    pairs = list(zip(query.sources, there, strict=True))
+    moved = tuple(_find_moved(pairs))
     if moved:
-        return QueryComparison(tuple(moved))
-    findings = [
-        finding
-        for wants, has in zip(query.sources, there, strict=True)
-        for finding in _compare_source(wants, has, checkpoint)
-    ]
+        return QueryComparison(moved)
+    findings = tuple(finding for wants, has in pairs for finding in _compare_source(wants, has, checkpoint))
     unknown = tuple(
         f"source {has.index}: whether a source of type {wants.kind} continues from its offset"
-        for wants, has in zip(query.sources, there, strict=True)
+        for wants, has in pairs
         if wants.kind not in _KNOWN or has.type is SourceType.UNKNOWN
     )
-    return QueryComparison(tuple(findings), unknown)
+    return QueryComparison(findings, unknown)
 
 
-def _find_moved(wanted: Sequence[DescribedSource], there: Sequence[SourceView]) -> Iterator[Finding]:
+def _find_moved(pairs: Sequence[tuple[DescribedSource, SourceView]]) -> Iterator[Finding]:
     """Find sources of another kind, or that read what another one has read."""
-    for wants, has in zip(wanted, there, strict=True):
+    there = [has for _, has in pairs]
+    for wants, has in pairs:
         known = wants.kind in _KNOWN and has.type is not SourceType.UNKNOWN
         if known and wants.kind != has.type:
             detail = f"{wants.kind} in the query, {has.type} in the checkpoint"
@@ -75,9 +73,8 @@ def _compare_folder(wants: DescribedSource, folder: str, has: SourceView, checkp
         detail = f"it reads {one_line(folder)}, and the latest batch has read {one_line(outside)}"
         yield Finding(diagnoses.sources.FILES_OUTSIDE, path, detail)
     elif _reads_elsewhere(wants, has):
-        yield Finding(
-            diagnoses.starting.OTHER_FOLDER, path, f"it reads {folder}, and its last batch read {has.files[0]}"
-        )
+        detail = f"it reads {folder}, and its last batch read {has.files[0]}"
+        yield Finding(diagnoses.starting.OTHER_FOLDER, path, detail)
 
 
 def _reads_elsewhere(wants: DescribedSource, has: SourceView) -> bool:

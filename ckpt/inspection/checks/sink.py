@@ -5,18 +5,66 @@ getLatestBatchId()`` (``FileStreamSink.addBatch``), Iceberg if the newest ancest
 or a later one (``SparkWrite``). None looks at the rows. Iceberg alone computes the batch first, so its state is there.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
-from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.inspection.checks.sink_outlook import Batches, SinkOutcome, SinkOutlook
+from ckpt.checkpoint.checkpoint import FIRST_START, Checkpoint
 from ckpt.live.sink.records import SinkLog, SinkWriter
+from ckpt.model import FirstStart, Unreadable
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Finding
 from ckpt.restart.forecast import Forecast
 from ckpt.restart.sinks import Sink
 from ckpt.texts import quote_path, span
 from ckpt.versions import Progress
+
+Batches = tuple[int, int]
+"""The first and the last of a row of batches."""
+
+
+class SinkOutcome(StrEnum):
+    """The outcome of the next start's batches in a sink."""
+
+    CONTINUES = "continues"  # its first batch follows the newest one of the sink, and is written
+    PASSES_OVER = "passes-over"  # its first batch runs again and is in the sink already; the next one is written
+    DROPS = "drops"  # rows that the sink has not seen are dropped, because it knows their batch ids
+    LACKS = "lacks"  # it is written, but batches before it are not in the sink
+    WRITES_AGAIN = "writes-again"  # it is in the sink, and is written again
+    UNKNOWN_QUERY = "unknown-query"  # it is written; the sink has no batch of this query
+    UNKNOWN = "unknown"
+    UNREACHED = "unreached"  # it was to be read, and could not be
+
+
+_CERTAIN = (SinkOutcome.CONTINUES, SinkOutcome.PASSES_OVER, SinkOutcome.DROPS, SinkOutcome.LACKS)
+
+
+@dataclass(frozen=True, slots=True)
+class SinkOutlook:
+    """A sink compared with a checkpoint."""
+
+    log: SinkLog
+    outcome: SinkOutcome
+    said: str  # one sentence without a full stop
+    next_batch: int | None = None  # that the next start runs first
+    last_batch: int | None = None  # of this query that the sink has
+    dropped: Batches | None = None  # batches with new rows that the sink will drop
+    lacks: Batches | None = None  # batches that are committed and not in the sink
+    query_id: str | None = None  # that ``metadata`` may have had, where it is lost
+    needs_noop: bool = False  # one start into ``noop`` has to come first, or the query fails
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def unread_batch(self) -> int | None:
+        """The batch that runs again and that the sink passes over before a task reads it, as Delta and files do."""
+        passes = self.outcome is SinkOutcome.PASSES_OVER and not self.needs_noop
+        return self.next_batch if passes and not self.log.sink.computes_first else None
+
+    @property
+    def certain(self) -> bool:
+        """True if the outcome is certain enough to say nothing of other sinks."""
+        return self.outcome in _CERTAIN
+
 
 _LOST_ID = (diagnoses.logs.MISSING_METADATA, diagnoses.logs.UNREADABLE_METADATA, diagnoses.logs.NEW_QUERY_ID)
 
@@ -247,3 +295,30 @@ def _foresee_lack(outlook: SinkOutlook, first: int) -> SinkOutlook:
         lacks=(first, batch - 1),
         findings=(Finding(diagnosis, "", detail, remedy),),
     )
+
+
+def build_first_mark(checkpoint: Checkpoint) -> FirstStart | None:
+    """Build the mark that fits this checkpoint: the batch that is planned and not committed; None: there is none."""
+    latest = checkpoint.offsets.latest
+    log = checkpoint.offsets.readable(latest)
+    if latest is None or log is None or latest in checkpoint.commits:
+        return None
+    return FirstStart(latest, log.metadata.timestamp_ms if log.metadata else 0)
+
+
+def is_in_sinks(checkpoint: Checkpoint) -> bool:
+    """Tell whether a mark says that sinks have the batch that is planned and not committed."""
+    due = build_first_mark(checkpoint)
+    return due is not None and checkpoint.first_start == due
+
+
+def find_noop_start(checkpoint: Checkpoint, sink: SinkOutlook | None) -> Iterator[Finding]:
+    """Find the mark of a batch that has to run into ``noop``, unless a sink that was asked knows better."""
+    mark, due = checkpoint.first_start, build_first_mark(checkpoint)
+    if due is None or (sink is not None and sink.certain):
+        return
+    if isinstance(mark, Unreadable):
+        detail = f"batch {due.batch} runs next, and {FIRST_START} cannot be read: {mark.reason}"
+        yield Finding(diagnoses.sinks.FIRST_START_UNREADABLE, FIRST_START, detail)
+    elif mark == due:
+        yield Finding(diagnoses.sinks.FIRST_INTO_NOOP, FIRST_START, f"batch {due.batch} runs next, and sinks have it")

@@ -42,10 +42,8 @@ def compare_state_format(
     value = session.get(name, "1" if all_known else None)
     if value == needed or (value is None and needed == "1"):
         return
-    path = "state"
+    diagnosis, why = diagnoses.starting.WRONG_SETTING, f"; the session has {name}={value}"
     if value is None:
-        detail = f"the state has checkpoint format {needed}, which needs {name}={needed}"
-        yield Finding(diagnoses.starting.NEEDED_SETTING, path, detail, f"Start the query with `{name}={needed}`.")
-        return
-    detail = f"the state has checkpoint format {needed}; the session has {name}={value}"
-    yield Finding(diagnoses.starting.WRONG_SETTING, path, detail, f"Start the query with `{name}={needed}`.")
+        diagnosis, why = diagnoses.starting.NEEDED_SETTING, f", which needs {name}={needed}"
+    detail = f"the state has checkpoint format {needed}{why}"
+    yield Finding(diagnosis, "state", detail, f"Start the query with `{name}={needed}`.")

@@ -10,9 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 
-from ckpt.inspection.explain.catalog import KnownError, catalog
+from ckpt.inspection.explain.catalog import KnownError, Phrase, catalog
 from ckpt.inspection.explain.lines import Level, level_of, unpack
-from ckpt.inspection.explain.phrases import Phrase
 
 _STARTED = "Execution: Starting [id = "  # of a query, by Spark; what comes after it is of another attempt
 _ENDED = ("terminated with error", "terminated with exception", "StreamingQueryException")

@@ -4,19 +4,32 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from os import PathLike, fspath
+from typing import Any
 
-from ckpt.errors import CkptError, SourceError, UsageError
+from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
+from ckpt.checkpoint.history import sources
+from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.errors import CkptError, NotFound, SourceError, UsageError
+from ckpt.inspection.inspection import inspect
 from ckpt.inspection.scan.discovery import discover
-from ckpt.inspection.scan.rows import ScannedCheckpoint, make_unreadable_row
-from ckpt.inspection.scan.workers import look
+from ckpt.inspection.scan.rows import ScannedCheckpoint, make_row, make_unreadable_row
+from ckpt.live.asking import ask_sources
 from ckpt.live.kafka.groups import commit
 from ckpt.live.kafka.options import translate_options
 from ckpt.model import Location
+from ckpt.processes import Processes, can_share
 from ckpt.restart.findings import Severity
-from ckpt.storage import open_storage
+from ckpt.storage import Root, open_storage
 from ckpt.values import Value
+
+_WORTH_A_PROCESS = 40  # checkpoints: what takes as long to inspect as a process to start
+_AT_ONCE = 8  # remote checkpoints that one process looks at side by side
+_UNCHANGED = b""
 
 Watcher = Callable[[int, int], None]
 """Called with how many checkpoints are done, and of how many."""
@@ -102,7 +115,7 @@ def scan(
     rows = {row.path: row for row in below.unlisted}
     done, total = 0, sum(map(len, below.checkpoints.values()))
     for uri, paths in below.checkpoints.items():
-        for row in look(uri, options, paths, jobs or os.cpu_count() or 1, changed_since_ms, kafka_options):
+        for row in _look(uri, options, paths, jobs or os.cpu_count() or 1, changed_since_ms, kafka_options):
             done += 1
             if watcher is not None:
                 watcher(done, total)
@@ -159,6 +172,78 @@ def _find(roots: Iterable[str], options: Mapping[str, str], depth: int | None) -
         collected.checkpoints[uri] = below.checkpoints
         collected.unlisted += [make_unreadable_row(storage.below(path).uri, why) for path, why in below.unlisted]
     return collected
+
+
+def _look(
+    uri: str,
+    options: Mapping[str, str],
+    paths: Sequence[str],
+    jobs: int,
+    since_ms: int | None = None,
+    reader: Mapping[str, str] | None = None,
+) -> Iterator[ScannedCheckpoint | None]:
+    """Make the row of each checkpoint below a root, as they are done; None for one that has not changed since a time.
+
+    ``reader`` are options for every Kafka source: without them no source is asked.
+    """
+    root = {"uri": uri, "options": dict(options), "since_ms": since_ms, "reader": reader and dict(reader)}
+    count = min(jobs, len(paths) // _WORTH_A_PROCESS) if can_share(uri) else 1
+    size = 1 if open_storage(uri, options).local else _AT_ONCE
+    tasks = [paths[first : first + size] for first in range(0, len(paths), size)]
+    for _, answer in Processes(count).run(make_looker, root, tasks):
+        yield None if answer == _UNCHANGED else ScannedCheckpoint.from_json(answer)
+
+
+def make_looker(task: Any) -> Callable[[Sequence[str]], Iterator[bytes]]:
+    """Inspect some checkpoints of a root in a process of its own: the row of each, as JSON."""
+    root = open_storage(task["uri"], task["options"])
+    line = partial(_make_line, root, since_ms=task["since_ms"], reader=task["reader"])
+
+    def do(paths: Sequence[str]) -> Iterator[bytes]:
+        if len(paths) < 2:
+            yield from map(line, paths)
+            return
+        with ThreadPoolExecutor(len(paths), thread_name_prefix="ckpt-scan") as pool:
+            yield from pool.map(line, paths)
+
+    return do
+
+
+def _make_line(root: Root, path: str, since_ms: int | None, reader: Mapping[str, str] | None) -> bytes:
+    storage = root.below(path)
+    try:
+        if since_ms is not None and not _has_changed(storage, since_ms):
+            return _UNCHANGED
+        return _inspect_one(read_checkpoint(storage), reader).to_json()
+    except CkptError as error:
+        return make_unreadable_row(storage.uri, str(error)).to_json()
+    except Exception as error:  # whatever one checkpoint does to ckpt, the others are looked at
+        return make_unreadable_row(
+            storage.uri, f"{storage.uri}: ckpt failed ({type(error).__name__}: {error})"
+        ).to_json()
+
+
+def _inspect_one(checkpoint: Checkpoint, reader: Mapping[str, str] | None) -> ScannedCheckpoint:
+    """Make the row of a checkpoint, with what its Kafka sources have now if these are to be asked."""
+    kafka = [view.index for view in sources(checkpoint) if view.type is SourceType.KAFKA] if reader else []
+    if not (reader and kafka):
+        return make_row(inspect(checkpoint), checkpoint.uri)
+    try:
+        live = ask_sources(checkpoint, dict.fromkeys(kafka, reader))
+    except SourceError as error:
+        return make_row(inspect(checkpoint), checkpoint.uri, sources_error=str(error))
+    return make_row(inspect(checkpoint, live=live), checkpoint.uri)
+
+
+def _has_changed(storage: Root, since_ms: int) -> bool:
+    """Tell whether a batch was planned or committed since then, judging by the times of files; unknown is yes."""
+    newest: list[int | None] = []
+    for folder in (OFFSETS, COMMITS):
+        try:
+            newest += [info.mtime_ms for info in storage.list_level(folder).files.values()]
+        except NotFound:
+            continue
+    return not newest or any(time is None or time >= since_ms for time in newest)
 
 
 def _rank(row: ScannedCheckpoint) -> tuple[int, bool, bool, str]:
