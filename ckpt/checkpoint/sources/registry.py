@@ -13,11 +13,10 @@ from ckpt.checkpoint.sources.files import FileOffset, FilesKind
 from ckpt.checkpoint.sources.iceberg import IcebergKind, IcebergOffset
 from ckpt.checkpoint.sources.kafka import KafkaKind, KafkaOffset
 from ckpt.checkpoint.sources.kind import Advance, SourceKind, SourceType
-from ckpt.checkpoint.sources.numbers import NumberOffset, NumbersKind
 from ckpt.checkpoint.sources.plugins import PluginOffset, load_kinds
 from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchKind, RateMicroBatchOffset
 from ckpt.checkpoint.sources.starts import NOT_READ, Begin, ReaderStart, StartFacts
-from ckpt.checkpoint.sources.unknown import UnknownKind, UnknownOffset
+from ckpt.checkpoint.sources.unknown import NumberOffset, NumbersKind, UnknownKind, UnknownOffset
 from ckpt.formats.text import Damaged, exact_json
 from ckpt.model import Json, OffsetLog, SourceOffset
 

@@ -15,7 +15,6 @@ from ckpt.model import FirstStart, Unreadable
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Finding
 from ckpt.restart.forecast import Forecast
-from ckpt.restart.sinks import Sink
 from ckpt.texts import quote_path, span
 from ckpt.versions import Progress
 
@@ -98,8 +97,13 @@ def foresee_sink(checkpoint: Checkpoint, forecasts: Sequence[Forecast], log: Sin
         has = f"it has batch {last} last" if last is not None else "it has no batch of this query"
         sentence = f"{has}; no start that is forecast runs a batch, so the checkpoint has to be repaired first"
         return SinkOutlook(log, SinkOutcome.UNKNOWN, sentence, last_batch=last)
-    compared = _compare_batches(checkpoint, log, start, last, writer)
-    return compared if log.hole is None else _add_hole(compared, log.hole)
+    outlook = _compare_batches(checkpoint, log, start, last, writer)
+    if log.hole is None:
+        return outlook
+    detail = f"{log.uri} lacks {log.sink.unbroken_log}/{log.hole}"
+    consequence = f"its log lacks {log.hole}, so readers fail, and so does the batch that compacts it next"
+    findings = (*outlook.findings, Finding(diagnoses.others.SINK_LOG_HOLE, "", detail))
+    return replace(outlook, said=f"{outlook.said}; but {consequence}", findings=findings)
 
 
 def _find_start(forecasts: Sequence[Forecast]) -> _Start | None:
@@ -107,14 +111,6 @@ def _find_start(forecasts: Sequence[Forecast]) -> _Start | None:
     running = [forecast for forecast in forecasts if forecast.outcome.runs and forecast.progress is Progress.SYNC]
     starts = [_Start(forecast.batch_id or 0, bool(forecast.reexecutes)) for forecast in running]
     return min(starts, key=lambda start: (start.batch, not start.again), default=None)
-
-
-def _add_hole(outlook: SinkOutlook, name: str) -> SinkOutlook:
-    """Add that the log of a file sink lacks a file."""
-    detail = f"{outlook.log.uri} lacks {outlook.log.sink.unbroken_log}/{name}"
-    sentence = f"{outlook.said}; but its log lacks {name}, so readers fail, and so does the batch that compacts it next"
-    findings = (*outlook.findings, Finding(diagnoses.others.SINK_LOG_HOLE, "", detail))
-    return replace(outlook, said=sentence, findings=findings)
 
 
 def _guess_query(log: SinkLog) -> SinkOutlook:
@@ -210,42 +206,23 @@ def _foresee_drops(checkpoint: Checkpoint, outlook: SinkOutlook, first: int, new
     lost, batch = span("batch", first, newest), outlook.next_batch or 0
     before = f"batch {batch}, which runs again, is passed over; " if first > batch else ""
     sentence = f"it has batch {newest} last: {before}new rows of {lost} will be dropped silently"
-    finding = Finding(
-        diagnoses.sinks.SINK_WILL_DROP,
-        "",
-        f"{outlook.log.uri} has batch {newest}, and batch {batch} runs next: {lost} will be dropped silently",
-        _advise(checkpoint, outlook),
-    )
-    return replace(outlook, outcome=SinkOutcome.DROPS, said=sentence, dropped=(first, newest), findings=(finding,))
-
-
-def _advise(checkpoint: Checkpoint, outlook: SinkOutlook) -> str:
+    detail = f"{outlook.log.uri} has batch {newest}, and batch {batch} runs next: {lost} will be dropped silently"
     lead = "Do not start the query. If the newer checkpoint still exists, put it back."
-    return f"{lead} Otherwise {describe_cure(checkpoint, outlook)}."
+    remedy = f"{lead} Otherwise {describe_cure(checkpoint, outlook)}."
+    findings = (Finding(diagnoses.sinks.SINK_WILL_DROP, "", detail, remedy),)
+    return replace(outlook, outcome=SinkOutcome.DROPS, said=sentence, dropped=(first, newest), findings=findings)
 
 
 def describe_cure(checkpoint: Checkpoint, outlook: SinkOutlook) -> str:
     """Say how to make a sink accept the rows that it drops: a sentence without its capital and full stop."""
-    batch = outlook.next_batch or 0
-    path = quote_path(checkpoint.uri)
-    last, query = outlook.last_batch, checkpoint.query_id
-    snapshot = _find_snapshot(checkpoint, outlook)
-    possible = batch > 0 and (snapshot is not None or not outlook.log.sink.needs_snapshot)
-    words = _choose_cure(outlook.log.sink, possible=possible)
+    batch, sink = outlook.next_batch or 0, outlook.log.sink
+    path, last, query = quote_path(checkpoint.uri), outlook.last_batch, checkpoint.query_id
+    writer = outlook.log.writer(query)
+    snapshot = writer.before.get(batch) if writer is not None else None  # of an Iceberg table, before the next batch's
+    elsewhere = sink.new_checkpoint if sink.drops_new_query else "write to a new table, or start with a new checkpoint"
+    possible = batch > 0 and (snapshot is not None or not sink.needs_snapshot)
+    words = sink.taken_back if possible and sink.taken_back is not None else elsewhere
     return words.format(checkpoint=path, kept=batch - 1, next=batch, last=last, query=query, snapshot=snapshot)
-
-
-def _find_snapshot(checkpoint: Checkpoint, outlook: SinkOutlook) -> int | None:
-    """Find the snapshot of an Iceberg table before that of the next batch, if both are there."""
-    writer = outlook.log.writer(checkpoint.query_id)
-    return writer.before.get(outlook.next_batch or 0) if writer is not None else None
-
-
-def _choose_cure(kind: Sink, *, possible: bool) -> str:
-    """Say how a sink is made to accept a batch id that it has seen; where it cannot be, name another place."""
-    if possible and kind.taken_back is not None:
-        return kind.taken_back
-    return kind.new_checkpoint if kind.drops_new_query else "write to a new table, or start with a new checkpoint"
 
 
 def _foresee_pass(checkpoint: Checkpoint, outlook: SinkOutlook) -> SinkOutlook:
@@ -257,8 +234,8 @@ def _foresee_pass(checkpoint: Checkpoint, outlook: SinkOutlook) -> SinkOutlook:
         diagnosis, why = diagnoses.sinks.SINK_PASSES_OVER_STATE, f"and {lost}"
         sentence = f"it has batch {batch} already: run again, that is passed over, and the query fails"
     findings = (Finding(diagnosis, "", f"{outlook.log.uri} has batch {batch}, {why}"),)
-    outlook = replace(outlook, outcome=SinkOutcome.PASSES_OVER, said=sentence, findings=findings)
-    return replace(outlook, needs_noop=lost is not None)
+    outcome, needs_noop = SinkOutcome.PASSES_OVER, lost is not None
+    return replace(outlook, outcome=outcome, said=sentence, findings=findings, needs_noop=needs_noop)
 
 
 def _find_lost_state(checkpoint: Checkpoint, batch: int) -> str | None:
@@ -268,8 +245,8 @@ def _find_lost_state(checkpoint: Checkpoint, batch: int) -> str | None:
         return None
     if state.format_version > 1:
         return f"the state has checkpoint format {state.format_version}"
-    partitions = [part for operator in state.operators for store in operator.stores for part in store.partitions]
-    if all(part.newest_version is not None and part.newest_version > batch for part in partitions):
+    newest = (partition.newest_version for _, store in checkpoint.stores() for partition in store.partitions)
+    if all(version is not None and version > batch for version in newest):
         return None
     return f"version {batch + 1} of the state, which is that after batch {batch}, is not there in every partition"
 
@@ -278,15 +255,12 @@ def _foresee_lack(outlook: SinkOutlook, first: int) -> SinkOutlook:
     batch, log = outlook.next_batch or 0, outlook.log
     missing = span("batch", first, batch - 1)
     has = f"it has batch {first - 1} last" if first else "it has no batch"
-    remedy = None
-    if first:
-        remedy = f"`ckpt rewind {{checkpoint}} --to-batch {first - 1} --replay new` writes them again, if the sources "
-        remedy += "still have the rows."
-    diagnosis = diagnoses.sinks.SINK_LOG_WILL_BREAK if log.sink.unbroken_log else diagnoses.sinks.SINK_LACKS
-    if remedy is not None and log.sink.unbroken_log is None:
-        remedy = f"Check whether their rows are in the table. If they are not, {remedy}"
-    elif remedy is not None:
-        remedy = f"Put {log.sink.unbroken_log} back from a copy. Or {remedy}"
+    diagnosis, lead = diagnoses.sinks.SINK_LACKS, "Check whether their rows are in the table. If they are not,"
+    if log.sink.unbroken_log:
+        diagnosis = diagnoses.sinks.SINK_LOG_WILL_BREAK
+        lead = f"Put {log.sink.unbroken_log} back from a copy. Or"
+    rewind = f"`ckpt rewind {{checkpoint}} --to-batch {first - 1} --replay new`"
+    remedy = f"{lead} {rewind} writes them again, if the sources still have the rows." if first else None
     detail = f"{log.uri} has no {missing}, though committed here"
     return replace(
         outlook,

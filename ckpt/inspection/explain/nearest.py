@@ -45,9 +45,7 @@ def find_nearest(line: str) -> tuple[NearError, ...]:
 def _find_by_class(line: str) -> Iterator[NearError]:
     """Only where few entries share the class: one of many sub classes says nothing of the others."""
     for name in dict.fromkeys(_CLASS.findall(line)):
-        same = [
-            error for error in catalog() if any(class_name.partition(".")[0] == name for class_name in error.classes)
-        ]
+        same = [error for error in catalog() if name in {known.partition(".")[0] for known in error.classes}]
         if len(same) <= _SHOWN:
             yield from (NearError(error, f"the same error class {name}, another part of it") for error in same)
 

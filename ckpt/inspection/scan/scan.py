@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike, fspath
 from typing import Any
@@ -111,20 +111,33 @@ def scan(
     if group_prefix is not None and settings is None:
         raise UsageError("`group_prefix` needs the options of Kafka")
     began, options = _read_clock_ms(), storage_options or {}
-    below = _find([fspath(root) for root in ([roots] if isinstance(roots, str | PathLike) else roots)], options, depth)
-    rows = {row.path: row for row in below.unlisted}
-    done, total = 0, sum(map(len, below.checkpoints.values()))
-    for uri, paths in below.checkpoints.items():
+    scanned: list[ScannedRoot] = []
+    below: dict[str, tuple[str, ...]] = {}
+    rows: dict[str, ScannedCheckpoint] = {}
+    locations = [roots] if isinstance(roots, str | PathLike) else roots
+    for uri in dict.fromkeys(fspath(root) for root in locations):
+        try:
+            storage = open_storage(uri, options)
+            discovered = discover(storage, depth)
+        except CkptError as error:
+            scanned.append(ScannedRoot(uri, error=str(error)))
+            continue
+        scanned.append(ScannedRoot(uri, len(discovered.checkpoints)))
+        below[uri] = discovered.checkpoints
+        unlisted = (make_unreadable_row(storage.below(path).uri, why) for path, why in discovered.unlisted)
+        rows |= {row.path: row for row in unlisted}
+    done, total = 0, sum(map(len, below.values()))
+    for uri, paths in below.items():
         for row in _look(uri, options, paths, jobs or os.cpu_count() or 1, changed_since_ms, kafka_options):
             done += 1
             if watcher is not None:
                 watcher(done, total)
             if row is not None:
                 rows[row.path] = row
-    result = (
-        rows.values() if group_prefix is None or settings is None else _commit_positions(group_prefix, settings, rows)
-    )
-    return Scan(tuple(below.roots), tuple(sorted(result, key=_rank)), began, _read_clock_ms())
+    result: Iterable[ScannedCheckpoint] = rows.values()
+    if group_prefix is not None and settings is not None:
+        result = _commit_positions(group_prefix, settings, rows)
+    return Scan(tuple(scanned), tuple(sorted(result, key=_rank)), began, _read_clock_ms())
 
 
 def _commit_positions(
@@ -148,30 +161,6 @@ def _commit_positions(
         group = groups.get(path)
         why = refused.get(group) if group else None
         yield replace(row, group=None if why else group, group_error=why)
-
-
-@dataclass(slots=True)
-class _Found:
-    """The checkpoints below all roots."""
-
-    roots: list[ScannedRoot] = field(default_factory=list)
-    checkpoints: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by root, relative to it
-    unlisted: list[ScannedCheckpoint] = field(default_factory=list)  # folders that could not be listed
-
-
-def _find(roots: Iterable[str], options: Mapping[str, str], depth: int | None) -> _Found:
-    collected = _Found()
-    for uri in dict.fromkeys(roots):
-        try:
-            storage = open_storage(uri, options)
-            below = discover(storage, depth)
-        except CkptError as error:
-            collected.roots.append(ScannedRoot(uri, error=str(error)))
-            continue
-        collected.roots.append(ScannedRoot(uri, len(below.checkpoints)))
-        collected.checkpoints[uri] = below.checkpoints
-        collected.unlisted += [make_unreadable_row(storage.below(path).uri, why) for path, why in below.unlisted]
-    return collected
 
 
 def _look(
@@ -218,18 +207,15 @@ def _make_line(root: Root, path: str, since_ms: int | None, reader: Mapping[str,
     except CkptError as error:
         return make_unreadable_row(storage.uri, str(error)).to_json()
     except Exception as error:  # whatever one checkpoint does to ckpt, the others are looked at
-        return make_unreadable_row(
-            storage.uri, f"{storage.uri}: ckpt failed ({type(error).__name__}: {error})"
-        ).to_json()
+        why = f"{storage.uri}: ckpt failed ({type(error).__name__}: {error})"
+        return make_unreadable_row(storage.uri, why).to_json()
 
 
 def _inspect_one(checkpoint: Checkpoint, reader: Mapping[str, str] | None) -> ScannedCheckpoint:
     """Make the row of a checkpoint, with what its Kafka sources have now if these are to be asked."""
-    kafka = [view.index for view in sources(checkpoint) if view.type is SourceType.KAFKA] if reader else []
-    if not (reader and kafka):
-        return make_row(inspect(checkpoint), checkpoint.uri)
+    kafka = {view.index: reader for view in sources(checkpoint) if reader and view.type is SourceType.KAFKA}
     try:
-        live = ask_sources(checkpoint, dict.fromkeys(kafka, reader))
+        live = ask_sources(checkpoint, kafka) if kafka else ()
     except SourceError as error:
         return make_row(inspect(checkpoint), checkpoint.uri, sources_error=str(error))
     return make_row(inspect(checkpoint, live=live), checkpoint.uri)
