@@ -89,9 +89,9 @@ def request_for(listing: Listing, path: str) -> ReadRequest:
     return ReadRequest(path) if size <= _WHOLE else ReadRequest(path, size - _WHOLE, _WHOLE)
 
 
-def parse(path: str, request: ReadRequest, data: bytes) -> tuple[SourceFile, ...] | Unreadable:
+def parse(request: ReadRequest, data: bytes) -> tuple[SourceFile, ...] | Unreadable:
     """The files that an entry names; of a large one, those that its last lines name."""
-    return parse_source_log(path, lines(request, data))
+    return parse_source_log(request.path, lines(request, data))
 
 
 def lines(request: ReadRequest, data: bytes) -> bytes:
@@ -110,9 +110,8 @@ def files_between(storage: Storage, folder: str, after: int, last: int) -> tuple
 
     """
     names = storage.list_level(folder).files
-    wanted = [
-        name for entry in range(after + 1, last + 1) for name in (f"{entry}.compact", str(entry)) if name in names
-    ]
+    entries = range(after + 1, last + 1)
+    wanted = [name for entry in entries for name in (f"{entry}.compact", str(entry)) if name in names]
     if len({compactible_id(name) for name in wanted}) < last - after:
         return None
     paths: dict[str, None] = {}
