@@ -252,7 +252,7 @@ def _rate_findings(
         if finding.key not in findings:
             findings[finding.key] = add_query_id(finding, sink_outlook)
             places.setdefault(finding.diagnosis.code, []).append(finding.path)
-    named = {code: _name_places(paths) for code, paths in places.items()}
+    named = {code: _name_places(*paths) for code, paths in places.items()}
     notes = {f.key for f in spoken_of} - {f.key for forecast in counted for f in forecast.because}
     judged = []
     for key, finding in findings.items():
@@ -264,9 +264,8 @@ def _rate_findings(
     return tuple(judged)
 
 
-def _name_places(places: Sequence[str]) -> str:
+def _name_places(first: str, *others: str) -> str:
     """Name the places of one diagnosis in few words."""
-    first, *others = places
     if not others:
         return first or "the checkpoint"
     return f"{first} and {others[0]}" if len(others) == 1 else f"{first} and {len(others)} more files"

@@ -171,16 +171,10 @@ def latest_commit(start: Start) -> Forecast | None:
     if beyond is not None:
         return beyond
     path, entry = f"{COMMITS}/{start.committed}", start.checkpoint.commits.entries.get(start.committed)
-    written = _commit_version_to_write(start.checkpoint)
+    state = start.checkpoint.state  # with state store checkpoint format 2, Spark 4.0 and 4.1 write commits of version 2
+    versions = {known.version for known in start.checkpoint.commits.entries.values() if isinstance(known, CommitLog)}
+    written = state.format_version if state is not None else 2 if versions == {2} else 1
     if start.rules.commit_log_exact and entry is not None and entry.version not in (None, written):
         detail = f"its version line is v{entry.version}, and the session of this query writes v{written}"
         return start.fails(diagnoses.logs.NEWER_LOG_VERSION, path, detail, messages.NEWER_VERSION)
     return _check_log_file(start, entry, path, start.rules.newest_commit_log)
-
-
-def _commit_version_to_write(checkpoint: Checkpoint) -> int:
-    """The version of commits that the session of Spark 4.0 and 4.1 writes: 2 with state store checkpoint format 2."""
-    if checkpoint.state is not None:
-        return checkpoint.state.format_version
-    versions = {entry.version for entry in checkpoint.commits.entries.values() if isinstance(entry, CommitLog)}
-    return 2 if versions == {2} else 1

@@ -6,7 +6,6 @@ from ckpt.checkpoint.checkpoint import OFFSETS
 from ckpt.checkpoint.sources.file_logs import file_source_logs
 from ckpt.checkpoint.sources.files import FileOffset, entry_at
 from ckpt.checkpoint.sources.kafka import NO_TOPIC_YET, KafkaOffset, is_kafka
-from ckpt.checkpoint.sources.kind import Advance
 from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchOffset
 from ckpt.checkpoint.sources.registry import Offset, advance, in_order, kind_of, offset_of
 from ckpt.model import Json, SourceOffset
@@ -54,11 +53,11 @@ def doubtful_offsets(start: Start) -> Forecast | None:
             if diagnosis is diagnoses.others.TOPIC_SWITCHED and moved and moved.switched:
                 detail += f": topic {moved.switched[1]}, where that had {moved.switched[0]}"
             if diagnosis is diagnoses.others.OFFSETS_WENT_BACK and moved and moved.recreated:
-                detail = f"{detail}: {_went_back(moved)}; {_KAFKA_BACK.format(start.latest)}"
-                alone = len(end.sources) == 1
-                remedy = remedies.topic_recreated(
-                    start.latest, index, _beginning(offsets[0], moved.recreated), alone=alone
-                )
+                first, *more = moved.went_back
+                others = f", and {len(more)} more" if more else ""
+                detail = f"{detail}: {first}{others}; {_KAFKA_BACK.format(start.latest)}"
+                beginning = _find_beginning(offsets[0], moved.recreated)
+                remedy = remedies.topic_recreated(start.latest, index, beginning, alone=len(end.sources) == 1)
             error = _words_about_going_back(*offsets)
             if diagnosis is diagnoses.others.OFFSETS_WENT_BACK and error is not None:
                 remedy = remedies.offsets_reversed(start.latest)
@@ -108,7 +107,7 @@ def _words_about_going_back(begin: Offset | None, end: Offset | None) -> str | N
     return None
 
 
-def _beginning(old: Offset | None, recreated: Mapping[str, tuple[int, ...]]) -> dict[str, Json]:
+def _find_beginning(old: Offset | None, recreated: Mapping[str, tuple[int, ...]]) -> dict[str, Json]:
     """Offsets at which topics begin that were created again, and the others go on."""
     assert isinstance(old, KafkaOffset)
     topics: dict[str, dict[str, Json]] = {}
@@ -116,12 +115,6 @@ def _beginning(old: Offset | None, recreated: Mapping[str, tuple[int, ...]]) -> 
         new = recreated.get(topic)
         topics.setdefault(topic, {})[str(partition)] = offset if new is None else 0 if partition in new else None
     return dict(topics)
-
-
-def _went_back(moved: Advance) -> str:
-    """Describe how far the first partition went back, and how many others did."""
-    first, *more = moved.went_back
-    return f"{first}, and {len(more)} more" if more else first
 
 
 def source_entries(start: Start) -> Forecast | None:

@@ -65,13 +65,8 @@ def topic_recreated(latest: int | None, source: int, beginning: Mapping[str, Jso
     """For the end of an uncommitted batch that is below its start: Kafka had fewer rows than had been read.
 
     A start that finds them gone fails, and has written the offsets that are there now (measured on 3.5 to 4.3).
-
-    Args:
-        latest: The batch.
-        source: Its index.
-        beginning: Offsets at which the new topic begins, and other topics go on.
-        alone: Whether the query has no other source.
-
+    ``beginning`` has the offsets at which the new topic begins, and other topics go on; ``alone`` says that the query
+    has no other source.
     """
     to = quote_word(json.dumps(beginning, separators=(",", ":")))
     others = "" if alone else " What that batch had of other sources is left out: `ckpt offsets show {checkpoint}`."

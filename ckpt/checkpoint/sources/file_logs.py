@@ -38,7 +38,7 @@ class FileSourceLog:
 def file_source_logs(listing: Listing, offsets: OffsetLog | None) -> list[FileSourceLog]:
     """The logs of file sources: where the offsets say so, or else where a folder holds several entries."""
     ends = offsets_of(offsets) if offsets else ()
-    logs: list[FileSourceLog] = []
+    logs: dict[str, FileSourceLog] = {}
     wanted = {k for k, end in enumerate(ends) if isinstance(end, FileOffset)}
     for name in listing.subfolders(SOURCES):
         if name.isascii() and name.isdecimal() and not (offsets and int(name) < len(ends)):
@@ -46,25 +46,19 @@ def file_source_logs(listing: Listing, offsets: OffsetLog | None) -> list[FileSo
             wanted |= {int(name)} if len(entries) > 1 else set()
     for k in sorted(wanted):
         folder = source_folder(listing, offsets, k)
-        if folder in {log.folder for log in logs}:
-            continue
         names = listing.in_folder(folder)
         log = compactible_log(names)
         ids = {entry for name in names if (entry := compactible_id(name)) is not None}
         there = frozenset(entry for entry in ids if log.interval > 0 and log.name_of(entry) in names)
-        logs.append(FileSourceLog(k, folder, log, there))
-    return logs
+        logs.setdefault(folder, FileSourceLog(k, folder, log, there))
+    return list(logs.values())
 
 
 def find_refused_file(files: Iterable[str], path: str) -> str | None:
-    """The first of the files of a batch that a reader of ``path`` refuses; None where it takes them all.
+    """The first of the files (URIs) of a batch that a reader of ``path`` refuses; None where it takes them all.
 
-    ``PartitioningAwareFileIndex.basePaths``. A pattern has no base path, and takes all.
-
-    Args:
-        files: URIs, as the log of a source has them.
-        path: The option of the reader; without a scheme it is in whatever file system the files are in.
-
+    ``PartitioningAwareFileIndex.basePaths``. A pattern has no base path, and takes all. Without a scheme ``path`` is in
+    whatever file system the files are in.
     """
     if any(sign in path for sign in "{}[]*?\\"):
         return None
@@ -100,14 +94,9 @@ def lines(request: ReadRequest, data: bytes) -> bytes:
 
 
 def files_between(storage: Storage, folder: str, after: int, last: int) -> tuple[str, ...] | None:
-    """The files that entries of a log name, as URIs; None where an entry is missing or cannot be read.
+    """The files that entries of a log name, as URIs: those behind ``after``, up to ``last``.
 
-    Args:
-        storage: The checkpoint.
-        folder: The folder of the log.
-        after: The last entry that does not count.
-        last: The last one that counts.
-
+    None where an entry is missing or cannot be read.
     """
     names = storage.list_level(folder).files
     entries = range(after + 1, last + 1)

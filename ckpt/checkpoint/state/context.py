@@ -53,8 +53,7 @@ class Context:
         of_partitions = self.unique_ids.get(store.operator, ())
         if store.partition >= len(of_partitions):
             return None
-        ids = of_partitions[store.partition]
-        names = store.names
+        ids, names = of_partitions[store.partition], store.names
         there = [i for i in ids if (version, i) in names.logs or (version, i) in names.snapshots]
         if len(there) != 1 and len(ids) != 1:
             return None
@@ -75,9 +74,7 @@ def oldest_needed(offsets: Log[OffsetLog], commits: Log[CommitLog]) -> int | Non
 def codec_of(conf: Mapping[str, str]) -> str | None:
     """The codec that settings name, by Spark's short name."""
     codec = conf.get(settings.COMPRESSION_CODEC)
-    if codec is None:
-        return None
-    return codec.rpartition(".")[2].lower().removesuffix("compressioncodec")
+    return None if codec is None else codec.rpartition(".")[2].lower().removesuffix("compressioncodec")
 
 
 def context_of(offsets: Log[OffsetLog], commits: Log[CommitLog]) -> Context:
@@ -86,8 +83,7 @@ def context_of(offsets: Log[OffsetLog], commits: Log[CommitLog]) -> Context:
     Batch B reads version B and writes B + 1. After batch L is committed the next start runs L + 1; otherwise it runs L
     again (``MicroBatchExecution.populateStartOffsets``). The unique ids of version V are in the commit of V - 1.
     """
-    entry = offsets.readable(offsets.latest)
-    latest, needed = offsets.latest, None
+    entry, latest, needed = offsets.newest, offsets.latest, None
     if latest is not None:
         needed = latest + 1 if commits.latest == latest else latest
     commit = commits.readable(needed - 1) if needed else None

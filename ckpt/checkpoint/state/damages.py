@@ -48,8 +48,8 @@ def find_damages(collected: CollectedState, operators: tuple[Operator, ...]) -> 
     for folder, operator in zip(collected.folders, operators, strict=True):
         for store, schema in collected.described[folder.id].schemas.items():
             if isinstance(schema, Unreadable):
-                place = folder.id, store, 0, version, schema.path, None
-                yield StateDamage(DamageKind.BAD_SCHEMA, *place, schema.reason, says=schema.says)
+                address = folder.id, store, 0, version, schema.path, None
+                yield StateDamage(DamageKind.BAD_SCHEMA, *address, schema.reason, says=schema.says)
         yield from _find_lost_metadata(collected, operator, version)
         yield from _find_lost_schemas(collected, operator, version)
         damages = of_operators.get(folder.id, [])
@@ -76,8 +76,8 @@ def _find_lost_schemas(collected: CollectedState, operator: Operator, version: i
         path = f"{STATE}/{operator.id}/" + recorded.rpartition(f"/{STATE}/{operator.id}/")[2]
         if collected.listing.info(path) is None and not lies_elsewhere(recorded, operator.id, collected.uri):
             detail = "operator metadata names this schema file, which is missing"
-            place = operator.id, None, None, version, path, None
-            yield StateDamage(DamageKind.BAD_SCHEMA, *place, detail, says=f"{STATE}/{operator.id}/_stateSchema/")
+            address = operator.id, None, None, version, path, None
+            yield StateDamage(DamageKind.BAD_SCHEMA, *address, detail, says=f"{STATE}/{operator.id}/_stateSchema/")
 
 
 def _find_absent(folder: OperatorFolder, operator: Operator, version: int) -> Iterator[StateDamage]:
@@ -95,8 +95,8 @@ def _find_absent(folder: OperatorFolder, operator: Operator, version: int) -> It
                 path = path if store.name == DEFAULT_STORE else f"{path}/{store.name}"
             if partition == lost[-1] and more:
                 detail += f", nor in {more:,} more partitions" if partition in there else f", nor have {more:,} more"
-            place = folder.id, store.name, partition, version, path, None
-            yield StateDamage(DamageKind.MISSING_PARTITION, *place, detail)
+            address = folder.id, store.name, partition, version, path, None
+            yield StateDamage(DamageKind.MISSING_PARTITION, *address, detail)
 
 
 def find_usable_names(collected: CollectedState, store: StorePartition, load: Load | None) -> StoreNames:

@@ -96,7 +96,7 @@ def _assemble(collected: CollectedState) -> StateInventory:
     recorded = ((operator.id, path) for operator in operators for path in operator.schema_paths)
     damages = tuple(find_damages(collected, operators))
     return StateInventory(
-        provider=_choose_provider(context, stores),
+        provider=_choose_provider(stores) if context.provider is Provider.UNKNOWN else context.provider,
         format_version=2 if format_2 else 1,
         codec=context.codec,
         operators=operators,
@@ -117,10 +117,8 @@ def _assemble(collected: CollectedState) -> StateInventory:
     )
 
 
-def _choose_provider(context: Context, stores: list[StorePartition]) -> Provider:
-    """The provider that the logs name, or else the one whose files are there."""
-    if context.provider is not Provider.UNKNOWN:
-        return context.provider
+def _choose_provider(stores: list[StorePartition]) -> Provider:
+    """The provider whose files are there."""
     kinds = {store.names.log_kind for store in stores if store.names.newest is not None}
     if len(kinds) != 1:
         return Provider.UNKNOWN
@@ -212,17 +210,16 @@ def _make_store(
 
 
 def _make_partition(listing: Listing, store: StorePartition, load: Load | None) -> PartitionState:
-    names, files = store.names, store.files
-    sizes = [files[name].size for name in names.all]
+    sizes = [store.files[name].size for name in store.names.all]
     for shared in (SSTS, LOGS):
-        extra = listing.in_folder(f"{store.folder}/{shared}")
-        sizes += [info.size for name, info in extra.items() if name[0] != "."]
+        files = listing.in_folder(f"{store.folder}/{shared}")
+        sizes += [info.size for name, info in files.items() if name[0] != "."]
     return PartitionState(
         partition=store.partition,
         bytes=sum(sizes),
         files=len(sizes),
         num_keys=load.num_keys if load else None,
-        newest_version=names.newest,
+        newest_version=store.names.newest,
         replay_versions=load.replayed if load else None,
     )
 

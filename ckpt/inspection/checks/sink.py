@@ -8,6 +8,7 @@ or a later one (``SparkWrite``). None looks at the rows. Iceberg alone computes 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 from ckpt.checkpoint.checkpoint import FIRST_START, Checkpoint
 from ckpt.live.sink.records import SinkLog, SinkWriter
@@ -68,8 +69,7 @@ class SinkOutlook:
 _LOST_ID = (diagnoses.logs.MISSING_METADATA, diagnoses.logs.UNREADABLE_METADATA, diagnoses.logs.NEW_QUERY_ID)
 
 
-@dataclass(frozen=True, slots=True)
-class _Start:
+class _Start(NamedTuple):
     """The batch that the next start runs first."""
 
     batch: int
@@ -77,19 +77,11 @@ class _Start:
 
 
 def foresee_sink(checkpoint: Checkpoint, forecasts: Sequence[Forecast], log: SinkLog) -> SinkOutlook:
-    """Compare a sink with the next start; pure.
-
-    Args:
-        checkpoint: Whose start it is.
-        forecasts: Of the starts that somebody may try.
-        log: What the sink remembers.
-
-    """
+    """Compare what a sink remembers with the starts that somebody may try; pure."""
     if log.unknown is not None:
         return SinkOutlook(log, SinkOutcome.UNREACHED if log.unreached else SinkOutcome.UNKNOWN, log.unknown)
     start = _find_start(forecasts)
-    nameless = log.sink.is_by_query and checkpoint.query_id is None
-    if nameless and checkpoint.offsets.latest is not None:
+    if log.sink.is_by_query and checkpoint.query_id is None and checkpoint.offsets.latest is not None:
         return _guess_query(log)
     writer = log.writer(checkpoint.query_id)
     last = writer.last_batch if writer else log.last_batch
@@ -109,7 +101,7 @@ def foresee_sink(checkpoint: Checkpoint, forecasts: Sequence[Forecast], log: Sin
 def _find_start(forecasts: Sequence[Forecast]) -> _Start | None:
     """Find the earliest batch that a start runs first: synchronous, because these sinks know no other."""
     running = [forecast for forecast in forecasts if forecast.outcome.runs and forecast.progress is Progress.SYNC]
-    starts = [_Start(forecast.batch_id or 0, bool(forecast.reexecutes)) for forecast in running]
+    starts = (_Start(forecast.batch_id or 0, bool(forecast.reexecutes)) for forecast in running)
     return min(starts, key=lambda start: (start.batch, not start.again), default=None)
 
 
@@ -165,7 +157,10 @@ def _compare_batches(
 def _foresee_first(log: SinkLog, start: _Start) -> SinkOutlook:
     """Foresee a start with a sink that has no batch of this query."""
     sentence = f"it has no batch of this query, so batch {start.batch} is written"
-    others = _describe_others(log)
+    others = ""
+    if log.writers:
+        more = f" and {len(log.writers) - 1} more" if log.writers[1:] else ""
+        others = f"; it has batches of {log.writers[0].app_id} up to {log.writers[0].last_batch}{more}"
     if start.batch == 0:
         return SinkOutlook(log, SinkOutcome.CONTINUES, sentence + others, start.batch)
     detail = f"{log.uri} has no {log.sink.record} of this query, and batch {start.batch} runs next{others}"
@@ -173,15 +168,6 @@ def _foresee_first(log: SinkLog, start: _Start) -> SinkOutlook:
         detail += "; its first snapshots have expired, and with them what it knew of their batches"
     findings = (Finding(diagnoses.sinks.SINK_WITHOUT_QUERY, "", detail),)
     return SinkOutlook(log, SinkOutcome.UNKNOWN_QUERY, sentence, start.batch, findings=findings)
-
-
-def _describe_others(log: SinkLog) -> str:
-    """Say who else has written to a table."""
-    if not log.writers:
-        return ""
-    first, *others = log.writers
-    more = f" and {len(others)} more" if others else ""
-    return f"; it has batches of {first.app_id} up to {first.last_batch}{more}"
 
 
 def _foresee_restored(checkpoint: Checkpoint, outlook: SinkOutlook, gone: Batches) -> SinkOutlook:
@@ -220,7 +206,7 @@ def describe_cure(checkpoint: Checkpoint, outlook: SinkOutlook) -> str:
     writer = outlook.log.writer(query)
     snapshot = writer.before.get(batch) if writer is not None else None  # of an Iceberg table, before the next batch's
     elsewhere = sink.new_checkpoint if sink.drops_new_query else "write to a new table, or start with a new checkpoint"
-    possible = batch > 0 and (snapshot is not None or not sink.needs_snapshot)
+    possible = batch > 0 and (snapshot is not None or "{snapshot}" not in (sink.taken_back or ""))
     words = sink.taken_back if possible and sink.taken_back is not None else elsewhere
     return words.format(checkpoint=path, kept=batch - 1, next=batch, last=last, query=query, snapshot=snapshot)
 
