@@ -14,13 +14,8 @@ from ckpt.restart.start import Start
 from ckpt.restart.state_errors import load_failure
 from ckpt.versions import Progress
 
-_STATE_DIAGNOSES = {
+_STATE_DIAGNOSES = {  # of what is not simply a damaged file
     DamageKind.MISSING: diagnoses.state.STATE_CHAIN_HOLE,
-    DamageKind.EMPTY: diagnoses.state.STATE_FILE_DAMAGED,
-    DamageKind.TRUNCATED: diagnoses.state.STATE_FILE_DAMAGED,
-    DamageKind.ODD_END: diagnoses.state.STATE_FILE_DAMAGED,
-    DamageKind.UNREADABLE: diagnoses.state.STATE_FILE_DAMAGED,
-    DamageKind.BAD_SCHEMA: diagnoses.state.STATE_FILE_DAMAGED,
     DamageKind.VERSION_2: diagnoses.state.SNAPSHOT_OF_4_0,
     DamageKind.VERSION_1: diagnoses.state.SNAPSHOT_NOT_OF_4_0,
     DamageKind.STRAY: diagnoses.state.STATE_NAME_ASTRAY,
@@ -29,10 +24,7 @@ _STATE_DIAGNOSES = {
     DamageKind.MISSING_PARTITION: diagnoses.state.STATE_FOLDER_MISSING,
     DamageKind.MISSING_STATE: diagnoses.state.STATE_FOLDER_MISSING,
     DamageKind.BAD_BLOCK: diagnoses.state.STATE_SST_MISSING,
-    DamageKind.BAD_ROW: diagnoses.state.STATE_FILE_DAMAGED,
     DamageKind.MISSING_ROWS: diagnoses.state.STATE_CONTRADICTS,
-    DamageKind.LEADS_OUTSIDE: diagnoses.state.STATE_FILE_DAMAGED,
-    DamageKind.BAD_END: diagnoses.state.STATE_FILE_DAMAGED,
 }
 
 
@@ -157,8 +149,8 @@ def _find_moved_schemas(start: Start) -> Forecast | None:
 
 
 def _make_finding(damage: StateDamage) -> Finding:
-    of_sst = damage.file_kind is StateFileKind.SST
-    diagnosis = diagnoses.state.STATE_SST_MISSING if of_sst else _STATE_DIAGNOSES[damage.kind]
+    damaged, of_sst = diagnoses.state.STATE_FILE_DAMAGED, damage.file_kind is StateFileKind.SST
+    diagnosis = diagnoses.state.STATE_SST_MISSING if of_sst else _STATE_DIAGNOSES.get(damage.kind, damaged)
     return Finding(diagnosis, damage.path, damage.detail)
 
 

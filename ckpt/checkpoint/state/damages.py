@@ -43,7 +43,7 @@ def find_damages(collected: CollectedState, operators: tuple[Operator, ...]) -> 
         path, detail = f"{STATE}/{number}", f"the operator has no folder{others}"
         yield StateDamage(DamageKind.MISSING_STATE, number, None, None, version, path, None, detail)
     of_operators: dict[int, list[StateDamage]] = {}
-    for load in collected.loads.all:
+    for load in collected.loads:
         of_operators.setdefault(load.place.operator, []).extend(load.damages)
     for folder, operator in zip(collected.folders, operators, strict=True):
         for store, schema in collected.described[folder.id].schemas.items():

@@ -46,14 +46,6 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Loads:
-    """All loads of a start."""
-
-    all: tuple[Load, ...]
-    unverified: int  # files whose ends were not read, or say nothing
-
-
-@dataclass(frozen=True, slots=True)
 class CollectedState:
     """Everything read for the state: listing, logs, small files, and the verdicts on the files to be loaded."""
 
@@ -61,7 +53,8 @@ class CollectedState:
     context: Context
     folders: tuple[OperatorFolder, ...]
     described: Mapping[int, Description]  # by operator
-    loads: Loads
+    loads: tuple[Load, ...]
+    unverified: int  # files to be loaded whose ends were not read, or say nothing
     oldest_zips: Mapping[StorePartition, int]  # their bytes, as far as they were read
     uri: str  # where the checkpoint is now
     seen: Verified = NOTHING  # in files of which every byte was read
@@ -75,11 +68,11 @@ def load_stores(
     fully_read: Verified = NOTHING,
     *,
     whole_files: bool = False,
-) -> Step[Loads]:
+) -> Step[tuple[tuple[Load, ...], int]]:
     """Find the files of every store in every partition, and check the ends of ``most_tails`` of them at most.
 
-    ``seen`` is what is known of files of which every byte was read. With ``whole_files`` the ends of logs that Spark
-    wrote there itself are not read.
+    Returns the loads, and how many files are unverified. ``fully_read`` is what is known of files of which every byte
+    was read. With ``whole_files`` the ends of logs that Spark wrote there itself are not read.
     """
     lineages = yield from read_lineages(targets, codec)
     known: dict[tuple[StoreNames, WantedVersion], Chain] = {}
@@ -89,19 +82,19 @@ def load_stores(
         if key not in known:
             known[key] = chain_to(store.names, target, lineages.get(store))
         chains[store] = known[key]
-    files = _order_files(chains)
-    if whole_files:
-        files = (file for file in files if not written_there(listing, file))
+    files = (file for file in _order_files(chains) if not (whole_files and written_there(listing, file)))
     looked_at = list(islice(files, most_tails))
     verified = yield from verify(looked_at, codec, fully_read)
-    recorded = [f for f in looked_at if f.path in verified.unknown and listing.info(f.path + CHECKSUM)]
-    verified = yield from compare_sizes([f for f in recorded if f.path not in fully_read.files], verified)
+    unsaid = verified.unknown - fully_read.files
+    unread = (file for file in looked_at if file.path in unsaid)
+    verified = yield from compare_sizes([file for file in unread if listing.info(file.path + CHECKSUM)], verified)
     drafts = [_check(listing, store, targets[store], chain, verified) for store, chain in chains.items()]
     rescued = yield from _find_rescued(listing, [load for load in drafts if load.damages], codec, fully_read)
     loads = tuple(_mark_fallback(load, rescued[load.place]) if load.place in rescued else load for load in drafts)
-    unread = sum(len(chain.logs) + (chain.snapshot is not None) for chain in chains.values()) - len(looked_at)
-    unknown = sum(file.path in verified.unknown for file in looked_at)
-    return Loads(loads, unknown + (0 if fully_read.files else unread))
+    unverified = sum(file.path in verified.unknown for file in looked_at)
+    if not fully_read.files:
+        unverified += sum(len(chain.logs) + (chain.snapshot is not None) for chain in chains.values()) - len(looked_at)
+    return loads, unverified
 
 
 def _order_files(chains: Mapping[StorePartition, Chain]) -> Iterator[StateFile]:

@@ -78,18 +78,18 @@ def read_state(
     operators = find_operators(listing, context.provider)
     stores = (store for operator in operators for store in operator.list_stores())
     targets = {store: target for store in stores if (target := context.target(store)) is not None}
-    described, loads, oldest = yield from run_together(
+    described, (loads, unverified), oldest = yield from run_together(
         describe(listing, operators),
         load_stores(listing, targets, context.codec or LZ4, most_tails, fully_read, whole_files=whole_files),
         read_oldest_zips(targets, most_tails // _TAILS_FOR_EACH_ZIP),
     )
-    return _assemble(CollectedState(listing, context, operators, described, loads, oldest, uri, fully_read))
+    return _assemble(CollectedState(listing, context, operators, described, loads, unverified, oldest, uri, fully_read))
 
 
 def _assemble(collected: CollectedState) -> StateInventory:
     """Build the inventory."""
     context = collected.context
-    loads = {load.place: load for load in collected.loads.all}
+    loads = {load.place: load for load in collected.loads}
     stores = [store for folder in collected.folders for store in folder.list_stores()]
     format_2 = context.unique_ids or sum(store.names.in_format_2 for store in stores) * 2 > len(stores)
     operators = tuple(_make_operator(collected, folder, loads) for folder in collected.folders)
@@ -104,7 +104,7 @@ def _assemble(collected: CollectedState) -> StateInventory:
         damages=damages,
         newer=_find_newer(stores, context),
         moved_schemas=tuple(path for number, path in recorded if lies_elsewhere(path, number, collected.uri)),
-        unverified=collected.loads.unverified,
+        unverified=collected.unverified,
         unreadable=tuple(file for description in collected.described.values() for file in description.unreadable),
         unneeded=count_unneeded(collected.listing, stores, context.oldest_needed, collected.seen.snapshots),
         strays=tuple(
@@ -191,6 +191,7 @@ def _make_store(
     plain = next((family for family in families if family.name == DEFAULT_COLUMN_FAMILY), None)
     loaded = [(store, loads.get(store)) for _, store in sorted(stores.items())]
     names = {find_usable_names(collected, store, load) for store, load in loaded}
+    snapshots = [{version for version, _ in usable.snapshots} for usable in names]
     recorded = described.known.stores if described.known else ()
     everywhere = expected is None or all(partition in stores for partition in range(expected))
     return Store(
@@ -199,8 +200,8 @@ def _make_store(
         expected_partitions=expected,
         changelog=any(usable.logs and usable.log_kind is StateFileKind.CHANGELOG for usable in names),
         readable_batches=_find_readable_batches(names, collected.context) if everywhere else (),
-        newest_snapshot_version=_find_newest_snapshot(names) if everywhere else None,
-        newest_snapshots=_find_newest_snapshots(names),
+        newest_snapshot_version=max(set.intersection(*snapshots), default=None) if everywhere and snapshots else None,
+        newest_snapshots=_find_newest_snapshots(snapshots),
         column_families=() if plain and len(families) == 1 else families,
         key_schema=plain.key_schema if plain else None,
         value_schema=plain.value_schema if plain else None,
@@ -231,15 +232,9 @@ def _find_readable_batches(names: Iterable[StoreNames], context: Context) -> Ran
     return batches if context.committed is None else intersect(batches, ranges_of(context.committed))
 
 
-def _find_newest_snapshot(names: Iterable[StoreNames]) -> int | None:
-    """The newest version of which every partition has a snapshot."""
-    versions = [{version for version, _ in store_names.snapshots} for store_names in names]
-    return max(set.intersection(*versions), default=None) if versions else None
-
-
-def _find_newest_snapshots(names: Iterable[StoreNames]) -> tuple[int | None, int] | None:
+def _find_newest_snapshots(snapshots: Iterable[set[int]]) -> tuple[int | None, int] | None:
     """Between which versions the newest snapshots of the partitions are: see ``Store.newest_snapshots``."""
-    newest = [max((version for version, _ in store_names.snapshots), default=None) for store_names in names]
+    newest = [max(versions, default=None) for versions in snapshots]
     known = [version for version in newest if version is not None]
     return (None if None in newest else min(known), max(known)) if known else None
 
