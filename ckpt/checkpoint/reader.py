@@ -248,11 +248,10 @@ class _Reading:
         stale = []
         for path, sidecar in beside.items():
             data, recorded = raw[path], checksums[sidecar]
-            if data is None or recorded is None:
-                continue
-            parsed = sidecars.parse_hadoop_sidecar(sidecar, recorded)
-            if isinstance(parsed, Unreadable) or not parsed.match(data):
-                stale.append(sidecar)
+            if data is not None and recorded is not None:
+                parsed = sidecars.parse_hadoop_sidecar(sidecar, recorded)
+                if isinstance(parsed, Unreadable) or not parsed.match(data):
+                    stale.append(sidecar)
         return tuple(stale)
 
 

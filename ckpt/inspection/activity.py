@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterator
 from ckpt.errors import CkptError, UsageError
 from ckpt.storage import FileInfo, Listing, Storage
 
-LOOKS_APART_S = 3.0
-"""Seconds between two looks."""
+LOOKS_APART_S = 3.0  # seconds between two looks
 
 
 class Refused(CkptError):

@@ -30,8 +30,7 @@ from ckpt.texts import quote_path
 from ckpt.values import Value
 from ckpt.versions import Progress, Spark
 
-FORECAST = tuple(Spark)
-"""The versions that are forecast where none is named."""
+FORECAST = tuple(Spark)  # the versions that are forecast where none is named
 
 _STATE_PERHAPS_LOST = (
     "start the query as usual; but if it aggregates, joins or deduplicates, its state is lost: restore state/ before "
@@ -229,8 +228,7 @@ def _counts(forecast: Forecast, origin: WrittenBy, progress: Asked, *, named: bo
     query, unless that version or mode was asked for by name.
     """
     too_old = origin.at_least is not None and not forecast.spark.at_least(origin.at_least)
-    never_asynchronous = forecast.outcome is Outcome.REFUSED
-    return (named or not too_old) and (progress is Asked.ASYNC or not never_asynchronous)
+    return (named or not too_old) and (progress is Asked.ASYNC or forecast.outcome is not Outcome.REFUSED)
 
 
 def _rate_findings(

@@ -13,8 +13,7 @@ from ckpt.storage.base import one_line
 from ckpt.values import Value
 from ckpt.versions import Spark
 
-SCHEMA = 1
-"""Of ``query.json``."""
+SCHEMA = 1  # of ``query.json``
 
 
 @dataclass(frozen=True, slots=True)

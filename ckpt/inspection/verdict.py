@@ -61,10 +61,8 @@ def _spell_by_version(forecasts: Sequence[Forecast], running: Sequence[Forecast]
 
 
 def _spell_modes(runs: set[Progress], fails: set[Progress]) -> str:
-    if not runs:
-        return "will not restart on Spark {}"
-    if not fails:
-        return "restarts on Spark {}"
+    if not runs or not fails:
+        return "restarts on Spark {}" if runs else "will not restart on Spark {}"
     only = " without asynchronous progress tracking"
     return f"will not restart on Spark {{}}{only}" if Progress.ASYNC in runs else f"restarts on Spark {{}}{only} only"
 
@@ -79,11 +77,10 @@ def _name_versions(forecasts: Sequence[Forecast], alike: Sequence[Forecast], oth
 
 def spell(versions: Sequence[Spark]) -> str:
     """``3.5 to 4.3`` for a run of versions, ``3.5, 4.2`` otherwise."""
-    every = list(Spark)
-    places = sorted(every.index(version) for version in versions)
-    if len(places) > 2 and places == list(range(places[0], places[-1] + 1)):
-        return f"{every[places[0]]} to {every[places[-1]]}"
-    return ", ".join(every[position] for position in places)
+    in_order = sorted(versions, key=lambda version: version.rank)
+    if len(in_order) > 2 and in_order[-1].rank - in_order[0].rank == len(in_order) - 1:
+        return f"{in_order[0]} to {in_order[-1]}"
+    return ", ".join(in_order)
 
 
 def _starts(running: Sequence[Forecast]) -> str:
@@ -123,13 +120,12 @@ def _spell_none_runs(forecasts: Sequence[Forecast], which: str) -> str:
         return f"Will not restart{which} with asynchronous progress tracking: it is for stateless queries"
     if outcomes <= {Outcome.UNKNOWN}:
         return "Unknown what a start will do"
+    why = ", as far as ckpt can tell" if Outcome.UNKNOWN in outcomes else ""
     if outcomes == {Outcome.FAILS_IN_BATCH}:
-        return f"Will not restart{which}: batch {batches[0]} fails while it runs"
-    if outcomes == {Outcome.FAILS_AT_COMMIT}:
-        return f"Will not restart{which}: batch {batches[0]} runs, writes its rows, and then fails at its commit"
-    if Outcome.UNKNOWN in outcomes:
-        return f"Will not restart{which}, as far as ckpt can tell"
-    return f"Will not restart{which}"
+        why = f": batch {batches[0]} fails while it runs"
+    elif outcomes == {Outcome.FAILS_AT_COMMIT}:
+        why = f": batch {batches[0]} runs, writes its rows, and then fails at its commit"
+    return f"Will not restart{which}{why}"
 
 
 def _capitalise(text: str) -> str:

@@ -37,8 +37,7 @@ ADDED_PARTITION = "Added partition {}-{} starts from {} instead of 0"  # KafkaEx
 NO_POSITION = "before the position for partition {}-{} could be determined"  # Kafka's consumer, in the end
 
 NO_TOPIC = "This server does not host this topic-partition"
-FILES_REVERSED = "assertion failed"
-"""``FileStreamSource.getBatch``, which says no more."""
+FILES_REVERSED = "assertion failed"  # ``FileStreamSource.getBatch``, which says no more
 
 
 def partitions_deleted(rules: Rules) -> str:

@@ -13,8 +13,7 @@ from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.texts import span
 from ckpt.versions import Progress, Rules, Spark
 
-MOST_BATCHES = 2**31 - 1
-"""Between the first and the last of a log: Spark makes an array of them."""
+MOST_BATCHES = 2**31 - 1  # between the first and the last of a log: Spark makes an array of them
 
 
 @dataclass(frozen=True)

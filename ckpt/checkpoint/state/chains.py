@@ -14,8 +14,7 @@ from ckpt.formats.heads import HEAD
 from ckpt.formats.statefiles import LZ4, Lineage, parse_lineage
 from ckpt.storage.base import ReadRequest
 
-_HEAD = 1 << 16
-"""Bytes from the beginning of a changelog that surely hold its first block, with the lineage."""
+_HEAD = 1 << 16  # bytes from the beginning of a changelog that surely hold its first block, with the lineage
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from itertools import islice
 
 from ckpt.checkpoint.state.file_ends import Verdict
 from ckpt.checkpoint.state.folders import SSTS, STATE, OperatorFolder, StoreNames, StorePartition, lies_elsewhere
-from ckpt.checkpoint.state.load import CollectedState, Load, is_serious, judge_ssts
+from ckpt.checkpoint.state.load import CollectedState, is_serious, judge_ssts
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.model import (
     DamageKind,
@@ -43,7 +43,7 @@ def find_damages(collected: CollectedState, operators: tuple[Operator, ...]) -> 
         path, detail = f"{STATE}/{number}", f"the operator has no folder{others}"
         yield StateDamage(DamageKind.MISSING_STATE, number, None, None, version, path, None, detail)
     of_operators: dict[int, list[StateDamage]] = {}
-    for load in collected.loads:
+    for load in collected.loads.values():
         of_operators.setdefault(load.place.operator, []).extend(load.damages)
     for folder, operator in zip(collected.folders, operators, strict=True):
         for store, schema in collected.described[folder.id].schemas.items():
@@ -99,9 +99,9 @@ def _find_absent(folder: OperatorFolder, operator: Operator, version: int) -> It
             yield StateDamage(DamageKind.MISSING_PARTITION, *address, detail)
 
 
-def find_usable_names(collected: CollectedState, store: StorePartition, load: Load | None) -> StoreNames:
+def find_usable_names(collected: CollectedState, store: StorePartition) -> StoreNames:
     """The names in a store's folder, without those of files that were seen to be damaged."""
-    names = store.names if load is None else load.usable
+    names = collected.loads[store].usable if store in collected.loads else store.names
     if not collected.seen.files:
         return names
     verdicts = ((name, collected.seen.wrong.get(f"{store.folder}/{name}")) for name in names.all)

@@ -26,8 +26,7 @@ _READ_AT_ONCE = 16 << 20  # bytes of suspicious files, unless one alone is large
 _LARGEST_CHECKSUM = 1 << 16  # bytes
 
 _LOGS = (StateFileKind.DELTA, StateFileKind.CHANGELOG)
-_NO_ENTRIES = "NoSuchFileException"
-"""Spark unpacks a zip without entries and then does not find the file ``metadata``."""
+_NO_ENTRIES = "NoSuchFileException"  # Spark unpacks a zip without entries and then does not find the file ``metadata``
 
 
 class Verdict(NamedTuple):

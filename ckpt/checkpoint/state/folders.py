@@ -15,8 +15,7 @@ from ckpt.storage.locations import is_same_place
 
 STATE = "state"
 SSTS, LOGS = "SSTs", "logs"
-FileId = tuple[int, str | None]
-"""Version and unique id of a state file; the unique id is None in format 1."""
+FileId = tuple[int, str | None]  # version and unique id of a state file; the unique id is None in format 1
 
 _OF_ROCKSDB = (StateFileKind.CHANGELOG, StateFileKind.ZIP)
 

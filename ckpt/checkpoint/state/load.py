@@ -53,7 +53,7 @@ class CollectedState:
     context: Context
     folders: tuple[OperatorFolder, ...]
     described: Mapping[int, Description]  # by operator
-    loads: tuple[Load, ...]
+    loads: Mapping[StorePartition, Load]
     unverified: int  # files to be loaded whose ends were not read, or say nothing
     oldest_zips: Mapping[StorePartition, int]  # their bytes, as far as they were read
     uri: str  # where the checkpoint is now

@@ -4,7 +4,7 @@
 handful of rounds of requests: metadata, schemas and tails at once, and more only where something looks wrong.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import reduce
 
 from ckpt.checkpoint.checkpoint import Log
@@ -22,7 +22,7 @@ from ckpt.checkpoint.state.folders import (
     find_operators,
     lies_elsewhere,
 )
-from ckpt.checkpoint.state.load import CollectedState, Load, load_stores
+from ckpt.checkpoint.state.load import CollectedState, load_stores
 from ckpt.checkpoint.state.ranges import Ranges, intersect, ranges_of, shift_ranges
 from ckpt.checkpoint.state.read_steps import Step, run_together
 from ckpt.checkpoint.state.space import count_unneeded, measure_growth, read_oldest_zips
@@ -44,8 +44,7 @@ from ckpt.model import (
 )
 from ckpt.storage.base import Listing
 
-MOST_TAILS = 20_000
-"""How many file ends are read at most: well beyond what a query of a thousand partitions needs."""
+MOST_TAILS = 20_000  # how many file ends are read at most: well beyond what a query of a thousand partitions needs
 
 MOST_TAILS_REMOTE = 2_400
 """The same for storage where each read costs a round trip: 200 partitions, each a snapshot and eleven logs."""
@@ -83,16 +82,18 @@ def read_state(
         load_stores(listing, targets, context.codec or LZ4, most_tails, fully_read, whole_files=whole_files),
         read_oldest_zips(targets, most_tails // _TAILS_FOR_EACH_ZIP),
     )
-    return _assemble(CollectedState(listing, context, operators, described, loads, unverified, oldest, uri, fully_read))
+    by_store = {load.place: load for load in loads}
+    return _assemble(
+        CollectedState(listing, context, operators, described, by_store, unverified, oldest, uri, fully_read)
+    )
 
 
 def _assemble(collected: CollectedState) -> StateInventory:
     """Build the inventory."""
     context = collected.context
-    loads = {load.place: load for load in collected.loads}
     stores = [store for folder in collected.folders for store in folder.list_stores()]
     format_2 = context.unique_ids or sum(store.names.in_format_2 for store in stores) * 2 > len(stores)
-    operators = tuple(_make_operator(collected, folder, loads) for folder in collected.folders)
+    operators = tuple(_make_operator(collected, folder) for folder in collected.folders)
     recorded = ((operator.id, path) for operator in operators for path in operator.schema_paths)
     damages = tuple(find_damages(collected, operators))
     return StateInventory(
@@ -125,7 +126,7 @@ def _choose_provider(stores: list[StorePartition]) -> Provider:
     return Provider.ROCKSDB if StateFileKind.CHANGELOG in kinds else Provider.HDFS
 
 
-def _make_operator(collected: CollectedState, folder: OperatorFolder, loads: Mapping[StorePartition, Load]) -> Operator:
+def _make_operator(collected: CollectedState, folder: OperatorFolder) -> Operator:
     description = collected.described[folder.id]
     metadata = description.known
     expected = _expect_partitions(folder, description, collected.context)
@@ -134,7 +135,7 @@ def _make_operator(collected: CollectedState, folder: OperatorFolder, loads: Map
     return Operator(
         id=folder.id,
         name=metadata.name if metadata else None,
-        stores=tuple(_make_store(collected, folder, name, expected.get(name), loads) for name in names),
+        stores=tuple(_make_store(collected, folder, name, expected.get(name)) for name in names),
         variables=metadata.variables if metadata else (),
         properties=metadata.properties if metadata else None,
         schema_paths=tuple(path for store in stored for path in store.schema_paths),
@@ -177,26 +178,19 @@ def _has_no_key(schema: Json) -> bool:
     return not kinds or kinds[0][1] in ("void", "null") or kinds == [("sessionStartTime", "timestamp")]
 
 
-def _make_store(
-    collected: CollectedState,
-    folder: OperatorFolder,
-    name: str,
-    expected: int | None,
-    loads: Mapping[StorePartition, Load],
-) -> Store:
+def _make_store(collected: CollectedState, folder: OperatorFolder, name: str, expected: int | None) -> Store:
     described = collected.described[folder.id]
     stores = folder.stores.get(name, {})
     families = described.schemas.get(name, ())
     families = () if isinstance(families, Unreadable) else families
     plain = next((family for family in families if family.name == DEFAULT_COLUMN_FAMILY), None)
-    loaded = [(store, loads.get(store)) for _, store in sorted(stores.items())]
-    names = {find_usable_names(collected, store, load) for store, load in loaded}
+    names = {find_usable_names(collected, store) for store in stores.values()}
     snapshots = [{version for version, _ in usable.snapshots} for usable in names]
     recorded = described.known.stores if described.known else ()
     everywhere = expected is None or all(partition in stores for partition in range(expected))
     return Store(
         name=name,
-        partitions=tuple(_make_partition(collected.listing, store, load) for store, load in loaded),
+        partitions=tuple(_make_partition(collected, store) for _, store in sorted(stores.items())),
         expected_partitions=expected,
         changelog=any(usable.logs and usable.log_kind is StateFileKind.CHANGELOG for usable in names),
         readable_batches=_find_readable_batches(names, collected.context) if everywhere else (),
@@ -205,15 +199,16 @@ def _make_store(
         column_families=() if plain and len(families) == 1 else families,
         key_schema=plain.key_schema if plain else None,
         value_schema=plain.value_schema if plain else None,
-        growth=measure_growth(stores.values(), loads, collected.oldest_zips),
+        growth=measure_growth(stores.values(), collected.loads, collected.oldest_zips),
         prefix_columns=next((store.num_cols_prefix_key for store in recorded if store.name == name), None),
     )
 
 
-def _make_partition(listing: Listing, store: StorePartition, load: Load | None) -> PartitionState:
+def _make_partition(collected: CollectedState, store: StorePartition) -> PartitionState:
+    load = collected.loads.get(store)
     sizes = [store.files[name].size for name in store.names.all]
     for shared in (SSTS, LOGS):
-        files = listing.in_folder(f"{store.folder}/{shared}")
+        files = collected.listing.in_folder(f"{store.folder}/{shared}")
         sizes += [info.size for name, info in files.items() if name[0] != "."]
     return PartitionState(
         partition=store.partition,

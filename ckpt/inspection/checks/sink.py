@@ -19,8 +19,7 @@ from ckpt.restart.forecast import Forecast
 from ckpt.texts import quote_path, span
 from ckpt.versions import Progress
 
-Batches = tuple[int, int]
-"""The first and the last of a row of batches."""
+Batches = tuple[int, int]  # the first and the last of a row of batches
 
 
 class SinkOutcome(StrEnum):

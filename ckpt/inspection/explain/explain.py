@@ -11,7 +11,7 @@ from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.inspection.explain.catalog import KnownError
 from ckpt.inspection.explain.lines import read_chunks
 from ckpt.inspection.explain.nearest import NearError, find_nearest
-from ckpt.inspection.explain.search import Search
+from ckpt.inspection.explain.search import Hit, Search
 from ckpt.inspection.inspection import Inspection, RatedFinding, inspect
 from ckpt.model import Location
 from ckpt.texts import mask_secrets, quote_path, span
@@ -83,7 +83,7 @@ def explain(
     for lines in read_chunks(text):
         search.add(lines)
     hits = search.found()
-    matches = tuple(_match(hit.error, hit.line, hit.times, inspection) for hit in hits)
+    matches = tuple(_match(hit, inspection) for hit in hits)
     line = search.thrown[1] if search.thrown else search.first
     message = _shorten(line)
     near = () if matches else find_nearest(message)
@@ -93,15 +93,15 @@ def explain(
     return Explanation(matches, message, near, inspection, tuple(map(mask_secrets, elsewhere)))
 
 
-def _match(error: KnownError, line: str, times: int, inspection: Inspection | None) -> ErrorMatch:
+def _match(hit: Hit, inspection: Inspection | None) -> ErrorMatch:
+    error, line = hit.error, _shorten(hit.line)
     if inspection is None:
-        return ErrorMatch(error, _shorten(line), times, error.cure, error.command, ())
+        return ErrorMatch(error, line, hit.times, error.cure, error.command, ())
     checkpoint = quote_path(inspection.checkpoint.uri.rstrip("/") or inspection.checkpoint.uri)
-    cure, command = (
-        re.sub(r"\bCHECKPOINT\b", lambda _: checkpoint, text) for text in (error.cure, error.command or "")
-    )
+    texts = (error.cure, error.command or "")
+    cure, command = (re.sub(r"\bCHECKPOINT\b", lambda _: checkpoint, text) for text in texts)
     shown = tuple(rated for rated in inspection.findings if rated.finding.diagnosis.code in error.codes)
-    return ErrorMatch(error, _shorten(line), times, cure, command or None, shown)
+    return ErrorMatch(error, line, hit.times, cure, command or None, shown)
 
 
 def _shorten(line: str) -> str:

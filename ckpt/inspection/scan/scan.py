@@ -31,8 +31,7 @@ _WORTH_A_PROCESS = 40  # checkpoints: what takes as long to inspect as a process
 _AT_ONCE = 8  # remote checkpoints that one process looks at side by side
 _UNCHANGED = b""
 
-Watcher = Callable[[int, int], None]
-"""Called with how many checkpoints are done, and of how many."""
+Watcher = Callable[[int, int], None]  # called with how many checkpoints are done, and of how many
 
 
 @dataclass(frozen=True, slots=True)
