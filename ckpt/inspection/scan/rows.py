@@ -1,9 +1,8 @@
 """One checkpoint as one line: what ``ckpt inspect`` says of it, in numbers."""
 
-import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 from ckpt.checkpoint.history import sources
 from ckpt.inspection.inspection import Inspection
@@ -78,24 +77,6 @@ class ScannedCheckpoint:
         """Tell whether the worst finding is as bad as ``least``, or worse."""
         return self.severity is not None and self.severity.rank >= least.rank
 
-    def to_json(self) -> bytes:
-        """Encode the row for another process."""
-        return json.dumps(asdict(self)).encode()
-
-    @staticmethod
-    def from_json(data: bytes) -> "ScannedCheckpoint":
-        """Decode a row of another process."""
-        keys: dict[str, Any] = json.loads(data)
-        return ScannedCheckpoint(
-            **{
-                **keys,
-                "outcome": keys["outcome"] and Outcome(keys["outcome"]),
-                "kind": keys["kind"] and Kind(keys["kind"]),
-                "codes": tuple(keys["codes"]),
-                "worst": keys["worst"] and WorstFinding(**keys["worst"]),
-            }
-        )
-
 
 def make_row(inspection: Inspection, path: str, sources_error: str | None = None) -> ScannedCheckpoint:
     """Make the row of a checkpoint that was inspected; pure."""
@@ -125,7 +106,7 @@ def make_row(inspection: Inspection, path: str, sources_error: str | None = None
         lost=_sum(source.lost for source in inspection.live),
         sources_error=sources_error,
         positions=_find_positions(inspection),
-        findings={grade: sum(rated.severity is grade for rated in inspection.findings) for grade in Severity},
+        findings={grade.value: sum(rated.severity is grade for rated in inspection.findings) for grade in Severity},
         codes=tuple(dict.fromkeys(rated.finding.diagnosis.code for rated in inspection.troubles)),
         worst=_find_worst(inspection),
     )

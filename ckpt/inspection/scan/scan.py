@@ -29,7 +29,6 @@ from ckpt.values import Value
 
 _WORTH_A_PROCESS = 40  # checkpoints: what takes as long to inspect as a process to start
 _AT_ONCE = 8  # remote checkpoints that one process looks at side by side
-_UNCHANGED = b""
 
 Watcher = Callable[[int, int], None]  # called with how many checkpoints are done, and of how many
 
@@ -167,47 +166,48 @@ def _look(
     options: Mapping[str, str],
     paths: Sequence[str],
     jobs: int,
-    since_ms: int | None = None,
-    reader: Mapping[str, str] | None = None,
+    since_ms: int | None,
+    reader: Mapping[str, str] | None,
 ) -> Iterator[ScannedCheckpoint | None]:
     """Make the row of each checkpoint below a root, as they are done; None for one that has not changed since a time.
 
     ``reader`` are options for every Kafka source: without them no source is asked.
     """
-    root = {"uri": uri, "options": dict(options), "since_ms": since_ms, "reader": reader and dict(reader)}
     count = min(jobs, len(paths) // _WORTH_A_PROCESS) if can_share(uri) else 1
     size = 1 if open_storage(uri, options).local else _AT_ONCE
     tasks = [paths[first : first + size] for first in range(0, len(paths), size)]
-    for _, answer in Processes(count).run(make_looker, root, tasks):
-        yield None if answer == _UNCHANGED else ScannedCheckpoint.from_json(answer)
+    shared = uri, dict(options), since_ms, reader and dict(reader)
+    yield from (row for _, row in Processes(count).run(make_looker, shared, tasks))
 
 
-def make_looker(task: Any) -> Callable[[Sequence[str]], Iterator[bytes]]:
-    """Inspect some checkpoints of a root in a process of its own: the row of each, as JSON."""
-    root = open_storage(task["uri"], task["options"])
-    line = partial(_make_line, root, since_ms=task["since_ms"], reader=task["reader"])
+def make_looker(shared: Any) -> Callable[[Sequence[str]], Iterator[ScannedCheckpoint | None]]:
+    """Inspect some checkpoints of a root in a process of its own: the row of each, None for one without a change."""
+    uri, options, since_ms, reader = shared
+    make = partial(_make_row, open_storage(uri, options), since_ms=since_ms, reader=reader)
 
-    def do(paths: Sequence[str]) -> Iterator[bytes]:
+    def do(paths: Sequence[str]) -> Iterator[ScannedCheckpoint | None]:
         if len(paths) < 2:
-            yield from map(line, paths)
+            yield from map(make, paths)
             return
         with ThreadPoolExecutor(len(paths), thread_name_prefix="ckpt-scan") as pool:
-            yield from pool.map(line, paths)
+            yield from pool.map(make, paths)
 
     return do
 
 
-def _make_line(root: Root, path: str, since_ms: int | None, reader: Mapping[str, str] | None) -> bytes:
+def _make_row(
+    root: Root, path: str, since_ms: int | None, reader: Mapping[str, str] | None
+) -> ScannedCheckpoint | None:
     storage = root.below(path)
     try:
         if since_ms is not None and not _has_changed(storage, since_ms):
-            return _UNCHANGED
-        return _inspect_one(read_checkpoint(storage), reader).to_json()
+            return None
+        return _inspect_one(read_checkpoint(storage), reader)
     except CkptError as error:
-        return make_unreadable_row(storage.uri, str(error)).to_json()
+        return make_unreadable_row(storage.uri, str(error))
     except Exception as error:  # whatever one checkpoint does to ckpt, the others are looked at
         why = f"{storage.uri}: ckpt failed ({type(error).__name__}: {error})"
-        return make_unreadable_row(storage.uri, why).to_json()
+        return make_unreadable_row(storage.uri, why)
 
 
 def _inspect_one(checkpoint: Checkpoint, reader: Mapping[str, str] | None) -> ScannedCheckpoint:
