@@ -34,7 +34,8 @@ class Context:
     @property
     def codec(self) -> str | None:
         """How deltas and changelogs are compressed, by Spark's short name; None where it is not recorded."""
-        return codec_of(self.conf)
+        codec = self.conf.get(settings.COMPRESSION_CODEC)
+        return None if codec is None else codec.rpartition(".")[2].lower().removesuffix("compressioncodec")
 
     @property
     def shuffle_partitions(self) -> int | None:
@@ -69,12 +70,6 @@ def oldest_needed(offsets: Log[OffsetLog], commits: Log[CommitLog]) -> int | Non
     if offsets.latest is None or offsets.names.odd or commits.names.odd or not (commits.ids or offsets.latest == 0):
         return None
     return min(offsets.latest, commits.ids[0] + 1) if commits.ids else 0
-
-
-def codec_of(conf: Mapping[str, str]) -> str | None:
-    """The codec that settings name, by Spark's short name."""
-    codec = conf.get(settings.COMPRESSION_CODEC)
-    return None if codec is None else codec.rpartition(".")[2].lower().removesuffix("compressioncodec")
 
 
 def context_of(offsets: Log[OffsetLog], commits: Log[CommitLog]) -> Context:

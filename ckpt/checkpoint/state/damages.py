@@ -8,16 +8,7 @@ from ckpt.checkpoint.state.file_ends import Verdict
 from ckpt.checkpoint.state.folders import SSTS, STATE, OperatorFolder, StoreNames, StorePartition, lies_elsewhere
 from ckpt.checkpoint.state.load import CollectedState, is_serious, judge_ssts
 from ckpt.formats.statefiles import DEFAULT_STORE
-from ckpt.model import (
-    DamageKind,
-    EveryByte,
-    FileDamage,
-    Operator,
-    OperatorMetadata,
-    StateDamage,
-    StateFileKind,
-    Unreadable,
-)
+from ckpt.model import DamageKind, EveryByte, FileDamage, Operator, StateDamage, StateFileKind, Unreadable
 
 _NAMED = 1000  # operators, and partitions of a store, that are named where they are missing
 _AS_WRITTEN = (DamageKind.VERSION_1, DamageKind.VERSION_2, DamageKind.BLOCKED)  # the bytes are what they were
@@ -60,12 +51,12 @@ def find_damages(collected: CollectedState, operators: tuple[Operator, ...]) -> 
 def _find_lost_metadata(collected: CollectedState, operator: Operator, version: int) -> Iterator[StateDamage]:
     """Only operator metadata leads transformWithState to its schemas (``OperatorStateMetadataV2Reader``)."""
     folder = f"{STATE}/{operator.id}"
-    metadata = collected.described[operator.id].metadata
-    if not collected.listing.has_folder(f"{folder}/_stateSchema") or isinstance(metadata, OperatorMetadata):
+    description = collected.described[operator.id]
+    if description.known is not None or not collected.listing.has_folder(f"{folder}/_stateSchema"):
         return
     damage = StateDamage(DamageKind.BAD_SCHEMA, operator.id, None, None, version, f"{folder}/_metadata", None, "")
-    if isinstance(metadata, Unreadable):
-        yield replace(damage, path=metadata.path, detail=metadata.reason)
+    if isinstance(description.metadata, Unreadable):
+        yield replace(damage, path=description.metadata.path, detail=description.metadata.reason)
     else:
         yield replace(damage, detail="the operator metadata is missing", says=_METADATA_GONE)
 

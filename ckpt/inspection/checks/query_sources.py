@@ -56,17 +56,13 @@ def _find_moved(pairs: Sequence[tuple[DescribedSource, SourceView]]) -> Iterator
 
 
 def _compare_source(wants: DescribedSource, has: SourceView, checkpoint: Checkpoint) -> Iterator[Finding]:
-    path = f"sources/{has.index}"
+    path, folder = f"sources/{has.index}", wants.path
     missing = _find_missing_topics(wants, has)
     if missing:
         skips = "" if wants.fail_on_data_loss else "; failOnDataLoss=false lets it run, and leave out what waits there"
         yield Finding(diagnoses.starting.OTHER_TOPIC, path, f"not subscribed to {', '.join(sorted(missing))}{skips}")
-    if has.kind.reads_files and wants.path is not None:
-        yield from _compare_folder(wants, wants.path, has, checkpoint)
-
-
-def _compare_folder(wants: DescribedSource, folder: str, has: SourceView, checkpoint: Checkpoint) -> Iterator[Finding]:
-    path = f"sources/{has.index}"
+    if folder is None or not has.kind.reads_files:
+        return
     outside = None if wants.recursive else find_refused_file(history.batch_files(checkpoint, has.index), folder)
     planned = checkpoint.offsets.latest not in checkpoint.commits
     if outside is not None and (planned or not wants.partitions):
