@@ -26,7 +26,15 @@ def must_be_quiet(storage: Storage, first_look: Listing, grace_s: float, exempt:
     ``grace_s`` is how many seconds old the youngest file must be; 0 looks again at once. ``exempt`` are paths that do
     not count. Raises Refused where a file is too young, or the two looks differ.
     """
-    _must_be_old(first_look, grace_s, exempt)
+    written = [(info.mtime_ms, path) for path, info in _list_files(first_look, exempt) if info.mtime_ms is not None]
+    youngest, path = max(written, default=(0, ""))
+    age = time.time() - youngest / 1000
+    if written and grace_s and age < grace_s:
+        wait = f"try again in {grace_s - age:.0f} s" if age > -1 else "its time is in the future: check the clocks"
+        raise Refused(
+            f"{path} was written {max(age, 0):.0f} s ago: is the query still running? Make sure that it is stopped "
+            f"(a change that ckpt made counts too), and {wait} (`grace_s={grace_s:g}`)"
+        )
     now, changed = look_again(storage, first_look, min(grace_s, LOOKS_APART_S), exempt)
     if changed is not None:
         raise Refused(f"{changed} changed while ckpt was checking: a query is writing here. Stop it, and try again")
@@ -47,18 +55,6 @@ def measure_age_s(first_look: Listing) -> float | None:
     """Measure how many seconds ago the youngest file was written; None where that is not known. Clocks may differ."""
     times = [info.mtime_ms for _, info in first_look.walk() if info.mtime_ms is not None]
     return time.time() - max(times) / 1000 if times else None
-
-
-def _must_be_old(first_look: Listing, grace_s: float, exempt: Collection[str]) -> None:
-    written = [(info.mtime_ms, path) for path, info in _list_files(first_look, exempt) if info.mtime_ms is not None]
-    youngest, path = max(written, default=(0, ""))
-    age = time.time() - youngest / 1000
-    if written and grace_s and age < grace_s:
-        wait = f"try again in {grace_s - age:.0f} s" if age > -1 else "its time is in the future: check the clocks"
-        raise Refused(
-            f"{path} was written {max(age, 0):.0f} s ago: is the query still running? Make sure that it is stopped "
-            f"(a change that ckpt made counts too), and {wait} (`grace_s={grace_s:g}`)"
-        )
 
 
 def _list_files(listing: Listing, exempt: Collection[str]) -> Iterator[tuple[str, FileInfo]]:

@@ -102,9 +102,7 @@ def _describe_missing(damage: StateDamage, provider: Provider, rules: Rules) -> 
         Provider.HDFS: ("CANNOT_READ_DELTA_FILE_NOT_EXISTS", "Error reading delta file"),
         Provider.ROCKSDB: ("CANNOT_READ_STREAMING_STATE_FILE", "Error reading streaming state file"),
     }
-    if provider not in by_provider:
-        return None
-    named, plain = by_provider[provider]
+    named, plain = by_provider.get(provider, (None, None))
     return named if rules.names_state_errors else plain
 
 

@@ -31,7 +31,7 @@ class Load:
     @property
     def usable(self) -> StoreNames:
         """The names in the store's folder, without those of files that were seen to be damaged."""
-        serious = [damage for damage in self.damages if _is_serious(damage)]
+        serious = list(filter(_is_serious, self.damages))
         if not serious:
             return self.place.names
         bad = {damage.path.rpartition("/")[2] for damage in serious}
