@@ -18,7 +18,7 @@ from ckpt.checkpoint.reader import NotACheckpoint as NotACheckpoint
 from ckpt.checkpoint.state.rewritable import Form as Form
 from ckpt.copies.copy.copy import CheckpointCopy as CheckpointCopy
 from ckpt.copies.rewrite.plan import Rewrite as Rewrite, RewrittenUnit as RewrittenUnit
-from ckpt.inspection.checks.sink_outlook import SinkOutcome as SinkOutcome, SinkOutlook as SinkOutlook
+from ckpt.inspection.checks.sink import SinkOutcome as SinkOutcome, SinkOutlook as SinkOutlook
 from ckpt.inspection.explain.catalog import KnownError as KnownError
 from ckpt.inspection.explain.explain import ErrorMatch as ErrorMatch, Explanation as Explanation
 from ckpt.inspection.preflight import Readiness as Readiness

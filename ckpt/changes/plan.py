@@ -8,7 +8,7 @@ from typing import ClassVar, Self, TypeVar
 from ckpt.changes.steps import Changed, Step
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.ranges import SourceRange
-from ckpt.inspection.checks.sink_outlook import SinkOutlook
+from ckpt.inspection.checks.sink import SinkOutlook
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.restart.findings import Asked
 from ckpt.restart.forecast import Forecast

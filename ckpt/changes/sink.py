@@ -8,9 +8,7 @@ from ckpt.changes.plan import OTHERS_REPEAT, SINK_DROPS, ChangePlan, First
 from ckpt.changes.steps import Changed, Step
 from ckpt.checkpoint.checkpoint import FIRST_START, OFFSETS
 from ckpt.formats.metadata import build_first_start
-from ckpt.inspection.checks.first_start import build_first_mark
-from ckpt.inspection.checks.sink import describe_cure, foresee_sink
-from ckpt.inspection.checks.sink_outlook import SinkOutcome, SinkOutlook
+from ckpt.inspection.checks.sink import SinkOutcome, SinkOutlook, build_first_mark, describe_cure, foresee_sink
 from ckpt.inspection.inspection import inspect
 from ckpt.live.sink.reader import ask_sink
 from ckpt.live.sink.records import SinkLog

@@ -1,7 +1,7 @@
 """A checkpoint as it was read: the one value that everything else is computed from."""
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -9,7 +9,19 @@ from typing import Generic, TypeVar
 
 from ckpt.formats.names import BatchNames
 from ckpt.formats.sourcelogs import SourceFile
-from ckpt.model import CommitLog, Fault, FirstStart, Json, Kind, OffsetLog, QueryMetadata, StateInventory, Unreadable
+from ckpt.model import (
+    CommitLog,
+    Fault,
+    FirstStart,
+    Json,
+    Kind,
+    OffsetLog,
+    Operator,
+    QueryMetadata,
+    StateInventory,
+    Store,
+    Unreadable,
+)
 from ckpt.storage.base import Listing
 from ckpt.values import Value
 
@@ -58,6 +70,11 @@ class Log(Generic[Entry]):
         entry = None if batch_id is None else self.entries.get(batch_id)
         return None if isinstance(entry, Unreadable) else entry
 
+    @property
+    def newest(self) -> Entry | None:
+        """The record of the latest batch, where it can be read."""
+        return self.readable(self.latest)
+
     @cached_property
     def missing(self) -> tuple[tuple[int, int], ...]:
         """Gaps between the first and the last id, as inclusive ranges."""
@@ -103,13 +120,28 @@ class Checkpoint(Value):
     @property
     def unfinished(self) -> bool:
         """True if ckpt was interrupted while it wrote this checkpoint as a new one."""
-        newest = self.offsets.entries.get(self.offsets.latest) if self.offsets.latest is not None else None
+        newest = None if self.offsets.latest is None else self.offsets.entries.get(self.offsets.latest)
         return isinstance(newest, Unreadable) and newest.fault is Fault.UNFINISHED
 
     @property
     def query_id(self) -> str | None:
         """The id in ``metadata``, where it can be read."""
         return self.metadata.query_id if isinstance(self.metadata, QueryMetadata) else None
+
+    @property
+    def conf(self) -> Mapping[str, str]:
+        """The settings that the newest offsets record."""
+        newest = self.offsets.newest
+        return newest.metadata.conf if newest and newest.metadata else {}
+
+    @property
+    def operators(self) -> tuple[Operator, ...]:
+        """The stateful operators that ``state/`` shows."""
+        return self.state.operators if self.state else ()
+
+    def stores(self) -> Iterator[tuple[Operator, Store]]:
+        """Yield each store with its operator."""
+        return ((operator, store) for operator in self.operators for store in operator.stores)
 
     @property
     def stateful(self) -> bool | None:
@@ -120,14 +152,10 @@ class Checkpoint(Value):
         """
         if self.listing.has_folder(STATE):
             return True
-        commit = self.commits.readable(self.commits.latest)
-        offsets = self.offsets.readable(self.offsets.latest)
+        commit, offsets = self.commits.newest, self.offsets.newest
         if commit is not None and commit.state_unique_ids:
             return True
-        watermarks = [
-            commit.next_watermark_ms if commit else None,
-            offsets.metadata.watermark_ms if offsets and offsets.metadata else None,
-        ]
-        if self.commits.latest is None or any(watermarks):
-            return None
-        return False
+        has_watermark = (commit and commit.next_watermark_ms) or (
+            offsets and offsets.metadata and offsets.metadata.watermark_ms
+        )
+        return None if self.commits.latest is None or has_watermark else False

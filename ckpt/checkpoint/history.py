@@ -9,7 +9,7 @@ from ckpt.checkpoint.sources.file_logs import source_folder
 from ckpt.checkpoint.sources.files import FileOffset, entry_at
 from ckpt.checkpoint.sources.kind import Advance
 from ckpt.checkpoint.sources.registry import SourceView, advances, offset_of, source_views
-from ckpt.model import OffsetLog, Unreadable
+from ckpt.model import Unreadable
 
 
 class Pattern(StrEnum):
@@ -77,48 +77,46 @@ def batches(checkpoint: Checkpoint, newest: int = 10) -> tuple[Batch, ...]:
     offsets = checkpoint.offsets
     shown = offsets.ids[-newest:] if newest else offsets.ids
     committed = frozenset(checkpoint.commits.ids)
-    newest_first = []
+    batches = []
     for batch_id in shown:
-        entry = offsets.entries.get(batch_id)
-        log = entry if isinstance(entry, OffsetLog) else None
+        log, entry = offsets.readable(batch_id), offsets.entries.get(batch_id)
         earlier = offsets.readable(offsets.before(batch_id))
-        newest_first.append(
+        metadata = log.metadata if log else None
+        advanced: tuple[Advance | None, ...] = (None,) * len(log.sources) if log else ()
+        if log and earlier and len(earlier.sources) == len(log.sources):
+            advanced = advances(earlier, log)
+        batches.append(
             Batch(
                 batch_id,
-                log.metadata.timestamp_ms if log and log.metadata else None,
-                log.metadata.watermark_ms if log and log.metadata else None,
+                metadata.timestamp_ms if metadata else None,
+                metadata.watermark_ms if metadata else None,
                 batch_id in committed,
-                None if log or entry is None else getattr(entry, "reason", None),
-                _count_advances(earlier, log),
+                entry.reason if isinstance(entry, Unreadable) else None,
+                advanced,
             )
         )
-    return tuple(newest_first)
-
-
-def _count_advances(earlier: OffsetLog | None, later: OffsetLog | None) -> tuple[Advance | None, ...]:
-    if earlier is None or later is None or len(earlier.sources) != len(later.sources):
-        return tuple(None for _ in later.sources) if later else ()
-    return advances(earlier, later)
+    return tuple(batches)
 
 
 def sources(checkpoint: Checkpoint) -> tuple[SourceView, ...]:
     """The position of each source at the end of the latest batch; a file source with the files of its last entry."""
-    latest = checkpoint.offsets.readable(checkpoint.offsets.latest)
+    latest = checkpoint.offsets.newest
     views = []
     for view in source_views(latest, rate_sources(checkpoint)) if latest else ():
-        offset = view.record
-        if isinstance(offset, FileOffset):
-            folder = source_folder(checkpoint.listing, latest, view.index)
-            named = dict.fromkeys(
-                entry.path
-                for path, files in checkpoint.source_entries.items()
-                if path.startswith(f"{folder}/") and not isinstance(files, Unreadable)
-                for entry in files
-                if entry.log_offset == offset.log_offset
-            )
-            view = replace(view, decoded={**view.decoded, "files": [*named]}, files=tuple(named))
+        last = entry_at(view.record)
+        if isinstance(view.record, FileOffset):
+            named = _list_files(checkpoint, view.index, last - 1, last)
+            view = replace(view, decoded={**view.decoded, "files": [*named]}, files=named)
         views.append(view)
     return tuple(views)
+
+
+def _list_files(checkpoint: Checkpoint, source: int, after: int, last: int) -> tuple[str, ...]:
+    """The files that entries of the log of a source name, as far as they were read with the checkpoint."""
+    folder = source_folder(checkpoint.listing, checkpoint.offsets.newest, source)
+    logs = (files for path, files in checkpoint.source_entries.items() if path.startswith(f"{folder}/"))
+    entries = (entry for files in logs if not isinstance(files, Unreadable) for entry in files)
+    return tuple(dict.fromkeys(entry.path for entry in entries if after < entry.log_offset <= last))
 
 
 def batch_entries(checkpoint: Checkpoint, source: int) -> tuple[int, int]:
@@ -131,16 +129,7 @@ def batch_entries(checkpoint: Checkpoint, source: int) -> tuple[int, int]:
 
 def batch_files(checkpoint: Checkpoint, source: int) -> tuple[str, ...]:
     """The files of a source that the latest batch has, as URIs, as far as they were read with the checkpoint."""
-    folder = source_folder(checkpoint.listing, checkpoint.offsets.readable(checkpoint.offsets.latest), source)
-    after, last = batch_entries(checkpoint, source)
-    paths = (
-        entry.path
-        for path, files in checkpoint.source_entries.items()
-        if path.startswith(f"{folder}/") and not isinstance(files, Unreadable)
-        for entry in files
-        if after < entry.log_offset <= last
-    )
-    return tuple(dict.fromkeys(paths))
+    return _list_files(checkpoint, source, *batch_entries(checkpoint, source))
 
 
 def find_recreated_topics(checkpoint: Checkpoint, batch: int, source: int) -> dict[str, tuple[int, ...]]:
@@ -156,9 +145,5 @@ def find_recreated_topics(checkpoint: Checkpoint, batch: int, source: int) -> di
 def rate_sources(checkpoint: Checkpoint) -> tuple[int, ...]:
     """Sources whose folder holds a file ``0`` and nothing else: a bare number is a rate source's offset there."""
     listing = checkpoint.listing
-    numbers = []
-    for name in listing.subfolders(SOURCES):
-        visible = [file for file in listing.in_folder(f"{SOURCES}/{name}") if not file.startswith(".")]
-        if visible == ["0"] and name.isdecimal():
-            numbers.append(int(name))
-    return tuple(numbers)
+    folders = {name: listing.in_folder(f"{SOURCES}/{name}") for name in listing.subfolders(SOURCES) if name.isdecimal()}
+    return tuple(int(name) for name, files in folders.items() if [f for f in files if f[0] != "."] == ["0"])

@@ -68,7 +68,7 @@ def as_checkpoint(
 def read_checkpoint(storage: Storage, *, batches: int = 10, fully_read: Verified = NOTHING) -> Checkpoint:
     """Read a checkpoint whose storage is open already.
 
-    ``seen`` is what is known of state files of which every byte was read (``ckpt.state.verify``).
+    ``fully_read`` is what is known of state files of which every byte was read (``ckpt.state.verify``).
     """
     top = storage.list_level()
     if not any(part in top.folders or part in top.files for part in PARTS):
@@ -76,7 +76,8 @@ def read_checkpoint(storage: Storage, *, batches: int = 10, fully_read: Verified
     with _without_collector():
         checkpoint = _Reading(storage, storage.list_tree(), batches, fully_read).checkpoint()
         for _ in range(_LOOKS):
-            if not _is_torn(checkpoint) or _has_same_logs(storage, checkpoint.listing):
+            listed = {folder: checkpoint.listing.in_folder(folder).keys() for folder in (OFFSETS, COMMITS)}
+            if not _is_torn(checkpoint) or all(_list_files(storage, path) == files for path, files in listed.items()):
                 return checkpoint
             checkpoint = _Reading(storage, storage.list_tree(), batches, fully_read).checkpoint()
     return replace(checkpoint, moving=True)
@@ -86,10 +87,6 @@ def _is_torn(checkpoint: Checkpoint) -> bool:
     planned, committed = checkpoint.offsets.latest, checkpoint.commits.latest
     ahead = committed is not None and (planned is None or committed > planned)
     return ahead or (checkpoint.state is not None and checkpoint.state.newer is not None)
-
-
-def _has_same_logs(storage: Storage, listing: Listing) -> bool:
-    return all(_list_files(storage, folder) == listing.in_folder(folder).keys() for folder in (OFFSETS, COMMITS))
 
 
 def _list_files(storage: Storage, folder: str) -> Set[str]:
@@ -115,14 +112,10 @@ def _without_collector() -> Iterator[None]:
 
 def _must_be_new(storage: Storage, top: Folder) -> None:
     """Raise NotACheckpoint unless the folder is empty, hidden files apart."""
-    visible = [name for name in (*top.files, *top.folders) if not name.startswith(".")]
-    if not visible:
+    if all(name.startswith(".") for name in (*top.files, *top.folders)):
         return
-    below = []
-    for name in sorted(top.folders)[:_LOOK_BELOW]:
-        inner = storage.list_level(name)
-        if OFFSETS in inner.folders or METADATA in inner.files:
-            below.append(name)
+    inside = {name: storage.list_level(name) for name in sorted(top.folders)[:_LOOK_BELOW]}
+    below = [name for name, inner in inside.items() if OFFSETS in inner.folders or METADATA in inner.files]
     hint = "use the folder that contains offsets/ and commits/"
     if below:
         hint = f"there are checkpoints in it: {', '.join(below[:5])}" + (" ..." if len(below) > 5 else "")
@@ -136,7 +129,7 @@ class _Reading:
     storage: Storage
     listing: Listing
     batches: int
-    seen: Verified
+    fully_read: Verified
     vanished: list[str] = field(default_factory=list)
 
     def checkpoint(self) -> Checkpoint:
@@ -150,26 +143,15 @@ class _Reading:
         if self.batches:
             paths = limits.choose_affordable({path: self._size_of(path) for path in paths})
         raw = self._read(paths)
-        offset_log = Log(
-            OFFSETS, offset_names, self._parse_files(OFFSETS, offset_names.ids, raw, offsets.parse_offset_log)
-        )
-        commit_log = Log(
-            COMMITS, commit_names, self._parse_files(COMMITS, commit_names.ids, raw, commits.parse_commit_log)
-        )
+        offset_log = self._parse_log(OFFSETS, offset_names, raw, offsets.parse_offset_log)
+        commit_log = self._parse_log(COMMITS, commit_names, raw, commits.parse_commit_log)
         query = self._parse_file(METADATA, raw.get(METADATA), metadata.parse_metadata)
-        most_tails = MOST_TAILS if self.storage.local else MOST_TAILS_REMOTE
-        stock = read_state(
-            self.listing,
-            offset_log,
-            commit_log,
-            self.storage.uri,
-            most_tails,
-            self.seen,
-            whole_files=self.storage.whole_files,
-        )
-        state = run(stock, self._read_many)
+        most_tails, whole = MOST_TAILS if self.storage.local else MOST_TAILS_REMOTE, self.storage.whole_files
+        logs, uri = (offset_log, commit_log), self.storage.uri
+        step = read_state(self.listing, *logs, uri, most_tails, self.fully_read, whole_files=whole)
+        state = run(step, self._read_many)
         return Checkpoint(
-            self.storage.uri,
+            uri,
             _judge_kind(offset_log, commit_log, state),
             self.listing,
             query,
@@ -177,7 +159,7 @@ class _Reading:
             commit_log,
             state,
             stale_sidecars=self._find_stale_sidecars(raw),
-            source_entries=self._read_source_entries(offset_log.readable(offset_log.latest)),
+            source_entries=self._read_source_entries(offset_log.newest),
             initial_offsets=self._read_initial_offsets(offset_log, commit_log),
             lost_schemas=tuple(path for path in (state.moved_schemas if state else ()) if is_gone(path)),
             vanished=tuple(self.vanished),
@@ -217,19 +199,19 @@ class _Reading:
                 raise answer
         return answers
 
-    def _parse_files(
-        self, folder: str, ids: Sequence[int], raw: Mapping[str, bytes | None], parse: Parser[Record]
-    ) -> dict[int, Record | Unreadable]:
+    def _parse_log(
+        self, folder: str, listed: names.BatchNames, raw: Mapping[str, bytes | None], parse: Parser[Record]
+    ) -> Log[Record]:
         """The files that were read, and those that the listing shows to be empty."""
         empty = {name for name, info in self.listing.in_folder(folder).items() if info.size == 0}
         known = empty.union(path.rpartition("/")[2] for path in raw if path.startswith(f"{folder}/"))
         entries: dict[int, Record | Unreadable] = {}
-        for batch_id in (i for i in ids if str(i) in known):
+        for batch_id in (i for i in listed.ids if str(i) in known):
             path = f"{folder}/{batch_id}"
             entry = self._parse_file(path, raw.get(path, b""), parse)
             if entry is not None:
                 entries[batch_id] = entry
-        return entries
+        return Log(folder, listed, entries)
 
     def _parse_file(self, path: str, data: bytes | None, parse: Parser[Record]) -> Record | Unreadable | None:
         """A parsed file; None where it is not there."""
@@ -245,15 +227,11 @@ class _Reading:
         logs = file_logs.file_source_logs(self.listing, latest)
         requests = [file_logs.request_for(self.listing, path) for log in logs for path in log.needed()]
         answers = zip(requests, self._read_many(requests), strict=True)
-        return {
-            request.path: file_logs.parse(request.path, request, data)
-            for request, data in answers
-            if isinstance(data, bytes)
-        }
+        return {request.path: file_logs.parse(request, data) for request, data in answers if isinstance(data, bytes)}
 
     def _read_initial_offsets(self, planned: Log[OffsetLog], committed: Log[CommitLog]) -> dict[int, Json]:
         """Where Kafka sources began, by source: what the first batch of the log is read from, if that runs again."""
-        first = planned.readable(planned.latest)
+        first = planned.newest
         if first is None or planned.latest in committed or planned.before(planned.latest or 0) is not None:
             return {}
         paths = {k: f"{SOURCES}/{k}/0" for k, offset in enumerate(offsets_of(first)) if is_kafka(offset)}
@@ -271,11 +249,10 @@ class _Reading:
         stale = []
         for path, sidecar in beside.items():
             data, recorded = raw[path], checksums[sidecar]
-            if data is None or recorded is None:
-                continue
-            parsed = sidecars.parse_hadoop_sidecar(sidecar, recorded)
-            if isinstance(parsed, Unreadable) or not parsed.match(data):
-                stale.append(sidecar)
+            if data is not None and recorded is not None:
+                parsed = sidecars.parse_hadoop_sidecar(sidecar, recorded)
+                if isinstance(parsed, Unreadable) or not parsed.match(data):
+                    stale.append(sidecar)
         return tuple(stale)
 
 
@@ -298,5 +275,5 @@ def _sidecar_path(path: str) -> str:
 def _judge_kind(offset_log: Log[OffsetLog], commit_log: Log[CommitLog], state: StateInventory | None) -> Kind:
     if offset_log.latest is None and commit_log.latest is None and state is None:
         return Kind.EMPTY
-    newest = offset_log.readable(offset_log.latest)
+    newest = offset_log.newest
     return Kind.CONTINUOUS if newest is not None and is_continuous(newest) else Kind.MICRO_BATCH

@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterator
 from ckpt.errors import CkptError, UsageError
 from ckpt.storage import FileInfo, Listing, Storage
 
-LOOKS_APART_S = 3.0
-"""Seconds between two looks."""
+LOOKS_APART_S = 3.0  # seconds between two looks
 
 
 class Refused(CkptError):
@@ -22,22 +21,20 @@ def must_be_seconds(grace_s: float) -> None:
 
 
 def must_be_quiet(storage: Storage, first_look: Listing, grace_s: float, exempt: Collection[str] = ()) -> Listing:
-    """Wait for a second look, and refuse a checkpoint that is or was just written to.
+    """Wait for a second look, which is returned, and refuse a checkpoint that is or was just written to.
 
-    Args:
-        storage: Its storage.
-        first_look: The listing to compare with.
-        grace_s: How many seconds old the youngest file must be; 0 looks again at once.
-        exempt: Paths that do not count.
-
-    Returns:
-        The second look.
-
-    Raises:
-        Refused: A file is too young, or the two looks differ.
-
+    ``grace_s`` is how many seconds old the youngest file must be; 0 looks again at once. ``exempt`` are paths that do
+    not count. Raises Refused where a file is too young, or the two looks differ.
     """
-    _must_be_old(first_look, grace_s, exempt)
+    written = [(info.mtime_ms, path) for path, info in _list_files(first_look, exempt) if info.mtime_ms is not None]
+    youngest, path = max(written, default=(0, ""))
+    age = time.time() - youngest / 1000
+    if written and grace_s and age < grace_s:
+        wait = f"try again in {grace_s - age:.0f} s" if age > -1 else "its time is in the future: check the clocks"
+        raise Refused(
+            f"{path} was written {max(age, 0):.0f} s ago: is the query still running? Make sure that it is stopped "
+            f"(a change that ckpt made counts too), and {wait} (`grace_s={grace_s:g}`)"
+        )
     now, changed = look_again(storage, first_look, min(grace_s, LOOKS_APART_S), exempt)
     if changed is not None:
         raise Refused(f"{changed} changed while ckpt was checking: a query is writing here. Stop it, and try again")
@@ -50,29 +47,14 @@ def look_again(
     """Look again after ``wait_s`` seconds; return the second look, and the first path that differs."""
     time.sleep(wait_s)
     now = storage.list_tree()
-    before, after = dict(_list_files(first_look, exempt)), dict(_list_files(now, exempt))
-    differing = (path for path in sorted(before.keys() | after.keys()) if before.get(path) != after.get(path))
-    return now, next(differing, None)
+    differing = {path for path, _ in set(_list_files(first_look, exempt)) ^ set(_list_files(now, exempt))}
+    return now, min(differing, default=None)
 
 
 def measure_age_s(first_look: Listing) -> float | None:
     """Measure how many seconds ago the youngest file was written; None where that is not known. Clocks may differ."""
     times = [info.mtime_ms for _, info in first_look.walk() if info.mtime_ms is not None]
     return time.time() - max(times) / 1000 if times else None
-
-
-def _must_be_old(first_look: Listing, grace_s: float, exempt: Collection[str]) -> None:
-    written = [(info.mtime_ms, path) for path, info in _list_files(first_look, exempt) if info.mtime_ms is not None]
-    if not written or not grace_s:
-        return
-    youngest, path = max(written)
-    age = time.time() - youngest / 1000
-    if age < grace_s:
-        wait = f"try again in {grace_s - age:.0f} s" if age > -1 else "its time is in the future: check the clocks"
-        raise Refused(
-            f"{path} was written {max(age, 0):.0f} s ago: is the query still running? Make sure that it is stopped "
-            f"(a change that ckpt made counts too), and {wait} (`grace_s={grace_s:g}`)"
-        )
 
 
 def _list_files(listing: Listing, exempt: Collection[str]) -> Iterator[tuple[str, FileInfo]]:

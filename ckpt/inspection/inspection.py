@@ -1,7 +1,7 @@
 """Everything ``ckpt inspect`` says of a checkpoint, as one value; every other command consults it too."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -12,9 +12,7 @@ from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.checkpoint.state.space import find_temporary_files, size_of
 from ckpt.errors import parse_choice, parse_choices
 from ckpt.inspection.checks import check
-from ckpt.inspection.checks.first_start import find_noop_start
-from ckpt.inspection.checks.sink import add_query_id, foresee_sink
-from ckpt.inspection.checks.sink_outlook import SinkOutcome, SinkOutlook
+from ckpt.inspection.checks.sink import SinkOutcome, SinkOutlook, add_query_id, find_noop_start, foresee_sink
 from ckpt.inspection.next_steps import NextStep, RowCost, split_remedy
 from ckpt.inspection.verdict import verdict
 from ckpt.inspection.written_by import WrittenBy, written_by
@@ -32,9 +30,7 @@ from ckpt.texts import quote_path
 from ckpt.values import Value
 from ckpt.versions import Progress, Spark
 
-FORECAST = tuple(Spark)
-"""The versions that are forecast where none is named."""
-
+FORECAST = tuple(Spark)  # the versions that are forecast where none is named
 
 _STATE_PERHAPS_LOST = (
     "start the query as usual; but if it aggregates, joins or deduplicates, its state is lost: restore state/ before "
@@ -97,15 +93,11 @@ class Inspection(Value):
     @property
     def unreached(self) -> tuple[str, ...]:
         """Reasons why the sink or a source could not be asked, one line each; none: everything was looked at."""
-        sink_outlook = self.sink
-        sink = (
-            (f"sink {sink_outlook.said}",)
-            if sink_outlook is not None and sink_outlook.outcome is SinkOutcome.UNREACHED
-            else ()
-        )
+        sinks = [self.sink] if self.sink is not None and self.sink.outcome is SinkOutcome.UNREACHED else []
+        sources = (source for source in self.live if source.live.unreached is not None)
         return (
-            *sink,
-            *(f"source {source.live.index} {source.said}" for source in self.live if source.live.unreached is not None),
+            *(f"sink {sink.said}" for sink in sinks),
+            *(f"source {source.live.index} {source.said}" for source in sources),
         )
 
     @property
@@ -188,10 +180,17 @@ def inspect(
     tried = tuple(f for f in plain if _counts(f, origin, asked, named=bool(versions)))
     sink_outlook = foresee_sink(checkpoint, tried, sink) if sink is not None else None
     in_sink = sink_outlook.unread_batch if sink_outlook is not None else None
-    remedied, forecasts, counted = (
-        _add_answers(group, live, in_sink) for group in (_find_synchronous(checkpoint, tried), plain, tried)
-    )
-    sources = _foresee_sources(tried, live, in_sink)
+    refused = (f.spark for f in tried if f.outcome is Outcome.REFUSED)
+    remedied, forecasts, counted = tuple(forecast(checkpoint, spark, Progress.SYNC) for spark in refused), plain, tried
+    sources: tuple[SourceOutlook, ...] = ()
+    if live:
+        from ckpt.live.forecast import foresee_sources, inform_forecast
+
+        remedied, forecasts, counted = (
+            tuple(inform_forecast(uninformed, live, in_sink) for uninformed in group)
+            for group in (remedied, plain, tried)
+        )
+        sources = foresee_sources(tried, live, in_sink)
     besides = [
         *(sink_outlook.findings if sink_outlook is not None else ()),
         *find_noop_start(checkpoint, sink_outlook),
@@ -222,33 +221,6 @@ def inspect(
     )
 
 
-def _add_answers(
-    forecasts: tuple[Forecast, ...], live: Sequence[LiveSource], in_sink: int | None
-) -> tuple[Forecast, ...]:
-    """Add the answers of sources to forecasts, where they were asked."""
-    if not live:
-        return forecasts
-    from ckpt.live.forecast import inform_forecast  # a plain look imports nothing of it
-
-    return tuple(inform_forecast(forecast, live, in_sink) for forecast in forecasts)
-
-
-def _foresee_sources(
-    forecasts: tuple[Forecast, ...], live: Sequence[LiveSource], in_sink: int | None
-) -> tuple[SourceOutlook, ...]:
-    if not live:
-        return ()
-    from ckpt.live.forecast import foresee_sources
-
-    return foresee_sources(forecasts, live, in_sink)
-
-
-def _find_synchronous(checkpoint: Checkpoint, counted: Sequence[Forecast]) -> tuple[Forecast, ...]:
-    """Find the synchronous starts that have to be made instead of refused asynchronous ones."""
-    refused = [f.spark for f in counted if f.outcome is Outcome.REFUSED]
-    return tuple(forecast(checkpoint, version, Progress.SYNC) for version in refused)
-
-
 def _counts(forecast: Forecast, origin: WrittenBy, progress: Asked, *, named: bool) -> bool:
     """Tell whether a forecast is about a start that somebody may try.
 
@@ -256,8 +228,7 @@ def _counts(forecast: Forecast, origin: WrittenBy, progress: Asked, *, named: bo
     query, unless that version or mode was asked for by name.
     """
     too_old = origin.at_least is not None and not forecast.spark.at_least(origin.at_least)
-    never_asynchronous = forecast.outcome is Outcome.REFUSED
-    return (named or not too_old) and (progress is Asked.ASYNC or not never_asynchronous)
+    return (named or not too_old) and (progress is Asked.ASYNC or forecast.outcome is not Outcome.REFUSED)
 
 
 def _rate_findings(
@@ -272,17 +243,18 @@ def _rate_findings(
 
     A finding that speaks only of starts that nobody tries, or of batches long past, is a note.
     """
-    findings = _drop_doubles([*(f for forecast in forecasts for f in forecast.because), *check(checkpoint), *besides])
-    spoken_of = {_key(f) for forecast in forecasts for f in forecast.because}
+    spoken_of = [f for forecast in forecasts for f in forecast.because]
+    findings: dict[tuple[str, str], Finding] = {}
     places: dict[str, list[str]] = {}
-    for finding in findings:
-        places.setdefault(finding.diagnosis.code, []).append(finding.path)
-    named = {code: _name_places(paths) for code, paths in places.items()}
-    matters = {_key(f) for forecast in counted for f in forecast.because}
+    for finding in (*spoken_of, *check(checkpoint), *besides):
+        if finding.key not in findings:
+            findings[finding.key] = add_query_id(finding, sink_outlook)
+            places.setdefault(finding.diagnosis.code, []).append(finding.path)
+    named = {code: _name_places(*paths) for code, paths in places.items()}
+    notes = {f.key for f in spoken_of} - {f.key for forecast in counted for f in forecast.because}
     judged = []
-    for finding in (add_query_id(finding, sink_outlook) for finding in findings):
-        only_a_note = _key(finding) in spoken_of and _key(finding) not in matters
-        severity = Severity.NOTE if only_a_note or finding.past else finding.diagnosis.severity_for(progress)
+    for key, finding in findings.items():
+        severity = Severity.NOTE if key in notes or finding.past else finding.diagnosis.severity_for(progress)
         words = (finding.diagnosis.meaning, finding.remedy or finding.diagnosis.remedy or "")
         meaning, remedy = (_fill_in(text, finding, named[finding.diagnosis.code], checkpoint.uri) for text in words)
         judged.append(RatedFinding(finding, severity, meaning, remedy or None))
@@ -290,9 +262,8 @@ def _rate_findings(
     return tuple(judged)
 
 
-def _name_places(places: Sequence[str]) -> str:
+def _name_places(first: str, *others: str) -> str:
     """Name the places of one diagnosis in few words."""
-    first, *others = places
     if not others:
         return first or "the checkpoint"
     return f"{first} and {others[0]}" if len(others) == 1 else f"{first} and {len(others)} more files"
@@ -308,14 +279,3 @@ def _fill_in(text: str, finding: Finding, places: str, uri: str) -> str:
         "{checkpoint}": quote_path(uri.rstrip("/") or uri),
     }
     return re.sub(r"\{(?:path|batch|checkpoint)\}|\{\{", lambda name: values[name[0]], text)
-
-
-def _key(finding: Finding) -> tuple[str, str]:
-    return finding.diagnosis.code, finding.path
-
-
-def _drop_doubles(findings: Iterable[Finding]) -> list[Finding]:
-    first: dict[tuple[str, str], Finding] = {}
-    for finding in findings:
-        first.setdefault(_key(finding), finding)
-    return list(first.values())

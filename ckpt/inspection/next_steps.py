@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ckpt.texts import split_command
@@ -39,12 +39,8 @@ class NextStep:
     def command(self) -> tuple[str, ...] | None:
         """The words of the command, unquoted; None where there is none that can be run as it is."""
         words = split_command(self.shell)
-        whole = len(words) >= _SHORTEST and words[0] == "ckpt"
-        return words if whole and not any(map(_TO_FILL_IN.fullmatch, words)) else None
-
-
-_SHORTEST = 3
-"""Words of a command that names what it is about: ``ckpt inspect CHECKPOINT``."""
+        names_something = len(words) >= 3 and words[0] == "ckpt"  # as ``ckpt inspect CHECKPOINT`` does
+        return words if names_something and not any(map(_TO_FILL_IN.fullmatch, words)) else None
 
 
 def split_remedy(remedy: str) -> tuple[NextStep, ...]:
@@ -52,26 +48,20 @@ def split_remedy(remedy: str) -> tuple[NextStep, ...]:
 
     A command only reads or plans: what it costs is said by the plan.
     """
-    parts: list[str] = []
-    commands: list[str] = []
+    steps: list[NextStep] = []
     for sentence in _split_sentences(remedy):
         command = next(_find_commands(sentence), "")
-        another = command and parts and (commands[-1] or sentence.startswith("Then "))
-        if not parts or another or _ALTERNATIVE.match(sentence):
-            parts.append(sentence)
-            commands.append(command)
+        another = command and steps and (steps[-1].shell or sentence.startswith("Then "))
+        if not steps or another or _ALTERNATIVE.match(sentence):
+            steps.append(NextStep(sentence, command))
         else:
-            parts[-1] += f" {sentence}"
-            commands[-1] = commands[-1] or command
-    helps = any(command and split_command(command)[1] != "inspect" for command in commands)
+            steps[-1] = NextStep(f"{steps[-1].what} {sentence}", steps[-1].shell or command)
+    helps = any(step.shell and split_command(step.shell)[1] != "inspect" for step in steps)
     return tuple(
-        NextStep(
-            part,
-            command,
-            RowCost.NONE if command else RowCost.UNKNOWN,
-            stop=not (command or helps) and bool(_FROM_COPY.search(part)),
-        )
-        for part, command in zip(parts, commands, strict=True)
+        replace(step, rows=RowCost.NONE)
+        if step.shell
+        else replace(step, stop=not helps and bool(_FROM_COPY.search(step.what)))
+        for step in steps
     )
 
 

@@ -1,20 +1,21 @@
 """Preflight: may a query be started on a checkpoint now? For ``ckpt preflight`` and for Python."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ckpt import settings
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.inspection.activity import LOOKS_APART_S, look_again, measure_age_s
 from ckpt.inspection.checks.query import QueryComparison, SparkAnswer, add_answer, compare_operators
 from ckpt.inspection.checks.query_sources import compare_sources
-from ckpt.inspection.checks.sink_outlook import SinkOutcome
-from ckpt.inspection.checks.starting import compare_state_format, find_missing_batches, find_second_driver
+from ckpt.inspection.checks.sink import SinkOutcome
 from ckpt.inspection.inspection import Inspection, RatedFinding, inspect
 from ckpt.inspection.query import QueryDescription
 from ckpt.inspection.written_by import written_by
 from ckpt.live.outlook import SourceOutcome
 from ckpt.live.records import LiveSource
 from ckpt.live.sink.records import SinkLog
+from ckpt.restart import diagnoses
 from ckpt.restart.findings import Asked, Finding, Severity
 from ckpt.restart.recorded_settings import SettingOutlook, setting_outlooks
 from ckpt.storage import open_storage
@@ -96,20 +97,21 @@ def judge_start(
 
     """
     spark = start.spark or (start.query.spark if start.query else None)
-    compared = _compare_query(checkpoint, start, spark) if start.query else QueryComparison()
-    findings: list[Finding] = [
-        *find_second_driver("the checkpoint" if changed is None and checkpoint.moving else changed),
-        *(find_missing_batches(checkpoint) if start.must_exist else ()),
-        *compare_state_format(
-            checkpoint, _choose_versions(checkpoint, spark), start.settings, all_known=start.all_settings
-        ),
-        *compared.findings,
-    ]
+    oldest = written_by(checkpoint).at_least
+    versions = [spark] if spark else [version for version in Spark if oldest is None or version.at_least(oldest)]
+    compared = _compare_query(checkpoint, start.query, start.answer, spark) if start.query else QueryComparison()
+    findings = []
+    if changed is not None or checkpoint.moving:
+        path, detail = changed or "the checkpoint", "it changed while ckpt was looking"
+        findings.append(Finding(diagnoses.starting.SECOND_DRIVER, path, detail))
+    if start.must_exist and checkpoint.offsets.latest is None:
+        findings.append(Finding(diagnoses.starting.NOTHING_HERE, "offsets", "no batch is planned"))
+    findings += _compare_state_format(checkpoint, versions, start.settings, all_known=start.all_settings)
+    findings += compared.findings
     inspection = inspect(checkpoint, (spark,) if spark else (), start.progress, 10, sink, live or (), findings)
     missing = {"sources": live is None, "sink": sink is None, "query": start.query is None}
-    newest = spark or max(
-        (forecast.spark for forecast in inspection.counted), key=lambda forecast: forecast.rank, default=list(Spark)[-1]
-    )
+    counted = (forecast.spark for forecast in inspection.counted)
+    newest = spark or max(counted, key=lambda version: version.rank, default=list(Spark)[-1])
     return Readiness(
         inspection,
         _holds(inspection),
@@ -120,33 +122,42 @@ def judge_start(
     )
 
 
-def _choose_versions(checkpoint: Checkpoint, spark: Spark | None) -> list[Spark]:
-    oldest = written_by(checkpoint).at_least
-    return [spark] if spark else [version for version in Spark if oldest is None or version.at_least(oldest)]
-
-
-def _compare_query(checkpoint: Checkpoint, start: PlannedStart, spark: Spark | None) -> QueryComparison:
-    query = start.query
-    assert query is not None
+def _compare_query(
+    checkpoint: Checkpoint, query: QueryDescription, answer: SparkAnswer | None, spark: Spark | None
+) -> QueryComparison:
     sources = compare_sources(query, checkpoint)
     operators = compare_operators(query, checkpoint, spark or query.spark)
-    if start.answer is not None:
-        operators = add_answer(operators, start.answer, query, checkpoint)
+    if answer is not None:
+        operators = add_answer(operators, answer, query, checkpoint)
     return QueryComparison((*sources.findings, *operators.findings), (*sources.unknown, *operators.unknown))
 
 
+def _compare_state_format(
+    checkpoint: Checkpoint, versions: Iterable[Spark], session: Mapping[str, str], *, all_known: bool
+) -> Iterator[Finding]:
+    """Compare the state store checkpoint format, which the offset log does not record, with the session's.
+
+    ``versions`` may start the query; ``all_known`` says that ``session`` has all settings of its session.
+    """
+    state, takes_format = checkpoint.state, any(version.rules.takes_state_format for version in versions)
+    if state is None or not state.operators or checkpoint.offsets.latest is None or not takes_format:
+        return
+    name, needed = settings.CHECKPOINT_FORMAT, str(state.format_version)
+    value = session.get(name, "1" if all_known else None)
+    if value == needed or (value is None and needed == "1"):
+        return
+    diagnosis, why = diagnoses.starting.WRONG_SETTING, f"; the session has {name}={value}"
+    if value is None:
+        diagnosis, why = diagnoses.starting.NEEDED_SETTING, f", which needs {name}={needed}"
+    detail = f"the state has checkpoint format {needed}{why}"
+    yield Finding(diagnosis, "state", detail, f"Start the query with `{name}={needed}`.")
+
+
 def _holds(inspection: Inspection) -> tuple[RatedFinding, ...]:
-    stops = {
-        (finding.diagnosis.code, finding.path)
-        for forecast in inspection.counted
-        if not forecast.outcome.runs
-        for finding in forecast.because
-    }
-    return tuple(
-        rated
-        for rated in inspection.findings
-        if rated.severity is Severity.ERROR or (rated.finding.diagnosis.code, rated.finding.path) in stops
-    )
+    failing = [forecast for forecast in inspection.counted if not forecast.outcome.runs]
+    stops = {finding.key for forecast in failing for finding in forecast.because}
+    findings = inspection.findings
+    return tuple(rated for rated in findings if rated.severity is Severity.ERROR or rated.finding.key in stops)
 
 
 def _list_unseen(checkpoint: Checkpoint, start: PlannedStart, changed: str | None) -> list[str]:

@@ -13,8 +13,7 @@ from ckpt.storage.local import read_text
 from ckpt.values import Value
 from ckpt.versions import Spark
 
-SCHEMA = 1
-"""Of ``query.json``."""
+SCHEMA = 1  # of ``query.json``
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +116,9 @@ def parse_query(value: Any) -> QueryDescription:
 
 
 def _parse_source(value: Any) -> DescribedSource:
-    topics = value["topics"]
     return DescribedSource(
         str(value["kind"]),
-        None if topics is None else tuple(map(str, topics)),
+        None if value["topics"] is None else tuple(map(str, value["topics"])),
         value["fail_on_data_loss"] is not False,
         value["path"],
         value.get("recursive") is True,
@@ -129,16 +127,10 @@ def _parse_source(value: Any) -> DescribedSource:
 
 
 def _parse_operator(value: Any) -> DescribedOperator:
-    return DescribedOperator(
-        str(value["name"]),
-        tuple(
-            DescribedStore(
-                str(store["name"]),
-                tuple(DescribedFamily(str(part["name"]), part["key"], part["value"]) for part in store["families"]),
-            )
-            for store in value["stores"]
-        ),
-        {str(name): str(kind) for name, kind in value["variables"].items()},
-        value["time_mode"],
-        value["output_mode"],
-    )
+    stores = tuple(DescribedStore(str(store["name"]), _parse_families(store)) for store in value["stores"])
+    variables = {str(name): str(kind) for name, kind in value["variables"].items()}
+    return DescribedOperator(str(value["name"]), stores, variables, value["time_mode"], value["output_mode"])
+
+
+def _parse_families(store: Any) -> tuple[DescribedFamily, ...]:
+    return tuple(DescribedFamily(str(part["name"]), part["key"], part["value"]) for part in store["families"])

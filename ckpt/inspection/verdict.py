@@ -61,10 +61,8 @@ def _spell_by_version(forecasts: Sequence[Forecast], running: Sequence[Forecast]
 
 
 def _spell_modes(runs: set[Progress], fails: set[Progress]) -> str:
-    if not runs:
-        return "will not restart on Spark {}"
-    if not fails:
-        return "restarts on Spark {}"
+    if not runs or not fails:
+        return "restarts on Spark {}" if runs else "will not restart on Spark {}"
     only = " without asynchronous progress tracking"
     return f"will not restart on Spark {{}}{only}" if Progress.ASYNC in runs else f"restarts on Spark {{}}{only} only"
 
@@ -79,11 +77,10 @@ def _name_versions(forecasts: Sequence[Forecast], alike: Sequence[Forecast], oth
 
 def spell(versions: Sequence[Spark]) -> str:
     """``3.5 to 4.3`` for a run of versions, ``3.5, 4.2`` otherwise."""
-    every = list(Spark)
-    places = sorted(every.index(version) for version in versions)
-    if len(places) > 2 and places == list(range(places[0], places[-1] + 1)):
-        return f"{every[places[0]]} to {every[places[-1]]}"
-    return ", ".join(every[position] for position in places)
+    in_order = sorted(versions, key=lambda version: version.rank)
+    if len(in_order) > 2 and in_order[-1].rank - in_order[0].rank == len(in_order) - 1:
+        return f"{in_order[0]} to {in_order[-1]}"
+    return ", ".join(in_order)
 
 
 def _starts(running: Sequence[Forecast]) -> str:
@@ -123,13 +120,12 @@ def _spell_none_runs(forecasts: Sequence[Forecast], which: str) -> str:
         return f"Will not restart{which} with asynchronous progress tracking: it is for stateless queries"
     if outcomes <= {Outcome.UNKNOWN}:
         return "Unknown what a start will do"
+    why = ", as far as ckpt can tell" if Outcome.UNKNOWN in outcomes else ""
     if outcomes == {Outcome.FAILS_IN_BATCH}:
-        return f"Will not restart{which}: batch {batches[0]} fails while it runs"
-    if outcomes == {Outcome.FAILS_AT_COMMIT}:
-        return f"Will not restart{which}: batch {batches[0]} runs, writes its rows, and then fails at its commit"
-    if Outcome.UNKNOWN in outcomes:
-        return f"Will not restart{which}, as far as ckpt can tell"
-    return f"Will not restart{which}"
+        why = f": batch {batches[0]} fails while it runs"
+    elif outcomes == {Outcome.FAILS_AT_COMMIT}:
+        why = f": batch {batches[0]} runs, writes its rows, and then fails at its commit"
+    return f"Will not restart{which}{why}"
 
 
 def _capitalise(text: str) -> str:
@@ -140,21 +136,14 @@ def outcome_words(forecast: Forecast) -> str:
     """Return what one start does, as the rest of a sentence."""
     error = f': "{forecast.error}"' if forecast.error else ""
     batch = forecast.batch_id
-    match forecast.outcome:
-        case Outcome.STARTS_FRESH:
-            words = "starts fresh at batch 0"
-        case Outcome.RESUMES if forecast.reexecutes:
-            words = f"runs batch {batch} again, then continues"
-        case Outcome.RESUMES:
-            words = f"resumes with new batch {batch}"
-        case Outcome.FAILS_AT_START:
-            words = f"fails at start{error}"
-        case Outcome.FAILS_IN_BATCH:
-            words = f"fails while batch {batch} runs{error}"
-        case Outcome.FAILS_AT_COMMIT:
-            words = f"runs batch {batch}, writes its rows, then fails at the commit{error}"
-        case Outcome.REFUSED:
-            words = "refused: asynchronous tracking is for stateless queries"
-        case Outcome.UNKNOWN:
-            words = "not known to ckpt"
-    return words
+    words = {
+        Outcome.STARTS_FRESH: "starts fresh at batch 0",
+        Outcome.RESUMES: f"resumes with new batch {batch}",
+        Outcome.FAILS_AT_START: f"fails at start{error}",
+        Outcome.FAILS_IN_BATCH: f"fails while batch {batch} runs{error}",
+        Outcome.FAILS_AT_COMMIT: f"runs batch {batch}, writes its rows, then fails at the commit{error}",
+        Outcome.REFUSED: "refused: asynchronous tracking is for stateless queries",
+        Outcome.UNKNOWN: "not known to ckpt",
+    }
+    again = forecast.outcome is Outcome.RESUMES and forecast.reexecutes
+    return f"runs batch {batch} again, then continues" if again else words[forecast.outcome]

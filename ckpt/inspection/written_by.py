@@ -49,7 +49,7 @@ def written_by(checkpoint: Checkpoint) -> WrittenBy:
     for commit in checkpoint.commits.entries.values():
         if isinstance(commit, CommitLog) and commit.version >= 2:
             proofs[f"commit log v{commit.version}"] = _COMMIT_LOG[min(commit.version, 3)]
-    if checkpoint.state is not None and any(op.has_metadata for op in checkpoint.state.operators):
+    if any(operator.has_metadata for operator in checkpoint.operators):
         proofs["operator metadata in state/"] = _OPERATOR_METADATA
     if _has_checksums(checkpoint):
         proofs["checksum files of state files"] = _CHECKSUMS

@@ -15,7 +15,7 @@ from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.state.ranges import contains
 from ckpt.checkpoint.state.rewritable import LAST_START, Form, refuse_rewrite
 from ckpt.errors import CkptError, parse_choice
-from ckpt.inspection.checks.first_start import find_noop_start, is_in_sinks
+from ckpt.inspection.checks.sink import find_noop_start, is_in_sinks
 from ckpt.migrate.handoff.plan import Handoff, handoff
 from ckpt.migrate.variables import OperatorFamily, family_of
 from ckpt.model import Kind, Location, Provider

@@ -1,29 +1,21 @@
 """Rules about the first batch: whether its state loads, whether its files can be written, what it reads."""
 
-from dataclasses import replace
-
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, STATE
-from ckpt.checkpoint.sources.ranges import SourceRange, source_ranges
 from ckpt.formats.operators import OPERATORS
 from ckpt.formats.statefiles import JOIN_STORES
 from ckpt.formats.text import quoted
 from ckpt.model import DamageKind, Operator, StateDamage, StateFileKind
 from ckpt.restart import diagnoses, messages, remedies
-from ckpt.restart.findings import Diagnosis, Finding
+from ckpt.restart.findings import Finding
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.logs import join_format
 from ckpt.restart.start import Start
 from ckpt.restart.state_errors import load_failure
 from ckpt.versions import Progress
 
-_STATE_DIAGNOSES = {
+_STATE_DIAGNOSES = {  # of what is not simply a damaged file
     DamageKind.MISSING: diagnoses.state.STATE_CHAIN_HOLE,
-    DamageKind.EMPTY: diagnoses.state.STATE_FILE_DAMAGED,
-    DamageKind.TRUNCATED: diagnoses.state.STATE_FILE_DAMAGED,
-    DamageKind.ODD_END: diagnoses.state.STATE_FILE_DAMAGED,
-    DamageKind.UNREADABLE: diagnoses.state.STATE_FILE_DAMAGED,
-    DamageKind.BAD_SCHEMA: diagnoses.state.STATE_FILE_DAMAGED,
     DamageKind.VERSION_2: diagnoses.state.SNAPSHOT_OF_4_0,
     DamageKind.VERSION_1: diagnoses.state.SNAPSHOT_NOT_OF_4_0,
     DamageKind.STRAY: diagnoses.state.STATE_NAME_ASTRAY,
@@ -32,25 +24,8 @@ _STATE_DIAGNOSES = {
     DamageKind.MISSING_PARTITION: diagnoses.state.STATE_FOLDER_MISSING,
     DamageKind.MISSING_STATE: diagnoses.state.STATE_FOLDER_MISSING,
     DamageKind.BAD_BLOCK: diagnoses.state.STATE_SST_MISSING,
-    DamageKind.BAD_ROW: diagnoses.state.STATE_FILE_DAMAGED,
     DamageKind.MISSING_ROWS: diagnoses.state.STATE_CONTRADICTS,
-    DamageKind.LEADS_OUTSIDE: diagnoses.state.STATE_FILE_DAMAGED,
-    DamageKind.BAD_END: diagnoses.state.STATE_FILE_DAMAGED,
 }
-
-
-def _find_first_batch(start: Start) -> tuple[int, tuple[SourceRange, ...]]:
-    """The batch that is run first, and what it reads."""
-    if start.latest is None:
-        return 0, ()
-    end = start.checkpoint.offsets.readable(start.latest)
-    if start.resumes:
-        return start.latest + 1, source_ranges(end, None)
-    ranges = source_ranges(start.checkpoint.offsets.readable(start.predecessor), end)
-    if start.predecessor is None:
-        initial = start.checkpoint.initial_offsets
-        ranges = tuple(replace(source, start=initial.get(source.index)) for source in ranges)
-    return start.latest, ranges
 
 
 def refuse_asynchronous(start: Start) -> Forecast | None:
@@ -63,50 +38,37 @@ def refuse_asynchronous(start: Start) -> Forecast | None:
 
 def load_state(start: Start) -> Forecast | None:
     """Batch B loads state version B of every store in every partition."""
-    batch_id, ranges = _find_first_batch(start)
     kept = start.checkpoint.state
     if kept is None:
         return None
     if any(operator.variables for operator in kept.operators) and not start.rules.transform_with_state:
-        finding = Finding(diagnoses.state.STATE_TOO_NEW, STATE, f"Spark {start.spark} has no transformWithState")
-        return start.ends(Outcome.UNKNOWN, finding)
+        detail = f"Spark {start.spark} has no transformWithState"
+        return start.stays_unknown(diagnoses.state.STATE_TOO_NEW, STATE, detail)
     moved = _find_moved_schemas(start)
     if moved is not None:
-        finding, error = moved
-        if error is not None:
-            return start.ends(Outcome.FAILS_AT_START, finding, error=error)
-        return start.ends(Outcome.UNKNOWN, finding)
-    strange = next(
-        (operator for operator in kept.operators if operator.name is not None and operator.name not in OPERATORS), None
-    )
-    if strange is not None and start.rules.operator_metadata:
-        detail = f"it calls operator {strange.id} {quoted(strange.name or '')}"
-        finding = Finding(diagnoses.state.OPERATOR_UNKNOWN, f"{STATE}/{strange.id}/_metadata", detail)
-        return start.ends(Outcome.FAILS_AT_START, finding, error=messages.OPERATORS_DIFFER)
+        return moved
+    named = ((operator.id, operator.name) for operator in kept.operators if operator.name is not None)
+    for number, name in named if start.rules.operator_metadata else ():
+        if name not in OPERATORS:
+            path, detail = f"{STATE}/{number}/_metadata", f"it calls operator {number} {quoted(name)}"
+            return start.fails(diagnoses.state.OPERATOR_UNKNOWN, path, detail, messages.OPERATORS_DIFFER)
     recorded = join_format(start.checkpoint)
     if recorded > start.rules.runs_join_format:
         detail = f"the join keeps state format {recorded}, with which Spark {start.spark} cannot run it"
         finding = Finding(diagnoses.logs.NEWER_SETTING, f"{OFFSETS}/{start.latest}", detail)
-        error, again = messages.no_join_format(recorded), not start.resumes
-        return start.ends(
-            Outcome.FAILS_IN_BATCH, finding, batch_id=batch_id, reexecutes=again, sources=ranges, error=error
-        )
+        return start.ends(Outcome.FAILS_IN_BATCH, finding, error=messages.NO_JOIN_FORMAT.format(recorded))
     failing = [(d, f) for d in kept.damages if (f := load_failure(d, kept.provider, start.rules)) is not None]
     if not failing:
         return _doubt_changed_schemas(start) or _doubt_old_state(start)
     without_ids = _find_commit_without_ids(start)
-    damages = (Finding(_diagnose(damage), damage.path, damage.detail) for damage, _ in failing)
-    because = tuple(damages) if without_ids is None else (without_ids,)
+    because = [without_ids] if without_ids else [_make_finding(damage) for damage, _ in failing]
     at_start = next((failure for _, failure in failing if failure.at_start), None)
     if at_start is not None:
         return start.ends(Outcome.FAILS_AT_START, *because, error=at_start.words)
     certain = [failure for _, failure in failing if failure.certain]
     if not certain:
         return start.ends(Outcome.UNKNOWN, *because)
-    again, words_of_first = not start.resumes, certain[0].words
-    return start.ends(
-        Outcome.FAILS_IN_BATCH, *because, batch_id=batch_id, reexecutes=again, sources=ranges, error=words_of_first
-    )
+    return start.ends(Outcome.FAILS_IN_BATCH, *because, error=certain[0].words)
 
 
 def _doubt_changed_schemas(start: Start) -> Forecast | None:
@@ -115,8 +77,7 @@ def _doubt_changed_schemas(start: Start) -> Forecast | None:
     for damage in every_byte.damages if every_byte else ():
         schema = damage.path.endswith("/schema") or "/_stateSchema/" in damage.path
         if damage.kind is DamageKind.CHANGED and (schema or start.rules.operator_metadata):
-            finding = Finding(diagnoses.state.STATE_REDESCRIBED, damage.path, damage.detail)
-            return start.ends(Outcome.UNKNOWN, finding)
+            return start.stays_unknown(diagnoses.state.STATE_REDESCRIBED, damage.path, damage.detail)
     return None
 
 
@@ -126,24 +87,17 @@ def _doubt_old_state(start: Start) -> Forecast | None:
     Later versions check the first row that they load against the query's own schema
     (``StateStoreProvider.validateStateRowFormat``): sums of decimals do not pass, other rows do.
     """
-    log = start.checkpoint.offsets.readable(start.latest)
-    conf = log.metadata.conf if log and log.metadata else {}
-    kept = start.checkpoint.state
-    joins = [
-        stateful
-        for stateful in (kept.operators if kept else ())
-        if any(store.name in JOIN_STORES for store in stateful.stores)
-    ]
-    if joins and conf.get(settings.JOIN_FORMAT, "1") == "1":
-        return _doubt_join_of_format_1(start, joins[0], settings.JOIN_FORMAT in conf)
+    conf = start.checkpoint.conf
+    join = next((operator for operator, store in start.checkpoint.stores() if store.name in JOIN_STORES), None)
+    if join is not None and conf.get(settings.JOIN_FORMAT, "1") == "1":
+        return _doubt_join_of_format_1(start, join, settings.JOIN_FORMAT in conf)
     if settings.COMPRESSION_CODEC in conf:  # which Spark records since 3.1
         return None
-    for operator in kept.operators if kept else ():
+    for operator in start.checkpoint.operators:
         known = any(store.key_schema is not None or store.column_families for store in operator.stores)
         if not known and not operator.has_metadata:
-            detail = f"operator {operator.id} has no state schema"
-            finding = Finding(diagnoses.state.STATE_OF_OLD_SPARK, f"{STATE}/{operator.id}", detail)
-            return start.ends(Outcome.UNKNOWN, finding)
+            path, detail = f"{STATE}/{operator.id}", f"operator {operator.id} has no state schema"
+            return start.stays_unknown(diagnoses.state.STATE_OF_OLD_SPARK, path, detail)
     return None
 
 
@@ -156,13 +110,11 @@ def _doubt_join_of_format_1(start: Start, join: Operator, recorded: bool) -> For
     described = {store.key_schema is not None for store in join.stores}
     if described == {True} and recorded:
         return None
-    path, detail = (
-        f"{STATE}/{join.id}",
-        f"operator {join.id} keeps a join, and the offsets record no later format than 1",
-    )
+    path = f"{STATE}/{join.id}"
+    detail = f"operator {join.id} keeps a join, and the offsets record no later format than 1"
     if described == {False} and not start.rules.describes_join_format_1:
         return start.fails(diagnoses.state.JOIN_WITHOUT_SCHEMA, path, detail, None)
-    return start.ends(Outcome.UNKNOWN, Finding(diagnoses.state.JOIN_OF_FORMAT_1, path, detail))
+    return start.stays_unknown(diagnoses.state.JOIN_OF_FORMAT_1, path, detail)
 
 
 def _find_commit_without_ids(start: Start) -> Finding | None:
@@ -178,47 +130,43 @@ def _find_commit_without_ids(start: Start) -> Finding | None:
     return Finding(diagnoses.logs.COMMIT_WITHOUT_STATE_IDS, f"{COMMITS}/{before}", detail)
 
 
-def _find_moved_schemas(start: Start) -> tuple[Finding, str | None] | None:
-    """Schemas of transformWithState that are recorded elsewhere, and Spark's words where they are not there."""
+def _find_moved_schemas(start: Start) -> Forecast | None:
+    """Schemas of transformWithState that are recorded elsewhere: a start fails where they are not there."""
     checkpoint, kept = start.checkpoint, start.checkpoint.state
-    assert kept is not None
-    for operator in kept.operators:
-        moved = [path for path in operator.schema_paths if operator.variables and path in kept.moved_schemas]
+    for operator in checkpoint.operators:
+        moved = [path for path in operator.schema_paths if operator.variables and kept and path in kept.moved_schemas]
         if moved:
             folder = f"{STATE}/{operator.id}/_stateSchema"
             remedy = remedies.moved(moved[0], operator.id, checkpoint)
             if not any(True for _ in checkpoint.listing.walk(folder)):
                 remedy = remedies.moved_and_lost(folder)
             finding = Finding(diagnoses.state.STATE_MOVED, STATE, f"schemas are read from {moved[0]}", remedy)
-            lost = any(path in checkpoint.lost_schemas for path in moved)
-            recorded = moved[0].rpartition("/_stateSchema/")[0]
-            return finding, messages.no_schema_file(f"{recorded}/_stateSchema/") if lost else None
+            if not any(path in checkpoint.lost_schemas for path in moved):
+                return start.ends(Outcome.UNKNOWN, finding)
+            error = messages.NO_SCHEMA_FILE.format(f"{moved[0].rpartition('/_stateSchema/')[0]}/_stateSchema/")
+            return start.ends(Outcome.FAILS_AT_START, finding, error=error)
     return None
 
 
-def _diagnose(damage: StateDamage) -> Diagnosis:
-    return diagnoses.state.STATE_SST_MISSING if damage.file_kind is StateFileKind.SST else _STATE_DIAGNOSES[damage.kind]
+def _make_finding(damage: StateDamage) -> Finding:
+    damaged, of_sst = diagnoses.state.STATE_FILE_DAMAGED, damage.file_kind is StateFileKind.SST
+    diagnosis = diagnoses.state.STATE_SST_MISSING if of_sst else _STATE_DIAGNOSES.get(damage.kind, damaged)
+    return Finding(diagnosis, damage.path, damage.detail)
 
 
 def meet_obstacle(start: Start) -> Forecast | None:
     """Something is in the place of a new batch's offsets, or of the commit after it ran."""
-    batch_id, ranges = _find_first_batch(start)
+    batch_id = start.first_batch
     planned = start.latest is not None and not start.resumes
     in_the_way = None if planned else find_obstacle(start, OFFSETS, batch_id)
     if in_the_way is not None and start.progress is Progress.SYNC:
-        finding, error = in_the_way
-        return start.ends(Outcome.FAILS_AT_START, finding, error=error)
+        return start.ends(Outcome.FAILS_AT_START, in_the_way[0], error=in_the_way[1])
     in_the_way = in_the_way or find_obstacle(start, COMMITS, batch_id)  # asynchronous writes fail while the batch runs
     if in_the_way is None and batch_id in start.checkpoint.commits:
         detail = f"commits/ ends at batch {start.committed}, offsets/ at batch {start.latest}"
         finding = Finding(diagnoses.logs.COMMITS_AHEAD, f"{COMMITS}/{batch_id}", detail)
-        in_the_way = finding, messages.concurrent_update(batch_id)
-    if in_the_way is None:
-        return None
-    finding, error = in_the_way
-    return start.ends(
-        Outcome.FAILS_AT_COMMIT, finding, batch_id=batch_id, reexecutes=planned, sources=ranges, error=error
-    )
+        in_the_way = finding, messages.CONCURRENT_UPDATE.format(batch_id)
+    return None if in_the_way is None else start.ends(Outcome.FAILS_AT_COMMIT, in_the_way[0], error=in_the_way[1])
 
 
 def find_obstacle(start: Start, folder: str, name: int | str) -> tuple[Finding, str] | None:
@@ -227,7 +175,7 @@ def find_obstacle(start: Start, folder: str, name: int | str) -> tuple[Finding, 
     path, sidecar = (f"{folder}/{file_name}".lstrip("/") for file_name in (name, f".{name}.crc"))
     if isinstance(name, int) and listing.has_folder(path):
         finding = Finding(diagnoses.others.DIRECTORY_IN_THE_WAY, path, f"Spark has to write the file {path}")
-        return finding, messages.concurrent_update(name)
+        return finding, messages.CONCURRENT_UPDATE.format(name)
     if start.checkpoint.local and listing.info(sidecar) and not listing.info(path):
         detail = f"Spark has to write {path}, and its checksum file is already there"
         return Finding(diagnoses.others.ORPHAN_SIDECAR_BLOCKS, sidecar, detail), messages.USED_CONCURRENTLY
@@ -236,17 +184,15 @@ def find_obstacle(start: Start, folder: str, name: int | str) -> tuple[Finding, 
 
 def _may_have_run(start: Start, batch_id: int) -> bool:
     """Tell whether a planned batch may have run: without state nothing shows it, and otherwise it writes a version."""
-    kept = start.checkpoint.state
-    if kept is None or not start.checkpoint.listing.has_folder(STATE):
+    if not start.checkpoint.listing.has_folder(STATE):
         return True
-    newest = (p.newest_version for op in kept.operators for store in op.stores for p in store.partitions)
+    newest = (partition.newest_version for _, store in start.checkpoint.stores() for partition in store.partitions)
     return any(version is not None and version > batch_id for version in newest)
 
 
 def runs(start: Start) -> Forecast:
     """Nothing blocks it."""
-    batch_id, ranges = _find_first_batch(start)
-    because = []
+    batch_id, because = start.first_batch, []
     if not start.resumes:
         detail = f"commits/ has no file for batch {batch_id}"
         if not _may_have_run(start, batch_id):
@@ -268,4 +214,4 @@ def runs(start: Start) -> Forecast:
         because.append(Finding(diagnoses.logs.COMMITS_AHEAD, f"{COMMITS}/{start.committed}", detail))
     if start.checkpoint.metadata is None:
         because.append(Finding(diagnoses.logs.NEW_QUERY_ID, METADATA, "the file is missing"))
-    return start.ends(Outcome.RESUMES, *because, batch_id=batch_id, reexecutes=not start.resumes, sources=ranges)
+    return start.ends(Outcome.RESUMES, *because)

@@ -19,20 +19,17 @@ def no_micro_batches(start: Start) -> Forecast | None:
     """A continuous-processing checkpoint follows other rules, which ckpt does not know."""
     if start.checkpoint.kind is not Kind.CONTINUOUS:
         return None
-    finding = Finding(diagnoses.others.CONTINUOUS, OFFSETS, "offsets as continuous processing writes them")
-    return start.ends(Outcome.UNKNOWN, finding)
+    return start.stays_unknown(diagnoses.others.CONTINUOUS, OFFSETS, "offsets as continuous processing writes them")
 
 
 def query_metadata(start: Start) -> Forecast | None:
     """``StreamExecution`` reads the query id first (``StreamMetadata.read``), and writes one where there is none."""
-    checkpoint = start.checkpoint
-    metadata = checkpoint.metadata
-    if checkpoint.listing.has_folder(METADATA):
-        return start.fails(
-            diagnoses.others.DIRECTORY_IN_THE_WAY, METADATA, "a folder is in the place of the file", None
-        )
+    metadata = start.checkpoint.metadata
+    if start.checkpoint.listing.has_folder(METADATA):
+        detail = "a folder is in the place of the file"
+        return start.fails(diagnoses.others.DIRECTORY_IN_THE_WAY, METADATA, detail, None)
     if isinstance(metadata, Unreadable) and metadata.fault is Fault.TOO_LARGE:
-        return start.ends(Outcome.UNKNOWN, Finding(diagnoses.others.TOO_LARGE, METADATA, metadata.reason))
+        return start.stays_unknown(diagnoses.others.TOO_LARGE, METADATA, metadata.reason)
     if isinstance(metadata, Unreadable):
         return start.fails(diagnoses.logs.UNREADABLE_METADATA, METADATA, metadata.reason, metadata.says)
     if metadata is not None:
@@ -51,11 +48,11 @@ def query_metadata(start: Start) -> Forecast | None:
 def source_logs(start: Start) -> Forecast | None:
     """Sources are created with the plan, and a file source restores its log then (``FileStreamSourceLog.restore``)."""
     checkpoint = start.checkpoint
-    for source in file_source_logs(checkpoint.listing, checkpoint.offsets.readable(start.latest)):
+    for source in file_source_logs(checkpoint.listing, start.end):
         if source.log.first_missing is not None:
             path = f"{source.folder}/{source.log.first_missing}"
             detail = f"entries {source.log.first_needed} to {source.log.latest} are needed, and this one is missing"
-            return start.fails(diagnoses.others.SOURCE_LOG_HOLE, path, detail, messages.gone(path))
+            return start.fails(diagnoses.others.SOURCE_LOG_HOLE, path, detail, messages.GONE.format(path))
     for path, entry in checkpoint.source_entries.items():
         if isinstance(entry, Unreadable):
             return start.fails(diagnoses.others.SOURCE_LOG_UNREADABLE, path, entry.reason, entry.says)
@@ -77,15 +74,13 @@ def nothing_planned(start: Start) -> Forecast | None:
         detail = f"offsets/ names no batch, and commits/ ends at batch {start.committed}"
         finding = Finding(diagnoses.logs.COMMITS_WITHOUT_OFFSETS, COMMITS, detail)
         if 0 in checkpoint.commits:
-            return start.ends(
-                Outcome.FAILS_AT_COMMIT, finding, batch_id=0, reexecutes=False, error=messages.concurrent_update(0)
-            )
-        return start.ends(Outcome.STARTS_FRESH, finding, batch_id=0, reexecutes=False)
+            return start.ends(Outcome.FAILS_AT_COMMIT, finding, error=messages.CONCURRENT_UPDATE.format(0))
+        return start.ends(Outcome.STARTS_FRESH, finding)
     because = []
     if checkpoint.query_id is not None:
         detail = f"it holds the id {checkpoint.query_id}, and offsets and commits name no batch"
         because.append(Finding(diagnoses.logs.ID_WITHOUT_BATCHES, METADATA, detail))
-    return meet_obstacle(start) or start.ends(Outcome.STARTS_FRESH, *because, batch_id=0, reexecutes=False)
+    return meet_obstacle(start) or start.ends(Outcome.STARTS_FRESH, *because)
 
 
 def _holds_something(listing: Listing, folder: str) -> bool:

@@ -52,6 +52,11 @@ class Finding:
     remedy: str | None = None  # where this place knows better than the diagnosis
     past: bool = False  # about batches further back than the newest that are judged: a note, whatever the diagnosis
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """Code and path: a finding is reported once for each."""
+        return self.diagnosis.code, self.path
+
 
 def worst(severities: Iterable[Severity]) -> Severity | None:
     """The highest of several severities, or None where there is none."""

@@ -6,8 +6,7 @@ from ckpt.formats.names import parse_java_long
 from ckpt.formats.operators import OperatorName
 from ckpt.model import CommitLog, Fault, OffsetLog, Unreadable
 from ckpt.restart import diagnoses, messages, remedies
-from ckpt.restart.findings import Finding
-from ckpt.restart.forecast import Forecast, Outcome
+from ckpt.restart.forecast import Forecast
 from ckpt.restart.start import MOST_BATCHES, Start
 from ckpt.settings import JOIN_FORMAT, SHUFFLE_PARTITIONS
 from ckpt.versions import Progress
@@ -25,7 +24,8 @@ def _check_highest(start: Start, log: Log[OffsetLog] | Log[CommitLog], latest: i
     if latest not in log:
         name = next(name for name, batch_id in log.names.odd.items() if batch_id == latest)
         detail = f"Spark reads this name as batch {latest}, and {path} is not there"
-        return start.fails(diagnoses.others.ODD_NAME, f"{log.folder}/{name}", detail, messages.no_such_file(path))
+        error = messages.NO_SUCH_FILE.format(path)
+        return start.fails(diagnoses.others.ODD_NAME, f"{log.folder}/{name}", detail, error)
     if latest - log.ids[0] > MOST_BATCHES:
         detail = f"the log goes from batch {log.ids[0]} to {latest}, more than Spark can count"
         return start.fails(diagnoses.others.ODD_NAME, path, detail, messages.TOO_MANY_BATCHES)
@@ -50,7 +50,7 @@ def _check_log_file(
         remedy = remedies.newer_version(version)
         return start.fails(diagnoses.logs.NEWER_LOG_VERSION, path, detail, messages.NEWER_VERSION, remedy)
     if isinstance(entry, Unreadable) and entry.fault is Fault.TOO_LARGE:
-        return start.ends(Outcome.UNKNOWN, Finding(diagnoses.others.TOO_LARGE, path, entry.reason))
+        return start.stays_unknown(diagnoses.others.TOO_LARGE, path, entry.reason)
     if isinstance(entry, Unreadable) and entry.fault is Fault.UNFINISHED:
         return start.fails(diagnoses.logs.UNFINISHED, path, entry.reason, entry.says)
     if isinstance(entry, Unreadable):
@@ -72,39 +72,32 @@ def unfinished_repartition(start: Start) -> Forecast | None:
     if committed is None or committed >= latest:
         return None
     if latest - 1 not in start.checkpoint.offsets:
-        return _fail_without_predecessor(start, latest, messages.previous_not_found(latest - 1))
+        return _fail_without_predecessor(start, latest, messages.PREVIOUS_NOT_FOUND.format(latest - 1))
     unreadable = _check_offset_file(start, latest - 1)
     if unreadable is not None:
         return unreadable
-    logs = {i: start.checkpoint.offsets.readable(i) for i in (latest, latest - 1)}
-    counts = []
-    for batch_id, log in logs.items():
-        metadata = log.metadata if log else None
-        if metadata is None:
+    diagnosis, counts = diagnoses.logs.UNFINISHED_REPARTITION, []
+    for batch_id in (latest, latest - 1):
+        log = start.checkpoint.offsets.readable(batch_id)
+        if log is None or log.metadata is None:
             detail = "it has no metadata line, which the check for an unfinished repartition needs"
-            return start.fails(
-                diagnoses.logs.UNFINISHED_REPARTITION,
-                f"{OFFSETS}/{batch_id}",
-                detail,
-                messages.no_metadata(batch_id),
-            )
-        counts.append(metadata.conf.get(SHUFFLE_PARTITIONS))
+            return start.fails(diagnosis, f"{OFFSETS}/{batch_id}", detail, messages.NO_METADATA.format(batch_id))
+        counts.append(log.metadata.conf.get(SHUFFLE_PARTITIONS))
     path = f"{OFFSETS}/{latest}"
     if None in counts and not start.rules.check_needs_partitions:
         return None
     if None in counts:
         detail = f"no {SHUFFLE_PARTITIONS} is recorded, which the check for an unfinished repartition needs"
-        return start.fails(diagnoses.logs.UNFINISHED_REPARTITION, path, detail, messages.NO_SHUFFLE_PARTITIONS)
+        return start.fails(diagnosis, path, detail, messages.NO_SHUFFLE_PARTITIONS)
     if counts[0] != counts[1]:
         detail = f"{counts[0]} shuffle partitions, where batch {latest - 1} has {counts[1]}"
-        return start.fails(diagnoses.logs.UNFINISHED_REPARTITION, path, detail, messages.UNFINISHED_REPARTITION)
+        return start.fails(diagnosis, path, detail, messages.UNFINISHED_REPARTITION)
     return None
 
 
 def latest_sources(start: Start) -> Forecast | None:
     """``OffsetSeq.toStreamProgress`` wants as many sources as the query has, and every query has one."""
-    log = start.checkpoint.offsets.readable(start.latest)
-    if log is None or log.sources:
+    if start.end is None or start.end.sources:
         return None
     path, detail = f"{OFFSETS}/{start.latest}", "it names no source, and every query has one"
     return start.fails(diagnoses.logs.SOURCES_DIFFER, path, detail, messages.SOURCES_DIFFER)
@@ -115,22 +108,18 @@ def predecessor(start: Start) -> Forecast | None:
     latest, before = start.latest, start.predecessor
     assert latest is not None
     if start.progress is Progress.ASYNC:
-        names = [
-            *start.checkpoint.listing.subfolders(OFFSETS),
-            *start.checkpoint.offsets.names.odd,
-        ]
+        names = [*start.checkpoint.listing.subfolders(OFFSETS), *start.checkpoint.offsets.names.odd]
         taken = max((i for name in names if (i := parse_java_long(name)) is not None and i < latest), default=-1)
         if taken > (-1 if before is None else before):
             detail = f"asynchronous tracking reads it as batch {taken}, which has no file"
             name = next(name for name in names if parse_java_long(name) == taken)
-            return start.fails(
-                diagnoses.others.ODD_NAME, f"{OFFSETS}/{name}", detail, messages.offsets_not_found(taken)
-            )
+            error = messages.OFFSETS_NOT_FOUND.format(taken)
+            return start.fails(diagnoses.others.ODD_NAME, f"{OFFSETS}/{name}", detail, error)
     if before is not None:
-        return _check_offset_file(start, before) or _check_number_of_sources(start, before, latest)
+        return _check_offset_file(start, before) or _check_number_of_sources(start)
     if latest == 0 or start.progress is Progress.ASYNC:
         return None
-    return _fail_without_predecessor(start, latest, messages.does_not_exist(latest - 1))
+    return _fail_without_predecessor(start, latest, messages.DOES_NOT_EXIST.format(latest - 1))
 
 
 def _fail_without_predecessor(start: Start, latest: int, error: str) -> Forecast:
@@ -143,37 +132,33 @@ def _fail_without_predecessor(start: Start, latest: int, error: str) -> Forecast
     return start.fails(diagnosis, f"{OFFSETS}/{latest - 1}", detail, error, remedy)
 
 
-def _check_number_of_sources(start: Start, earlier: int, latest: int) -> Forecast | None:
+def _check_number_of_sources(start: Start) -> Forecast | None:
     """Both offset files are read with the sources of the one query, so they must agree in number."""
-    before, after = (start.checkpoint.offsets.readable(i) for i in (earlier, latest))
+    before, after, path = start.begin, start.end, f"{OFFSETS}/{start.latest}"
     if before is None or after is None or len(before.sources) == len(after.sources):
         return None
-    detail = f"{OFFSETS}/{earlier} names {len(before.sources)}, {OFFSETS}/{latest} names {len(after.sources)}"
-    return start.fails(diagnoses.logs.SOURCES_DIFFER, f"{OFFSETS}/{latest}", detail, messages.SOURCES_DIFFER)
+    detail = f"{OFFSETS}/{start.predecessor} names {len(before.sources)}, {path} names {len(after.sources)}"
+    return start.fails(diagnoses.logs.SOURCES_DIFFER, path, detail, messages.SOURCES_DIFFER)
 
 
 def recorded_settings(start: Start) -> Forecast | None:
     """``OffsetSeqMetadata.setSessionConf`` puts the settings of the latest offsets into the session."""
-    recorded = recorded_join_format(start.checkpoint)
-    if recorded <= start.rules.newest_join_format:
+    recorded, newest = recorded_join_format(start.checkpoint), start.rules.newest_join_format
+    if recorded <= newest:
         return None
-    detail = (
-        f"it records {JOIN_FORMAT}={recorded}, and Spark {start.spark} knows at most {start.rules.newest_join_format}"
-    )
+    detail = f"it records {JOIN_FORMAT}={recorded}, and Spark {start.spark} knows at most {newest}"
     return start.fails(diagnoses.logs.NEWER_SETTING, f"{OFFSETS}/{start.latest}", detail, JOIN_FORMAT)
 
 
 def recorded_join_format(checkpoint: Checkpoint) -> int:
     """The recorded state format of joins, which every query records; 0 where there is none."""
-    log = checkpoint.offsets.readable(checkpoint.offsets.latest)
-    recorded = log.metadata.conf.get(JOIN_FORMAT, "") if log and log.metadata else ""
+    recorded = checkpoint.conf.get(JOIN_FORMAT, "")
     return int(recorded) if recorded.isdecimal() and len(recorded) < 10 else 0
 
 
 def join_format(checkpoint: Checkpoint) -> int:
     """The state format of the joins that there are; 0 where there is none."""
-    operators = checkpoint.state.operators if checkpoint.state else ()
-    joins = any(operator.name == OperatorName.JOIN for operator in operators)
+    joins = any(operator.name == OperatorName.JOIN for operator in checkpoint.operators)
     return recorded_join_format(checkpoint) if joins else 0
 
 
@@ -185,16 +170,10 @@ def latest_commit(start: Start) -> Forecast | None:
     if beyond is not None:
         return beyond
     path, entry = f"{COMMITS}/{start.committed}", start.checkpoint.commits.entries.get(start.committed)
-    written = _commit_version_to_write(start.checkpoint)
+    state = start.checkpoint.state  # with state store checkpoint format 2, Spark 4.0 and 4.1 write commits of version 2
+    versions = {known.version for known in start.checkpoint.commits.entries.values() if isinstance(known, CommitLog)}
+    written = state.format_version if state is not None else 2 if versions == {2} else 1
     if start.rules.commit_log_exact and entry is not None and entry.version not in (None, written):
         detail = f"its version line is v{entry.version}, and the session of this query writes v{written}"
         return start.fails(diagnoses.logs.NEWER_LOG_VERSION, path, detail, messages.NEWER_VERSION)
     return _check_log_file(start, entry, path, start.rules.newest_commit_log)
-
-
-def _commit_version_to_write(checkpoint: Checkpoint) -> int:
-    """The version of commits that the session of Spark 4.0 and 4.1 writes: 2 with state store checkpoint format 2."""
-    if checkpoint.state is not None:
-        return checkpoint.state.format_version
-    versions = {entry.version for entry in checkpoint.commits.entries.values() if isinstance(entry, CommitLog)}
-    return 2 if versions == {2} else 1

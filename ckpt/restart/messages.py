@@ -21,72 +21,23 @@ CUT_KAFKA_OFFSET = "Expected e.g. {"  # and an example, "got", and the offset as
 MISSING_METADATA = "STREAMING_CHECKPOINT_MISSING_METADATA_FILE"
 TOO_MANY_BATCHES = "More than Int.MaxValue elements"
 
-
-def does_not_exist(batch_id: int) -> str:
-    """``MicroBatchExecution.validateOffsetLogAndGetPrevOffset``."""
-    return f"batch {batch_id} doesn't exist"
-
-
-def previous_not_found(batch_id: int) -> str:
-    """``OfflineStateRepartitionUtils.isRepartitionBatch``, Spark 4.2 and later."""
-    return f"Previous batch {batch_id} not found in offset log"
-
-
-def concurrent_update(batch_id: int) -> str:
-    """``QueryExecutionErrors.concurrentStreamLogUpdate``."""
-    return f"Multiple streaming jobs detected for {batch_id}"
-
-
-def no_metadata(batch_id: int) -> str:
-    """``OfflineStateRepartitionUtils.isRepartitionBatch``, Spark 4.2 and later."""
-    return f"atch {batch_id} metadata not found"
-
-
-def no_such_file(path: str) -> str:
-    """Hadoop's words for a log file that was listed and is not there."""
-    return f"{path} does not exist"
-
-
-def no_schema_file(begins: str) -> str:
-    """Hadoop's words for a local schema file that operator metadata names; ``begins`` is how its path does."""
-    return f"FileNotFoundException: File {begins}"
-
-
-def offsets_not_found(batch_id: int) -> str:
-    """``AsyncProgressTrackingMicroBatchExecution.validateOffsetLogAndGetPrevOffset``."""
-    return f"Offset metadata for batch Some({batch_id}) cannot be found"
-
-
-def gone(path: str) -> str:
-    """``CompactibleFileStreamLog.allFiles``."""
-    return f"{path} doesn't exist"
-
-
-def no_join_format(version: int) -> str:
-    """``SymmetricHashJoinStateManager`` of Spark 4.2."""
-    return f"State format version {version} is under development"
-
+# Templates, and who says it.
+DOES_NOT_EXIST = "batch {} doesn't exist"  # MicroBatchExecution.validateOffsetLogAndGetPrevOffset
+PREVIOUS_NOT_FOUND = "Previous batch {} not found in offset log"  # OfflineStateRepartitionUtils, 4.2 and later
+CONCURRENT_UPDATE = "Multiple streaming jobs detected for {}"  # QueryExecutionErrors.concurrentStreamLogUpdate
+NO_METADATA = "atch {} metadata not found"  # OfflineStateRepartitionUtils, 4.2 and later
+NO_SUCH_FILE = "{} does not exist"  # Hadoop, of a log file that was listed and is not there
+NO_SCHEMA_FILE = "FileNotFoundException: File {}"  # Hadoop, of a local schema file: how its path begins
+OFFSETS_NOT_FOUND = "Offset metadata for batch Some({}) cannot be found"  # AsyncProgressTrackingMicroBatchExecution
+GONE = "{} doesn't exist"  # CompactibleFileStreamLog.allFiles
+NO_JOIN_FORMAT = "State format version {} is under development"  # SymmetricHashJoinStateManager of Spark 4.2
+OFFSET_CHANGED = "offset was changed from {} to {}"  # KafkaExceptions: a partition ends before the next batch starts
+OFFSETS_REVERSED = "startOffset({}) > endOffset({})"  # RatePerMicroBatchStream.planInputPartitions
+ADDED_PARTITION = "Added partition {}-{} starts from {} instead of 0"  # KafkaExceptions
+NO_POSITION = "before the position for partition {}-{} could be determined"  # Kafka's consumer, in the end
 
 NO_TOPIC = "This server does not host this topic-partition"
-
-
-def offset_changed(start: int, end: int) -> str:
-    """``KafkaExceptions.partitionOffsetChanged``: a Kafka partition ends before the next batch starts."""
-    return f"offset was changed from {start} to {end}"
-
-
-FILES_REVERSED = "assertion failed"
-"""``FileStreamSource.getBatch``, which says no more."""
-
-
-def offsets_reversed(start: int, end: int) -> str:
-    """``RatePerMicroBatchStream.planInputPartitions``."""
-    return f"startOffset({start}) > endOffset({end})"
-
-
-def added_partition(topic: str, partition: int, first: int) -> str:
-    """``KafkaExceptions.addedPartitionDoesNotStartFromZero``."""
-    return f"Added partition {topic}-{partition} starts from {first} instead of 0"
+FILES_REVERSED = "assertion failed"  # ``FileStreamSource.getBatch``, which says no more
 
 
 def partitions_deleted(rules: Rules) -> str:
@@ -97,11 +48,6 @@ def partitions_deleted(rules: Rules) -> str:
 def unread(start: int, rules: Rules) -> str:
     """``KafkaExceptions.couldNotReadOffsetRange``: rows from an offset on are not there."""
     return f"Could not read records in offset [{start}, " if rules.names_kafka_loss else "out of range"
-
-
-def no_position(topic: str, partition: int) -> str:
-    """Kafka's consumer, which waits ``default.api.timeout.ms`` for a partition that is not there."""
-    return f"before the position for partition {topic}-{partition} could be determined"
 
 
 OTHER_DELTA_TABLE = "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE"

@@ -6,13 +6,12 @@ from ckpt.checkpoint.checkpoint import OFFSETS
 from ckpt.checkpoint.sources.file_logs import file_source_logs
 from ckpt.checkpoint.sources.files import FileOffset, entry_at
 from ckpt.checkpoint.sources.kafka import NO_TOPIC_YET, KafkaOffset, is_kafka
-from ckpt.checkpoint.sources.kind import Advance
 from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchOffset
 from ckpt.checkpoint.sources.registry import Offset, advance, in_order, kind_of, offset_of
 from ckpt.model import Json, SourceOffset
 from ckpt.restart import diagnoses, messages, remedies
-from ckpt.restart.findings import Diagnosis, Finding
-from ckpt.restart.forecast import Forecast, Outcome
+from ckpt.restart.findings import Diagnosis
+from ckpt.restart.forecast import Forecast
 from ckpt.restart.start import MOST_BATCHES, Start
 
 
@@ -41,7 +40,7 @@ def _words_about_cut_json(start: Start, index: int) -> str | None:
 
 def doubtful_offsets(start: Start) -> Forecast | None:
     """Offsets that only the source itself could judge: lost, of another kind, or gone backwards."""
-    begin, end = (start.checkpoint.offsets.readable(i) for i in (start.predecessor, start.latest))
+    begin, end = start.begin, start.end
     if begin is None or end is None:
         return None
     for index, (old, new) in enumerate(zip(in_order(begin), in_order(end), strict=True)):
@@ -54,16 +53,16 @@ def doubtful_offsets(start: Start) -> Forecast | None:
             if diagnosis is diagnoses.others.TOPIC_SWITCHED and moved and moved.switched:
                 detail += f": topic {moved.switched[1]}, where that had {moved.switched[0]}"
             if diagnosis is diagnoses.others.OFFSETS_WENT_BACK and moved and moved.recreated:
-                detail = f"{detail}: {_went_back(moved)}; {_KAFKA_BACK.format(start.latest)}"
-                alone = len(end.sources) == 1
-                remedy = remedies.topic_recreated(
-                    start.latest, index, _beginning(offsets[0], moved.recreated), alone=alone
-                )
+                first, *more = moved.went_back
+                others = f", and {len(more)} more" if more else ""
+                detail = f"{detail}: {first}{others}; {_KAFKA_BACK.format(start.latest)}"
+                beginning = _find_beginning(offsets[0], moved.recreated)
+                remedy = remedies.topic_recreated(start.latest, index, beginning, alone=len(end.sources) == 1)
             error = _words_about_going_back(*offsets)
             if diagnosis is diagnoses.others.OFFSETS_WENT_BACK and error is not None:
                 remedy = remedies.offsets_reversed(start.latest)
                 return start.fails(diagnosis, f"{OFFSETS}/{start.latest}", detail, error, remedy)
-            return start.ends(Outcome.UNKNOWN, Finding(diagnosis, f"{OFFSETS}/{start.latest}", detail, remedy))
+            return start.stays_unknown(diagnosis, f"{OFFSETS}/{start.latest}", detail, remedy)
     return None
 
 
@@ -102,13 +101,13 @@ def _words_about_going_back(begin: Offset | None, end: Offset | None) -> str | N
     """Spark's words for a batch that ends before it starts; None of a source that nobody has asked."""
     match begin, end:
         case RateMicroBatchOffset(first), RateMicroBatchOffset(last):
-            return messages.offsets_reversed(first, last)
+            return messages.OFFSETS_REVERSED.format(first, last)
         case FileOffset(), FileOffset():
             return messages.FILES_REVERSED
     return None
 
 
-def _beginning(old: Offset | None, recreated: Mapping[str, tuple[int, ...]]) -> dict[str, Json]:
+def _find_beginning(old: Offset | None, recreated: Mapping[str, tuple[int, ...]]) -> dict[str, Json]:
     """Offsets at which topics begin that were created again, and the others go on."""
     assert isinstance(old, KafkaOffset)
     topics: dict[str, dict[str, Json]] = {}
@@ -118,25 +117,16 @@ def _beginning(old: Offset | None, recreated: Mapping[str, tuple[int, ...]]) -> 
     return dict(topics)
 
 
-def _went_back(moved: Advance) -> str:
-    """Describe how far the first partition went back, and how many others did."""
-    first, *more = moved.went_back
-    return f"{first}, and {len(more)} more" if more else first
-
-
 def source_entries(start: Start) -> Forecast | None:
     """A file source looks up the entries of the latest batch, whether it is run again or not (``getBatch``)."""
-    begin, end = (start.checkpoint.offsets.readable(i) for i in (start.predecessor, start.latest))
-    if end is None:
-        return None
-    for source_log in file_source_logs(start.checkpoint.listing, end):
-        first, last = (entry_at(offset_of(log, source_log.source)) for log in (begin, end))
+    for source_log in file_source_logs(start.checkpoint.listing, start.end) if start.end else ():
+        first, last = (entry_at(offset_of(log, source_log.source)) for log in (start.begin, start.end))
         if not 0 <= last - first <= MOST_BATCHES:
             continue
         missing = [entry for entry in range(first + 1, last + 1) if entry not in source_log.entries]
         if missing:
             path = f"{source_log.folder}/{source_log.log.name_of(missing[0])}"
-            error = messages.does_not_exist(missing[0]) if len(missing) == 1 else None
+            error = messages.DOES_NOT_EXIST.format(missing[0]) if len(missing) == 1 else None
             detail = f"the latest batch read entries {first + 1} to {last}, and this one is not there"
             return start.fails(diagnoses.others.SOURCE_LOG_HOLE, path, detail, error)
     return None

@@ -10,7 +10,6 @@ from enum import StrEnum
 
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.model import OffsetLog
 from ckpt.texts import mask_secrets
 from ckpt.versions import RECORDED, Recorded, Spark
 
@@ -36,19 +35,15 @@ class SettingOutlook:
 
 def setting_outlooks(checkpoint: Checkpoint, spark: Spark, session: Mapping[str, str]) -> tuple[SettingOutlook, ...]:
     """Each setting that is given, in the order of the table of recorded ones, then by name; pure."""
-    recorded = recorded_settings_of(checkpoint)
+    recorded, state = recorded_settings_of(checkpoint), checkpoint.state
     known = {setting.name: setting for setting in RECORDED if spark.at_least(setting.since)}
     names = [name for name in known if name in session] + sorted(session.keys() - known.keys())
-    kept = {} if spark.rules.takes_state_format else _state_format(checkpoint)
-    recorded = {**recorded, **kept} if recorded is not None else None
-    known |= {name: Recorded(name) for name in kept}
+    if not spark.rules.takes_state_format and state and state.operators:
+        # Spark 4.3 takes the state store checkpoint format from the checkpoint without having recorded it.
+        known[settings.CHECKPOINT_FORMAT] = Recorded(settings.CHECKPOINT_FORMAT)
+        if recorded is not None:
+            recorded = {**recorded, settings.CHECKPOINT_FORMAT: str(state.format_version)}
     return tuple(_foresee(name, session[name], known.get(name), recorded) for name in names)
-
-
-def _state_format(checkpoint: Checkpoint) -> dict[str, str]:
-    """The state store checkpoint format, which Spark 4.3 takes from the checkpoint without having recorded it."""
-    state = checkpoint.state
-    return {settings.CHECKPOINT_FORMAT: str(state.format_version)} if state and state.operators else {}
 
 
 def _foresee(name: str, value: str, known: Recorded | None, recorded: Mapping[str, str] | None) -> SettingOutlook:
@@ -66,8 +61,8 @@ def _foresee(name: str, value: str, known: Recorded | None, recorded: Mapping[st
 
 def recorded_settings_of(checkpoint: Checkpoint) -> Mapping[str, str] | None:
     """Return the settings of the newest offsets; None where there are none, and so nothing overrides the session."""
-    log = checkpoint.offsets.entries.get(checkpoint.offsets.latest if checkpoint.offsets.latest is not None else -1)
-    return log.metadata.conf if isinstance(log, OffsetLog) and log.metadata else None
+    newest = checkpoint.offsets.newest
+    return newest.metadata.conf if newest and newest.metadata else None
 
 
 def effective_settings(checkpoint: Checkpoint, spark: Spark) -> dict[str, str]:
@@ -75,9 +70,6 @@ def effective_settings(checkpoint: Checkpoint, spark: Spark) -> dict[str, str]:
     recorded = recorded_settings_of(checkpoint)
     if recorded is None:
         return {}
-    values = {
-        setting.name: recorded.get(setting.name, setting.absent)
-        for setting in RECORDED
-        if spark.at_least(setting.since)
-    }
+    known = (setting for setting in RECORDED if spark.at_least(setting.since))
+    values = {setting.name: recorded.get(setting.name, setting.absent) for setting in known}
     return {name: value for name, value in values.items() if value is not None}

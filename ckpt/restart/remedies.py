@@ -15,11 +15,10 @@ from ckpt.storage.locations import local_path
 from ckpt.texts import quote_path, quote_word, span
 from ckpt.versions import RULES
 
-_PUT_BACK = (
-    "Stop the query and put {path} back from a copy of the checkpoint (object stores with versioning keep one), and "
-    "only that."
+_REPAIR = (
+    "`ckpt repair-async {checkpoint}` plans a repair. Or: stop the query and put {path} back from a copy of the "
+    "checkpoint (object stores with versioning keep one), and only that."
 )
-_REPAIR = "`ckpt repair-async {checkpoint}` plans a repair."
 _BACK = f"{DROPS_OR_REPEATS}. So find the newest batch in the sink first."
 
 
@@ -31,7 +30,7 @@ def unreadable_log(checkpoint: Checkpoint, folder: str, batch_id: int) -> str | 
     if folder == COMMITS or checkpoint.stateful:
         return None
     if batch_id != latest or (latest and not pair_below(checkpoint, latest)):
-        return f"{_REPAIR} Or: {_lower(_PUT_BACK)}"
+        return _REPAIR
     return None
 
 
@@ -51,14 +50,14 @@ def no_predecessor(checkpoint: Checkpoint, latest: int) -> str | None:
             f"of it is restored, batches run again under the same ids: {_BACK}"
         )
     if checkpoint.stateful or (not committed and latest - 1 in checkpoint.commits):
-        return f"{_REPAIR} Or: {_lower(_PUT_BACK)}"
+        return _REPAIR
     return None
 
 
 def restore_offsets(batch_ids: Sequence[int]) -> str:
     """For offset files that differ from those before them."""
     which = span("batch", batch_ids[0], batch_ids[-1])
-    named = " and ".join(_join_paths(OFFSETS, batch_ids)) if len(batch_ids) < 3 else f"offsets/ of {which}"
+    named = f"offsets/ of {which}" if len(batch_ids) > 2 else " and ".join(f"{OFFSETS}/{i}" for i in batch_ids)
     return diagnoses.common.RESTORE.replace("{path}", named)
 
 
@@ -66,13 +65,8 @@ def topic_recreated(latest: int | None, source: int, beginning: Mapping[str, Jso
     """For the end of an uncommitted batch that is below its start: Kafka had fewer rows than had been read.
 
     A start that finds them gone fails, and has written the offsets that are there now (measured on 3.5 to 4.3).
-
-    Args:
-        latest: The batch.
-        source: Its index.
-        beginning: Offsets at which the new topic begins, and other topics go on.
-        alone: Whether the query has no other source.
-
+    ``beginning`` has the offsets at which the new topic begins, and other topics go on; ``alone`` says that the query
+    has no other source.
     """
     to = quote_word(json.dumps(beginning, separators=(",", ":")))
     others = "" if alone else " What that batch had of other sources is left out: `ckpt offsets show {checkpoint}`."
@@ -138,7 +132,8 @@ def moved(recorded: str, operator: int, checkpoint: Checkpoint) -> str | None:
     if (colon and scheme != "file") or here is None:
         return None
     old = "/" + (path if colon else root).lstrip("/")
-    above, there, old_path = (_escape_braces(quote_path(path)) for path in (old.rpartition("/")[0] or "/", here, old))
+    paths = (old.rpartition("/")[0] or "/", here, old)
+    above, there, old_path = (quote_path(path).replace("{", "{{") for path in paths)  # in which nothing is filled in
     link = f'`mkdir -p {above} && ln -s "$(realpath {there})" {old_path}`'
     return (
         f"`ckpt relocate {{checkpoint}}` makes it find them here. Or put it back to {old_path}, or make "
@@ -152,16 +147,3 @@ def moved_and_lost(folder: str) -> str:
         f"Put {folder} back from a copy of the checkpoint: it is gone from here as well. Then run "
         "`ckpt inspect {checkpoint}` again, which says what is to be done about the path."
     )
-
-
-def _join_paths(folder: str, ids: Sequence[int]) -> list[str]:
-    return [f"{folder}/{i}" for i in ids]
-
-
-def _escape_braces(text: str) -> str:
-    """Text from a checkpoint, in which no name of a place is filled in."""
-    return text.replace("{", "{{")
-
-
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]

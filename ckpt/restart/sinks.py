@@ -34,11 +34,6 @@ class Sink:
         """True if the sink knows batches by query id too."""
         return self.drops_same_query and not self.drops_new_query
 
-    @property
-    def needs_snapshot(self) -> bool:
-        """True if only an older snapshot makes the sink accept rows under ids that it has seen."""
-        return self.taken_back is not None and "{snapshot}" in self.taken_back
-
 
 SINKS = (
     Sink(
@@ -121,6 +116,6 @@ def shared_with_a_copy(*, new_id: bool) -> dict[str, str]:
     for sink in SINKS:
         known = sink.drops_new_query if new_id else sink.drops_same_query
         outcomes[sink.kind] = drops if known else twice
-        if new_id and sink.drops_same_query and not sink.drops_new_query:
+        if new_id and sink.is_by_query:
             outcomes[sink.kind] += ": it does not know batches of the original by the new id"
     return outcomes

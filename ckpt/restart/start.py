@@ -1,19 +1,19 @@
 """One start of a query, thought through: the checkpoint, a version, a mode, and what follows from them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.history import is_empty
-from ckpt.checkpoint.sources.ranges import SourceRange
+from ckpt.checkpoint.sources.ranges import SourceRange, source_ranges
+from ckpt.model import OffsetLog
 from ckpt.restart import diagnoses, remedies
 from ckpt.restart.findings import Diagnosis, Finding
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.texts import span
 from ckpt.versions import Progress, Rules, Spark
 
-MOST_BATCHES = 2**31 - 1
-"""Between the first and the last of a log: Spark makes an array of them."""
+MOST_BATCHES = 2**31 - 1  # between the first and the last of a log: Spark makes an array of them
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,33 @@ class Start:
             return self.checkpoint.offsets.before(self.latest)
         return self.latest - 1 if self.latest - 1 in self.checkpoint.offsets else None
 
+    @property
+    def begin(self) -> OffsetLog | None:
+        """The offsets at which the latest planned batch begins, where they can be read."""
+        return self.checkpoint.offsets.readable(self.predecessor)
+
+    @property
+    def end(self) -> OffsetLog | None:
+        """The offsets of the latest planned batch, where they can be read."""
+        return self.checkpoint.offsets.newest
+
+    @property
+    def first_batch(self) -> int:
+        """The batch that is run first."""
+        if self.latest is None:
+            return 0
+        return self.latest + 1 if self.resumes else self.latest
+
+    def _list_ranges(self) -> tuple[SourceRange, ...]:
+        """List what the first batch reads."""
+        if self.latest is None or self.resumes:
+            return source_ranges(self.end, None) if self.resumes else ()
+        ranges = source_ranges(self.begin, self.end)
+        if self.predecessor is not None:
+            return ranges
+        initial = self.checkpoint.initial_offsets
+        return tuple(replace(source, start=initial.get(source.index)) for source in ranges)
+
     @cached_property
     def never_run(self) -> tuple[int, ...]:
         """Planned batches between the latest commit and the latest batch, which no start comes back to.
@@ -60,35 +87,21 @@ class Start:
         Spark before 2.1.1 had no commit log and planned a batch only when the one before was done (its offset files
         record no conf): there the absence of commits says nothing.
         """
-        offsets, latest = self.checkpoint.offsets, self.latest
-        if latest is None or self.resumes:
+        if self.latest is None or self.resumes:
             return ()
-        if self.committed is None:
-            newest = offsets.readable(latest)
-            if newest and newest.metadata and not newest.metadata.conf:
-                return ()
+        if self.committed is None and self.end and self.end.metadata and not self.end.metadata.conf:
+            return ()
         first = -1 if self.committed is None else self.committed
-        return tuple(i for i in offsets.ids if first < i < latest)
+        return tuple(i for i in self.checkpoint.offsets.ids if first < i < self.latest)
 
-    def _is_empty(self, batch_id: int) -> bool:
-        """Tell whether nothing is lost with a planned batch, because it had no rows.
+    def ends(self, outcome: Outcome, *because: Finding, error: str | None = None) -> Forecast:
+        """A forecast for this version and mode.
 
-        With state that says nothing: such a batch may advance the watermark, and emit what it closes.
+        A planned batch that never runs loses nothing if it had no rows. With state that says nothing: such a batch may
+        advance the watermark, and emit what it closes.
         """
-        return not self.checkpoint.stateful and is_empty(self.checkpoint, batch_id)
-
-    def ends(
-        self,
-        outcome: Outcome,
-        *because: Finding,
-        batch_id: int | None = None,
-        reexecutes: bool | None = None,
-        sources: tuple[SourceRange, ...] = (),
-        error: str | None = None,
-    ) -> Forecast:
-        """A forecast for this version and mode."""
         never = self.never_run if outcome not in (Outcome.FAILS_AT_START, Outcome.REFUSED) else ()
-        lost = tuple(i for i in never if not self._is_empty(i))
+        lost = tuple(i for i in never if self.checkpoint.stateful or not is_empty(self.checkpoint, i))
         if lost:
             first, which = lost[0], span("batch", lost[0], lost[-1])
             committed = f"the latest commit is {self.committed}" if self.committed is not None else "there is no commit"
@@ -96,10 +109,20 @@ class Start:
             detail = f"{which} {were} planned, {committed}, and the next start runs only batch {self.latest}"
             remedy = remedies.never_run(self.checkpoint, lost)
             because = (*because, Finding(diagnoses.logs.COMMITS_BEHIND, f"{OFFSETS}/{first}", detail, remedy))
-        return Forecast(self.spark, self.progress, outcome, batch_id, reexecutes, sources, error, never, lost, because)
+        forecast = Forecast(
+            self.spark, self.progress, outcome, error=error, never_run=never, lost=lost, because=because
+        )
+        if outcome in (Outcome.FAILS_AT_START, Outcome.REFUSED, Outcome.UNKNOWN):
+            return forecast
+        again = self.latest is not None and not self.resumes
+        return replace(forecast, batch_id=self.first_batch, reexecutes=again, sources=self._list_ranges())
 
     def fails(
         self, diagnosis: Diagnosis, path: str, detail: str, error: str | None, remedy: str | None = None
     ) -> Forecast:
         """A failure before any batch is executed."""
         return self.ends(Outcome.FAILS_AT_START, Finding(diagnosis, path, detail, remedy), error=error)
+
+    def stays_unknown(self, diagnosis: Diagnosis, path: str, detail: str, remedy: str | None = None) -> Forecast:
+        """An outcome that ckpt cannot foresee."""
+        return self.ends(Outcome.UNKNOWN, Finding(diagnosis, path, detail, remedy))

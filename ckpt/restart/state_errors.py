@@ -61,10 +61,8 @@ def _survives(damage: StateDamage, rules: Rules) -> bool:
     An odd end is ignored, but a checksum file next to it may be read. A bad snapshot is replaced by an older one and
     its logs where Spark repairs snapshots; for RocksDB that needs changelog checkpointing.
     """
-    if damage.kind in (DamageKind.VERSION_1, DamageKind.VERSION_2):
-        wanted = DamageKind.VERSION_2 if rules.version_2_snapshots else DamageKind.VERSION_1
-        if damage.kind is wanted:
-            return True
+    if damage.kind is (DamageKind.VERSION_2 if rules.version_2_snapshots else DamageKind.VERSION_1):
+        return True
     if damage.kind is DamageKind.STRAY and not damage.changelog and not rules.repairs_snapshots:
         return True  # who replays no changelogs onto a snapshot, and repairs none, lists none
     if damage.kind in (DamageKind.CHECKSUM_DIFFERS, *_SEEN_WHEN_READ):
@@ -104,9 +102,7 @@ def _describe_missing(damage: StateDamage, provider: Provider, rules: Rules) -> 
         Provider.HDFS: ("CANNOT_READ_DELTA_FILE_NOT_EXISTS", "Error reading delta file"),
         Provider.ROCKSDB: ("CANNOT_READ_STREAMING_STATE_FILE", "Error reading streaming state file"),
     }
-    if provider not in by_provider:
-        return None
-    named, plain = by_provider[provider]
+    named, plain = by_provider.get(provider, (None, None))
     return named if rules.names_state_errors else plain
 
 
@@ -119,11 +115,6 @@ def _describe_in_3_5(damage: StateDamage) -> str | None:
             return "Copied"
         case StateFileKind.SST, _:
             return damage.says
-        case StateFileKind.ZIP, DamageKind.TRUNCATED:
-            return "EOFException"
-        case StateFileKind.ZIP, _:
+        case StateFileKind.ZIP, kind if kind is not DamageKind.TRUNCATED:
             return damage.says
-        case _, DamageKind.EMPTY | DamageKind.TRUNCATED:
-            return "EOFException"
-        case _:
-            return "Stream is corrupted"
+    return "EOFException" if damage.kind in _CUT_SHORT else "Stream is corrupted"

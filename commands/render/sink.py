@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated
 
-from ckpt.inspection.checks.sink_outlook import SinkOutcome
+from ckpt.inspection.checks.sink import SinkOutcome
 from ckpt.inspection.inspection import Inspection
 from ckpt.live.sink.records import SinkKind
 from ckpt.texts import instant

@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.checkpoint.state.chains import chain_to
+from ckpt.checkpoint.state.chains import chain_to, read_lineages
 from ckpt.checkpoint.state.context import Context, context_of
 from ckpt.checkpoint.state.file_ends import Verified, verify
 from ckpt.checkpoint.state.folders import FileId, StorePartition, find_operators
-from ckpt.checkpoint.state.lineages import read_lineages
 from ckpt.checkpoint.state.load import judge_ssts
 from ckpt.checkpoint.state.read_steps import Step
 from ckpt.checkpoint.state.space import find_base, find_orphans, find_temporary_files, list_below

@@ -7,8 +7,7 @@ from ckpt.checkpoint.sources.requested import RequestedEnd
 from ckpt.model import Json
 
 Record = TypeVar("Record")
-Span = tuple[Json, Json]
-"""Two offsets as the log has them; None is the beginning of the source."""
+Span = tuple[Json, Json]  # two offsets as the log has them; None is the beginning of the source
 
 
 class CannotEndThere(Exception):

@@ -37,7 +37,7 @@ class FileSourceLog:
 def file_source_logs(listing: Listing, offsets: OffsetLog | None) -> list[FileSourceLog]:
     """The logs of file sources: where the offsets say so, or else where a folder holds several entries."""
     ends = offsets_of(offsets) if offsets else ()
-    logs: list[FileSourceLog] = []
+    logs: dict[str, FileSourceLog] = {}
     wanted = {k for k, end in enumerate(ends) if isinstance(end, FileOffset)}
     for name in listing.subfolders(SOURCES):
         if name.isascii() and name.isdecimal() and not (offsets and int(name) < len(ends)):
@@ -45,25 +45,19 @@ def file_source_logs(listing: Listing, offsets: OffsetLog | None) -> list[FileSo
             wanted |= {int(name)} if len(entries) > 1 else set()
     for k in sorted(wanted):
         folder = source_folder(listing, offsets, k)
-        if folder in {log.folder for log in logs}:
-            continue
         names = listing.in_folder(folder)
         log = compactible_log(names)
         ids = {entry for name in names if (entry := compactible_id(name)) is not None}
         there = frozenset(entry for entry in ids if log.interval > 0 and log.name_of(entry) in names)
-        logs.append(FileSourceLog(k, folder, log, there))
-    return logs
+        logs.setdefault(folder, FileSourceLog(k, folder, log, there))
+    return list(logs.values())
 
 
 def find_refused_file(files: Iterable[str], path: str) -> str | None:
-    """The first of the files of a batch that a reader of ``path`` refuses; None where it takes them all.
+    """The first of the files (URIs) of a batch that a reader of ``path`` refuses; None where it takes them all.
 
-    ``PartitioningAwareFileIndex.basePaths``. A pattern has no base path, and takes all.
-
-    Args:
-        files: URIs, as the log of a source has them.
-        path: The option of the reader; without a scheme it is in whatever file system the files are in.
-
+    ``PartitioningAwareFileIndex.basePaths``. A pattern has no base path, and takes all. Without a scheme ``path`` is in
+    whatever file system the files are in.
     """
     if any(sign in path for sign in "{}[]*?\\"):
         return None
@@ -88,9 +82,9 @@ def request_for(listing: Listing, path: str) -> ReadRequest:
     return ReadRequest(path) if size <= _WHOLE else ReadRequest(path, size - _WHOLE, _WHOLE)
 
 
-def parse(path: str, request: ReadRequest, data: bytes) -> tuple[SourceFile, ...] | Unreadable:
+def parse(request: ReadRequest, data: bytes) -> tuple[SourceFile, ...] | Unreadable:
     """The files that an entry names; of a large one, those that its last lines name."""
-    return parse_source_log(path, lines(request, data))
+    return parse_source_log(request.path, lines(request, data))
 
 
 def lines(request: ReadRequest, data: bytes) -> bytes:
@@ -99,19 +93,13 @@ def lines(request: ReadRequest, data: bytes) -> bytes:
 
 
 def files_between(storage: Storage, folder: str, after: int, last: int) -> tuple[str, ...] | None:
-    """The files that entries of a log name, as URIs; None where an entry is missing or cannot be read.
+    """The files that entries of a log name, as URIs: those behind ``after``, up to ``last``.
 
-    Args:
-        storage: The checkpoint.
-        folder: The folder of the log.
-        after: The last entry that does not count.
-        last: The last one that counts.
-
+    None where an entry is missing or cannot be read.
     """
     names = storage.list_level(folder).files
-    wanted = [
-        name for entry in range(after + 1, last + 1) for name in (f"{entry}.compact", str(entry)) if name in names
-    ]
+    entries = range(after + 1, last + 1)
+    wanted = [name for entry in entries for name in (f"{entry}.compact", str(entry)) if name in names]
     if len({compactible_id(name) for name in wanted}) < last - after:
         return None
     paths: dict[str, None] = {}

@@ -16,8 +16,7 @@ from ckpt.model import Json
 from ckpt.storage.base import one_line
 from ckpt.texts import plural_of
 
-Partition = tuple[str, int]
-"""A topic, and the number of one of its partitions."""
+Partition = tuple[str, int]  # A topic, and the number of one of its partitions
 
 _NAMED_PARTITIONS = 4  # in a text: more do not fit into a line
 

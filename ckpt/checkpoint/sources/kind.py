@@ -12,8 +12,7 @@ from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
 from ckpt.errors import UsageError
 from ckpt.model import Json
 
-LONG = 2**63 - 1
-"""The largest number that Spark keeps in a ``Long``."""
+LONG = 2**63 - 1  # the largest number that Spark keeps in a ``Long``
 
 
 class SourceType(StrEnum):

@@ -17,8 +17,7 @@ from ckpt.errors import CkptError
 from ckpt.model import Json
 from ckpt.plugins import ask_plugins, blame_plugin
 
-PLUGINS = "ckpt.sources"
-"""Entry points that name a subclass of ``SourceKind``."""
+PLUGINS = "ckpt.sources"  # entry points that name a subclass of ``SourceKind``
 
 Answer = TypeVar("Answer")
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")  # it is written into generated code

@@ -13,11 +13,10 @@ from ckpt.checkpoint.sources.files import FileOffset, FilesKind
 from ckpt.checkpoint.sources.iceberg import IcebergKind, IcebergOffset
 from ckpt.checkpoint.sources.kafka import KafkaKind, KafkaOffset
 from ckpt.checkpoint.sources.kind import Advance, SourceKind, SourceType
-from ckpt.checkpoint.sources.numbers import NumberOffset, NumbersKind
 from ckpt.checkpoint.sources.plugins import PluginOffset, load_kinds
 from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchKind, RateMicroBatchOffset
 from ckpt.checkpoint.sources.starts import NOT_READ, Begin, ReaderStart, StartFacts
-from ckpt.checkpoint.sources.unknown import UnknownKind, UnknownOffset
+from ckpt.checkpoint.sources.unknown import NumberOffset, NumbersKind, UnknownKind, UnknownOffset
 from ckpt.formats.text import Damaged, exact_json
 from ckpt.model import Json, OffsetLog, SourceOffset
 
@@ -144,11 +143,9 @@ def advances(before: OffsetLog, after: OffsetLog) -> tuple[Advance | None, ...]:
 
     Sources are matched by name in offset log v2, whose lines have no order, and by position in v1.
     """
-    old = {source.name or index: source for index, source in indexed(before.sources)}
-    pairs = [(old.get(source.name or index), source) for index, source in indexed(after.sources)]
-    return tuple(
-        None if earlier is None else advance(decode(earlier.value), decode(source.value)) for earlier, source in pairs
-    )
+    old = {source.name or index: decode(source.value) for index, source in indexed(before.sources)}
+    new = indexed(after.sources)
+    return tuple(advance(old.get(source.name or index), decode(source.value)) for index, source in new)
 
 
 def source_views(log: OffsetLog, rate_sources: Collection[int] = ()) -> tuple[SourceView, ...]:
@@ -185,11 +182,7 @@ def offset_of(log: OffsetLog | None, index: int) -> Offset | None:
 
 def indexed(sources: tuple[SourceOffset, ...]) -> list[tuple[int, SourceOffset]]:
     """Sources with their numbers, in the order of these where their names say them."""
-    numbers = [_index(source.name) for source in sources]
-    if None in numbers:
+    names = [source.name or "" for source in sources]
+    if not all(name.isdecimal() and name.isascii() and len(name) < 10 for name in names):
         return list(enumerate(sources))
-    return sorted(((n or 0, source) for n, source in zip(numbers, sources, strict=True)), key=lambda pair: pair[0])
-
-
-def _index(name: str | None) -> int | None:
-    return int(name) if name is not None and name.isdecimal() and name.isascii() and len(name) < 10 else None
+    return sorted(((int(name), source) for name, source in zip(names, sources, strict=True)), key=lambda pair: pair[0])

@@ -5,11 +5,16 @@ below the version, or nothing, and every delta or changelog after it. Format 2 (
 snapshot of exactly this version and unique id, or the lineage that its changelog begins with.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ckpt.checkpoint.state.folders import FileId, StoreNames
-from ckpt.formats.statefiles import Lineage
+from ckpt.checkpoint.state.folders import FileId, StoreNames, StorePartition
+from ckpt.checkpoint.state.read_steps import Step
+from ckpt.formats.compression import HEAD
+from ckpt.formats.statefiles import LZ4, Lineage, parse_lineage
+from ckpt.storage.base import ReadRequest
+
+_HEAD = 1 << 16  # bytes from the beginning of a changelog that surely hold its first block, with the lineage
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,3 +111,17 @@ def _find_lineage_before(names: StoreNames, snapshot: FileId | None, first: File
         return None
     steps = [by_version.get(version, []) for version in range(base + 1, first[0] + 1)]
     return [ids[0] for ids in steps] if all(len(ids) == 1 for ids in steps) else None
+
+
+def read_lineages(targets: Mapping[StorePartition, WantedVersion], codec: str) -> Step[dict[StorePartition, Lineage]]:
+    """Read the lineage that the changelog of the wanted version begins with, unless there is a zip."""
+    requests: dict[StorePartition, ReadRequest] = {}
+    for store, target in targets.items():
+        this, names = (target.version, target.unique_id), store.names
+        if target.unique_id is not None and this not in names.snapshots and this in names.logs:
+            requests[store] = ReadRequest(f"{store.folder}/{names.logs[this]}", 0, _HEAD if codec == LZ4 else HEAD)
+    if not requests:
+        return {}
+    answers = zip(requests, (yield list(requests.values())), strict=True)
+    parsed = {store: parse_lineage(answer, codec) for store, answer in answers if isinstance(answer, bytes)}
+    return {store: lineage for store, lineage in parsed.items() if lineage is not None}

@@ -34,7 +34,8 @@ class Context:
     @property
     def codec(self) -> str | None:
         """How deltas and changelogs are compressed, by Spark's short name; None where it is not recorded."""
-        return codec_of(self.conf)
+        codec = self.conf.get(settings.COMPRESSION_CODEC)
+        return None if codec is None else codec.rpartition(".")[2].lower().removesuffix("compressioncodec")
 
     @property
     def shuffle_partitions(self) -> int | None:
@@ -53,8 +54,7 @@ class Context:
         of_partitions = self.unique_ids.get(store.operator, ())
         if store.partition >= len(of_partitions):
             return None
-        ids = of_partitions[store.partition]
-        names = store.names
+        ids, names = of_partitions[store.partition], store.names
         there = [i for i in ids if (version, i) in names.logs or (version, i) in names.snapshots]
         if len(there) != 1 and len(ids) != 1:
             return None
@@ -72,22 +72,13 @@ def oldest_needed(offsets: Log[OffsetLog], commits: Log[CommitLog]) -> int | Non
     return min(offsets.latest, commits.ids[0] + 1) if commits.ids else 0
 
 
-def codec_of(conf: Mapping[str, str]) -> str | None:
-    """The codec that settings name, by Spark's short name."""
-    codec = conf.get(settings.COMPRESSION_CODEC)
-    if codec is None:
-        return None
-    return codec.rpartition(".")[2].lower().removesuffix("compressioncodec")
-
-
 def context_of(offsets: Log[OffsetLog], commits: Log[CommitLog]) -> Context:
     """Work out which state version the next start loads.
 
     Batch B reads version B and writes B + 1. After batch L is committed the next start runs L + 1; otherwise it runs L
     again (``MicroBatchExecution.populateStartOffsets``). The unique ids of version V are in the commit of V - 1.
     """
-    entry = offsets.readable(offsets.latest)
-    latest, needed = offsets.latest, None
+    entry, latest, needed = offsets.newest, offsets.latest, None
     if latest is not None:
         needed = latest + 1 if commits.latest == latest else latest
     commit = commits.readable(needed - 1) if needed else None

@@ -1,15 +1,17 @@
-"""Damage of the state that the next start loads."""
+"""Damage of the state: of what the next start loads, and where every byte was read, of all files."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 
-from ckpt.checkpoint.state.collected import CollectedState
-from ckpt.checkpoint.state.folders import STATE, OperatorFolder, lies_elsewhere
+from ckpt.checkpoint.state.file_ends import Verdict
+from ckpt.checkpoint.state.folders import SSTS, STATE, OperatorFolder, StoreNames, StorePartition, lies_elsewhere
+from ckpt.checkpoint.state.load import CollectedState, is_serious, judge_ssts
 from ckpt.formats.statefiles import DEFAULT_STORE
-from ckpt.model import DamageKind, Operator, OperatorMetadata, StateDamage, Unreadable
+from ckpt.model import DamageKind, EveryByte, FileDamage, Operator, StateDamage, StateFileKind, Unreadable
 
 _NAMED = 1000  # operators, and partitions of a store, that are named where they are missing
+_AS_WRITTEN = (DamageKind.VERSION_1, DamageKind.VERSION_2, DamageKind.BLOCKED)  # the bytes are what they were
 _METADATA_GONE = "STDS_FAILED_TO_READ_OPERATOR_METADATA"
 
 
@@ -28,28 +30,17 @@ def find_damages(collected: CollectedState, operators: tuple[Operator, ...]) -> 
     lost = sorted({*islice(absent, _NAMED), *(context.unique_ids.keys() - ids)})
     more = max(ids) + 1 - len(ids) - _NAMED
     for number in lost:
-        detail = "the operator has no folder"
-        if number == lost[-1] and more > 0:
-            detail += f", nor have {more:,} more"
-        path = f"{STATE}/{number}"
+        others = f", nor have {more:,} more" if number == lost[-1] and more > 0 else ""
+        path, detail = f"{STATE}/{number}", f"the operator has no folder{others}"
         yield StateDamage(DamageKind.MISSING_STATE, number, None, None, version, path, None, detail)
     of_operators: dict[int, list[StateDamage]] = {}
-    for load in collected.loads.all:
+    for load in collected.loads.values():
         of_operators.setdefault(load.place.operator, []).extend(load.damages)
     for folder, operator in zip(collected.folders, operators, strict=True):
         for store, schema in collected.described[folder.id].schemas.items():
             if isinstance(schema, Unreadable):
-                yield StateDamage(
-                    DamageKind.BAD_SCHEMA,
-                    folder.id,
-                    store,
-                    0,
-                    version,
-                    schema.path,
-                    None,
-                    schema.reason,
-                    says=schema.says,
-                )
+                address = folder.id, store, 0, version, schema.path, None
+                yield StateDamage(DamageKind.BAD_SCHEMA, *address, schema.reason, says=schema.says)
         yield from _find_lost_metadata(collected, operator, version)
         yield from _find_lost_schemas(collected, operator, version)
         damages = of_operators.get(folder.id, [])
@@ -60,12 +51,12 @@ def find_damages(collected: CollectedState, operators: tuple[Operator, ...]) -> 
 def _find_lost_metadata(collected: CollectedState, operator: Operator, version: int) -> Iterator[StateDamage]:
     """Only operator metadata leads transformWithState to its schemas (``OperatorStateMetadataV2Reader``)."""
     folder = f"{STATE}/{operator.id}"
-    metadata = collected.described[operator.id].metadata
-    if not collected.listing.has_folder(f"{folder}/_stateSchema") or isinstance(metadata, OperatorMetadata):
+    description = collected.described[operator.id]
+    if description.known is not None or not collected.listing.has_folder(f"{folder}/_stateSchema"):
         return
     damage = StateDamage(DamageKind.BAD_SCHEMA, operator.id, None, None, version, f"{folder}/_metadata", None, "")
-    if isinstance(metadata, Unreadable):
-        yield replace(damage, path=metadata.path, detail=metadata.reason)
+    if isinstance(description.metadata, Unreadable):
+        yield replace(damage, path=description.metadata.path, detail=description.metadata.reason)
     else:
         yield replace(damage, detail="the operator metadata is missing", says=_METADATA_GONE)
 
@@ -76,9 +67,8 @@ def _find_lost_schemas(collected: CollectedState, operator: Operator, version: i
         path = f"{STATE}/{operator.id}/" + recorded.rpartition(f"/{STATE}/{operator.id}/")[2]
         if collected.listing.info(path) is None and not lies_elsewhere(recorded, operator.id, collected.uri):
             detail = "operator metadata names this schema file, which is missing"
-            kind = DamageKind.BAD_SCHEMA
-            says = f"{STATE}/{operator.id}/_stateSchema/"
-            yield StateDamage(kind, operator.id, None, None, version, path, None, detail, says=says)
+            address = operator.id, None, None, version, path, None
+            yield StateDamage(DamageKind.BAD_SCHEMA, *address, detail, says=f"{STATE}/{operator.id}/_stateSchema/")
 
 
 def _find_absent(folder: OperatorFolder, operator: Operator, version: int) -> Iterator[StateDamage]:
@@ -96,5 +86,62 @@ def _find_absent(folder: OperatorFolder, operator: Operator, version: int) -> It
                 path = path if store.name == DEFAULT_STORE else f"{path}/{store.name}"
             if partition == lost[-1] and more:
                 detail += f", nor in {more:,} more partitions" if partition in there else f", nor have {more:,} more"
-            kind = DamageKind.MISSING_PARTITION
-            yield StateDamage(kind, folder.id, store.name, partition, version, path, None, detail)
+            address = folder.id, store.name, partition, version, path, None
+            yield StateDamage(DamageKind.MISSING_PARTITION, *address, detail)
+
+
+def find_usable_names(collected: CollectedState, store: StorePartition) -> StoreNames:
+    """The names in a store's folder, without those of files that were seen to be damaged."""
+    names = collected.loads[store].usable if store in collected.loads else store.names
+    if not collected.seen.files:
+        return names
+    verdicts = ((name, collected.seen.wrong.get(f"{store.folder}/{name}")) for name in names.all)
+    bad = {
+        name
+        for name, verdict in verdicts
+        if verdict and is_serious(verdict.kind, checksummed=store.checksum_size(name) is not None)
+    }
+    for file_id, name in names.snapshots.items():
+        if name in bad or any(True for _ in _judge_ssts(collected, store, name)):
+            bad.add(name)
+            if names.snapshot_kind is StateFileKind.ZIP and file_id in names.logs:
+                bad.add(names.logs[file_id])  # Spark's reader does not go back to the snapshot before
+    return names.without(bad) if bad else names
+
+
+def judge_every_byte(collected: CollectedState, damages: tuple[StateDamage, ...]) -> EveryByte | None:
+    """All that is damaged, where every byte was read."""
+    fully_read = collected.seen
+    if not fully_read.files:
+        return None
+    by_path = {path: FileDamage(path, verdict.kind, verdict.detail) for path, verdict in _judge_other_files(collected)}
+    of_load = (damage for damage in damages if damage.kind not in _AS_WRITTEN)
+    by_path |= {damage.path: FileDamage(damage.path, damage.kind, damage.detail) for damage in of_load}
+    sizes = [info.size for path in fully_read.files if (info := collected.listing.info(path))]
+    return EveryByte(
+        files=len(sizes),
+        bytes=sum(sizes),
+        damages=tuple(by_path[path] for path in sorted(by_path)),
+        unknown=tuple(sorted(path for path in fully_read.unknown if collected.listing.info(path))),
+        reasons=fully_read.reasons,
+    )
+
+
+def _judge_other_files(collected: CollectedState) -> Iterator[tuple[str, Verdict]]:
+    """List the damages of files, whether the next start loads them or not."""
+    yield from ((path, verdict) for path, verdict in collected.seen.wrong.items() if collected.listing.info(path))
+    for folder in collected.folders:
+        for store in folder.list_stores():
+            for name in store.names.snapshots.values():
+                for sst, verdict in _judge_ssts(collected, store, name):
+                    yield f"{store.folder}/{SSTS}/{sst}", verdict
+    for description in collected.described.values():
+        for file in description.unreadable:
+            yield file.path, Verdict(DamageKind.UNREADABLE, file.reason)
+
+
+def _judge_ssts(collected: CollectedState, store: StorePartition, name: str) -> Iterator[tuple[str, Verdict]]:
+    """List the damages of the SST files that a zip names."""
+    recorded = collected.seen.snapshots.get(f"{store.folder}/{name}")
+    if recorded is not None:
+        yield from judge_ssts(collected.listing, store, name, recorded, collected.seen)

@@ -1,10 +1,10 @@
 """Operator metadata and state schemas: the small files in ``state/`` that describe operators and stores."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ckpt.checkpoint.state.folders import OperatorFolder, sort_numbers
-from ckpt.checkpoint.state.read_steps import Answer, Step
+from ckpt.checkpoint.state.read_steps import Step
 from ckpt.errors import NotFound
 from ckpt.formats.limits import refuse_too_large
 from ckpt.formats.operators import parse_operator_metadata
@@ -42,7 +42,10 @@ def describe(listing: Listing, folders: tuple[OperatorFolder, ...]) -> Step[dict
     }
     paths = [path for path in paths if path not in contents]
     answers = yield [ReadRequest(path) for path in paths]
-    contents.update(_pair_contents(answers, paths))
+    for path, answer in zip(paths, answers, strict=True):
+        if not isinstance(answer, bytes):
+            why = "it was gone when ckpt tried to read it" if isinstance(answer, NotFound) else str(answer)
+        contents[path] = answer if isinstance(answer, bytes) else Unreadable(path, Fault.VANISHED, why)
     descriptions: dict[int, Description] = {}
     for folder in folders:
         of_stores: dict[str, tuple[ColumnFamily, ...] | Unreadable] = {}
@@ -94,16 +97,3 @@ def _find_schemas(listing: Listing, folder: OperatorFolder) -> list[tuple[str, s
         if store not in paths and listing.info(path) is not None:
             paths[store] = path
     return list(paths.items())
-
-
-def _pair_contents(answers: Sequence[Answer], paths: Sequence[str]) -> list[tuple[str, bytes | Unreadable]]:
-    """Pair paths with their bytes, or with why there are none."""
-    pairs: list[tuple[str, bytes | Unreadable]] = []
-    for path, answer in zip(paths, answers, strict=True):
-        if isinstance(answer, bytes):
-            pairs.append((path, answer))
-        elif isinstance(answer, NotFound):
-            pairs.append((path, Unreadable(path, Fault.VANISHED, "it was gone when ckpt tried to read it")))
-        else:
-            pairs.append((path, Unreadable(path, Fault.VANISHED, str(answer))))
-    return pairs

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import NamedTuple
 
+from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS
 from ckpt.checkpoint.state.read_steps import Answer, Step
 from ckpt.errors import NotFound
 from ckpt.formats.rocksdb import TAIL_LENGTH, NeedsMore, parse_zip_tail, read_whole_zip
 from ckpt.formats.sidecars import SparkChecksum, parse_spark_sidecar
 from ckpt.formats.statefiles import CHECKSUM, END_MARK, LZ4, Ending, judge_stream
 from ckpt.model import DamageKind, Fault, RocksDBSnapshot, StateFile, StateFileKind
-from ckpt.storage.base import ReadRequest
+from ckpt.storage.base import Listing, ReadRequest
 
 _LARGEST_READ = 128 << 20
 """Up to this many bytes a suspicious file is read completely; of a larger one only the tail is checked."""
@@ -24,8 +25,8 @@ _READ_AT_ONCE = 16 << 20  # bytes of suspicious files, unless one alone is large
 
 _LARGEST_CHECKSUM = 1 << 16  # bytes
 
-_NO_ENTRIES = "NoSuchFileException"
-"""Spark unpacks a zip without entries and then does not find the file ``metadata``."""
+_LOGS = (StateFileKind.DELTA, StateFileKind.CHANGELOG)
+_NO_ENTRIES = "NoSuchFileException"  # Spark unpacks a zip without entries and then does not find the file ``metadata``
 
 
 class Verdict(NamedTuple):
@@ -72,8 +73,8 @@ class _Verdicts:
 def verify(files: Iterable[StateFile], codec: str, fully_read: Verified = NOTHING) -> Step[Verified]:
     """Check the tail of each file, and then all of those whose tail is not that of a complete file.
 
-    ``codec`` is the one in which the query compresses deltas and changelogs; the ends of others say nothing. What was
-    ``seen`` of files of which every byte was read is in the outcome, and they are not read again.
+    ``codec`` is the one in which the query compresses deltas and changelogs; the ends of others say nothing. Files that
+    were ``fully_read`` are in the outcome, and not read again.
     """
     verdicts = _Verdicts()
     looked_at: list[StateFile] = []
@@ -151,8 +152,7 @@ def _judge_whole(file: StateFile, content: Answer, verdicts: _Verdicts) -> None:
         verdicts.unknown.add(file.path)
         return
     of_zip = file.kind is StateFileKind.ZIP
-    verdict = _judge_zip(file, content, verdicts) if of_zip else _judge_stream(content)
-    if verdict is not None:
+    if verdict := _judge_zip(file, content, verdicts) if of_zip else _judge_stream(content):
         verdicts.wrong[file.path] = verdict
 
 
@@ -186,3 +186,21 @@ def _judge_zip(file: StateFile, content: bytes, verdicts: _Verdicts) -> Verdict 
             return Verdict(DamageKind.UNREADABLE, "it is not a zip", _NO_ENTRIES)
         return Verdict(DamageKind.TRUNCATED, f"it was truncated after {len(content)} bytes")
     return Verdict(DamageKind.UNREADABLE, snapshot.reason)
+
+
+def written_there(listing: Listing, file: StateFile) -> bool:
+    """Tell whether a log in an object store has the time of its own batch, and more bytes than an end alone.
+
+    A file is there only with all its bytes: what Spark writes is complete, whenever it is killed. A file that is cut
+    off was already cut off when somebody copied it there. File times tell the two apart: Spark writes the log of batch
+    B after the commit of B - 1 and before that of B, while a copied tree is written folder by folder. Times are in
+    whole seconds in some stores: the time of the commit before has to be an earlier one.
+    """
+    if file.kind not in _LOGS or file.size <= len(END_MARK):
+        return False
+    batch = file.version - 1
+    before = listing.info(f"{COMMITS}/{batch - 1}") or listing.info(f"{OFFSETS}/{batch}")
+    match [info and info.mtime_ms for info in (before, listing.info(file.path), listing.info(f"{COMMITS}/{batch}"))]:
+        case [int(earlier), int(written), int(committed)]:
+            return earlier < written <= committed
+    return False

@@ -15,8 +15,7 @@ from ckpt.storage.locations import is_same_place
 
 STATE = "state"
 SSTS, LOGS = "SSTs", "logs"
-FileId = tuple[int, str | None]
-"""Version and unique id of a state file; the unique id is None in format 1."""
+FileId = tuple[int, str | None]  # version and unique id of a state file; the unique id is None in format 1
 
 _OF_ROCKSDB = (StateFileKind.CHANGELOG, StateFileKind.ZIP)
 
@@ -100,23 +99,22 @@ class OperatorFolder:
         """Relative to the checkpoint."""
         return f"{STATE}/{self.id}"
 
+    def list_stores(self) -> Iterator[StorePartition]:
+        """List each store in each partition."""
+        return (store for stores in self.stores.values() for store in stores.values())
+
 
 def sort_numbers(names: Iterable[str]) -> list[int]:
     """Return the names that are plain numbers, sorted: operators, partitions, batches."""
-    return sorted(int(name) for name in names if _is_number(name))
-
-
-def _is_number(name: str) -> bool:
-    """Tell whether a name is a number as Spark writes it."""
-    return name.isascii() and name.isdecimal() and len(name) < 19 and (name[0] != "0" or name == "0")
+    decimal = (name for name in names if name.isascii() and name.isdecimal() and len(name) < 19)
+    return sorted(int(name) for name in decimal if name[0] != "0" or name == "0")
 
 
 def find_operators(listing: Listing, provider: Provider) -> tuple[OperatorFolder, ...]:
     """Everything below ``state/`` that Spark would take for state of ``provider`` (UNKNOWN: whichever is there)."""
     known: dict[frozenset[str], StoreNames] = {}
-    return tuple(
-        _list_operator(listing, operator, provider, known) for operator in sort_numbers(listing.subfolders(STATE))
-    )
+    operators = sort_numbers(listing.subfolders(STATE))
+    return tuple(_list_operator(listing, operator, provider, known) for operator in operators)
 
 
 def _list_operator(

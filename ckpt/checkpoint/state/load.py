@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from ckpt.checkpoint.state.atomic_writes import written_there
-from ckpt.checkpoint.state.chains import Chain, WantedVersion, chain_to, fallbacks
-from ckpt.checkpoint.state.file_ends import NOTHING, Verdict, Verified, compare_sizes, verify
-from ckpt.checkpoint.state.folders import SSTS, StoreNames, StorePartition, find_snapshots_astray
-from ckpt.checkpoint.state.lineages import read_lineages
+from ckpt.checkpoint.state.chains import Chain, WantedVersion, chain_to, fallbacks, read_lineages
+from ckpt.checkpoint.state.context import Context
+from ckpt.checkpoint.state.descriptions import Description
+from ckpt.checkpoint.state.file_ends import NOTHING, Verdict, Verified, compare_sizes, verify, written_there
+from ckpt.checkpoint.state.folders import SSTS, OperatorFolder, StoreNames, StorePartition, find_snapshots_astray
 from ckpt.checkpoint.state.read_steps import Step
 from ckpt.formats.statefiles import CHECKSUM
 from ckpt.model import DamageKind, RocksDBSnapshot, StateDamage, StateFile, StateFileKind
@@ -31,7 +31,7 @@ class Load:
     @property
     def usable(self) -> StoreNames:
         """The names in the store's folder, without those of files that were seen to be damaged."""
-        serious = [damage for damage in self.damages if _is_serious(damage)]
+        serious = list(filter(_is_serious, self.damages))
         if not serious:
             return self.place.names
         bad = {damage.path.rpartition("/")[2] for damage in serious}
@@ -46,11 +46,18 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Loads:
-    """All loads of a start."""
+class CollectedState:
+    """Everything read for the state: listing, logs, small files, and the verdicts on the files to be loaded."""
 
-    all: tuple[Load, ...]
-    unverified: int  # files whose ends were not read, or say nothing
+    listing: Listing
+    context: Context
+    folders: tuple[OperatorFolder, ...]
+    described: Mapping[int, Description]  # by operator
+    loads: Mapping[StorePartition, Load]
+    unverified: int  # files to be loaded whose ends were not read, or say nothing
+    oldest_zips: Mapping[StorePartition, int]  # their bytes, as far as they were read
+    uri: str  # where the checkpoint is now
+    seen: Verified = NOTHING  # in files of which every byte was read
 
 
 def load_stores(
@@ -61,11 +68,11 @@ def load_stores(
     fully_read: Verified = NOTHING,
     *,
     whole_files: bool = False,
-) -> Step[Loads]:
+) -> Step[tuple[tuple[Load, ...], int]]:
     """Find the files of every store in every partition, and check the ends of ``most_tails`` of them at most.
 
-    ``seen`` is what is known of files of which every byte was read. With ``whole_files`` the ends of logs that Spark
-    wrote there itself are not read.
+    Returns the loads, and how many files are unverified. ``fully_read`` is what is known of files of which every byte
+    was read. With ``whole_files`` the ends of logs that Spark wrote there itself are not read.
     """
     lineages = yield from read_lineages(targets, codec)
     known: dict[tuple[StoreNames, WantedVersion], Chain] = {}
@@ -75,19 +82,19 @@ def load_stores(
         if key not in known:
             known[key] = chain_to(store.names, target, lineages.get(store))
         chains[store] = known[key]
-    files = _order_files(chains)
-    if whole_files:
-        files = (file for file in files if not written_there(listing, file))
+    files = (file for file in _order_files(chains) if not (whole_files and written_there(listing, file)))
     looked_at = list(islice(files, most_tails))
     verified = yield from verify(looked_at, codec, fully_read)
-    recorded = [f for f in looked_at if f.path in verified.unknown and listing.info(f.path + CHECKSUM)]
-    verified = yield from compare_sizes([f for f in recorded if f.path not in fully_read.files], verified)
+    unsaid = verified.unknown - fully_read.files
+    unread = (file for file in looked_at if file.path in unsaid)
+    verified = yield from compare_sizes([file for file in unread if listing.info(file.path + CHECKSUM)], verified)
     drafts = [_check(listing, store, targets[store], chain, verified) for store, chain in chains.items()]
     rescued = yield from _find_rescued(listing, [load for load in drafts if load.damages], codec, fully_read)
     loads = tuple(_mark_fallback(load, rescued[load.place]) if load.place in rescued else load for load in drafts)
-    unread = sum(len(chain.logs) + (chain.snapshot is not None) for chain in chains.values()) - len(looked_at)
-    unknown = sum(file.path in verified.unknown for file in looked_at)
-    return Loads(loads, unknown + (0 if fully_read.files else unread))
+    unverified = sum(file.path in verified.unknown for file in looked_at)
+    if not fully_read.files:
+        unverified += sum(len(chain.logs) + (chain.snapshot is not None) for chain in chains.values()) - len(looked_at)
+    return loads, unverified
 
 
 def _order_files(chains: Mapping[StorePartition, Chain]) -> Iterator[StateFile]:
@@ -109,28 +116,22 @@ def _find_rescued(
 
     The others among them have every log, from the first one on.
     """
-    ways: dict[StorePartition, list[tuple[Chain, Load]]] = {}
+    options: dict[StorePartition, list[Chain]] = {}
+    targets = {load.place: load.target for load in loads}
     for load in loads:
-        serious = [damage for damage in load.damages if _is_serious(damage)]
-        if serious and all(_is_of_snapshot(damage) for damage in serious):
-            chains = fallbacks(load.place.names, load.target, load.chain)
-            ways[load.place] = [(chain, load) for chain in chains]
-    files = {
-        file.path: file
-        for store, options in ways.items()
-        for chain, _ in options
-        for file in _order_files({store: chain})
-    }
+        serious = list(filter(_is_serious, load.damages))
+        if serious and all(map(_is_of_snapshot, serious)):
+            options[load.place] = fallbacks(load.place.names, load.target, load.chain)
+    ways = [(store, chain) for store, chains in options.items() for chain in chains]
+    files = {file.path: file for store, chain in ways for file in _order_files({store: chain})}
     if not files:
         return {}
     verified = yield from verify(files.values(), codec, fully_read)
     rescued: dict[StorePartition, bool] = {}
-    for store, options in ways.items():
-        intact = any(
-            not any(map(_is_serious, _check(listing, store, load.target, chain, verified).damages))
-            for chain, load in options
-        )
-        if intact or any(chain.snapshot is None for chain, _ in options):
+    for store, chains in options.items():
+        checked = (_check(listing, store, targets[store], chain, verified) for chain in chains)
+        intact = any(not any(map(_is_serious, load.damages)) for load in checked)
+        if intact or any(chain.snapshot is None for chain in chains):
             rescued[store] = intact
     return rescued
 
@@ -159,11 +160,9 @@ def _mark_fallback(load: Load, intact: bool) -> Load:
 def _check(listing: Listing, store: StorePartition, target: WantedVersion, chain: Chain, verified: Verified) -> Load:
     """Put together what is wrong, in the order in which Spark comes to it."""
     damages = tuple(_find_damages(listing, store, target, chain, verified))
-    if chain.snapshot is None:
-        return Load(store, target, chain, damages, None)
-    snapshot = store.snapshot(chain.snapshot)
-    recorded = verified.snapshots.get(snapshot.path)
-    if recorded is None:
+    snapshot = None if chain.snapshot is None else store.snapshot(chain.snapshot)
+    recorded = None if snapshot is None else verified.snapshots.get(snapshot.path)
+    if snapshot is None or recorded is None:
         return Load(store, target, chain, damages, None)
     num_keys = None if chain.logs or not chain.complete else recorded.num_keys
     return Load(store, target, chain, damages, num_keys, snapshot.size + recorded.bytes)
@@ -188,17 +187,16 @@ def _find_damages(
         recorded = verified.snapshots.get(f"{store.folder}/{name}")
         if recorded is not None:
             yield from _judge_snapshot_version(store, target, name, recorded)
-            yield from _find_sst_damages(listing, store, target, name, recorded, verified)
+            for sst, verdict in judge_ssts(listing, store, name, recorded, verified):
+                yield _make_damage(store, target, verdict, f"{SSTS}/{sst}", StateFileKind.SST)
     for log in chain.logs if verified.wrong or names.checksums else ():
         yield from _find_file_damages(store, target, names.logs[log], names.log_kind, verified)
     if chain.hole is not None:
         yield _describe_hole(store, target, chain)
     blocked = f"{target.version + 1}.{names.log_kind}"
     if target.unique_id is None and listing.has_folder(f"{store.folder}/{blocked}"):
-        verdict = Verdict(
-            DamageKind.BLOCKED, f"a folder is in the place of version {target.version + 1} is to be written"
-        )
-        yield _make_damage(store, target, verdict, blocked, names.log_kind)
+        detail = f"a folder is in the place of version {target.version + 1} is to be written"
+        yield _make_damage(store, target, Verdict(DamageKind.BLOCKED, detail), blocked, names.log_kind)
 
 
 def _judge_snapshot_version(
@@ -229,10 +227,8 @@ def _find_ids_in_names(store: StorePartition, target: WantedVersion) -> Iterator
     zips = [name for (_, unique_id), name in store.names.snapshots.items() if unique_id is not None]
     if zips and store.names.snapshot_kind is StateFileKind.ZIP:
         detail = "its name has a unique id, as in format 2, and the commit of the batch before names none"
-        damage = _make_damage(
-            store, target, Verdict(DamageKind.UNREADABLE, detail, "NumberFormatException"), min(zips), StateFileKind.ZIP
-        )
-        yield replace(damage, format_version=2)
+        verdict = Verdict(DamageKind.UNREADABLE, detail, "NumberFormatException")
+        yield replace(_make_damage(store, target, verdict, min(zips), StateFileKind.ZIP), format_version=2)
 
 
 def _find_file_damages(
@@ -243,19 +239,6 @@ def _find_file_damages(
         verdict = Verdict(DamageKind.ODD_END, f"the checksum file {name}{CHECKSUM} is empty")
     if verdict is not None:
         yield _make_damage(store, target, verdict, name, kind)
-
-
-def _find_sst_damages(
-    listing: Listing,
-    store: StorePartition,
-    target: WantedVersion,
-    zip_name: str,
-    recorded: RocksDBSnapshot,
-    verified: Verified,
-) -> Iterator[StateDamage]:
-    """List the damages of the SST files that a zip names."""
-    for name, verdict in judge_ssts(listing, store, zip_name, recorded, verified):
-        yield _make_damage(store, target, verdict, f"{SSTS}/{name}", StateFileKind.SST)
 
 
 def judge_ssts(
@@ -301,13 +284,8 @@ def _make_damage(
         path=f"{store.folder}/{name}",
         file_kind=kind,
         detail=verdict.detail,
-        changelog=_has_changelogs(store),
+        changelog=store.names.log_kind is StateFileKind.CHANGELOG and bool(store.names.logs),
         checksummed=store.checksum_size(name) is not None,
         format_version=1 if target.unique_id is None else 2,
         says=verdict.says,
     )
-
-
-def _has_changelogs(store: StorePartition) -> bool:
-    """Tell whether a RocksDB store has changelogs."""
-    return store.names.log_kind is StateFileKind.CHANGELOG and bool(store.names.logs)

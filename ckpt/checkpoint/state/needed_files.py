@@ -7,7 +7,7 @@ from ckpt.checkpoint.checkpoint import Log
 from ckpt.checkpoint.state.context import context_of
 from ckpt.checkpoint.state.descriptions import list_described_by
 from ckpt.checkpoint.state.file_ends import Verified, verify
-from ckpt.checkpoint.state.folders import SSTS, StoreNames, StorePartition, find_operators
+from ckpt.checkpoint.state.folders import SSTS, StorePartition, find_operators
 from ckpt.checkpoint.state.ranges import contains
 from ckpt.checkpoint.state.read_steps import Step
 from ckpt.formats.sidecars import hadoop_sidecar_name
@@ -46,8 +46,7 @@ def find_needed_files(listing: Listing, offsets: Log[OffsetLog], commits: Log[Co
     context = context_of(offsets, commits)
     folders = find_operators(listing, context.provider)
     codec = context.codec or LZ4
-    stores_found = [store for folder in folders for stores in folder.stores.values() for store in stores.values()]
-    files = [(store, file) for store in stores_found for file in _find_loadable(store)]
+    files = [(store, file) for folder in folders for store in folder.list_stores() for file in _find_loadable(store)]
     ends = yield from verify((file for _, file in files if file.kind is StateFileKind.ZIP), codec)
     kinds: dict[str, StateFileKind | None] = dict.fromkeys(list_described_by(listing, folders))
     kinds |= {file.path: file.kind for _, file in files}
@@ -60,13 +59,8 @@ def find_needed_files(listing: Listing, offsets: Log[OffsetLog], commits: Log[Co
 
 def _find_loadable(store: StorePartition) -> Iterator[StateFile]:
     """The files of versions that can be loaded, judging by names."""
-    names: StoreNames = store.names
-    for file_id in names.snapshots:
-        if contains(names.versions, file_id[0]):
-            yield store.snapshot(file_id)
-    for file_id in names.logs:
-        if contains(names.versions, file_id[0]):
-            yield store.log(file_id)
+    yield from (store.snapshot(i) for i in store.names.snapshots if contains(store.names.versions, i[0]))
+    yield from (store.log(i) for i in store.names.logs if contains(store.names.versions, i[0]))
 
 
 def _describe_files(listing: Listing, kinds: dict[str, StateFileKind | None], codec: str) -> Iterator[NeededFile]:

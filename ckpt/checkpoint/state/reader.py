@@ -4,22 +4,47 @@
 handful of rounds of requests: metadata, schemas and tails at once, and more only where something looks wrong.
 """
 
+from collections.abc import Iterable
+from functools import reduce
+
 from ckpt.checkpoint.checkpoint import Log
-from ckpt.checkpoint.state.collected import CollectedState
-from ckpt.checkpoint.state.context import context_of
-from ckpt.checkpoint.state.descriptions import describe
+from ckpt.checkpoint.state.context import Context, context_of
+from ckpt.checkpoint.state.damages import find_damages, find_usable_names, judge_every_byte
+from ckpt.checkpoint.state.descriptions import Description, describe
 from ckpt.checkpoint.state.file_ends import NOTHING, Verified
-from ckpt.checkpoint.state.folders import STATE, find_operators
-from ckpt.checkpoint.state.growth import read_oldest_zips
-from ckpt.checkpoint.state.inventory import assemble
-from ckpt.checkpoint.state.load import load_stores
+from ckpt.checkpoint.state.folders import (
+    LOGS,
+    SSTS,
+    STATE,
+    OperatorFolder,
+    StoreNames,
+    StorePartition,
+    find_operators,
+    lies_elsewhere,
+)
+from ckpt.checkpoint.state.load import CollectedState, load_stores
+from ckpt.checkpoint.state.ranges import Ranges, intersect, ranges_of, shift_ranges
 from ckpt.checkpoint.state.read_steps import Step, run_together
-from ckpt.formats.statefiles import LZ4
-from ckpt.model import CommitLog, OffsetLog, StateInventory
+from ckpt.checkpoint.state.space import count_unneeded, measure_growth, read_oldest_zips
+from ckpt.formats.operators import OperatorName
+from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
+from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_STORES, LZ4
+from ckpt.model import (
+    CommitLog,
+    Json,
+    NewerState,
+    OffsetLog,
+    Operator,
+    PartitionState,
+    Provider,
+    StateFileKind,
+    StateInventory,
+    Store,
+    Unreadable,
+)
 from ckpt.storage.base import Listing
 
-MOST_TAILS = 20_000
-"""How many file ends are read at most: well beyond what a query of a thousand partitions needs."""
+MOST_TAILS = 20_000  # how many file ends are read at most: well beyond what a query of a thousand partitions needs
 
 MOST_TAILS_REMOTE = 2_400
 """The same for storage where each read costs a round trip: 200 partitions, each a snapshot and eleven logs."""
@@ -42,24 +67,186 @@ def read_state(
 
     Of ``offsets`` the latest entry is used, of ``commits`` the one before the version that the next start loads;
     ``uri`` is the checkpoint's current location. At most ``most_tails`` files of the version are read besides their
-    names and sizes, the newest of each partition first; the rest is counted as ``unverified``. ``seen`` is what is
-    known of files of which every byte was read. ``whole_files`` says that the storage has no files in part
-    (``ckpt.checkpoint.state.atomic_writes``).
+    names and sizes, the newest of each partition first; the rest is counted as ``unverified``. ``fully_read`` is what
+    is known of files of which every byte was read. ``whole_files`` says that the storage has no files in part
+    (``file_ends.written_there``).
     """
     context = context_of(offsets, commits)
     if not listing.has_folder(STATE) and not context.unique_ids:
         return None
     operators = find_operators(listing, context.provider)
-    targets = {}
-    for operator in operators:
-        for stores in operator.stores.values():
-            for store in stores.values():
-                target = context.target(store)
-                if target is not None:
-                    targets[store] = target
-    described, loads, oldest = yield from run_together(
+    stores = (store for operator in operators for store in operator.list_stores())
+    targets = {store: target for store in stores if (target := context.target(store)) is not None}
+    described, (loads, unverified), oldest = yield from run_together(
         describe(listing, operators),
         load_stores(listing, targets, context.codec or LZ4, most_tails, fully_read, whole_files=whole_files),
         read_oldest_zips(targets, most_tails // _TAILS_FOR_EACH_ZIP),
     )
-    return assemble(CollectedState(listing, context, operators, described, loads, oldest, uri, fully_read))
+    by_store = {load.place: load for load in loads}
+    return _assemble(
+        CollectedState(listing, context, operators, described, by_store, unverified, oldest, uri, fully_read)
+    )
+
+
+def _assemble(collected: CollectedState) -> StateInventory:
+    """Build the inventory."""
+    context = collected.context
+    stores = [store for folder in collected.folders for store in folder.list_stores()]
+    format_2 = context.unique_ids or sum(store.names.in_format_2 for store in stores) * 2 > len(stores)
+    operators = tuple(_make_operator(collected, folder) for folder in collected.folders)
+    recorded = ((operator.id, path) for operator in operators for path in operator.schema_paths)
+    damages = tuple(find_damages(collected, operators))
+    return StateInventory(
+        provider=_choose_provider(stores) if context.provider is Provider.UNKNOWN else context.provider,
+        format_version=2 if format_2 else 1,
+        codec=context.codec,
+        operators=operators,
+        needed_version=context.needed_version,
+        damages=damages,
+        newer=_find_newer(stores, context),
+        moved_schemas=tuple(path for number, path in recorded if lies_elsewhere(path, number, collected.uri)),
+        unverified=collected.unverified,
+        unreadable=tuple(file for description in collected.described.values() for file in description.unreadable),
+        unneeded=count_unneeded(collected.listing, stores, context.oldest_needed, collected.seen.snapshots),
+        strays=tuple(
+            f"{store.folder}/{name}"
+            for store in stores
+            for name in store.names.strays
+            if not name.endswith(f".{store.names.snapshot_kind}")  # the others no start lists
+        ),
+        every_byte=judge_every_byte(collected, damages),
+    )
+
+
+def _choose_provider(stores: list[StorePartition]) -> Provider:
+    """The provider whose files are there."""
+    kinds = {store.names.log_kind for store in stores if store.names.newest is not None}
+    if len(kinds) != 1:
+        return Provider.UNKNOWN
+    return Provider.ROCKSDB if StateFileKind.CHANGELOG in kinds else Provider.HDFS
+
+
+def _make_operator(collected: CollectedState, folder: OperatorFolder) -> Operator:
+    description = collected.described[folder.id]
+    metadata = description.known
+    expected = _expect_partitions(folder, description, collected.context)
+    names = sorted({*folder.stores, *expected})
+    stored = metadata.stores if metadata else ()
+    return Operator(
+        id=folder.id,
+        name=metadata.name if metadata else None,
+        stores=tuple(_make_store(collected, folder, name, expected.get(name)) for name in names),
+        variables=metadata.variables if metadata else (),
+        properties=metadata.properties if metadata else None,
+        schema_paths=tuple(path for store in stored for path in store.schema_paths),
+        has_metadata=description.metadata is not None,
+    )
+
+
+def _expect_partitions(folder: OperatorFolder, description: Description, context: Context) -> dict[str, int | None]:
+    """How many partitions each store should have: as the recorded conf says, or else operator metadata.
+
+    Both name the number of shuffle partitions even for an operator that keeps everything in one partition.
+    """
+    metadata = description.known
+    recorded = {store.name: store.partitions for store in metadata.stores} if metadata else {}
+    stores = recorded or dict.fromkeys(folder.stores) or {DEFAULT_STORE: None}
+    if not JOIN_STORES.isdisjoint(stores):
+        stores |= dict.fromkeys(JOIN_STORES - stores.keys())
+    if folder.partitions == (0,) and _keeps_one_partition(description):
+        return dict.fromkeys(stores, 1)
+    return {name: context.shuffle_partitions or recorded.get(name) for name in stores}
+
+
+def _keeps_one_partition(description: Description) -> bool:
+    """Tell whether rows are not spread by key: a limit, an aggregation without keys, or unknown (Spark 2.x, 3.0)."""
+    if description.known is not None and description.known.name == OperatorName.LIMIT:
+        return True
+    if not description.schemas:
+        return description.known is None
+    schemas = (schema for schema in description.schemas.values() if not isinstance(schema, Unreadable))
+    keyless = [_has_no_key(family.key_schema) for schema in schemas for family in schema]
+    return bool(keyless) and all(keyless)
+
+
+def _has_no_key(schema: Json) -> bool:
+    """Tell whether a key schema has no fields, only the null of a limit, or only the start of a session window."""
+    fields = schema.get("fields") if isinstance(schema, dict) else None
+    if not isinstance(fields, list):
+        return False
+    kinds = [(field.get("name"), field.get("type")) for field in fields if isinstance(field, dict)]
+    return not kinds or kinds[0][1] in ("void", "null") or kinds == [("sessionStartTime", "timestamp")]
+
+
+def _make_store(collected: CollectedState, folder: OperatorFolder, name: str, expected: int | None) -> Store:
+    described = collected.described[folder.id]
+    stores = folder.stores.get(name, {})
+    families = described.schemas.get(name, ())
+    families = () if isinstance(families, Unreadable) else families
+    plain = next((family for family in families if family.name == DEFAULT_COLUMN_FAMILY), None)
+    names = {find_usable_names(collected, store) for store in stores.values()}
+    snapshots = [{version for version, _ in usable.snapshots} for usable in names]
+    recorded = described.known.stores if described.known else ()
+    everywhere = expected is None or all(partition in stores for partition in range(expected))
+    return Store(
+        name=name,
+        partitions=tuple(_make_partition(collected, store) for _, store in sorted(stores.items())),
+        expected_partitions=expected,
+        changelog=any(usable.logs and usable.log_kind is StateFileKind.CHANGELOG for usable in names),
+        readable_batches=_find_readable_batches(names, collected.context) if everywhere else (),
+        newest_snapshot_version=max(set.intersection(*snapshots), default=None) if everywhere and snapshots else None,
+        newest_snapshots=_find_newest_snapshots(snapshots),
+        column_families=() if plain and len(families) == 1 else families,
+        key_schema=plain.key_schema if plain else None,
+        value_schema=plain.value_schema if plain else None,
+        growth=measure_growth(stores.values(), collected.loads, collected.oldest_zips),
+        prefix_columns=next((store.num_cols_prefix_key for store in recorded if store.name == name), None),
+    )
+
+
+def _make_partition(collected: CollectedState, store: StorePartition) -> PartitionState:
+    load = collected.loads.get(store)
+    sizes = [store.files[name].size for name in store.names.all]
+    for shared in (SSTS, LOGS):
+        files = collected.listing.in_folder(f"{store.folder}/{shared}")
+        sizes += [info.size for name, info in files.items() if name[0] != "."]
+    return PartitionState(
+        partition=store.partition,
+        bytes=sum(sizes),
+        files=len(sizes),
+        num_keys=load.num_keys if load else None,
+        newest_version=store.names.newest,
+        replay_versions=load.replayed if load else None,
+    )
+
+
+def _find_readable_batches(names: Iterable[StoreNames], context: Context) -> Ranges:
+    """Committed batches whose state is there in all partitions: the state of batch B is version B + 1."""
+    versions = {store_names.versions for store_names in names}
+    batches = shift_ranges(reduce(intersect, versions) if versions else (), -1)
+    return batches if context.committed is None else intersect(batches, ranges_of(context.committed))
+
+
+def _find_newest_snapshots(snapshots: Iterable[set[int]]) -> tuple[int | None, int] | None:
+    """Between which versions the newest snapshots of the partitions are: see ``Store.newest_snapshots``."""
+    newest = [max(versions, default=None) for versions in snapshots]
+    known = [version for version in newest if version is not None]
+    return (None if None in newest else min(known), max(known)) if known else None
+
+
+def _find_newer(stores: list[StorePartition], context: Context) -> NewerState | None:
+    """Files of versions that no batch of the offset log reads or writes: batch L writes version L + 1."""
+    if context.latest is None:
+        return None
+    last = context.latest + 1
+    newer = sorted(
+        (version, f"{store.folder}/{name}")
+        for store in stores
+        if (store.names.newest or 0) > last
+        for files in (store.names.logs, store.names.snapshots)
+        for (version, _), name in files.items()
+        if version > last
+    )
+    if not newer:
+        return None
+    return NewerState(newer[0][0], newer[-1][0], len(newer), newer[0][1])

@@ -224,9 +224,9 @@ def _list_chain(checkpoint: Checkpoint, view: Storage) -> tuple[StateFile, ...]:
         for store in places.values()
         if (target := context.target(store)) is not None
     }
-    loads = run(load_stores(checkpoint.listing, targets, context.codec or LZ4, 0), view.read_many)
+    loads, _ = run(load_stores(checkpoint.listing, targets, context.codec or LZ4, 0), view.read_many)
     files: list[StateFile] = []
-    for load in loads.all:
+    for load in loads:
         if load.chain.snapshot is not None:
             files.append(load.place.snapshot(load.chain.snapshot))
         files += map(load.place.log, load.chain.logs)

@@ -16,7 +16,7 @@ from ckpt.copies.rewrite.logs import CannotRewrite, change_partitions, change_se
 from ckpt.copies.rewrite.spreading import list_key_columns
 from ckpt.formats.metadata import build_metadata
 from ckpt.formats.statefiles import LZ4
-from ckpt.inspection.checks.first_start import find_noop_start, is_in_sinks
+from ckpt.inspection.checks.sink import find_noop_start, is_in_sinks
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Operator, Provider, Store
 from ckpt.state.native.store_files import context_of

@@ -4,10 +4,10 @@ Whatever stops or spoils a start is found by the forecast (``ckpt.restart``) and
 """
 
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.inspection.checks import files, logs, sources, state
+from ckpt.inspection.checks import files, logs, state
 from ckpt.restart.findings import Finding
 
-_CHECKS = (*logs.CHECKS, *sources.CHECKS, *state.CHECKS, *files.CHECKS)
+_CHECKS = (*logs.CHECKS, *state.CHECKS, *files.CHECKS)
 
 
 def check(checkpoint: Checkpoint) -> list[Finding]:

@@ -29,11 +29,8 @@ def find_orphan_sidecars(checkpoint: Checkpoint) -> Iterator[Finding]:
             detail = f"the file {log.folder}/{belongs_to} that it belongs to is missing"
             commit_due = log is checkpoint.commits and int(belongs_to) == latest
             to_come = latest is None or int(belongs_to) > latest or commit_due
-            diagnosis = (
-                diagnoses.others.ORPHAN_SIDECAR_BLOCKS
-                if to_come and checkpoint.local
-                else diagnoses.others.ORPHAN_SIDECAR
-            )
+            blocks = to_come and checkpoint.local
+            diagnosis = diagnoses.others.ORPHAN_SIDECAR_BLOCKS if blocks else diagnoses.others.ORPHAN_SIDECAR
             yield Finding(diagnosis, f"{log.folder}/.{belongs_to}.crc", detail)
 
 
@@ -55,12 +52,7 @@ def find_stale_sidecars(checkpoint: Checkpoint) -> Iterator[Finding]:
 
 def find_leftovers(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find temporary files of writes that broke off, anywhere in the checkpoint."""
-    paths = [
-        f"{folder}/{name}" if folder else name
-        for folder, names in checkpoint.listing.folders.items()
-        for name in names
-        if name.endswith((".tmp", ".tmp.crc"))
-    ]
+    paths = [path for path, _ in checkpoint.listing.walk() if path.endswith((".tmp", ".tmp.crc"))]
     if paths:
         count = f"{len(paths)} temporary files" if len(paths) > 1 else "a temporary file"
         yield Finding(diagnoses.others.LEFTOVER, paths[0], f"{count} in this checkpoint")

@@ -1,13 +1,16 @@
-"""Findings in the offset and commit logs that no start trips over."""
+"""Findings in the logs that no start trips over: gaps, second writers, sources that went backwards or were replaced."""
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.history import Pattern, pattern, unplanned
-from ckpt.model import OffsetLog
+from ckpt.checkpoint.sources.registry import advances
+from ckpt.formats.names import compactible_log
+from ckpt.model import OffsetLog, Unreadable
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Finding
+from ckpt.restart.remedies import restore_offsets, topic_was_recreated
 
 
 def find_unreadable_files(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -18,11 +21,9 @@ def find_unreadable_files(checkpoint: Checkpoint) -> Iterator[Finding]:
         "commits": {checkpoint.commits.latest},
     }
     for log in (checkpoint.offsets, checkpoint.commits):
-        for batch_id in log.unreadable:
-            if batch_id not in read_by_a_start[log.folder]:
-                entry = log.entries[batch_id]
-                reason = getattr(entry, "reason", "")
-                yield Finding(diagnoses.logs.UNREADABLE_LOG_IGNORED, f"{log.folder}/{batch_id}", reason)
+        for batch_id, entry in sorted(log.entries.items()):
+            if isinstance(entry, Unreadable) and batch_id not in read_by_a_start[log.folder]:
+                yield Finding(diagnoses.logs.UNREADABLE_LOG_IGNORED, f"{log.folder}/{batch_id}", entry.reason)
 
 
 def find_ignored_gaps(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -32,11 +33,8 @@ def find_ignored_gaps(checkpoint: Checkpoint) -> Iterator[Finding]:
     needed = None if latest is None else (latest - 1, latest - 1)
     gaps = {log.folder: tuple(span for span in log.missing if span != needed) for log in (offsets, commits)}
     if gaps["offsets"] == gaps["commits"] and gaps["offsets"]:
-        yield Finding(
-            diagnoses.logs.GAP_IGNORED,
-            "offsets",
-            f"{_describe_batches(gaps['offsets'])} no file here and none in commits",
-        )
+        detail = f"{_describe_batches(gaps['offsets'])} no file here and none in commits"
+        yield Finding(diagnoses.logs.GAP_IGNORED, "offsets", detail)
     else:
         for folder, spans in gaps.items():
             if spans:
@@ -44,9 +42,8 @@ def find_ignored_gaps(checkpoint: Checkpoint) -> Iterator[Finding]:
     stray = [i for i in unplanned(checkpoint) if latest is not None and i < latest]
     if stray:
         count = "one committed batch has" if len(stray) == 1 else f"{len(stray)} committed batches have"
-        yield Finding(
-            diagnoses.logs.GAP_IGNORED, "commits", f"{count} no offsets: {stray[0]}" + (" ..." if stray[1:] else "")
-        )
+        detail = f"{count} no offsets: {stray[0]}" + (" ..." if stray[1:] else "")
+        yield Finding(diagnoses.logs.GAP_IGNORED, "commits", detail)
 
 
 def _describe_batches(spans: tuple[tuple[int, int], ...]) -> str:
@@ -82,11 +79,64 @@ def find_lagging_log(checkpoint: Checkpoint) -> Iterator[Finding]:
 
 def find_cut_commit(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find the newest commit without a watermark, in a checkpoint of a Spark that always writes one (2.4 and later)."""
-    offsets, commits = checkpoint.offsets, checkpoint.commits
-    commit, planned = commits.readable(commits.latest), offsets.readable(offsets.latest)
-    records_settings = planned is not None and planned.metadata is not None and planned.metadata.conf
-    if commit is not None and commit.next_watermark_ms is None and records_settings:
-        yield Finding(diagnoses.logs.COMMIT_CUT_SHORT, f"commits/{commits.latest}", "it records no watermark")
+    commit = checkpoint.commits.newest
+    if commit is not None and commit.next_watermark_ms is None and checkpoint.conf:
+        path = f"commits/{checkpoint.commits.latest}"
+        yield Finding(diagnoses.logs.COMMIT_CUT_SHORT, path, "it records no watermark")
 
 
-CHECKS = (find_unreadable_files, find_ignored_gaps, find_two_writers, find_lagging_log, find_cut_commit)
+def compare_offsets(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find sources that went backwards, or to another table, in one of the batches that were read."""
+    logs = [(i, entry) for i, entry in sorted(checkpoint.offsets.entries.items()) if isinstance(entry, OffsetLog)]
+    for (earlier, before), (later, after) in pairwise(logs):
+        past = checkpoint.is_past(later)
+        for index, advance in enumerate(advances(before, after)):
+            where = f"source {index}, from batch {earlier} to batch {later}"
+            if advance is not None and advance.replaced:
+                detail = f"{where}: the table id differs"
+                yield Finding(diagnoses.others.SOURCE_REPLACED, f"offsets/{later}", detail, past=past)
+            elif advance is not None and advance.switched:
+                gone, came = advance.switched
+                detail = f"{where}: topic {came} instead of {gone}"
+                yield Finding(diagnoses.others.TOPIC_SWITCHED, f"offsets/{later}", detail, past=past)
+            elif advance is not None and advance.went_back:
+                remedy = topic_was_recreated(earlier) if advance.recreated else None
+                detail = f"{where}: {advance.went_back[0]}"
+                yield Finding(diagnoses.others.OFFSETS_WENT_BACK, f"offsets/{later}", detail, remedy, past)
+
+
+def compare_source_counts(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find batches with another number of sources, which a query keeps as long as its checkpoint."""
+    logs = [(i, entry) for i, entry in sorted(checkpoint.offsets.entries.items()) if isinstance(entry, OffsetLog)]
+    runs = [(n, [i for i, _ in same]) for n, same in groupby(logs, key=lambda log: len(log[1].sources))]
+    for (few, earlier), (many, later) in pairwise(runs):
+        detail = f"{_describe_files(earlier)} {few}, {_describe_files(later)} {many}"
+        past = checkpoint.is_past(later[0])
+        yield Finding(diagnoses.logs.SOURCES_DIFFER, f"offsets/{later[0]}", detail, restore_offsets(later), past)
+
+
+def _describe_files(batch_ids: list[int]) -> str:
+    first, last = batch_ids[0], batch_ids[-1]
+    return f"offsets/{first} names" if first == last else f"offsets/{first} to offsets/{last} name"
+
+
+def find_sink_log_holes(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find holes in the log of a file sink that writes below the checkpoint."""
+    for folder in checkpoint.listing.folders:
+        if folder.rpartition("/")[2] == "_spark_metadata":
+            log = compactible_log(checkpoint.listing.in_folder(folder))
+            if log.first_missing is not None:
+                detail = f"entries {log.first_needed} to {log.latest} are needed, and this one is missing"
+                yield Finding(diagnoses.others.SINK_LOG_HOLE, f"{folder}/{log.first_missing}", detail)
+
+
+CHECKS = (
+    find_unreadable_files,
+    find_ignored_gaps,
+    find_two_writers,
+    find_lagging_log,
+    find_cut_commit,
+    compare_source_counts,
+    compare_offsets,
+    find_sink_log_holes,
+)

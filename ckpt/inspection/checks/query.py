@@ -18,8 +18,6 @@ from ckpt.restart.findings import Diagnosis, Finding, Severity
 from ckpt.restart.recorded_settings import effective_settings
 from ckpt.versions import Spark
 
-_DEDUPLICATIONS = (OperatorName.DEDUPLICATION,)
-"""Operators whose value schema Spark does not compare."""
 _SHAPING = (
     settings.AGGREGATION_FORMAT,
     settings.JOIN_FORMAT,
@@ -55,8 +53,8 @@ def compare_operators(query: QueryDescription, checkpoint: Checkpoint, spark: Sp
         return QueryComparison()
     if query.operators is None:
         return QueryComparison((), (f"Spark could not plan the query where it was described: {query.unplanned}",))
-    there = checkpoint.state.operators if checkpoint.state else ()
-    names = tuple(_compare_names(query.operators, there, checkpoint))
+    there = checkpoint.operators
+    names = tuple(_compare_names(query.operators, there, ran=checkpoint.commits.latest is not None))
     if names:
         return QueryComparison(names)
     unknown = tuple(_explain_incomparable(query, there, checkpoint, spark))
@@ -66,14 +64,12 @@ def compare_operators(query: QueryDescription, checkpoint: Checkpoint, spark: Sp
     for has, wants in zip(there, query.operators, strict=False):
         findings += _compare_modes(has, wants)
         findings += _compare_families(has, wants)
-    return QueryComparison(_sort_findings(findings))
+    return QueryComparison(tuple(sorted(findings, key=lambda finding: -finding.diagnosis.severity.rank)))
 
 
-def _compare_names(
-    wanted: Sequence[DescribedOperator], there: Sequence[Operator], checkpoint: Checkpoint
-) -> Iterator[Finding]:
+def _compare_names(wanted: Sequence[DescribedOperator], there: Sequence[Operator], *, ran: bool) -> Iterator[Finding]:
     if not there:
-        if wanted and checkpoint.offsets.latest is not None and (checkpoint.commits.latest is not None):
+        if wanted and ran:
             names = ", ".join(operator.name for operator in wanted)
             detail = f"the query keeps state ({names}), and the checkpoint has none"
             yield Finding(diagnoses.starting.OTHER_OPERATORS, "state", detail)
@@ -82,15 +78,11 @@ def _compare_names(
     if not all(operator.has_metadata for operator in there) and len(has) <= len(wanted):
         has = {number: name or wanted[number].name for number, name in has.items() if number < len(wanted)}
     want = {number: operator.name for number, operator in enumerate(wanted)}
-    if has.keys() != want.keys() or any(not _is_same(has[number], want[number]) for number in has):
+    if has.keys() != want.keys() or any(name not in (None, want[number]) for number, name in has.items()):
         detail = f"the query has {_list_names(want)}, the checkpoint {_list_names(has)}"
         silent = len(want) < len(has) and not any(operator.has_metadata for operator in there)
         diagnosis = diagnoses.starting.LEFT_BEHIND if silent else diagnoses.starting.OTHER_OPERATORS
         yield Finding(diagnosis, "state", detail)
-
-
-def _is_same(has: str | None, wants: str) -> bool:
-    return has is None or has == wants
 
 
 def _list_names(names: Mapping[int, str | None]) -> str:
@@ -126,10 +118,8 @@ def _compare_modes(has: Operator, wants: DescribedOperator) -> Iterator[Finding]
     """Compare modes and variables of transformWithState, which it keeps besides schemas."""
     recorded = has.properties if isinstance(has.properties, dict) else {}
     path = f"state/{has.id}"
-    for key, name, value in (
-        ("timeMode", "time mode", wants.time_mode),
-        ("outputMode", "output mode", wants.output_mode),
-    ):
+    modes = (("timeMode", "time mode", wants.time_mode), ("outputMode", "output mode", wants.output_mode))
+    for key, name, value in modes:
         if value is not None and recorded.get(key) not in (None, value):
             detail = f"{name} {value}, in the checkpoint {recorded[key]}"
             yield Finding(diagnoses.starting.STATE_VARIABLES, path, detail)
@@ -169,8 +159,8 @@ def _compare_family(has: DescribedFamily, wants: DescribedFamily, path: str, ope
     )
     at = f"{wants.name}, " if wants.name != "default" else ""
     for word, diagnosis, old, new in parts:
-        if word == "value" and operator in _DEDUPLICATIONS:
-            continue
+        if word == "value" and operator == OperatorName.DEDUPLICATION:
+            continue  # Spark does not compare it
         detail = f"{at}{word} {spell_schema(new)}, in the checkpoint {spell_schema(old)}"
         if not fits_schema(new, old):
             yield Finding(diagnosis, path, detail)
@@ -220,7 +210,8 @@ def spell_schema(schema: Json) -> str:
     match schema.get("type"):
         case "struct":
             columns = (
-                f"{field.get('name')}: {spell_schema(field.get('type'))}{_spell_nullability(field)}"
+                f"{field.get('name')}: {spell_schema(field.get('type'))}"
+                + (" not null" if field.get("nullable") is False else "")
                 for field in _list_fields(schema)
             )
             return f"struct<{', '.join(columns)}>"
@@ -229,10 +220,6 @@ def spell_schema(schema: Json) -> str:
         case "map":
             return f"map<{spell_schema(schema.get('keyType'))}, {spell_schema(schema.get('valueType'))}>"
     return str(schema.get("class") or schema.get("type"))
-
-
-def _spell_nullability(column: Mapping[str, Json]) -> str:
-    return " not null" if column.get("nullable") is False else ""
 
 
 _CONDITIONS: Mapping[str, Diagnosis] = {
@@ -252,22 +239,15 @@ def add_answer(
 
     A plan says nothing of an operator without any state: before Spark 4.2 its first batch finds that out.
     """
-    there = checkpoint.state.operators if checkpoint.state else ()
-    if answer.words is None and len(query.operators or ()) > len(there):
+    if answer.words is None and len(query.operators or ()) > len(checkpoint.operators):
         return compared
     if answer.words is None:
         refuted = {diagnosis for diagnosis in _CONDITIONS.values() if diagnosis.severity is Severity.ERROR}
         return QueryComparison(tuple(finding for finding in compared.findings if finding.diagnosis not in refuted))
-    known = next(
-        (diagnosis for name, diagnosis in _CONDITIONS.items() if (answer.condition or "").startswith(name)), None
-    )
+    condition = answer.condition or ""
+    known = next((diagnosis for name, diagnosis in _CONDITIONS.items() if condition.startswith(name)), None)
     diagnosis = known or diagnoses.starting.REFUSED
     same = [finding for finding in compared.findings if finding.diagnosis is diagnosis]
-    others = [finding for finding in compared.findings if finding.diagnosis is not diagnosis]
     by_spark = Finding(diagnosis, "state" if known else "", answer.words)
-    others = [finding for finding in others if finding.diagnosis.severity is not Severity.ERROR]
-    return QueryComparison((*(same or [by_spark]), *others))
-
-
-def _sort_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    return tuple(sorted(findings, key=lambda finding: -finding.diagnosis.severity.rank))
+    milder = (finding for finding in compared.findings if finding.diagnosis.severity is not Severity.ERROR)
+    return QueryComparison((*(same or [by_spark]), *(finding for finding in milder if finding not in same)))

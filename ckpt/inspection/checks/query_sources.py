@@ -26,25 +26,23 @@ def compare_sources(query: QueryDescription, checkpoint: Checkpoint) -> QueryCom
     if len(there) != len(query.sources):
         detail = f"the query has {len(query.sources)}, the checkpoint {len(there)}"
         return QueryComparison((Finding(diagnoses.starting.NUMBER_OF_SOURCES, "sources", detail),))
-    moved = [*_find_moved(query.sources, there)]
+    pairs = list(zip(query.sources, there, strict=True))
+    moved = tuple(_find_moved(pairs))
     if moved:
-        return QueryComparison(tuple(moved))
-    findings = [
-        finding
-        for wants, has in zip(query.sources, there, strict=True)
-        for finding in _compare_source(wants, has, checkpoint)
-    ]
+        return QueryComparison(moved)
+    findings = tuple(finding for wants, has in pairs for finding in _compare_source(wants, has, checkpoint))
     unknown = tuple(
         f"source {has.index}: whether a source of type {wants.kind} continues from its offset"
-        for wants, has in zip(query.sources, there, strict=True)
+        for wants, has in pairs
         if wants.kind not in _KNOWN or has.type is SourceType.UNKNOWN
     )
-    return QueryComparison(tuple(findings), unknown)
+    return QueryComparison(findings, unknown)
 
 
-def _find_moved(wanted: Sequence[DescribedSource], there: Sequence[SourceView]) -> Iterator[Finding]:
+def _find_moved(pairs: Sequence[tuple[DescribedSource, SourceView]]) -> Iterator[Finding]:
     """Find sources of another kind, or that read what another one has read."""
-    for wants, has in zip(wanted, there, strict=True):
+    there = [has for _, has in pairs]
+    for wants, has in pairs:
         known = wants.kind in _KNOWN and has.type is not SourceType.UNKNOWN
         if known and wants.kind != has.type:
             detail = f"{wants.kind} in the query, {has.type} in the checkpoint"
@@ -58,26 +56,21 @@ def _find_moved(wanted: Sequence[DescribedSource], there: Sequence[SourceView]) 
 
 
 def _compare_source(wants: DescribedSource, has: SourceView, checkpoint: Checkpoint) -> Iterator[Finding]:
-    path = f"sources/{has.index}"
+    path, folder = f"sources/{has.index}", wants.path
     missing = _find_missing_topics(wants, has)
     if missing:
         skips = "" if wants.fail_on_data_loss else "; failOnDataLoss=false lets it run, and leave out what waits there"
         yield Finding(diagnoses.starting.OTHER_TOPIC, path, f"not subscribed to {', '.join(sorted(missing))}{skips}")
-    if has.kind.reads_files and wants.path is not None:
-        yield from _compare_folder(wants, wants.path, has, checkpoint)
-
-
-def _compare_folder(wants: DescribedSource, folder: str, has: SourceView, checkpoint: Checkpoint) -> Iterator[Finding]:
-    path = f"sources/{has.index}"
+    if folder is None or not has.kind.reads_files:
+        return
     outside = None if wants.recursive else find_refused_file(history.batch_files(checkpoint, has.index), folder)
     planned = checkpoint.offsets.latest not in checkpoint.commits
     if outside is not None and (planned or not wants.partitions):
         detail = f"it reads {one_line(folder)}, and the latest batch has read {one_line(outside)}"
         yield Finding(diagnoses.sources.FILES_OUTSIDE, path, detail)
     elif _reads_elsewhere(wants, has):
-        yield Finding(
-            diagnoses.starting.OTHER_FOLDER, path, f"it reads {folder}, and its last batch read {has.files[0]}"
-        )
+        detail = f"it reads {folder}, and its last batch read {has.files[0]}"
+        yield Finding(diagnoses.starting.OTHER_FOLDER, path, detail)
 
 
 def _reads_elsewhere(wants: DescribedSource, has: SourceView) -> bool:

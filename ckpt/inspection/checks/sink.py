@@ -5,24 +5,70 @@ getLatestBatchId()`` (``FileStreamSink.addBatch``), Iceberg if the newest ancest
 or a later one (``SparkWrite``). None looks at the rows. Iceberg alone computes the batch first, so its state is there.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import NamedTuple
 
-from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.inspection.checks.sink_outlook import Batches, SinkOutcome, SinkOutlook
+from ckpt.checkpoint.checkpoint import FIRST_START, Checkpoint
 from ckpt.live.sink.records import SinkLog, SinkWriter
+from ckpt.model import FirstStart, Unreadable
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Finding
 from ckpt.restart.forecast import Forecast
-from ckpt.restart.sinks import Sink
 from ckpt.texts import quote_path, span
 from ckpt.versions import Progress
+
+Batches = tuple[int, int]  # the first and the last of a row of batches
+
+
+class SinkOutcome(StrEnum):
+    """The outcome of the next start's batches in a sink."""
+
+    CONTINUES = "continues"  # its first batch follows the newest one of the sink, and is written
+    PASSES_OVER = "passes-over"  # its first batch runs again and is in the sink already; the next one is written
+    DROPS = "drops"  # rows that the sink has not seen are dropped, because it knows their batch ids
+    LACKS = "lacks"  # it is written, but batches before it are not in the sink
+    WRITES_AGAIN = "writes-again"  # it is in the sink, and is written again
+    UNKNOWN_QUERY = "unknown-query"  # it is written; the sink has no batch of this query
+    UNKNOWN = "unknown"
+    UNREACHED = "unreached"  # it was to be read, and could not be
+
+
+_CERTAIN = (SinkOutcome.CONTINUES, SinkOutcome.PASSES_OVER, SinkOutcome.DROPS, SinkOutcome.LACKS)
+
+
+@dataclass(frozen=True, slots=True)
+class SinkOutlook:
+    """A sink compared with a checkpoint."""
+
+    log: SinkLog
+    outcome: SinkOutcome
+    said: str  # one sentence without a full stop
+    next_batch: int | None = None  # that the next start runs first
+    last_batch: int | None = None  # of this query that the sink has
+    dropped: Batches | None = None  # batches with new rows that the sink will drop
+    lacks: Batches | None = None  # batches that are committed and not in the sink
+    query_id: str | None = None  # that ``metadata`` may have had, where it is lost
+    needs_noop: bool = False  # one start into ``noop`` has to come first, or the query fails
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def unread_batch(self) -> int | None:
+        """The batch that runs again and that the sink passes over before a task reads it, as Delta and files do."""
+        passes = self.outcome is SinkOutcome.PASSES_OVER and not self.needs_noop
+        return self.next_batch if passes and not self.log.sink.computes_first else None
+
+    @property
+    def certain(self) -> bool:
+        """True if the outcome is certain enough to say nothing of other sinks."""
+        return self.outcome in _CERTAIN
+
 
 _LOST_ID = (diagnoses.logs.MISSING_METADATA, diagnoses.logs.UNREADABLE_METADATA, diagnoses.logs.NEW_QUERY_ID)
 
 
-@dataclass(frozen=True, slots=True)
-class _Start:
+class _Start(NamedTuple):
     """The batch that the next start runs first."""
 
     batch: int
@@ -30,19 +76,11 @@ class _Start:
 
 
 def foresee_sink(checkpoint: Checkpoint, forecasts: Sequence[Forecast], log: SinkLog) -> SinkOutlook:
-    """Compare a sink with the next start; pure.
-
-    Args:
-        checkpoint: Whose start it is.
-        forecasts: Of the starts that somebody may try.
-        log: What the sink remembers.
-
-    """
+    """Compare what a sink remembers with the starts that somebody may try; pure."""
     if log.unknown is not None:
         return SinkOutlook(log, SinkOutcome.UNREACHED if log.unreached else SinkOutcome.UNKNOWN, log.unknown)
     start = _find_start(forecasts)
-    nameless = log.sink.is_by_query and checkpoint.query_id is None
-    if nameless and checkpoint.offsets.latest is not None:
+    if log.sink.is_by_query and checkpoint.query_id is None and checkpoint.offsets.latest is not None:
         return _guess_query(log)
     writer = log.writer(checkpoint.query_id)
     last = writer.last_batch if writer else log.last_batch
@@ -50,23 +88,20 @@ def foresee_sink(checkpoint: Checkpoint, forecasts: Sequence[Forecast], log: Sin
         has = f"it has batch {last} last" if last is not None else "it has no batch of this query"
         sentence = f"{has}; no start that is forecast runs a batch, so the checkpoint has to be repaired first"
         return SinkOutlook(log, SinkOutcome.UNKNOWN, sentence, last_batch=last)
-    compared = _compare_batches(checkpoint, log, start, last, writer)
-    return compared if log.hole is None else _add_hole(compared, log.hole)
+    outlook = _compare_batches(checkpoint, log, start, last, writer)
+    if log.hole is None:
+        return outlook
+    detail = f"{log.uri} lacks {log.sink.unbroken_log}/{log.hole}"
+    consequence = f"its log lacks {log.hole}, so readers fail, and so does the batch that compacts it next"
+    findings = (*outlook.findings, Finding(diagnoses.others.SINK_LOG_HOLE, "", detail))
+    return replace(outlook, said=f"{outlook.said}; but {consequence}", findings=findings)
 
 
 def _find_start(forecasts: Sequence[Forecast]) -> _Start | None:
     """Find the earliest batch that a start runs first: synchronous, because these sinks know no other."""
     running = [forecast for forecast in forecasts if forecast.outcome.runs and forecast.progress is Progress.SYNC]
-    starts = [_Start(forecast.batch_id or 0, bool(forecast.reexecutes)) for forecast in running]
+    starts = (_Start(forecast.batch_id or 0, bool(forecast.reexecutes)) for forecast in running)
     return min(starts, key=lambda start: (start.batch, not start.again), default=None)
-
-
-def _add_hole(outlook: SinkOutlook, name: str) -> SinkOutlook:
-    """Add that the log of a file sink lacks a file."""
-    detail = f"{outlook.log.uri} lacks {outlook.log.sink.unbroken_log}/{name}"
-    sentence = f"{outlook.said}; but its log lacks {name}, so readers fail, and so does the batch that compacts it next"
-    findings = (*outlook.findings, Finding(diagnoses.others.SINK_LOG_HOLE, "", detail))
-    return replace(outlook, said=sentence, findings=findings)
 
 
 def _guess_query(log: SinkLog) -> SinkOutlook:
@@ -121,7 +156,10 @@ def _compare_batches(
 def _foresee_first(log: SinkLog, start: _Start) -> SinkOutlook:
     """Foresee a start with a sink that has no batch of this query."""
     sentence = f"it has no batch of this query, so batch {start.batch} is written"
-    others = _describe_others(log)
+    others = ""
+    if log.writers:
+        more = f" and {len(log.writers) - 1} more" if log.writers[1:] else ""
+        others = f"; it has batches of {log.writers[0].app_id} up to {log.writers[0].last_batch}{more}"
     if start.batch == 0:
         return SinkOutlook(log, SinkOutcome.CONTINUES, sentence + others, start.batch)
     detail = f"{log.uri} has no {log.sink.record} of this query, and batch {start.batch} runs next{others}"
@@ -129,15 +167,6 @@ def _foresee_first(log: SinkLog, start: _Start) -> SinkOutlook:
         detail += "; its first snapshots have expired, and with them what it knew of their batches"
     findings = (Finding(diagnoses.sinks.SINK_WITHOUT_QUERY, "", detail),)
     return SinkOutlook(log, SinkOutcome.UNKNOWN_QUERY, sentence, start.batch, findings=findings)
-
-
-def _describe_others(log: SinkLog) -> str:
-    """Say who else has written to a table."""
-    if not log.writers:
-        return ""
-    first, *others = log.writers
-    more = f" and {len(others)} more" if others else ""
-    return f"; it has batches of {first.app_id} up to {first.last_batch}{more}"
 
 
 def _foresee_restored(checkpoint: Checkpoint, outlook: SinkOutlook, gone: Batches) -> SinkOutlook:
@@ -162,42 +191,23 @@ def _foresee_drops(checkpoint: Checkpoint, outlook: SinkOutlook, first: int, new
     lost, batch = span("batch", first, newest), outlook.next_batch or 0
     before = f"batch {batch}, which runs again, is passed over; " if first > batch else ""
     sentence = f"it has batch {newest} last: {before}new rows of {lost} will be dropped silently"
-    finding = Finding(
-        diagnoses.sinks.SINK_WILL_DROP,
-        "",
-        f"{outlook.log.uri} has batch {newest}, and batch {batch} runs next: {lost} will be dropped silently",
-        _advise(checkpoint, outlook),
-    )
-    return replace(outlook, outcome=SinkOutcome.DROPS, said=sentence, dropped=(first, newest), findings=(finding,))
-
-
-def _advise(checkpoint: Checkpoint, outlook: SinkOutlook) -> str:
+    detail = f"{outlook.log.uri} has batch {newest}, and batch {batch} runs next: {lost} will be dropped silently"
     lead = "Do not start the query. If the newer checkpoint still exists, put it back."
-    return f"{lead} Otherwise {describe_cure(checkpoint, outlook)}."
+    remedy = f"{lead} Otherwise {describe_cure(checkpoint, outlook)}."
+    findings = (Finding(diagnoses.sinks.SINK_WILL_DROP, "", detail, remedy),)
+    return replace(outlook, outcome=SinkOutcome.DROPS, said=sentence, dropped=(first, newest), findings=findings)
 
 
 def describe_cure(checkpoint: Checkpoint, outlook: SinkOutlook) -> str:
     """Say how to make a sink accept the rows that it drops: a sentence without its capital and full stop."""
-    batch = outlook.next_batch or 0
-    path = quote_path(checkpoint.uri)
-    last, query = outlook.last_batch, checkpoint.query_id
-    snapshot = _find_snapshot(checkpoint, outlook)
-    possible = batch > 0 and (snapshot is not None or not outlook.log.sink.needs_snapshot)
-    words = _choose_cure(outlook.log.sink, possible=possible)
+    batch, sink = outlook.next_batch or 0, outlook.log.sink
+    path, last, query = quote_path(checkpoint.uri), outlook.last_batch, checkpoint.query_id
+    writer = outlook.log.writer(query)
+    snapshot = writer.before.get(batch) if writer is not None else None  # of an Iceberg table, before the next batch's
+    elsewhere = sink.new_checkpoint if sink.drops_new_query else "write to a new table, or start with a new checkpoint"
+    possible = batch > 0 and (snapshot is not None or "{snapshot}" not in (sink.taken_back or ""))
+    words = sink.taken_back if possible and sink.taken_back is not None else elsewhere
     return words.format(checkpoint=path, kept=batch - 1, next=batch, last=last, query=query, snapshot=snapshot)
-
-
-def _find_snapshot(checkpoint: Checkpoint, outlook: SinkOutlook) -> int | None:
-    """Find the snapshot of an Iceberg table before that of the next batch, if both are there."""
-    writer = outlook.log.writer(checkpoint.query_id)
-    return writer.before.get(outlook.next_batch or 0) if writer is not None else None
-
-
-def _choose_cure(kind: Sink, *, possible: bool) -> str:
-    """Say how a sink is made to accept a batch id that it has seen; where it cannot be, name another place."""
-    if possible and kind.taken_back is not None:
-        return kind.taken_back
-    return kind.new_checkpoint if kind.drops_new_query else "write to a new table, or start with a new checkpoint"
 
 
 def _foresee_pass(checkpoint: Checkpoint, outlook: SinkOutlook) -> SinkOutlook:
@@ -209,8 +219,8 @@ def _foresee_pass(checkpoint: Checkpoint, outlook: SinkOutlook) -> SinkOutlook:
         diagnosis, why = diagnoses.sinks.SINK_PASSES_OVER_STATE, f"and {lost}"
         sentence = f"it has batch {batch} already: run again, that is passed over, and the query fails"
     findings = (Finding(diagnosis, "", f"{outlook.log.uri} has batch {batch}, {why}"),)
-    outlook = replace(outlook, outcome=SinkOutcome.PASSES_OVER, said=sentence, findings=findings)
-    return replace(outlook, needs_noop=lost is not None)
+    outcome, needs_noop = SinkOutcome.PASSES_OVER, lost is not None
+    return replace(outlook, outcome=outcome, said=sentence, findings=findings, needs_noop=needs_noop)
 
 
 def _find_lost_state(checkpoint: Checkpoint, batch: int) -> str | None:
@@ -220,8 +230,8 @@ def _find_lost_state(checkpoint: Checkpoint, batch: int) -> str | None:
         return None
     if state.format_version > 1:
         return f"the state has checkpoint format {state.format_version}"
-    partitions = [part for operator in state.operators for store in operator.stores for part in store.partitions]
-    if all(part.newest_version is not None and part.newest_version > batch for part in partitions):
+    newest = (partition.newest_version for _, store in checkpoint.stores() for partition in store.partitions)
+    if all(version is not None and version > batch for version in newest):
         return None
     return f"version {batch + 1} of the state, which is that after batch {batch}, is not there in every partition"
 
@@ -230,15 +240,12 @@ def _foresee_lack(outlook: SinkOutlook, first: int) -> SinkOutlook:
     batch, log = outlook.next_batch or 0, outlook.log
     missing = span("batch", first, batch - 1)
     has = f"it has batch {first - 1} last" if first else "it has no batch"
-    remedy = None
-    if first:
-        remedy = f"`ckpt rewind {{checkpoint}} --to-batch {first - 1} --replay new` writes them again, if the sources "
-        remedy += "still have the rows."
-    diagnosis = diagnoses.sinks.SINK_LOG_WILL_BREAK if log.sink.unbroken_log else diagnoses.sinks.SINK_LACKS
-    if remedy is not None and log.sink.unbroken_log is None:
-        remedy = f"Check whether their rows are in the table. If they are not, {remedy}"
-    elif remedy is not None:
-        remedy = f"Put {log.sink.unbroken_log} back from a copy. Or {remedy}"
+    diagnosis, lead = diagnoses.sinks.SINK_LACKS, "Check whether their rows are in the table. If they are not,"
+    if log.sink.unbroken_log:
+        diagnosis = diagnoses.sinks.SINK_LOG_WILL_BREAK
+        lead = f"Put {log.sink.unbroken_log} back from a copy. Or"
+    rewind = f"`ckpt rewind {{checkpoint}} --to-batch {first - 1} --replay new`"
+    remedy = f"{lead} {rewind} writes them again, if the sources still have the rows." if first else None
     detail = f"{log.uri} has no {missing}, though committed here"
     return replace(
         outlook,
@@ -247,3 +254,30 @@ def _foresee_lack(outlook: SinkOutlook, first: int) -> SinkOutlook:
         lacks=(first, batch - 1),
         findings=(Finding(diagnosis, "", detail, remedy),),
     )
+
+
+def build_first_mark(checkpoint: Checkpoint) -> FirstStart | None:
+    """Build the mark that fits this checkpoint: the batch that is planned and not committed; None: there is none."""
+    latest = checkpoint.offsets.latest
+    log = checkpoint.offsets.readable(latest)
+    if latest is None or log is None or latest in checkpoint.commits:
+        return None
+    return FirstStart(latest, log.metadata.timestamp_ms if log.metadata else 0)
+
+
+def is_in_sinks(checkpoint: Checkpoint) -> bool:
+    """Tell whether a mark says that sinks have the batch that is planned and not committed."""
+    due = build_first_mark(checkpoint)
+    return due is not None and checkpoint.first_start == due
+
+
+def find_noop_start(checkpoint: Checkpoint, sink: SinkOutlook | None) -> Iterator[Finding]:
+    """Find the mark of a batch that has to run into ``noop``, unless a sink that was asked knows better."""
+    mark, due = checkpoint.first_start, build_first_mark(checkpoint)
+    if due is None or (sink is not None and sink.certain):
+        return
+    if isinstance(mark, Unreadable):
+        detail = f"batch {due.batch} runs next, and {FIRST_START} cannot be read: {mark.reason}"
+        yield Finding(diagnoses.sinks.FIRST_START_UNREADABLE, FIRST_START, detail)
+    elif mark == due:
+        yield Finding(diagnoses.sinks.FIRST_INTO_NOOP, FIRST_START, f"batch {due.batch} runs next, and sinks have it")

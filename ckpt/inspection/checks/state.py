@@ -14,6 +14,14 @@ from ckpt.versions import Spark
 _LAG = 50  # versions that a load replays before it is worth a word: half of Spark's minBatchesToRetain
 
 
+_OUTLIVES_A_LOAD = {
+    DamageKind.CHECKSUM_DIFFERS: diagnoses.others.STALE_SIDECAR,
+    DamageKind.WRONG_PARTITION: diagnoses.state.KEYS_ELSEWHERE,
+    DamageKind.CONTRADICTION: diagnoses.state.STATE_CONTRADICTS,
+    DamageKind.CHANGED: diagnoses.state.STATE_REDESCRIBED,
+}
+
+
 def find_format_two(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find state store checkpoint format 2, which the session has to name: the checkpoint does not record it."""
     if checkpoint.state is not None and checkpoint.state.format_version == 2:
@@ -23,7 +31,7 @@ def find_format_two(checkpoint: Checkpoint) -> Iterator[Finding]:
 def find_moved_joins(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find moved schemas of operators without variables, which are joins: their restart does without them."""
     state = checkpoint.state
-    for operator in state.operators if state else ():
+    for operator in checkpoint.operators:
         moved = [path for path in operator.schema_paths if state and path in state.moved_schemas]
         if moved and not operator.variables:
             yield Finding(diagnoses.state.STATE_MOVED_JOIN, f"state/{operator.id}", f"schemas are read from {moved[0]}")
@@ -40,17 +48,16 @@ def find_abandoned_timeline(checkpoint: Checkpoint) -> Iterator[Finding]:
 
 def measure_snapshot_lag(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find stores of which a load replays many versions."""
-    for operator in checkpoint.state.operators if checkpoint.state else ():
-        for store in operator.stores:
-            replayed = max((p.replay_versions or 0 for p in store.partitions), default=0)
-            if replayed > _LAG:
-                detail = f"loading operator {operator.id}, store {store.name}, replays up to {replayed} versions"
-                yield Finding(diagnoses.state.SNAPSHOT_LAG, f"state/{operator.id}", detail)
+    for operator, store in checkpoint.stores():
+        replayed = max((p.replay_versions or 0 for p in store.partitions), default=0)
+        if replayed > _LAG:
+            detail = f"loading operator {operator.id}, store {store.name}, replays up to {replayed} versions"
+            yield Finding(diagnoses.state.SNAPSHOT_LAG, f"state/{operator.id}", detail)
 
 
 def find_missing_metadata(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find operators without metadata, as Spark before 4.0 leaves them."""
-    without = [op.id for op in (checkpoint.state.operators if checkpoint.state else ()) if not op.has_metadata]
+    without = [operator.id for operator in checkpoint.operators if not operator.has_metadata]
     if without:
         detail = f"there is none for operator {', '.join(map(str, without))}"
         yield Finding(diagnoses.state.NO_OPERATOR_METADATA, f"state/{without[0]}", detail)
@@ -79,8 +86,8 @@ def find_odd_ends(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find state files truncated after their data, if every Spark version loads them anyway."""
     state = checkpoint.state
     for damage in state.damages if state else ():
-        loads = all(load_failure(damage, state.provider, spark.rules) is None for spark in Spark) if state else False
-        if damage.kind is DamageKind.ODD_END and loads:
+        failures = (load_failure(damage, state.provider, spark.rules) for spark in Spark if state)
+        if damage.kind is DamageKind.ODD_END and not any(failures):
             yield Finding(diagnoses.state.ODD_END, damage.path, damage.detail)
 
 
@@ -94,12 +101,11 @@ def find_strays(checkpoint: Checkpoint) -> Iterator[Finding]:
 
 def find_missing_schemas(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find stores whose schema file is missing, of operators that have metadata."""
-    for operator in checkpoint.state.operators if checkpoint.state else ():
-        for store in operator.stores:
-            known = store.key_schema is not None or store.column_families
-            if operator.has_metadata and not operator.schema_paths and not known:
-                detail = f"store {store.name} of operator {operator.id} has none"
-                yield Finding(diagnoses.state.STATE_SCHEMA_MISSING, f"state/{operator.id}/0/_metadata/schema", detail)
+    for operator, store in checkpoint.stores():
+        known = store.key_schema is not None or store.column_families
+        if operator.has_metadata and not operator.schema_paths and not known:
+            detail = f"store {store.name} of operator {operator.id} has none"
+            yield Finding(diagnoses.state.STATE_SCHEMA_MISSING, f"state/{operator.id}/0/_metadata/schema", detail)
 
 
 def find_other_damage(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -110,16 +116,9 @@ def find_other_damage(checkpoint: Checkpoint) -> Iterator[Finding]:
     known = {damage.path for damage in state.damages if damage.kind is not DamageKind.CHECKSUM_DIFFERS}
     known |= {file.path for file in state.unreadable}
     for damage in state.every_byte.damages:
-        if damage.kind is DamageKind.CHECKSUM_DIFFERS:
-            yield Finding(diagnoses.others.STALE_SIDECAR, damage.path, damage.detail)
-        elif damage.kind is DamageKind.WRONG_PARTITION:
-            yield Finding(diagnoses.state.KEYS_ELSEWHERE, damage.path, damage.detail)
-        elif damage.kind is DamageKind.CONTRADICTION:
-            yield Finding(diagnoses.state.STATE_CONTRADICTS, damage.path, damage.detail)
-        elif damage.kind is DamageKind.CHANGED:
-            yield Finding(diagnoses.state.STATE_REDESCRIBED, damage.path, damage.detail)
-        elif damage.path not in known:
-            yield Finding(diagnoses.state.OTHER_STATE_DAMAGED, damage.path, damage.detail)
+        if damage.kind in _OUTLIVES_A_LOAD or damage.path not in known:
+            diagnosis = _OUTLIVES_A_LOAD.get(damage.kind, diagnoses.state.OTHER_STATE_DAMAGED)
+            yield Finding(diagnosis, damage.path, damage.detail)
 
 
 CHECKS = (

@@ -1,16 +1,45 @@
 """The known errors, as ``catalog.toml`` declares them."""
 
-import json
+import re
 import tomllib
-from dataclasses import dataclass, fields
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any
 
-from ckpt.inspection.explain.phrases import Phrase
+_GAP = "{}"
+_NUMBER = "{n}"
+_END = "{end}"
 
-CLASSES = "classes.json"
-"""Beside the catalog: each error class that it names, with the versions of Spark, or of a connector, that have it."""
+
+class Phrase:
+    """``batch {n} doesn't exist``: fixed words, ``{n}`` a number, ``{}`` any text in between, ``{end}`` the end."""
+
+    def __init__(self, text: str) -> None:
+        """``text`` has fixed words in front of its first ``{n}`` and around each ``{}``; ``{end}`` may be its last."""
+        self.text = text
+        self._ends = text.endswith(_END)
+        self._parts = [part for part in text.removesuffix(_END).split(_GAP) if part]
+
+    @cached_property
+    def anchor(self) -> str:
+        """The longest run of fixed words: a line without it does not match."""
+        return max((run for part in self._parts for run in part.split(_NUMBER)), key=len)
+
+    @cached_property
+    def _patterns(self) -> list[re.Pattern[str]]:
+        patterns = [r"-?\d+".join(map(re.escape, part.split(_NUMBER))) for part in self._parts]
+        return [re.compile(pattern + r"\s*$" * (self._ends and pattern is patterns[-1])) for pattern in patterns]
+
+    def is_in(self, line: str) -> bool:
+        """Tell whether the line has all parts in their order: the first place of each is enough, as gaps are free."""
+        at = 0
+        for pattern in self._patterns:
+            match = pattern.search(line, at)
+            if match is None:
+                return False
+            at = match.end()
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +73,13 @@ class KnownError:
 def catalog() -> tuple[KnownError, ...]:
     """Return all known errors, in the order of the file.
 
-    >>> from ckpt.inspection.explain import catalog
+    >>> from ckpt.inspection.explain.catalog import catalog
     >>> catalog()[0].id, catalog()[0].codes
     ('batch-does-not-exist', ('CKPT201', 'CKPT202'))
     """
-    document = tomllib.loads(_read_text_beside("catalog.toml"))
+    document = tomllib.loads(files(__package__).joinpath("catalog.toml").read_text(encoding="utf-8"))
     words = {f"{{{name}}}": text for name, text in document["words"].items()}
     return tuple(_make_error(entry, words) for entry in document["error"])
-
-
-@cache
-def versions_of(error_class: str) -> tuple[str, ...]:
-    """The versions that have an error class, oldest first, as ``4.0`` or ``delta 4.4.0``."""
-    return tuple(json.loads(_read_text_beside(CLASSES))[error_class]["versions"])
 
 
 def _make_error(entry: dict[str, Any], words: dict[str, str]) -> KnownError:
@@ -65,11 +88,4 @@ def _make_error(entry: dict[str, Any], words: dict[str, str]) -> KnownError:
     }
     for name, text in words.items():
         keys["cure"] = keys["cure"].replace(name, text)
-    unknown = keys.keys() - {field.name for field in fields(KnownError)}
-    if unknown:
-        raise ValueError(f"catalog.toml: {keys['id']} has the unknown key {min(unknown)}")
     return KnownError(**keys)
-
-
-def _read_text_beside(name: str) -> str:
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")

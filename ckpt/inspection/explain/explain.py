@@ -1,20 +1,26 @@
 """The call behind ``ckpt explain``: what is known of a text, and whether a checkpoint shows it."""
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import BinaryIO
+from urllib.parse import unquote
 
+from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.inspection.explain.catalog import KnownError
-from ckpt.inspection.explain.contradictions import contradictions
 from ckpt.inspection.explain.lines import read_chunks
 from ckpt.inspection.explain.nearest import NearError, find_nearest
-from ckpt.inspection.explain.search import Search
+from ckpt.inspection.explain.search import Hit, Search
 from ckpt.inspection.inspection import Inspection, RatedFinding, inspect
 from ckpt.model import Location
-from ckpt.texts import mask_secrets, quote_path
+from ckpt.texts import mask_secrets, quote_path, span
 from ckpt.values import Value
 
+_LONGEST = 2000  # characters of a line that are looked at
+_FOLDER = re.compile(r"((?:[a-z][a-z0-9+.-]{0,20}:)?/[^\s'\",;()\[\]]+)/(?:offsets|commits|state|sources|metadata)\b")
+_SCHEME = re.compile(r"^[a-z][a-z0-9+.-]{0,20}:")
+_BATCH = re.compile(r"\bbatch(?:Id| id)?[ =:]{1,3}(\d{1,18})\b|/(?:offsets|commits)/(\d{1,18})\b")
 _SHOWN = 500  # characters of a line
 _CLASS = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_.]*")  # an error class on its own
 
@@ -77,28 +83,57 @@ def explain(
     for lines in read_chunks(text):
         search.add(lines)
     hits = search.found()
-    matches = tuple(_match(hit.error, hit.line, hit.times, inspection) for hit in hits)
+    matches = tuple(_match(hit, inspection) for hit in hits)
     line = search.thrown[1] if search.thrown else search.first
     message = _shorten(line)
     near = () if matches else find_nearest(message)
     if inspection is None:
         return Explanation(matches, message, near, None)
-    elsewhere = contradictions(hits[0].line if hits else line, search.queries, inspection.checkpoint)
+    elsewhere = _find_contradictions(hits[0].line if hits else line, search.queries, inspection.checkpoint)
     return Explanation(matches, message, near, inspection, tuple(map(mask_secrets, elsewhere)))
 
 
-def _match(error: KnownError, line: str, times: int, inspection: Inspection | None) -> ErrorMatch:
+def _match(hit: Hit, inspection: Inspection | None) -> ErrorMatch:
+    error, line = hit.error, _shorten(hit.line)
     if inspection is None:
-        return ErrorMatch(error, _shorten(line), times, error.cure, error.command, ())
+        return ErrorMatch(error, line, hit.times, error.cure, error.command, ())
     checkpoint = quote_path(inspection.checkpoint.uri.rstrip("/") or inspection.checkpoint.uri)
-    cure, command = (
-        re.sub(r"\bCHECKPOINT\b", lambda _: checkpoint, text) for text in (error.cure, error.command or "")
-    )
+    texts = (error.cure, error.command or "")
+    cure, command = (re.sub(r"\bCHECKPOINT\b", lambda _: checkpoint, text) for text in texts)
     shown = tuple(rated for rated in inspection.findings if rated.finding.diagnosis.code in error.codes)
-    return ErrorMatch(error, _shorten(line), times, cure, command or None, shown)
+    return ErrorMatch(error, line, hit.times, cure, command or None, shown)
 
 
 def _shorten(line: str) -> str:
     """A line as a report shows it; masked before it is cut, which could hide that something is a secret."""
     text = mask_secrets(line.strip())
     return text if len(text) <= _SHOWN else text[:_SHOWN] + " ..."
+
+
+def _find_contradictions(line: str, queries: Iterable[str], checkpoint: Checkpoint) -> Iterator[str]:
+    """List what the text says of another query, checkpoint or batch than this one: sentences without a full stop.
+
+    ``line`` says the error, ``queries`` are the ids of those that ended in the text.
+    """
+    line = line[:_LONGEST]
+    named = sorted(set(queries))
+    if named and checkpoint.query_id is not None and checkpoint.query_id not in named:
+        yield f"the text is of the query {' or '.join(named[:3])}, this checkpoint of {checkpoint.query_id}"
+    folders = dict.fromkeys(_FOLDER.findall(line))
+    if folders and not any(_may_be_same(folder, checkpoint.uri) for folder in folders):
+        yield f"the text names {next(iter(folders))}, which is another path"
+    batches, here = {int(number or other) for number, other in _BATCH.findall(line)}, checkpoint.offsets.ids
+    if batches and here and not any(min(here) - 1 <= batch <= max(here) + 1 for batch in batches):
+        yield f"the text names batch {min(batches)}, and offsets/ here has {span('batch', min(here), max(here))}"
+
+
+def _may_be_same(folder: str, uri: str) -> bool:
+    """Tell whether two spellings may be of one folder: one of them can have a host or a mount in front."""
+    parts = _split_path(folder)
+    spellings = (uri, *map(os.path.abspath, (uri, os.path.realpath(uri)))) if ":" not in uri else (uri,)
+    return any(parts[-len(other) :] == other[-len(parts) :] for other in map(_split_path, spellings) if other)
+
+
+def _split_path(path: str) -> list[str]:
+    """A path, or a URI with its host, without its scheme."""
+    return [unquote(part) for part in _SCHEME.sub("", path).split("/") if part not in ("", ".")]

@@ -23,8 +23,8 @@ _HEAD = re.compile(
 )
 # What others put in front of every line: Airflow, and container runtimes.
 _WRAPPED = re.compile(
-    r"\[\d{4}-\d\d-\d\d[^\]]{0,40}\] \{[^}]{1,80}\} \w{1,10} - |"
-    r"\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[+-]\d\d:\d\d) std(?:out|err) [FP] "
+    r"^(?:\[\d{4}-\d\d-\d\d[^\]]{0,40}\] \{[^}]{1,80}\} \w{1,10} - |"
+    r"\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[+-]\d\d:\d\d) std(?:out|err) [FP] )"
 )
 _WRAPPING = ("] {", " std")  # a text without any of these has no such line
 
@@ -93,12 +93,7 @@ def _read_blocks(stream: BinaryIO) -> Iterator[bytes]:
 def _split_lines(raw: bytes) -> list[str]:
     text = _BLANK.sub("\n", raw.decode("utf-8", "replace").replace("\r\n", "\n"))
     lines = [line[:_LONGEST] for line in text.split("\n")]
-    return [_unwrap(line) for line in lines] if any(mark in text for mark in _WRAPPING) else lines
-
-
-def _unwrap(line: str) -> str:
-    wrapped = _WRAPPED.match(line)
-    return line[wrapped.end() :] if wrapped else line
+    return [_WRAPPED.sub("", line, count=1) for line in lines] if any(mark in text for mark in _WRAPPING) else lines
 
 
 def level_of(line: str) -> Level | None:
@@ -130,11 +125,8 @@ def _unpack_record(record: dict[str, object]) -> tuple[Level | None, list[str]]:
             texts.append(f"{thrown}: {more.get('msg')}")
             match more.get("stacktrace"):
                 case list(frames):
-                    texts += (
-                        f"\tat {frame.get('class')}.{frame.get('method')}"
-                        for frame in frames
-                        if isinstance(frame, dict)
-                    )
+                    known = (frame for frame in frames if isinstance(frame, dict))
+                    texts += (f"\tat {frame.get('class')}.{frame.get('method')}" for frame in known)
                 case str(frames):
                     texts.append(frames)
     lines = "\n".join(texts).split("\n")

@@ -31,10 +31,10 @@ class NearError:
 def find_nearest(line: str) -> tuple[NearError, ...]:
     """The errors whose error class has the same main class, or whose message has most words in the same order.
 
-    >>> from ckpt.inspection.explain.nearest import nearest
-    >>> [near.why for near in nearest("streaming state file of the store does not exist")]
+    >>> from ckpt.inspection.explain.nearest import find_nearest
+    >>> [near.why for near in find_nearest("streaming state file of the store does not exist")]
     ['6 of the 7 words of "Error reading streaming state file of {} does not exist"']
-    >>> nearest("ERROR: relation does not exist")
+    >>> find_nearest("ERROR: relation does not exist")
     ()
     """
     candidates = [*_find_by_class(line), *_find_by_words(line)]
@@ -45,9 +45,7 @@ def find_nearest(line: str) -> tuple[NearError, ...]:
 def _find_by_class(line: str) -> Iterator[NearError]:
     """Only where few entries share the class: one of many sub classes says nothing of the others."""
     for name in dict.fromkeys(_CLASS.findall(line)):
-        same = [
-            error for error in catalog() if any(class_name.partition(".")[0] == name for class_name in error.classes)
-        ]
+        same = [error for error in catalog() if name in {known.partition(".")[0] for known in error.classes}]
         if len(same) <= _SHOWN:
             yield from (NearError(error, f"the same error class {name}, another part of it") for error in same)
 

@@ -10,9 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 
-from ckpt.inspection.explain.catalog import KnownError, catalog
+from ckpt.inspection.explain.catalog import KnownError, Phrase, catalog
 from ckpt.inspection.explain.lines import Level, level_of, unpack
-from ckpt.inspection.explain.phrases import Phrase
 
 _STARTED = "Execution: Starting [id = "  # of a query, by Spark; what comes after it is of another attempt
 _ENDED = ("terminated with error", "terminated with exception", "StreamingQueryException")
@@ -39,16 +38,7 @@ class Hit:
     key: _Key  # the lower, the nearer to the cause
     line: str
     times: int = 1
-
-
-@dataclass(slots=True)
-class _Pending:
-    """A phrase of an error whose stack is still to come."""
-
-    error: KnownError
-    key: _Key
-    line: str
-    stack: bool = False  # some of it was seen
+    stack: bool = False  # some of its stack was seen
 
 
 @dataclass(slots=True)
@@ -64,7 +54,7 @@ class Search:
     _record: int = 0
     _depth: int = 0
     _ended: bool = False
-    _pending: list[_Pending] = field(default_factory=list)
+    _pending: list[Hit] = field(default_factory=list)  # their stacks are still to come
 
     def add(self, lines: list[str]) -> None:
         """The next lines of the text."""
@@ -114,7 +104,7 @@ class Search:
             self.thrown = min(filter(None, (self.thrown, (self._make_key(broad=False), line))))
         if anchors is not None and anchors.search(line):
             for error in dict.fromkeys(error for error, phrase in wanted if phrase.is_in(line)):
-                self._pending.append(_Pending(error, self._make_key(broad=error.broad), line))
+                self._pending.append(Hit(error, self._make_key(broad=error.broad), line))
 
     def _make_key(self, *, broad: bool) -> _Key:
         return self._level, -self._attempt, broad, not self._ended, -self._record, -self._depth
@@ -138,10 +128,9 @@ class Search:
                 self._keep(pending)
         self._pending.clear()
 
-    def _keep(self, pending: _Pending) -> None:
-        known = self.hits.get(pending.error.id)
-        if known is None:
-            self.hits[pending.error.id] = Hit(pending.error, pending.key, pending.line)
+    def _keep(self, pending: Hit) -> None:
+        known = self.hits.setdefault(pending.error.id, pending)
+        if known is pending:
             return
         known.times += 1
         if pending.key < known.key:

@@ -1,6 +1,5 @@
 """Finds checkpoints below a root: folder by folder, and never into the state of a checkpoint."""
 
-from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -29,7 +28,7 @@ class _Search:
     checkpoints: list[str] = field(default_factory=list)
     unlisted: list[tuple[str, str]] = field(default_factory=list)
 
-    def list(self, folder: str) -> Folder | None:
+    def list_folder(self, folder: str) -> Folder | None:
         """List one folder; None where it has vanished, or cannot be listed, which is noted unless it is the root."""
         try:
             return self.root.list_level(folder)
@@ -47,8 +46,18 @@ class _Search:
         if METADATA in level.files or not level.folders.isdisjoint((OFFSETS, COMMITS)):
             return True
         left = sorted(level.folders & {STATE, SOURCES})
-        inside = (self.list(_join(folder, name)) for name in left)
+        inside = (self.list_folder(_join(folder, name)) for name in left)
         return any(below is not None and sort_numbers(below.folders) for below in inside)
+
+    def choose_folders(self, folder: str, level: Folder) -> list[tuple[str, bool]]:
+        """Note a checkpoint; return the folders to be looked at next, and whether they are links."""
+        left_out = set(_NEVER)
+        if self.is_checkpoint(folder, level):
+            self.checkpoints.append(folder)
+            left_out |= _PARTS
+        table = not level.folders.isdisjoint(_TABLES)
+        chosen = (name for name in sorted(level.folders - left_out) if not (table and "=" in name))
+        return [(_join(folder, name), name in level.links) for name in chosen]
 
 
 def discover(root: Root, depth: int | None = None) -> Discovered:
@@ -63,31 +72,14 @@ def discover(root: Root, depth: int | None = None) -> Discovered:
     with ThreadPoolExecutor(1 if root.local else _AT_ONCE, thread_name_prefix="ckpt-discover") as pool:
         while level:
             look = map if root.local else pool.map
-            listed = list(look(search.list, [folder for folder, _ in level]))
+            listed = list(look(search.list_folder, [folder for folder, _ in level]))
             deeper: list[tuple[str, bool]] = []
-            for (folder, linked), folders in zip(level, listed, strict=True):
-                if folders is not None:
-                    deeper += _visit(search, folder, folders, linked=linked)
+            for (folder, linked), inside in zip(level, listed, strict=True):
+                chosen = search.choose_folders(folder, inside) if inside is not None else []
+                deeper += [] if linked else chosen
             below += 1
             level = deeper if depth is None or below <= depth else []
     return Discovered(tuple(sorted(search.checkpoints)), tuple(sorted(search.unlisted)))
-
-
-def _visit(search: _Search, folder: str, level: Folder, *, linked: bool) -> Sequence[tuple[str, bool]]:
-    """Note a checkpoint; the folders to be looked at next, and whether they are links."""
-    is_checkpoint = search.is_checkpoint(folder, level)
-    if is_checkpoint:
-        search.checkpoints.append(folder)
-    if linked:
-        return ()
-    return [(_join(folder, name), name in level.links) for name in _choose_folders(level, is_checkpoint=is_checkpoint)]
-
-
-def _choose_folders(level: Folder, *, is_checkpoint: bool) -> Iterator[str]:
-    table = not level.folders.isdisjoint(_TABLES)
-    for name in sorted(level.folders):
-        if not (name in _NEVER or (is_checkpoint and name in _PARTS) or (table and "=" in name)):
-            yield name
 
 
 def _join(folder: str, name: str) -> str:

@@ -1,17 +1,17 @@
 """One checkpoint as one line: what ``ckpt inspect`` says of it, in numbers."""
 
-import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 from ckpt.checkpoint.history import sources
 from ckpt.inspection.inspection import Inspection
 from ckpt.live.kafka.groups import find_positions
-from ckpt.model import Kind, Operator, Store
+from ckpt.model import Kind
 from ckpt.restart.findings import Severity, worst
 from ckpt.restart.forecast import Outcome
 
+Number = TypeVar("Number", int, float)
 _WORST_LAST = (
     Outcome.RESUMES,
     Outcome.STARTS_FRESH,
@@ -75,29 +75,13 @@ class ScannedCheckpoint:
         """Tell whether the worst finding is as bad as ``least``, or worse."""
         return self.severity is not None and self.severity.rank >= least.rank
 
-    def to_json(self) -> bytes:
-        """Encode the row for another process."""
-        return json.dumps(asdict(self)).encode()
-
-    @staticmethod
-    def from_json(data: bytes) -> "ScannedCheckpoint":
-        """Decode a row of another process."""
-        keys: dict[str, Any] = json.loads(data)
-        return ScannedCheckpoint(
-            **{
-                **keys,
-                "outcome": keys["outcome"] and Outcome(keys["outcome"]),
-                "kind": keys["kind"] and Kind(keys["kind"]),
-                "codes": tuple(keys["codes"]),
-                "worst": keys["worst"] and WorstFinding(**keys["worst"]),
-            }
-        )
-
 
 def make_row(inspection: Inspection, path: str, sources_error: str | None = None) -> ScannedCheckpoint:
     """Make the row of a checkpoint that was inspected; pure."""
     checkpoint = inspection.checkpoint
-    operators = checkpoint.state.operators if checkpoint.state else ()
+    stores = [store for _, store in checkpoint.stores()]
+    replays = (partition.replay_versions for store in stores for partition in store.partitions)
+    replayed = [versions for versions in replays if versions is not None]
     return ScannedCheckpoint(
         path=path,
         name=short_name(path),
@@ -111,16 +95,18 @@ def make_row(inspection: Inspection, path: str, sources_error: str | None = None
         uncommitted=len(inspection.uncommitted),
         files=checkpoint.listing.files,
         size=checkpoint.listing.bytes,
-        state_bytes=sum(store.bytes for store in _list_stores(operators)) if operators else None,
+        state_bytes=sum(store.bytes for store in stores) if checkpoint.operators else None,
+        state_growth=_sum(store.growth for store in stores),
+        snapshot_lag=max(replayed, default=None),
+        replay_files=_sum(replayed),
         deletable=inspection.space.known,
         lag=_sum(source.waiting for source in inspection.live),
         lost=_sum(source.lost for source in inspection.live),
         sources_error=sources_error,
         positions=_find_positions(inspection),
-        findings={grade: sum(rated.severity is grade for rated in inspection.findings) for grade in Severity},
+        findings={grade.value: sum(rated.severity is grade for rated in inspection.findings) for grade in Severity},
         codes=tuple(dict.fromkeys(rated.finding.diagnosis.code for rated in inspection.troubles)),
         worst=_find_worst(inspection),
-        **_measure_replay(operators),
     )
 
 
@@ -149,39 +135,24 @@ def _find_positions(inspection: Inspection) -> dict[str, dict[str, int]]:
     return positions
 
 
-def _sum(counts: Iterable[int | None]) -> int | None:
+def _sum(counts: Iterable[Number | None]) -> Number | None:
     """Add up the numbers that are known; None where none is."""
     known = [count for count in counts if count is not None]
     return sum(known) if known else None
 
 
-def _list_stores(operators: tuple[Operator, ...]) -> list[Store]:
-    return [store for operator in operators for store in operator.stores]
-
-
 def _find_latest_ms(inspection: Inspection) -> int | None:
     offsets = inspection.checkpoint.offsets
-    entry = offsets.readable(offsets.latest)
+    entry = offsets.newest
     if entry is not None and entry.metadata is not None:
         return entry.metadata.timestamp_ms
     info = inspection.checkpoint.listing.info(f"{offsets.folder}/{offsets.latest}")
     return info.mtime_ms if info else None
 
 
-def _measure_replay(operators: tuple[Operator, ...]) -> dict[str, Any]:
-    partitions = [partition for store in _list_stores(operators) for partition in store.partitions]
-    replayed = [partition.replay_versions for partition in partitions if partition.replay_versions is not None]
-    growth = [store.growth for store in _list_stores(operators) if store.growth is not None]
-    return {
-        "snapshot_lag": max(replayed, default=None),
-        "replay_files": sum(replayed) if replayed else None,
-        "state_growth": sum(growth) if growth else None,
-    }
-
-
 def _find_worst(inspection: Inspection) -> WorstFinding | None:
     if not inspection.troubles:
         return None
     rated = inspection.troubles[0]
-    finding = rated.finding
-    return WorstFinding(finding.diagnosis.code, finding.diagnosis.name, finding.path, finding.detail, rated.remedy)
+    diagnosis, finding = rated.finding.diagnosis, rated.finding
+    return WorstFinding(diagnosis.code, diagnosis.name, finding.path, finding.detail, rated.remedy)

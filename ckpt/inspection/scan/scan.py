@@ -2,22 +2,34 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 from os import PathLike, fspath
+from typing import Any
 
-from ckpt.errors import CkptError, UsageError
+from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
+from ckpt.checkpoint.history import sources
+from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.errors import CkptError, NotFound, SourceError, UsageError
+from ckpt.inspection.inspection import inspect
 from ckpt.inspection.scan.discovery import discover
-from ckpt.inspection.scan.rows import ScannedCheckpoint, make_unreadable_row
-from ckpt.inspection.scan.workers import look
+from ckpt.inspection.scan.rows import ScannedCheckpoint, make_row, make_unreadable_row
+from ckpt.live.asking import ask_sources
 from ckpt.live.kafka.options import translate_options
 from ckpt.model import Location
+from ckpt.processes import Processes
 from ckpt.restart.findings import Severity
-from ckpt.storage import open_storage
+from ckpt.storage import Root, open_storage
+from ckpt.storage.locations import is_in_memory
 from ckpt.values import Value
 
-Watcher = Callable[[int, int], None]
-"""Called with how many checkpoints are done, and of how many."""
+_WORTH_A_PROCESS = 40  # checkpoints: what takes as long to inspect as a process to start
+_AT_ONCE = 8  # remote checkpoints that one process looks at side by side
+
+Watcher = Callable[[int, int], None]  # called with how many checkpoints are done, and of how many
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,41 +104,100 @@ def scan(
     if kafka_options:
         translate_options(kafka_options)
     began, options = _read_clock_ms(), storage_options or {}
-    below = _find([fspath(root) for root in ([roots] if isinstance(roots, str | PathLike) else roots)], options, depth)
-    rows = {row.path: row for row in below.unlisted}
-    done, total = 0, sum(map(len, below.checkpoints.values()))
-    for uri, paths in below.checkpoints.items():
-        for row in look(uri, options, paths, jobs or os.cpu_count() or 1, changed_since_ms, kafka_options):
+    scanned: list[ScannedRoot] = []
+    below: dict[str, tuple[str, ...]] = {}
+    rows: dict[str, ScannedCheckpoint] = {}
+    locations = [roots] if isinstance(roots, str | PathLike) else roots
+    for uri in dict.fromkeys(fspath(root) for root in locations):
+        try:
+            storage = open_storage(uri, options)
+            discovered = discover(storage, depth)
+        except CkptError as error:
+            scanned.append(ScannedRoot(uri, error=str(error)))
+            continue
+        scanned.append(ScannedRoot(uri, len(discovered.checkpoints)))
+        below[uri] = discovered.checkpoints
+        unlisted = (make_unreadable_row(storage.below(path).uri, why) for path, why in discovered.unlisted)
+        rows |= {row.path: row for row in unlisted}
+    done, total = 0, sum(map(len, below.values()))
+    for uri, paths in below.items():
+        for row in _look(uri, options, paths, jobs or os.cpu_count() or 1, changed_since_ms, kafka_options):
             done += 1
             if watcher is not None:
                 watcher(done, total)
             if row is not None:
                 rows[row.path] = row
-    return Scan(tuple(below.roots), tuple(sorted(rows.values(), key=_rank)), began, _read_clock_ms())
+    return Scan(tuple(scanned), tuple(sorted(rows.values(), key=_rank)), began, _read_clock_ms())
 
 
-@dataclass(slots=True)
-class _Found:
-    """The checkpoints below all roots."""
+def _look(
+    uri: str,
+    options: Mapping[str, str],
+    paths: Sequence[str],
+    jobs: int,
+    since_ms: int | None,
+    reader: Mapping[str, str] | None,
+) -> Iterator[ScannedCheckpoint | None]:
+    """Make the row of each checkpoint below a root, as they are done; None for one that has not changed since a time.
 
-    roots: list[ScannedRoot] = field(default_factory=list)
-    checkpoints: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by root, relative to it
-    unlisted: list[ScannedCheckpoint] = field(default_factory=list)  # folders that could not be listed
+    ``reader`` are options for every Kafka source: without them no source is asked.
+    """
+    count = min(jobs, len(paths) // _WORTH_A_PROCESS) if not is_in_memory(uri) else 1
+    size = 1 if open_storage(uri, options).local else _AT_ONCE
+    tasks = [paths[first : first + size] for first in range(0, len(paths), size)]
+    shared = uri, dict(options), since_ms, reader and dict(reader)
+    yield from (row for _, row in Processes(count).run(make_looker, shared, tasks))
 
 
-def _find(roots: Iterable[str], options: Mapping[str, str], depth: int | None) -> _Found:
-    collected = _Found()
-    for uri in dict.fromkeys(roots):
+def make_looker(shared: Any) -> Callable[[Sequence[str]], Iterator[ScannedCheckpoint | None]]:
+    """Inspect some checkpoints of a root in a process of its own: the row of each, None for one without a change."""
+    uri, options, since_ms, reader = shared
+    make = partial(_make_row, open_storage(uri, options), since_ms=since_ms, reader=reader)
+
+    def do(paths: Sequence[str]) -> Iterator[ScannedCheckpoint | None]:
+        if len(paths) < 2:
+            yield from map(make, paths)
+            return
+        with ThreadPoolExecutor(len(paths), thread_name_prefix="ckpt-scan") as pool:
+            yield from pool.map(make, paths)
+
+    return do
+
+
+def _make_row(
+    root: Root, path: str, since_ms: int | None, reader: Mapping[str, str] | None
+) -> ScannedCheckpoint | None:
+    storage = root.below(path)
+    try:
+        if since_ms is not None and not _has_changed(storage, since_ms):
+            return None
+        return _inspect_one(read_checkpoint(storage), reader)
+    except CkptError as error:
+        return make_unreadable_row(storage.uri, str(error))
+    except Exception as error:  # whatever one checkpoint does to ckpt, the others are looked at
+        why = f"{storage.uri}: ckpt failed ({type(error).__name__}: {error})"
+        return make_unreadable_row(storage.uri, why)
+
+
+def _inspect_one(checkpoint: Checkpoint, reader: Mapping[str, str] | None) -> ScannedCheckpoint:
+    """Make the row of a checkpoint, with what its Kafka sources have now if these are to be asked."""
+    kafka = {view.index: reader for view in sources(checkpoint) if reader and view.type is SourceType.KAFKA}
+    try:
+        live = ask_sources(checkpoint, kafka) if kafka else ()
+    except SourceError as error:
+        return make_row(inspect(checkpoint), checkpoint.uri, sources_error=str(error))
+    return make_row(inspect(checkpoint, live=live), checkpoint.uri)
+
+
+def _has_changed(storage: Root, since_ms: int) -> bool:
+    """Tell whether a batch was planned or committed since then, judging by the times of files; unknown is yes."""
+    newest: list[int | None] = []
+    for folder in (OFFSETS, COMMITS):
         try:
-            storage = open_storage(uri, options)
-            below = discover(storage, depth)
-        except CkptError as error:
-            collected.roots.append(ScannedRoot(uri, error=str(error)))
+            newest += [info.mtime_ms for info in storage.list_level(folder).files.values()]
+        except NotFound:
             continue
-        collected.roots.append(ScannedRoot(uri, len(below.checkpoints)))
-        collected.checkpoints[uri] = below.checkpoints
-        collected.unlisted += [make_unreadable_row(storage.below(path).uri, why) for path, why in below.unlisted]
-    return collected
+    return not newest or any(time is None or time >= since_ms for time in newest)
 
 
 def _rank(row: ScannedCheckpoint) -> tuple[int, bool, bool, str]:

@@ -92,20 +92,20 @@ def find_words(failing: tuple[PartOutlook, ...], *, again: bool, rules: Rules) -
             return messages.NO_TOPIC
         case Fate.ADDED_LATE:
             return _find_common(
-                messages.added_partition(*outlook.part, outlook.now.earliest) for outlook in same if outlook.now
+                messages.ADDED_PARTITION.format(*outlook.part, outlook.now.earliest) for outlook in same if outlook.now
             )
         case Fate.GONE | Fate.NOT_SUBSCRIBED:
             return messages.partitions_deleted(rules)
         case Fate.ENDS_EARLIER:
             return _find_common(
-                messages.offset_changed(outlook.begin, outlook.now.latest) for outlook in same if outlook.now
+                messages.OFFSET_CHANGED.format(outlook.begin, outlook.now.latest) for outlook in same if outlook.now
             )
     return _find_common(_find_unread_words(outlook, rules) for outlook in same)
 
 
 def _find_unread_words(outlook: PartOutlook, rules: Rules) -> str:
     if outlook.fate is Fate.GONE:
-        return messages.no_position(*outlook.part)
+        return messages.NO_POSITION.format(*outlook.part)
     ends = outlook.now.latest if outlook.fate is Fate.WAITS and outlook.now is not None else 0
     return messages.unread(max(outlook.begin, ends), rules)
 

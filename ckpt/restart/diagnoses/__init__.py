@@ -11,10 +11,6 @@ from ckpt.restart.findings import Diagnosis
 
 def all_diagnoses() -> tuple[Diagnosis, ...]:
     """Every diagnosis, in the order of its code."""
-    diagnoses = [
-        value
-        for room in (logs, state, others, sinks, sources, starting)
-        for value in vars(room).values()
-        if isinstance(value, Diagnosis)
-    ]
+    declared = (value for block in (logs, state, others, sinks, sources, starting) for value in vars(block).values())
+    diagnoses = (value for value in declared if isinstance(value, Diagnosis))
     return tuple(sorted(diagnoses, key=lambda diagnosis: diagnosis.code))

@@ -1,9 +1,9 @@
-"""Words that several diagnoses share."""
+"""How a diagnosis is declared, and words that several of them share."""
 
-from ckpt.restart.findings import Severity
+from functools import partial
+
+from ckpt.restart.findings import Asked, Diagnosis, Severity
 from ckpt.restart.sinks import REMEMBERING
-
-NOTE, WARNING, ERROR = Severity.NOTE, Severity.WARNING, Severity.ERROR
 
 _ONLY_THAT = (
     f"Put back nothing else: an older copy of the whole folder repeats batch ids, and {REMEMBERING} silently drops "
@@ -18,3 +18,20 @@ REPAIR = (
     "`ckpt repair {checkpoint}` shows the fixes, and what each costs. If there is a copy of the checkpoint (object "
     f"stores with versioning keep one), you can instead stop the query and put {{path}} back from it. {_ONLY_THAT}"
 )
+
+
+def _declare(
+    severity: Severity,
+    title: str,
+    meaning: str,
+    remedy: str | None = None,
+    when_asked: tuple[tuple[Asked, Severity], ...] = (),
+) -> Diagnosis:
+    """Declare a diagnosis; ``title`` is its code and its name, such as ``CKPT101 unreadable-log-file``."""
+    code, name = title.split()
+    return Diagnosis(code, name, severity, meaning, remedy, when_asked)
+
+
+note = partial(_declare, Severity.NOTE)
+warning = partial(_declare, Severity.WARNING)
+error = partial(_declare, Severity.ERROR)

@@ -1,8 +1,8 @@
 """Diagnoses of the offset and commit logs, of ``metadata``, and of what a start makes of them (CKPT1xx, CKPT2xx)."""
 
 from ckpt import settings
-from ckpt.restart.diagnoses.common import ERROR, NOTE, REPAIR, WARNING
-from ckpt.restart.findings import Asked, Diagnosis
+from ckpt.restart.diagnoses.common import REPAIR, error, note, warning
+from ckpt.restart.findings import Asked, Severity
 from ckpt.restart.sinks import DROPS, NEW_CHECKPOINT, REMEMBERING
 
 _ASYNCHRONOUS = (
@@ -16,217 +16,160 @@ QUERY_ID = (
     "its batch. With another id, a batch that runs again is in a Delta table twice. No other sink knows the id: for "
     "them any UUID that is new will do."
 )
-UNREADABLE_LOG = Diagnosis(
-    "CKPT101",
-    "unreadable-log-file",
-    ERROR,
+UNREADABLE_LOG = error(
+    "CKPT101 unreadable-log-file",
     "A file of the offset or commit log that every start reads cannot be read, so the query fails at start. "
     "Spark's own message often names no file.",
     REPAIR,
 )
-UNREADABLE_LOG_IGNORED = Diagnosis(
-    "CKPT102",
-    "unreadable-log-file-ignored",
-    NOTE,
+UNREADABLE_LOG_IGNORED = note(
+    "CKPT102 unreadable-log-file-ignored",
     "A log file that no start reads cannot be read. Spark does not notice; going back to that batch by hand would.",
-    None,
 )
-MISSING_METADATA = Diagnosis(
-    "CKPT103",
-    "missing-metadata",
-    ERROR,
+MISSING_METADATA = error(
+    "CKPT103 missing-metadata",
     "The file metadata, which contains the query id, is missing. Spark 4.2 and later refuse to start; earlier "
     "versions start under a new query id, so sinks that remember the id (Delta's txnAppId) treat old batches as "
     "new.",
     f"`ckpt repair {{checkpoint}} --query-id ID` writes it again. {QUERY_ID}",
 )
-UNREADABLE_METADATA = Diagnosis(
-    "CKPT104",
-    "unreadable-metadata",
-    ERROR,
+UNREADABLE_METADATA = error(
+    "CKPT104 unreadable-metadata",
     "The file metadata cannot be read, so no Spark version starts the query.",
     f"`ckpt repair {{checkpoint}} --query-id ID` writes it again. {QUERY_ID}",
 )
-NEWER_LOG_VERSION = Diagnosis(
-    "CKPT105",
-    "log-version-not-supported",
-    ERROR,
+NEWER_LOG_VERSION = error(
+    "CKPT105 log-version-not-supported",
     "A log file that a start reads has a version line that this Spark version cannot read.",
     "Start the query with a Spark version for which `ckpt inspect {checkpoint}` forecasts a restart; if there is "
     "none, put {path} back from a copy of the checkpoint.",
 )
-SOURCES_DIFFER = Diagnosis(
-    "CKPT106",
-    "number-of-sources-changed",
-    ERROR,
+SOURCES_DIFFER = error(
+    "CKPT106 number-of-sources-changed",
     "Offset files name different numbers of sources. A query must keep its number of sources as long as it keeps "
     'its checkpoint. A start reads the newest two files, and refuses a query with a different number: "There are '
     '[1] sources in the checkpoint offsets and now there are [2]".',
     REPAIR,
 )
-MALFORMED_OFFSET = Diagnosis(
-    "CKPT107",
-    "malformed-source-offset",
-    ERROR,
+MALFORMED_OFFSET = error(
+    "CKPT107 malformed-source-offset",
     "The offset of a source, in an offset file that a start reads, is not JSON. Spark reads the log and then fails "
     "when it passes the offset to the source.",
     REPAIR,
 )
-NEW_QUERY_ID = Diagnosis(
-    "CKPT108",
-    "new-query-id",
-    WARNING,
+NEW_QUERY_ID = warning(
+    "CKPT108 new-query-id",
     "The file metadata is missing, and this Spark version starts anyway, under a new query id. Sinks that remember "
     "the id (Delta's txnAppId) treat the batch that runs next as new, even if they have it already.",
     f"Before the start, `ckpt repair {{checkpoint}} --query-id ID` writes it again. {QUERY_ID}",
 )
-NEWER_SETTING = Diagnosis(
-    "CKPT109",
-    "recorded-setting-not-supported",
-    ERROR,
+NEWER_SETTING = error(
+    "CKPT109 recorded-setting-not-supported",
     "The offsets record a setting, which a restart restores, with a value that this Spark version does not know.",
     "Start the query with a Spark version for which `ckpt inspect {checkpoint}` forecasts a restart.",
 )
-UNFINISHED = Diagnosis(
-    "CKPT113",
-    "unfinished-checkpoint",
-    ERROR,
+UNFINISHED = error(
+    "CKPT113 unfinished-checkpoint",
     "`ckpt copy`, `ckpt rewrite` or `ckpt import-state` was interrupted while it wrote this checkpoint. Files are "
     "missing. The newest offsets are written only when all other files are there, so that no query starts on it.",
     "Remove {checkpoint}, and run the interrupted command again. The checkpoint that it read from is unchanged.",
 )
-MISSING_PREDECESSOR = Diagnosis(
-    "CKPT201",
-    "missing-predecessor",
-    ERROR,
+MISSING_PREDECESSOR = error(
+    "CKPT201 missing-predecessor",
     "A synchronous start looks for the offsets of the batch before the latest one, and they are missing: Spark "
     'fails with "batch {batch} doesn\'t exist" or, from 4.2 on, "Previous batch {batch} not found in offset '
     'log". Asynchronous progress tracking leaves such gaps and starts across them.',
     f"`ckpt repair-async {{checkpoint}}` plans a repair. {_ASYNCHRONOUS}",
-    ((Asked.ASYNC, NOTE), (Asked.BOTH, WARNING)),
+    ((Asked.ASYNC, Severity.NOTE), (Asked.BOTH, Severity.WARNING)),
 )
-LOST_PREDECESSOR = Diagnosis(
-    "CKPT202",
-    "lost-predecessor",
-    ERROR,
+LOST_PREDECESSOR = error(
+    "CKPT202 lost-predecessor",
     "A synchronous start looks for the offsets of the batch before the latest one, and they are missing. The logs "
     "do not have the gaps that asynchronous progress tracking leaves, so the file was lost or removed.",
     f"`ckpt repair-async {{checkpoint}}` plans a repair, unless you can restore {{path}} from a copy. {_ASYNCHRONOUS}",
 )
-UNCOMMITTED_LATEST = Diagnosis(
-    "CKPT203",
-    "latest-batch-uncommitted",
-    NOTE,
+UNCOMMITTED_LATEST = note(
+    "CKPT203 latest-batch-uncommitted",
     "The latest batch was planned and not committed. The next start runs it again over the same offsets; rows it had "
     f"already written are written again, but not by {REMEMBERING}.",
-    None,
 )
-COMMITS_AHEAD = Diagnosis(
-    "CKPT204",
-    "commits-ahead-of-offsets",
-    ERROR,
+COMMITS_AHEAD = error(
+    "CKPT204 commits-ahead-of-offsets",
     "The commit log ends after the offset log: offset files were lost or removed. Spark runs the latest planned "
     "batch again, and then fails when it finds that batch's commit: CONCURRENT_STREAM_LOG_UPDATE, which mentions "
     "several streaming jobs though there is only one.",
     REPAIR.replace("{path}", "the missing offset files"),
 )
-COMMITS_BEHIND = Diagnosis(
-    "CKPT205",
-    "batches-never-run",
-    ERROR,
+COMMITS_BEHIND = error(
+    "CKPT205 batches-never-run",
     "The commit log ends more than one batch before the offset log. Spark runs only the latest planned "
     "batch; those in between are never run again, and if they had not finished their rows are lost "
     "without any error.",
     "Find out from the sink or the driver log whether these batches had been written. If so, nothing is lost. If not, "
     "`ckpt repair {checkpoint}` plans how their rows are read again.",
 )
-COMMITS_WITHOUT_OFFSETS = Diagnosis(
-    "CKPT206",
-    "commits-without-offsets",
-    ERROR,
+COMMITS_WITHOUT_OFFSETS = error(
+    "CKPT206 commits-without-offsets",
     "There are commits (or state) and no offsets at all: Spark treats the query as new and then fails because of "
     "what is left.",
     "Restore {checkpoint}/offsets from a copy that reaches the newest commit. Or start over in a new checkpoint "
     f"folder: {NEW_CHECKPOINT}.",
 )
-ID_WITHOUT_BATCHES = Diagnosis(
-    "CKPT112",
-    "query-id-without-batches",
-    WARNING,
+ID_WITHOUT_BATCHES = warning(
+    "CKPT112 query-id-without-batches",
     "The file metadata holds a query id, and no batch is planned or committed. Either no start of this query got as "
     f"far as a batch, or its logs were deleted. In that case batch 0 runs again under the old id: {DROPS}.",
     "Start the query only if it has never written a row. If it has, put offsets, commits and state back from a copy of "
     f"the checkpoint that reaches the newest batch in the sink, or start over in a new checkpoint folder: "
     f"{NEW_CHECKPOINT}.",
 )
-GAP_IGNORED = Diagnosis(
-    "CKPT207",
-    "gap-that-no-start-looks-at",
-    NOTE,
+GAP_IGNORED = note(
+    "CKPT207 gap-that-no-start-looks-at",
     "Batches are missing from the middle of a log. No start looks at them.",
-    None,
 )
-ASYNC_REFUSES_STATE = Diagnosis(
-    "CKPT208",
-    "asynchronous-tracking-refuses-state",
-    ERROR,
+ASYNC_REFUSES_STATE = error(
+    "CKPT208 asynchronous-tracking-refuses-state",
     "Spark refuses asynchronous progress tracking for a stateful query.",
     "Start the query without the option asyncProgressTrackingEnabled.",
 )
-REPLAY_FROM_BEGINNING = Diagnosis(
-    "CKPT209",
-    "replay-from-the-beginning",
-    WARNING,
+REPLAY_FROM_BEGINNING = warning(
+    "CKPT209 replay-from-the-beginning",
     "With asynchronous tracking the latest batch is run again and there are no earlier offsets, so its range "
     "starts at the beginning of its sources: rows of earlier batches are read and written again.",
     "Accept the replay, or restore an earlier offset file from a copy of the checkpoint before the start.",
 )
-UNFINISHED_REPARTITION = Diagnosis(
-    "CKPT210",
-    "unfinished-repartition",
-    ERROR,
+UNFINISHED_REPARTITION = error(
+    "CKPT210 unfinished-repartition",
     "The latest batch is not committed and records a different number of shuffle partitions than the batch before: "
     "Spark 4.2 and later treat that as an interrupted offline repartitioning, and refuse to start.",
     "Run the repartitioning again with the same number of partitions. If there was none (Spark 4.2 and "
     "later mistake a changed setting for one), set "
     f"{settings.CHECK_UNFINISHED_REPARTITION}=false.",
 )
-FINISHED_ROWS_AGAIN = Diagnosis(
-    "CKPT213",
-    "finished-rows-read-again",
-    WARNING,
+FINISHED_ROWS_AGAIN = warning(
+    "CKPT213 finished-rows-read-again",
     "With asynchronous tracking the latest batch is run again, from the nearest earlier offsets that exist. "
     "Batches after those are committed but lost their offsets: their rows are read and written again.",
     "`ckpt repair-async {checkpoint}` plans a repair and says what is read again, unless you can restore the lost "
     "offset files from a copy of the checkpoint.",
 )
-TWO_WRITERS = Diagnosis(
-    "CKPT211",
-    "two-writers-suspected",
-    WARNING,
+TWO_WRITERS = warning(
+    "CKPT211 two-writers-suspected",
     "Files of the log contradict each other in a way that a single query does not cause: two queries may be "
     "writing to this checkpoint.",
     "Make sure that exactly one query uses {checkpoint}: stop all others before the next start.",
 )
-LOG_LAGS_BEHIND = Diagnosis(
-    "CKPT212",
-    "log-lags-behind-the-sink",
-    NOTE,
+LOG_LAGS_BEHIND = note(
+    "CKPT212 log-lags-behind-the-sink",
     "The gaps are those of asynchronous progress tracking, whose log lags: batches that ran after the last logged "
     "one are not in it. Any start reads and writes their rows again, under batch ids that were used before.",
-    None,
 )
-COMMIT_CUT_SHORT = Diagnosis(
-    "CKPT110",
-    "commit-without-content",
-    NOTE,
+COMMIT_CUT_SHORT = note(
+    "CKPT110 commit-without-content",
     "The newest commit has only its version line: it was truncated. Every Spark version accepts it.",
-    None,
 )
-COMMIT_WITHOUT_STATE_IDS = Diagnosis(
-    "CKPT111",
-    "commit-without-state-ids",
-    ERROR,
+COMMIT_WITHOUT_STATE_IDS = error(
+    "CKPT111 commit-without-state-ids",
     "State store checkpoint format 2 finds its files by the unique ids in the commit of the batch before, and this "
     "commit names none: it was written by hand, or in a session without the setting. Spark then looks for other "
     "files.",

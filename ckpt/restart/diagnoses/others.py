@@ -1,22 +1,17 @@
 """Diagnoses of sources and sinks (CKPT4xx), of other files (CKPT5xx), of the kind of checkpoint (CKPT6xx)."""
 
-from ckpt.restart.diagnoses.common import ERROR, NOTE, REPAIR, RESTORE, WARNING
-from ckpt.restart.findings import Diagnosis
+from ckpt.restart.diagnoses.common import REPAIR, RESTORE, error, note, warning
 from ckpt.restart.sinks import DROP_IDS
 
-OFFSETS_WENT_BACK = Diagnosis(
-    "CKPT401",
-    "offsets-went-backwards",
-    WARNING,
+OFFSETS_WENT_BACK = warning(
+    "CKPT401 offsets-went-backwards",
     "A source's offsets are lower than those of an earlier batch: a topic or table was recreated, or a file was "
     "restored by hand. Rows in between may be missing or read twice.",
     "Compare the offsets shown with those that the source has now. A start resumes from the lower ones; with Kafka "
     "and failOnDataLoss=false it skips the rows below them silently.",
 )
-TOPIC_SWITCHED = Diagnosis(
-    "CKPT406",
-    "kafka-topic-switched",
-    WARNING,
+TOPIC_SWITCHED = warning(
+    "CKPT406 kafka-topic-switched",
     "A Kafka source reads another topic than in the batch before: the query was started with another subscription. "
     "With failOnDataLoss, the default, a batch that runs again fails, because the partitions of the old topic are "
     "gone from it. With failOnDataLoss=false it reads the new topic from its earliest rows. Either way nothing reads "
@@ -24,118 +19,85 @@ TOPIC_SWITCHED = Diagnosis(
     "Read the rest of the old topic with a query of its own: `ckpt handoff {checkpoint}` says where that starts. Then "
     "start this query with failOnDataLoss=false, until its next batch is committed.",
 )
-SOURCE_REPLACED = Diagnosis(
-    "CKPT402",
-    "delta-table-replaced",
-    WARNING,
+SOURCE_REPLACED = warning(
+    "CKPT402 delta-table-replaced",
     "The table id in the offsets of a Delta source changed between batches: the table was dropped and created again.",
     "Start the query on the new table with a new checkpoint and the option startingVersion. Rows that this query has "
     f"read after that version come again, and those before it are left out; of sinks {DROP_IDS}.",
 )
-SOURCE_LOG_HOLE = Diagnosis(
-    "CKPT403",
-    "file-source-log-hole",
-    ERROR,
+SOURCE_LOG_HOLE = error(
+    "CKPT403 file-source-log-hole",
     'The log of a file source lacks an entry it needs. Spark fails at start with a message like "batch {batch} '
     "doesn't exist\", the same as for a missing offset file.",
     REPAIR,
 )
-SOURCE_LOG_UNREADABLE = Diagnosis(
-    "CKPT404",
-    "source-log-unreadable",
-    ERROR,
+SOURCE_LOG_UNREADABLE = error(
+    "CKPT404 source-log-unreadable",
     "A file that a source stores in the checkpoint, and reads at start, cannot be read.",
     RESTORE,
 )
-SINK_LOG_HOLE = Diagnosis(
-    "CKPT405",
-    "file-sink-log-hole",
-    ERROR,
+SINK_LOG_HOLE = error(
+    "CKPT405 file-sink-log-hole",
     "_spark_metadata lacks an entry that the next compaction or reader needs.",
     "Restore the missing file of _spark_metadata from a copy. Or write to a new output folder with a new checkpoint: "
     "the new folder gets every row that the sources still have.",
 )
-ORPHAN_SIDECAR_BLOCKS = Diagnosis(
-    "CKPT501",
-    "orphan-checksum-file-in-the-way",
-    ERROR,
+ORPHAN_SIDECAR_BLOCKS = error(
+    "CKPT501 orphan-checksum-file-in-the-way",
     "A hidden checksum file is left without its file, where Spark has yet to write: the query fails with "
     '"Multiple streaming queries are concurrently using", though there is only one.',
     "Stop the query; `ckpt repair {checkpoint}` removes it.",
 )
-ORPHAN_SIDECAR = Diagnosis(
-    "CKPT502",
-    "orphan-checksum-file",
-    NOTE,
+ORPHAN_SIDECAR = note(
+    "CKPT502 orphan-checksum-file",
     "A hidden checksum file is left without its file, where no batch will be written.",
-    None,
 )
-STALE_SIDECAR = Diagnosis(
-    "CKPT503",
-    "stale-checksum-file",
-    NOTE,
+STALE_SIDECAR = note(
+    "CKPT503 stale-checksum-file",
     "A file does not match its hidden checksum file: one of the two was changed by hand or damaged. Spark does not "
     "notice this in its logs, deltas and changelogs; other Hadoop clients refuse the file.",
-    None,
 )
-DIRECTORY_IN_THE_WAY = Diagnosis(
-    "CKPT504",
-    "directory-in-the-way",
-    ERROR,
+DIRECTORY_IN_THE_WAY = error(
+    "CKPT504 directory-in-the-way",
     "A folder has the name of a file that Spark has yet to write. The write fails, and Spark mentions several "
     "streaming jobs though there is only one.",
     "Stop the query and move {path} out of {checkpoint}.",
 )
-LEFTOVER = Diagnosis(
-    "CKPT505",
-    "leftover-temporary-files",
-    NOTE,
+LEFTOVER = note(
+    "CKPT505 leftover-temporary-files",
     "Temporary files are left from interrupted writes. Spark ignores them.",
-    None,
 )
-ODD_NAME = Diagnosis(
-    "CKPT506",
-    "name-spark-reads-as-a-batch",
-    ERROR,
+ODD_NAME = error(
+    "CKPT506 name-spark-reads-as-a-batch",
     "Spark reads this name as a batch id, though it would never write it in this form, and then looks for a file "
     "that does not exist.",
     "Stop the query; `ckpt repair {checkpoint}` removes it.",
 )
-CHANGED_WHILE_READ = Diagnosis(
-    "CKPT507",
-    "changed-while-read",
-    NOTE,
+CHANGED_WHILE_READ = note(
+    "CKPT507 changed-while-read",
     "Files came or went while the checkpoint was read: a query is using it now, so this report may be out of date.",
     "Run `ckpt inspect {checkpoint}` again, preferably with the query stopped.",
 )
-NESTED = Diagnosis(
-    "CKPT508",
-    "checkpoint-inside-the-checkpoint",
-    NOTE,
+NESTED = note(
+    "CKPT508 checkpoint-inside-the-checkpoint",
     "A folder in this checkpoint is a checkpoint itself: another query writes there, or a copy was put into it. No "
     "start looks at it, and nothing here speaks of it.",
     "Inspect it on its own: `ckpt inspect {checkpoint}/{path}`.",
 )
-TOO_LARGE = Diagnosis(
-    "CKPT509",
-    "too-large-to-read",
-    ERROR,
+TOO_LARGE = error(
+    "CKPT509 too-large-to-read",
     "A file is larger than anything that Spark writes in its place, and was not read. What Spark does with it is "
     "unknown.",
     RESTORE,
 )
-CONTINUOUS = Diagnosis(
-    "CKPT601",
-    "continuous-processing",
-    WARNING,
+CONTINUOUS = warning(
+    "CKPT601 continuous-processing",
     "This checkpoint was written by continuous processing, whose restart ckpt does not forecast.",
     "Start the query with a continuous trigger, as it ran before, and watch its first epochs: the files do not say "
     "whether it starts, and where.",
 )
-EMPTY = Diagnosis(
-    "CKPT602",
-    "empty-checkpoint",
-    NOTE,
+EMPTY = note(
+    "CKPT602 empty-checkpoint",
     "There is no checkpoint here yet, and a query started here reads its sources from their beginning.",
     "Start the query only if it has never run before. If it has, do NOT start it: the path is wrong or the checkpoint "
     "was deleted, and every source would be read from its beginning.",

@@ -1,61 +1,48 @@
 """Diagnoses of what ``ckpt inspect --sink`` finds in the sink (CKPT41x, CKPT420)."""
 
-from ckpt.restart.diagnoses.common import ERROR, NOTE, WARNING
-from ckpt.restart.findings import Diagnosis
+from ckpt.restart.diagnoses.common import error, note, warning
 
-SINK_WILL_DROP = Diagnosis(
-    "CKPT411",
-    "sink-drops-batches",
-    ERROR,
+SINK_WILL_DROP = error(
+    "CKPT411 sink-drops-batches",
     "The sink has batches that the checkpoint has yet to run: the checkpoint is older than its sink (restored from a "
     "copy, rewound), or somebody else's batches are there. The sink silently drops every row under an id that it has, "
     "and the query counts those rows as written.",
     "Do not start the query. If the newer checkpoint still exists, put it back; otherwise make the sink forget "
     "these batches, as `ckpt rewind` says, or let the query write to a new place.",
 )
-SINK_LACKS = Diagnosis(
-    "CKPT412",
-    "sink-lacks-batches",
-    WARNING,
+SINK_LACKS = warning(
+    "CKPT412 sink-lacks-batches",
     "The checkpoint has batches that the log of the sink does not: the sink was restored, recreated or copied, or the "
     "query writes elsewhere. No start writes them again.",
     "Check whether their rows are in the sink. To write them again, `ckpt rewind {checkpoint} --to-batch N --replay "
     "new`, with the newest batch of the sink for N.",
 )
-SINK_LOG_WILL_BREAK = Diagnosis(
-    "CKPT413",
-    "file-sink-log-about-to-break",
-    ERROR,
+SINK_LOG_WILL_BREAK = error(
+    "CKPT413 file-sink-log-about-to-break",
     "_spark_metadata of a file sink lacks batches that the checkpoint has committed. The next batch leaves a hole in "
     "it: readers then fail with FileNotFoundException, and the query with BATCH_METADATA_NOT_FOUND at the next "
     "compaction.",
     "Put _spark_metadata back from a copy. Or `ckpt rewind {checkpoint} --to-batch N --replay new`, with the newest "
     "batch of _spark_metadata for N, which writes the others again.",
 )
-SINK_WITHOUT_QUERY = Diagnosis(
-    "CKPT414",
-    "sink-does-not-know-the-query",
-    WARNING,
+SINK_WITHOUT_QUERY = warning(
+    "CKPT414 sink-does-not-know-the-query",
     "The Delta or Iceberg table has no batch of this query, though the checkpoint does: the table was recreated, the "
     "checkpoint got a new id, the query writes elsewhere, or in foreachBatch, or the snapshots of its batches have "
     "expired (Iceberg). The next start writes its batches; a batch that runs again is written again.",
     "Check that the query writes to this table, and whether the rows of earlier batches are in it: those of a batch "
     "that runs again would be in it twice.",
 )
-SINK_FORGOT = Diagnosis(
-    "CKPT415",
-    "sink-has-forgotten-batches",
-    WARNING,
+SINK_FORGOT = warning(
+    "CKPT415 sink-has-forgotten-batches",
     "The transactions of this query in the Delta table have expired (delta.setTransactionRetentionDuration), so the "
     "table accepts batches again that it has: their rows are then in it twice.",
     "Before the start, `ALTER TABLE ... UNSET TBLPROPERTIES ('delta.setTransactionRetentionDuration')`: the table "
     "then knows its batches again. If its log was cleaned since they expired it does not: then look in the table "
     "first for the rows of a batch that runs again, which would be in it twice.",
 )
-FIRST_INTO_NOOP = Diagnosis(
-    "CKPT419",
-    "batch-to-run-into-noop-first",
-    ERROR,
+FIRST_INTO_NOOP = error(
+    "CKPT419 batch-to-run-into-noop-first",
     "ckpt took back the newest batch, which every sink has, and left {path} to say so. Started as usual, the query "
     "writes the rows of that batch again, or, if the sink passes over a batch that it has, fails in the next one "
     "because state is missing.",
@@ -63,10 +50,8 @@ FIRST_INTO_NOOP = Diagnosis(
     "When that has ended without an error, start the query as usual. A sink that does not have the batch, as `--sink` "
     "shows, needs no such start.",
 )
-FIRST_START_UNREADABLE = Diagnosis(
-    "CKPT420",
-    "unreadable-mark-of-first-start",
-    ERROR,
+FIRST_START_UNREADABLE = error(
+    "CKPT420 unreadable-mark-of-first-start",
     "{path} cannot be read. ckpt writes it when it takes back the newest batch although sinks have its rows. Whether "
     "it is about the batch that runs next is not known. If the sink has that batch, a normal start writes its rows "
     "again, or fails in the batch after it because state is missing. If the sink does not have it, a start into noop "
@@ -76,27 +61,20 @@ FIRST_START_UNREADABLE = Diagnosis(
     '`.writeStream.format("noop").trigger(once=True)` in a new driver, and then as usual. If it does not, start the '
     "query as usual: a start into noop would lose the rows of the batch.",
 )
-SINK_RESTORED = Diagnosis(
-    "CKPT418",
-    "sink-restored",
-    WARNING,
+SINK_RESTORED = warning(
+    "CKPT418 sink-restored",
     "The Delta table was restored to a version before batches of this query. RESTORE takes back their rows and not "
     "their transactions, so the table still skips these batches, and no start writes their rows again.",
     "If those rows are wanted, write them with a query of a new id: `ckpt copy {checkpoint} NEW --batch N --new-id`, "
     "with the last batch before them for N.",
 )
-SINK_HAS_NEXT = Diagnosis(
-    "CKPT416",
-    "sink-has-the-uncommitted-batch",
-    NOTE,
+SINK_HAS_NEXT = note(
+    "CKPT416 sink-has-the-uncommitted-batch",
     "The query stopped after the sink had written a batch, and before it was committed. The next start runs it again, "
     "and the sink passes over it: no row is lost or doubled if its offsets file is the one that it was planned with.",
-    None,
 )
-SINK_PASSES_OVER_STATE = Diagnosis(
-    "CKPT417",
-    "batch-passed-over-without-its-state",
-    ERROR,
+SINK_PASSES_OVER_STATE = error(
+    "CKPT417 batch-passed-over-without-its-state",
     "The next start runs a batch again that the sink has. The sink passes over it, so its state is not computed, and "
     "the query fails: in the same batch with state store checkpoint format 2 (assertion failed: CheckpointInfo "
     "length), in the next one where state files of the batch are missing.",

@@ -1,223 +1,172 @@
 """Diagnoses of what ``ckpt inspect --sources`` finds: CKPT42x Kafka, 45x Delta, 46x files, 47x Iceberg."""
 
-from ckpt.restart.diagnoses.common import ERROR, NOTE, WARNING
-from ckpt.restart.findings import Diagnosis
+from ckpt.restart.diagnoses.common import error, note, warning
 from ckpt.restart.sinks import DROP_IDS
 
 _LEAVES = (
     "A failed start of a new batch leaves its offsets file behind, which every later start reads: do not try it before "
     "this is repaired."
 )
-KAFKA_ENDS_EARLIER = Diagnosis(
-    "CKPT421",
-    "kafka-topic-recreated",
-    ERROR,
+KAFKA_ENDS_EARLIER = error(
+    "CKPT421 kafka-topic-recreated",
     "A Kafka topic has fewer rows, or fewer partitions, than the query has read or planned: it was deleted and created "
     f"again, or a broker has lost rows. The next start fails, or waits for rows that never come. {_LEAVES}",
     "`ckpt offsets set {checkpoint}` lets the query begin at the earliest rows of the topic. With failOnDataLoss=false "
     "it would continue from the end of the topic instead, and never read the rows before it.",
 )
-KAFKA_EXPIRED = Diagnosis(
-    "CKPT422",
-    "kafka-rows-expired",
-    ERROR,
+KAFKA_EXPIRED = error(
+    "CKPT422 kafka-rows-expired",
     f"Rows that the next batch is to read are gone from Kafka: retention has passed. The next start fails. {_LEAVES}",
     "These rows are lost. `ckpt offsets set {checkpoint}` lets the query begin at the earliest rows that are left.",
 )
-KAFKA_NO_TOPIC = Diagnosis(
-    "CKPT423",
-    "kafka-topic-missing",
-    ERROR,
+KAFKA_NO_TOPIC = error(
+    "CKPT423 kafka-topic-missing",
     "A topic of the checkpoint is not on these brokers. The next start fails, with failOnDataLoss=false too; or "
     "the brokers create an empty topic because of it.",
     "Do not start the query. Check the brokers and the name. A topic that is created again is empty: before the start, "
     "move the query to its beginning with `ckpt offsets set {checkpoint}`. To continue without the topic, take it out "
     "of `subscribe`, and out of the checkpoint with the same command. The page has the commands.",
 )
-KAFKA_NOT_SUBSCRIBED = Diagnosis(
-    "CKPT424",
-    "kafka-topic-not-subscribed",
-    ERROR,
+KAFKA_NOT_SUBSCRIBED = error(
+    "CKPT424 kafka-topic-not-subscribed",
     "The query is to subscribe without a topic that the checkpoint has read. The next new batch fails "
     f'("Partitions ... have been deleted"). {_LEAVES}',
     "`ckpt offsets set {checkpoint}` takes the topic out of the checkpoint. Its rows that were not read are then read "
     "by another query or by none.",
 )
-KAFKA_LOOKS_RECREATED = Diagnosis(
-    "CKPT425",
-    "kafka-topic-looks-recreated",
-    WARNING,
+KAFKA_LOOKS_RECREATED = warning(
+    "CKPT425 kafka-topic-looks-recreated",
     "A Kafka topic has rows at offsets that the query has already read, and these rows are newer than the batch that "
     "read those offsets. Either the topic was deleted and recreated, or the clocks of the producers and the driver "
     "differ. Spark does not notice: it continues from the old offsets, and never reads the rows before them.",
     "Find out from the broker's log whether the topic was created again.",
 )
-KAFKA_SKIPS = Diagnosis(
-    "CKPT426",
-    "kafka-rows-skipped",
-    WARNING,
+KAFKA_SKIPS = warning(
+    "CKPT426 kafka-rows-skipped",
     "With failOnDataLoss=false, which was given, the next start does not fail and says nothing: it leaves out rows "
     "that it cannot find, and rows of a topic that was created again.",
     "Before the start, move the query with `ckpt offsets set {checkpoint}` to the earliest rows that are there, so "
     "that only rows that are gone are lost.",
 )
-DELTA_OTHER_TABLE = Diagnosis(
-    "CKPT451",
-    "delta-table-other",
-    ERROR,
+DELTA_OTHER_TABLE = error(
+    "CKPT451 delta-table-other",
     "The Delta table has another id than the one that the query has read: it was dropped and created again, or "
     "replaced, or it is another one. The next start fails, with failOnDataLoss=false too.",
     "Check that the option path names the table that the query reads. If that table was replaced, start the query with "
     "a new checkpoint: it reads all rows of the new table, what the sink has of the old one stays there, and state "
     f"begins empty. Of sinks, {DROP_IDS}.",
 )
-DELTA_LOG_CLEANED = Diagnosis(
-    "CKPT452",
-    "delta-log-cleaned",
-    ERROR,
+DELTA_LOG_CLEANED = error(
+    "CKPT452 delta-log-cleaned",
     "The log of the Delta table no longer has versions that the next start goes back to: its retention has passed. A "
     "start goes back to where the latest batch began, even if that batch is committed.",
     "Look at the first version that is left, and at what is unread.",
 )
-DELTA_OLDER_TABLE = Diagnosis(
-    "CKPT453",
-    "delta-table-older",
-    ERROR,
+DELTA_OLDER_TABLE = error(
+    "CKPT453 delta-table-older",
     "The Delta table ends before the version that the query has read: it is an older copy. The next start fails, until "
     "the table has that many versions again; then it continues without an error, and never reads what was written to "
     "the copy before. With Delta 3.3 (Spark 3.5) the start does not fail either.",
     "Do not write to the table before this is repaired.",
 )
-DELTA_ROWS_CHANGED = Diagnosis(
-    "CKPT454",
-    "delta-rows-changed",
-    ERROR,
+DELTA_ROWS_CHANGED = error(
+    "CKPT454 delta-rows-changed",
     "A version of the Delta table that the query has still to read updates, overwrites or deletes rows. A streaming "
     "query stops there, unless an option says what to do.",
     "Start the query with skipChangeCommits=true, until it has read that version and committed one more batch: it "
     "leaves out what such a version writes, new rows too.",
 )
-DELTA_FILES_GONE = Diagnosis(
-    "CKPT455",
-    "delta-files-gone",
-    ERROR,
+DELTA_FILES_GONE = error(
+    "CKPT455 delta-files-gone",
     "Data files of the Delta table that the query has still to read are not there. The batch that reads them fails, "
     "with failOnDataLoss=false too.",
     "Put the files back from a copy.",
 )
-DELTA_COLUMNS_CHANGED = Diagnosis(
-    "CKPT456",
-    "delta-columns-changed",
-    ERROR,
+DELTA_COLUMNS_CHANGED = error(
+    "CKPT456 delta-columns-changed",
     "A column of the Delta table was renamed or dropped after what the query has read. The next start fails.",
     f"Start the query with a new checkpoint after the change; state begins empty. Of sinks, {DROP_IDS}.",
 )
-DELTA_LOOKS_REWRITTEN = Diagnosis(
-    "CKPT457",
-    "delta-version-looks-rewritten",
-    WARNING,
+DELTA_LOOKS_REWRITTEN = warning(
+    "CKPT457 delta-version-looks-rewritten",
     "A version of the Delta table that the query has read is younger than the batch that read it. Either the table was "
     "put back from an older copy and written to again, or the clocks of the writers and the driver differ. Spark does "
     "not notice: it continues, and never reads these rows.",
     "Find out whether the table was put back.",
 )
-DELTA_LEAVES_OUT = Diagnosis(
-    "CKPT458",
-    "delta-rows-left-out",
-    WARNING,
+DELTA_LEAVES_OUT = warning(
+    "CKPT458 delta-rows-left-out",
     "With the options that were given, the next start does not fail and says nothing: it leaves out rows of the Delta "
     "table.",
     "Read these rows with a batch query, if they are needed.",
 )
-FILES_OF_BATCH_GONE = Diagnosis(
-    "CKPT461",
-    "files-of-planned-batch-gone",
-    ERROR,
+FILES_OF_BATCH_GONE = error(
+    "CKPT461 files-of-planned-batch-gone",
     "Files of a planned batch are not there. The next start runs that batch without them, and commits it, without an "
     "error: their rows are lost, whatever ignoreMissingFiles says.",
     "Put the files back where they were before the start.",
 )
-FILES_TOO_OLD = Diagnosis(
-    "CKPT462",
-    "files-too-old",
-    WARNING,
+FILES_TOO_OLD = warning(
+    "CKPT462 files-too-old",
     "Files that the query has not read are older, by their time of modification, than the newest that it has read by "
     "more than maxFileAge (7 days, if it is not given). No batch reads them, and nothing says so.",
     "Start the query with a larger maxFileAge.",
 )
-FILES_CHANGED = Diagnosis(
-    "CKPT463",
-    "files-written-again",
-    WARNING,
+FILES_CHANGED = warning(
+    "CKPT463 files-written-again",
     "Files were written again after the query had read them. It goes by names, and does not read them again.",
     "Write new rows into new files. To have these read, copy them under new names: all rows of the copies are new to "
     "it, also those that it has read before.",
 )
-FILES_ELSEWHERE = Diagnosis(
-    "CKPT464",
-    "files-read-elsewhere",
-    WARNING,
+FILES_ELSEWHERE = warning(
+    "CKPT464 files-read-elsewhere",
     "None of the files that the query has read was in this folder. If the query is to read it, every file in it is "
     "new, also copies of files that were read.",
     "Check the option path.",
 )
-FILES_OUTSIDE = Diagnosis(
-    "CKPT465",
-    "files-outside-the-folder",
-    ERROR,
+FILES_OUTSIDE = error(
+    "CKPT465 files-outside-the-folder",
     "Files of the latest batch are not below the folder that the query is to read. A start asks a file source for that "
     "batch once more, even if it is committed, and Spark refuses these files (Wrong basePath, or Wrong FS). Nothing is "
     "written.",
     "Set the option path back to the old folder. If the files were moved, move them back first: under other paths "
     "every row of them would be read again. Read another folder with a query that has a checkpoint of its own.",
 )
-ICEBERG_SNAPSHOT_EXPIRED = Diagnosis(
-    "CKPT471",
-    "iceberg-snapshot-expired",
-    ERROR,
+ICEBERG_SNAPSHOT_EXPIRED = error(
+    "CKPT471 iceberg-snapshot-expired",
     "The Iceberg table no longer has the snapshot at which the next batch begins: it has expired. The next start "
     "fails, also if every row of it was read.",
     "`ckpt offsets set {checkpoint}` lets the query continue at the oldest snapshot that is left; rows that expired "
     "snapshots added are left out.",
 )
-ICEBERG_ROLLED_BACK = Diagnosis(
-    "CKPT472",
-    "iceberg-table-rolled-back",
-    ERROR,
+ICEBERG_ROLLED_BACK = error(
+    "CKPT472 iceberg-table-rolled-back",
     "The query has read a snapshot of the Iceberg table that is no ancestor of the current one: the table was rolled "
     "back or replaced. The next start fails, with an error that does not say so (NullPointerException).",
     "`ckpt offsets set {checkpoint}` lets the query continue at the newest snapshot common to both.",
 )
-ICEBERG_OTHER_TABLE = Diagnosis(
-    "CKPT473",
-    "iceberg-table-other",
-    ERROR,
+ICEBERG_OTHER_TABLE = error(
+    "CKPT473 iceberg-table-other",
     "The Iceberg table has no snapshot that is as old as the query: it was dropped and created again, or it is "
     "another one. The next start fails.",
     "Check the option path. If the table was created again, `ckpt offsets set {checkpoint}` lets the query begin at "
     "its first snapshot.",
 )
-ICEBERG_ROWS_CHANGED = Diagnosis(
-    "CKPT474",
-    "iceberg-rows-changed",
-    ERROR,
+ICEBERG_ROWS_CHANGED = error(
+    "CKPT474 iceberg-rows-changed",
     "A snapshot of the Iceberg table that the query has still to pass overwrites or deletes rows. A streaming query "
     "stops there, unless an option says to leave it out.",
     "Start the query with streaming-skip-overwrite-snapshots=true or streaming-skip-delete-snapshots=true: it leaves "
     "out what such snapshots add, new rows too.",
 )
-ICEBERG_LEAVES_OUT = Diagnosis(
-    "CKPT475",
-    "iceberg-rows-left-out",
-    WARNING,
+ICEBERG_LEAVES_OUT = warning(
+    "CKPT475 iceberg-rows-left-out",
     "With the options that were given, the next start does not fail and says nothing: it leaves out rows that "
     "snapshots of the Iceberg table add while they overwrite or delete others.",
     "Read these rows with a batch query, if they are needed.",
 )
-ICEBERG_BEGINNING_GONE = Diagnosis(
-    "CKPT476",
-    "iceberg-beginning-gone",
-    NOTE,
+ICEBERG_BEGINNING_GONE = note(
+    "CKPT476 iceberg-beginning-gone",
     "A start with trigger availableNow goes through the Iceberg table from the snapshot at which the query began, "
     "whatever it has read since, and fails: that snapshot has expired, or one after it changes rows. A start with "
     "another trigger does not.",

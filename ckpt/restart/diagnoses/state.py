@@ -1,53 +1,40 @@
 """Diagnoses of the state and what describes it (CKPT3xx)."""
 
 from ckpt import settings
-from ckpt.restart.diagnoses.common import ERROR, NOTE, REPAIR, RESTORE, WARNING
-from ckpt.restart.findings import Diagnosis
+from ckpt.restart.diagnoses.common import REPAIR, RESTORE, error, note, warning
 
-STATE_CHAIN_HOLE = Diagnosis(
-    "CKPT301",
-    "state-file-missing",
-    ERROR,
+STATE_CHAIN_HOLE = error(
+    "CKPT301 state-file-missing",
     "A file is missing from the chain of snapshot and changes that the next start loads state from.",
     REPAIR,
 )
-STATE_FILE_DAMAGED = Diagnosis(
-    "CKPT302",
-    "state-file-damaged",
-    ERROR,
+STATE_FILE_DAMAGED = error(
+    "CKPT302 state-file-damaged",
     "A state file that the next start loads is empty, truncated, cannot be decoded, or does not match its checksums.",
     REPAIR,
 )
-STATE_SST_MISSING = Diagnosis(
-    "CKPT303",
-    "sst-file-missing-or-damaged",
-    ERROR,
+STATE_SST_MISSING = error(
+    "CKPT303 sst-file-missing-or-damaged",
     "A RocksDB snapshot names an SST file that is missing, whose size differs from the recorded one, or that does not "
     "match its checksums. Where only a block of data is damaged, Spark fails when it looks up a key in it; where it "
     "goes through all keys it silently stops there, and leaves out the rest.",
     REPAIR,
 )
-STATE_FOLDER_MISSING = Diagnosis(
-    "CKPT304",
-    "state-folder-missing",
-    ERROR,
+STATE_FOLDER_MISSING = error(
+    "CKPT304 state-folder-missing",
     "The folder of an operator, a partition or a store is missing, so its state cannot be loaded.",
     RESTORE,
 )
-STATE_MOVED = Diagnosis(
-    "CKPT305",
-    "moved-transformwithstate-checkpoint",
-    ERROR,
+STATE_MOVED = error(
+    "CKPT305 moved-transformwithstate-checkpoint",
     "Operator metadata of transformWithState names its schema files by absolute path, in another place: the "
     "checkpoint was moved or copied. If the old path is gone, neither a restart nor the state reader works; if it "
     "still exists, Spark silently reads the schemas there.",
     "`ckpt relocate {checkpoint}` makes it find them here. Or: move the checkpoint back to where it was written, "
     "or make the old path lead here (locally by a symbolic link).",
 )
-STATE_ABOVE = Diagnosis(
-    "CKPT306",
-    "state-of-an-abandoned-timeline",
-    ERROR,
+STATE_ABOVE = error(
+    "CKPT306 state-of-an-abandoned-timeline",
     "There are state files above the version that the next start loads and writes. Spark does not ignore them "
     "later: once the query reaches that version, it may load the old file and continue with wrong state, without "
     "any error.",
@@ -55,106 +42,78 @@ STATE_ABOVE = Diagnosis(
     "no row is read again. Without one, `ckpt repair {checkpoint}` plans how the newer state goes, and says what sinks "
     "make of batches that run again.",
 )
-SNAPSHOT_LAG = Diagnosis(
-    "CKPT307",
-    "snapshot-lag",
-    NOTE,
+SNAPSHOT_LAG = note(
+    "CKPT307 snapshot-lag",
     "Loading the state replays many versions of changes on top of the newest snapshot, which makes a start slow.",
     f"Let the query run longer than {settings.MAINTENANCE_INTERVAL} (60 s), so that it writes snapshots.",
 )
-NO_OPERATOR_METADATA = Diagnosis(
-    "CKPT308",
-    "no-operator-metadata",
-    NOTE,
+NO_OPERATOR_METADATA = note(
+    "CKPT308 no-operator-metadata",
     "Spark before 4.0 wrote no operator metadata. The query restarts; Spark's state reader needs the operator and "
     "store as options, and the format state-metadata shows nothing.",
-    None,
 )
-UNREADABLE_STATE_METADATA = Diagnosis(
-    "CKPT309",
-    "unreadable-state-metadata",
-    WARNING,
+UNREADABLE_STATE_METADATA = warning(
+    "CKPT309 unreadable-state-metadata",
     "A file that describes the state (operator metadata or schema) cannot be read.",
     RESTORE,
 )
-FORMAT_TWO = Diagnosis(
-    "CKPT310",
-    "state-format-2-needs-its-setting",
-    NOTE,
+FORMAT_TWO = note(
+    "CKPT310 state-format-2-needs-its-setting",
     "State store checkpoint format 2 is not recorded in the checkpoint: a session of Spark before 4.3 that "
     "lacks its setting cannot load the state. The forecast is for a session that has it.",
     f"Start the query with {settings.CHECKPOINT_FORMAT}=2, as it was started before.",
 )
-STATE_MOVED_JOIN = Diagnosis(
-    "CKPT311",
-    "moved-schemas-of-a-join",
-    WARNING,
+STATE_MOVED_JOIN = warning(
+    "CKPT311 moved-schemas-of-a-join",
     "Operator metadata of a join (state format 3 or 4) names its schema files by absolute path, in another place. "
     "The query restarts and writes them again; until then Spark's state reader fails on this checkpoint.",
     "`ckpt relocate {checkpoint}` makes the reader find them here. Or: start the query once before reading its state.",
 )
-NO_STATE_FOLDER = Diagnosis(
-    "CKPT312",
-    "no-state-folder",
-    NOTE,
+NO_STATE_FOLDER = note(
+    "CKPT312 no-state-folder",
     "There is no folder state/. That is normal for a stateless query; one that aggregates, joins or deduplicates "
     "has lost its state, and no other file shows it.",
     "If the query keeps state, restore state/ from a copy of the checkpoint before it is started.",
 )
-ODD_END = Diagnosis(
-    "CKPT313",
-    "state-file-cut-behind-its-data",
-    NOTE,
+ODD_END = note(
+    "CKPT313 state-file-cut-behind-its-data",
     "A state file that the next start loads lacks its end marker, or its checksum file is empty. All its "
     "data is there.",
-    None,
 )
-STATE_SCHEMA_MISSING = Diagnosis(
-    "CKPT314",
-    "state-schema-missing",
-    NOTE,
+STATE_SCHEMA_MISSING = note(
+    "CKPT314 state-schema-missing",
     "The schema of a state store is missing. The query restarts without it; Spark's state reader fails.",
     RESTORE,
 )
-STATE_TOO_NEW = Diagnosis(
-    "CKPT315",
-    "state-of-a-newer-spark",
-    ERROR,
+STATE_TOO_NEW = error(
+    "CKPT315 state-of-a-newer-spark",
     "The checkpoint has state of transformWithState, which Spark supports since 4.0: no earlier version can run "
     "the query that wrote it.",
     "Start the query with Spark 4.0 or later.",
 )
-SNAPSHOT_OF_4_0 = Diagnosis(
-    "CKPT316",
-    "snapshot-that-only-spark-4-0-reads",
-    ERROR,
+SNAPSHOT_OF_4_0 = error(
+    "CKPT316 snapshot-that-only-spark-4-0-reads",
     "In state store checkpoint format 2 Spark 4.0 writes v2 into its RocksDB snapshots, and every other version wants "
     "v1. Spark 4.2 and later rebuild the state from changelogs, where all of them are there; 4.1 never does.",
     "Start the query with a Spark version for which `ckpt inspect {checkpoint}` forecasts a restart.",
 )
-SNAPSHOT_NOT_OF_4_0 = Diagnosis(
-    "CKPT320",
-    "snapshot-that-spark-4-0-does-not-read",
-    ERROR,
+SNAPSHOT_NOT_OF_4_0 = error(
+    "CKPT320 snapshot-that-spark-4-0-does-not-read",
     "In state store checkpoint format 2 Spark 4.0 wants v2 in its RocksDB snapshots, and 4.1 and later write v1. An "
     "executor of Spark 4.0 keeps to the checkpoint format of the first RocksDB state that it loads, so it reads v1 if "
     "that state was of format 1.",
     "Start the query with a Spark version for which `ckpt inspect {checkpoint}` forecasts a restart.",
 )
-STATE_OF_OLD_SPARK = Diagnosis(
-    "CKPT317",
-    "state-without-schema-of-old-spark",
-    WARNING,
+STATE_OF_OLD_SPARK = warning(
+    "CKPT317 state-without-schema-of-old-spark",
     "Spark before 3.1 wrote this state, without a schema. Later versions check its rows against the query: counts and "
     "deduplication of Spark 2 pass, and sums of decimals fail, with InvalidUnsafeRowException (3.5) or "
     "VALUE_ROW_FORMAT_VALIDATION_FAILURE. No file tells which it is.",
     "Start the query on a copy of the checkpoint first, with a sink of its own. If Spark refuses the rows, only the "
     "version that wrote them resumes from this checkpoint.",
 )
-OPERATOR_UNKNOWN = Diagnosis(
-    "CKPT318",
-    "operator-unknown",
-    ERROR,
+OPERATOR_UNKNOWN = error(
+    "CKPT318 operator-unknown",
     "Operator metadata names an operator that no Spark up to 4.3 has: the file is damaged, or a newer Spark wrote it. "
     "Spark 4.0 and later compare the name with the query's, and fail at start.",
     RESTORE,
@@ -163,69 +122,52 @@ _NEW_JOIN = (
     "in a new checkpoint: `ckpt handoff {checkpoint}` says where its sources continue. The rows that it has buffered "
     "are not carried over."
 )
-JOIN_OF_FORMAT_1 = Diagnosis(
-    "CKPT319",
-    "join-in-state-format-1",
-    WARNING,
+JOIN_OF_FORMAT_1 = warning(
+    "CKPT319 join-in-state-format-1",
     "The state of a join has format 1, as Spark up to 2.4 writes it. Later versions run only inner joins in that "
     "format; they refuse outer and semi joins, whose results were wrong (SPARK-26154). No file tells which it is.",
     "If Spark refuses it, begin the join " + _NEW_JOIN,
 )
-JOIN_WITHOUT_SCHEMA = Diagnosis(
-    "CKPT321",
-    "join-in-state-format-1-without-schema",
-    ERROR,
+JOIN_WITHOUT_SCHEMA = error(
+    "CKPT321 join-in-state-format-1-without-schema",
     "A join in state format 1, as Spark up to 2.4 writes it, has no state schema. Spark 4.1 and later cannot write one "
     "for it: an inner join fails with MatchError (4.1) or with Unsupported schema writer version: 1 (4.2 and later). "
     "They refuse outer and semi joins in that format (SPARK-26154).",
     "If it is an inner join, run a batch with Spark 3.5, which writes the schemas; then later versions resume. If it "
     "is not, begin it " + _NEW_JOIN,
 )
-STATE_REDESCRIBED = Diagnosis(
-    "CKPT323",
-    "state-schema-changed-since-it-was-written",
-    WARNING,
+STATE_REDESCRIBED = warning(
+    "CKPT323 state-schema-changed-since-it-was-written",
     "A state schema, or operator metadata, does not match its hidden checksum file: it was changed by hand or damaged. "
     "Spark compares what it says with the query: a type or an operator that is another one now makes the start fail.",
     RESTORE,
 )
-KEYS_ELSEWHERE = Diagnosis(
-    "CKPT324",
-    "keys-in-the-wrong-partition",
-    ERROR,
+KEYS_ELSEWHERE = error(
+    "CKPT324 keys-in-the-wrong-partition",
     "State files hold keys that belong to other partitions: they were put into the wrong folder. Spark loads them "
     "without an error and does not find their keys, so it begins them anew and writes wrong results.",
     RESTORE,
 )
-STATE_CONTRADICTS = Diagnosis(
-    "CKPT325",
-    "state-that-contradicts-itself",
-    ERROR,
+STATE_CONTRADICTS = error(
+    "CKPT325 state-that-contradicts-itself",
     "What Spark keeps twice differs: the rows of a join and how many it counts, or timers, expiry times or lists and "
     "the index or count that belongs to them. Spark loads the state without an error. Later it fails when it looks for "
     "a row that is not there, or silently leaves out what it does not find.",
     RESTORE,
 )
-STATE_NAME_ASTRAY = Diagnosis(
-    "CKPT326",
-    "state-file-name-that-is-no-version",
-    ERROR,
+STATE_NAME_ASTRAY = error(
+    "CKPT326 state-file-name-that-is-no-version",
     "A file among the snapshots of a store has a name that is no version, or a unique id though the others have none. "
     "Spark parses each of these names as a number, and fails: with changelogs in every version, otherwise since 4.2, "
     "which looks for snapshots to go back to.",
     "Stop the query and move {path} out of {checkpoint}: Spark writes no file of such a name and loads nothing of it.",
 )
-STATE_NAME_IGNORED = Diagnosis(
-    "CKPT327",
-    "state-file-that-no-start-reads",
-    NOTE,
+STATE_NAME_IGNORED = note(
+    "CKPT327 state-file-that-no-start-reads",
     "A file in the folder of a store ends as its files do, and its name is no version. Spark ignores it.",
-    None,
 )
-OTHER_STATE_DAMAGED = Diagnosis(
-    "CKPT322",
-    "damaged-state-that-no-start-loads-now",
-    WARNING,
+OTHER_STATE_DAMAGED = warning(
+    "CKPT322 damaged-state-that-no-start-loads-now",
     "A state file is damaged that the next start does not load. Going back to a batch that needs the file fails, and "
     "so does reading or copying its state; a start cannot fall back to it.",
     "`ckpt state verify {checkpoint}` says which batches can still be loaded. If an older one is needed, restore the "

@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ckpt.checkpoint.state.chains import Chain, WantedVersion, chain_to
+from ckpt.checkpoint.state.chains import Chain, WantedVersion, chain_to, read_lineages
 from ckpt.checkpoint.state.context import Context
 from ckpt.checkpoint.state.folders import StorePartition, find_operators
-from ckpt.checkpoint.state.lineages import read_lineages
 from ckpt.checkpoint.state.read_steps import run
 from ckpt.errors import CkptError
 from ckpt.formats.rows.codecs import MOST_BYTES

@@ -10,10 +10,9 @@ from ckpt.checkpoint.sources.files import FileOffset
 from ckpt.checkpoint.sources.iceberg import IcebergOffset
 from ckpt.checkpoint.sources.kafka import KafkaOffset
 from ckpt.checkpoint.sources.kind import Advance, SourceType, Unit
-from ckpt.checkpoint.sources.numbers import NumberOffset
 from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchOffset
 from ckpt.checkpoint.sources.registry import advances, decode, source_type, source_views
-from ckpt.checkpoint.sources.unknown import UnknownOffset
+from ckpt.checkpoint.sources.unknown import NumberOffset, UnknownOffset
 from ckpt.formats.offsets import parse_offset_log
 from ckpt.model import Json, OffsetLog
 

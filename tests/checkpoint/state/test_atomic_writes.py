@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import generate
 from ckpt.checkpoint.reader import open_checkpoint, read_checkpoint
-from ckpt.checkpoint.state.atomic_writes import written_there
+from ckpt.checkpoint.state.file_ends import written_there
 from ckpt.checkpoint.state.folders import find_operators
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Provider, StateFile, StateFileKind

@@ -5,9 +5,10 @@ import re
 
 import pytest
 
-from ckpt.inspection.explain.catalog import KnownError, catalog, versions_of
+from ckpt.inspection.explain.catalog import KnownError, catalog
 from ckpt.inspection.explain.explain import explain
 from ckpt.restart.diagnoses import all_diagnoses
+from docs.generate.errors import versions_of
 from tests.conftest import commands_of
 from tests.inspection.explain.classes import RECORDED
 

@@ -14,7 +14,7 @@ from ckpt.changes.fixes.repair_async import repair_async
 from ckpt.changes.offsets.set import offsets_set
 from ckpt.changes.plan import SINK_DROPS, First
 from ckpt.changes.rewind.plan import Replayed, rewind
-from ckpt.inspection.checks.sink_outlook import SinkOutcome
+from ckpt.inspection.checks.sink import SinkOutcome
 from ckpt.live.sink.reader import read_sink
 from ckpt.restart.findings import Asked
 from ckpt.restart.sinks import AboutSinks
