@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ckpt.copies.fill.errors import Misfit
-from ckpt.copies.fill.fitting import make_struct
+from ckpt.copies.fill.fitting import Misfit, make_struct
 from ckpt.formats.rows.arrow import whole
 from ckpt.formats.rows.keys_writer import MakeRows, write_versioned_rows
 from ckpt.formats.types import named_fields

@@ -37,6 +37,9 @@ class Export:
     columns: Mapping[str, Collection[str]] = field(default_factory=dict)  # of a folder, as its manifest has them
     rows: Mapping[str, int] = field(default_factory=dict)  # by the label of the unit, before anybody edited them
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return open_export, (self.place, dict(self.options))
+
     @property
     def labels(self) -> Collection[str]:
         """The units of which there are rows."""

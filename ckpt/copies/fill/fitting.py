@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ckpt.copies.fill.errors import Misfit
 from ckpt.formats.rows.arrow import validity
 from ckpt.formats.rows.types import TypeShape, arrow_type, own_type, shape_of
 from ckpt.formats.types import fields_of, named_fields
@@ -17,6 +16,15 @@ from ckpt.model import Json
 from ckpt.state.reading.columns import type_names
 
 _SIMPLER = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary(), pa.date64(): pa.date32()}
+
+
+class Misfit(Exception):
+    """A row, by its place in what was given, and why it cannot be state; None where it is all of them."""
+
+    def __init__(self, row: int | None, why: str, other: int | None = None) -> None:
+        """Rows are named by who knows where they came from; ``why`` ends in "that of" if there is another row."""
+        super().__init__(why)
+        self.row, self.why, self.other = row, why, other
 
 
 def fit_array(kind: Json, array: Any, rows: Any, name: str) -> Any:

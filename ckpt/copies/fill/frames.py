@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ckpt.copies.fill.errors import Misfit
-from ckpt.copies.fill.fitting import check_not_null, fit_array, make_struct
+from ckpt.copies.fill.fitting import Misfit, check_not_null, fit_array, make_struct
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import fields_of, named_fields

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ckpt.copies.fill.errors import Misfit
+from ckpt.copies.fill.fitting import Misfit
 from ckpt.copies.fill.frames import MATCHED
 from ckpt.formats.rows.unsafe_writer import rows_from
 from ckpt.formats.types import named_fields

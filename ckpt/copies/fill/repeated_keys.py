@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from ckpt import settings
-from ckpt.copies.fill.errors import Misfit
-from ckpt.copies.fill.fitting import make_struct
+from ckpt.copies.fill.fitting import Misfit, make_struct
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.rows.errors import Undecodable
 from ckpt.formats.rows.unsafe_writer import rows_from

@@ -5,10 +5,9 @@ each old partition is first divided, and each new one made of its pieces.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,15 +15,14 @@ import pyarrow as pa
 
 from ckpt import settings
 from ckpt.checkpoint.state.rewritable import Form
-from ckpt.copies.exchange import Exchange, ThroughFiles
+from ckpt.copies.exchange import Exchange, ThroughFiles, pack_batch, unpack_batch
 from ckpt.copies.rewrite.dropping import NOTHING, Dropping, Key
 from ckpt.copies.rewrite.filtering import Leaving
 from ckpt.copies.rewrite.plan import Rewrite, choose_leaving, list_stores
 from ckpt.copies.rewrite.spreading import count_partitions, is_single
 from ckpt.copies.rewrite.stored_rows import Stored, divide_rows, join_stored
 from ckpt.copies.rewrite.stores import Families, Moving, Tally, read_families
-from ckpt.copies.rewrite.writing import NewState, list_state_files, write_files
-from ckpt.errors import CkptError
+from ckpt.copies.rewrite.writing import NewState, write_files
 from ckpt.model import Operator, Store
 from ckpt.processes import Processes
 from ckpt.state.native.layout import delimiter_of
@@ -60,22 +58,23 @@ class Move:
     state: NewState
     keys: tuple[Key, ...]  # that are left out
     where: str | None  # which are kept
-    leaving: Mapping[int, Leaving]  # by operator
     into: str  # the new checkpoint
     options: Mapping[str, str]  # for its file system
     writes: bool  # tasks write files themselves
-    _tally: Tally = field(default_factory=Tally)  # of the task at hand
     _numbered: dict[tuple[int, str], Families] = field(default_factory=dict)
+    _tally: Tally = field(default_factory=Tally)  # of the task at hand
     _files: dict[tuple[int, str], dict[int, StoreFiles]] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        families = {
-            (operator.id, store.name): self._merge_families(Task(operator.id, store.name, 0))
-            for operator, store in list_stores(self.chosen)
-        }
-        form = (self.old, self.state, self.keys, self.where)
-        new = (self.into, dict(self.options), self.writes)
-        return _reopen, (self.chosen, form, new, families)
+        for operator, store in list_stores(self.chosen):
+            self._merge_families(Task(operator.id, store.name, 0))
+        form, new = (self.old, self.state, self.keys, self.where), (self.into, dict(self.options), self.writes)
+        return Move, (self.chosen, *form, *new, self._numbered)
+
+    @cached_property
+    def leaving(self) -> Mapping[int, Leaving]:
+        """What each operator leaves out."""
+        return choose_leaving(self.chosen, self.keys, self.where)
 
     @cached_property
     def targets(self) -> dict[Task, int]:
@@ -112,16 +111,19 @@ class Move:
         order, starts = divide_rows(np.concatenate(places), self.state.partitions)
         rows = join_stored(rows for _, rows in moved_rows).take(order)
         yield None, self._make_outcome(task, None)
+        batch = pa.record_batch([rows.keys, rows.values], names=["keys", "values"])
         for partition, (start, end) in enumerate(pairwise(starts)):
             if end > start:
-                yield self.targets[task._replace(partition=partition)], _pack(rows.slice(start, end))
+                piece = pack_batch(batch.slice(start, end - start))
+                yield self.targets[task._replace(partition=partition)], piece
 
     def make(self, task: Task, pieces: Iterable[Any]) -> Iterator[TaskOutcome]:
         """The files of a new partition. Raises Undecodable, StorageError."""
         operator, store = self.find_store(task)
         spreads = self.spreads(operator, store)
         self._tally = Tally()
-        rows = join_stored(map(_unpack, pieces) if spreads else (rows for _, rows in self._move_rows(task)))
+        moved = (Stored(*unpack_batch(piece).columns) for piece in pieces)
+        rows = join_stored(moved if spreads else (rows for _, rows in self._move_rows(task)))
         files = self.state.make_files(operator, store, task.partition, rows, self._merge_families(task))
         yield self._make_outcome(task, write_files(self.into, self.options, files) if self.writes else files)
 
@@ -169,15 +171,6 @@ class Move:
             yield from moving.move_rows(every[partition])
 
 
-def _reopen(
-    chosen: Chosen,
-    form: tuple[Form, NewState, tuple[Key, ...], str | None],
-    new: tuple[str, Mapping[str, str], bool],
-    families: dict[tuple[int, str], Families],
-) -> Move:
-    return Move(chosen, *form, choose_leaving(chosen, form[2], form[3]), *new, _numbered=families)
-
-
 def move_state(
     chosen: Chosen,
     rewrite: Rewrite,
@@ -191,38 +184,16 @@ def move_state(
 
     By default they are moved in ``jobs`` processes of this machine; None is as many as are worth it.
     """
-    form = (rewrite.old, state, rewrite.keys, rewrite.where, rewrite.leaving)
+    form = (rewrite.old, state, rewrite.keys, rewrite.where)
     move = Move(chosen, *form, rewrite.into, options, by is not None and by.writes)
     if by is None:
-        files = chain.from_iterable(
-            move.find_files(operator.id, store.name).values() for operator, store in list_stores(chosen)
-        )
-        by = ThroughFiles(Processes(count_processes(chosen, [*files], jobs, _WORTH_A_PROCESS)))
-    try:
-        for task, outcome in by.exchange(move, move.sources, [*move.targets]):
-            tally.add(outcome.tally)
-            dropping = rewrite.leaving.get(task.operator)
-            if isinstance(dropping, Dropping):
-                dropping.seen.update(outcome.keys_seen)
-            if outcome.files is not None:
-                yield outcome.files
-    except GeneratorExit:
-        raise
-    except BaseException:
-        if by.writes:
-            with suppress(CkptError):
-                yield list_state_files(rewrite.into, options)
-        raise
-
-
-def _pack(rows: Stored) -> bytes:
-    sink = pa.BufferOutputStream()
-    batch = pa.record_batch([rows.keys, rows.values], names=["keys", "values"])
-    with pa.ipc.new_stream(sink, batch.schema) as stream:
-        stream.write_batch(batch)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
-
-
-def _unpack(data: Any) -> Stored:
-    return Stored(*pa.ipc.open_stream(data).read_next_batch().columns)
+        of_stores = (move.find_files(operator.id, store.name) for operator, store in list_stores(chosen))
+        files = [file for of_store in of_stores for file in of_store.values()]
+        by = ThroughFiles(Processes(count_processes(chosen, files, jobs, _WORTH_A_PROCESS)))
+    for task, outcome in by.exchange(move, move.sources, [*move.targets]):
+        tally.add(outcome.tally)
+        dropping = rewrite.leaving.get(task.operator)
+        if isinstance(dropping, Dropping):
+            dropping.seen.update(outcome.keys_seen)
+        if outcome.files is not None:
+            yield outcome.files

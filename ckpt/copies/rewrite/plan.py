@@ -9,18 +9,21 @@ from ckpt import settings
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES
 from ckpt.checkpoint.state.folders import STATE
 from ckpt.checkpoint.state.rewritable import LAST_START, Form, refuse_rewrite
-from ckpt.copies.copy.selection import Selection
+from ckpt.copies.copy.placing import check_apart, choose_options
+from ckpt.copies.copy.selection import Selection, select_files
 from ckpt.copies.rewrite.dropping import Dropping, Key, check_known, choose_dropping
 from ckpt.copies.rewrite.filtering import Leaving, make_filters
 from ckpt.copies.rewrite.logs import CannotRewrite, change_partitions, change_settings, change_state_ids
 from ckpt.copies.rewrite.spreading import list_key_columns
+from ckpt.errors import UsageError
 from ckpt.formats.metadata import build_metadata
 from ckpt.formats.statefiles import LZ4
 from ckpt.inspection.checks.first_start import find_noop_start, is_in_sinks
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Operator, Provider, Store
 from ckpt.state.native.store_files import context_of
-from ckpt.state.reading.reading import Chosen
+from ckpt.state.reading.choose import RequestedPart
+from ckpt.state.reading.reading import Chosen, Question, choose
 from ckpt.state.reading.units import StateUnit
 from ckpt.values import Value
 
@@ -84,24 +87,39 @@ def _settings(form: Form) -> dict[str, str]:
 
 
 def plan_rewrite(
-    chosen: Chosen,
-    selection: Selection,
+    checkpoint: str,
     into: str,
-    provider: str | None,
-    partitions: int | None,
-    version: int | None,
+    options: Mapping[str, str],
+    form: tuple[str | None, int | None, int | None],
     keys: Sequence[Key] = (),
     where: str | None = None,
     *,
     new_id: bool,
     of_values: bool = False,
-) -> Rewrite:
-    """Plan a rewrite; ``refused`` says why it cannot be made.
+) -> tuple[Chosen, Selection, Rewrite]:
+    """Open a checkpoint, select its small files, and plan a rewrite; ``refused`` says why it cannot be made.
 
-    ``of_values``: rows are made of values, and not bytes that are there moved.
+    Args:
+        checkpoint: The old one.
+        into: The new one.
+        options: For the file systems of both, where they are remote.
+        form: The state store provider, the number of partitions and the format version; None is as in the old one.
+        keys: Those that are left out.
+        where: The condition of rows that are kept.
+        new_id: Whether the new one gets a query id of its own.
+        of_values: Rows are made of values, and not bytes that are there moved.
 
-    Raises CannotRewrite, Undecodable: The old form is unknown; UsageError: There are no such keys, or columns.
+    Raises:
+        NotACheckpoint, NotFound, StorageError, StateDamaged: The old one cannot be read.
+        CannotRewrite, Undecodable: The old form is unknown.
+        UsageError: There is no such form, there are no such keys, or columns, or one place is inside the other.
+
     """
+    check_apart(checkpoint, into)
+    provider, partitions, version = form
+    _check_form(provider, partitions, version)
+    chosen = choose(Question(checkpoint, RequestedPart(), all_units=True), choose_options(checkpoint, options))
+    selection = select_files(chosen.storage, into, chosen.moment.batch)
     context = context_of(chosen)
     if not context.shuffle_partitions or context.provider not in CLASSES:
         what = "a number of shuffle partitions, and a state store provider that is one of Spark's"
@@ -110,27 +128,36 @@ def plan_rewrite(
     to = Provider(provider) if provider else old.provider
     new = Form(to, partitions or old.partitions, version or (old.version if to is Provider.ROCKSDB else 1))
     units = [RewrittenUnit(unit, None, new.partitions) for unit in chosen.units if not unit.shown_elsewhere]
-    return Rewrite(
-        inspection=inspect(chosen.checkpoint),
-        into=into,
-        batch=selection.batch,
-        old=old,
-        new=new,
-        query_id=str(uuid4()) if new_id else chosen.checkpoint.query_id,
-        new_id=new_id,
-        units=tuple(units),
-        recoded=context.codec not in (None, LZ4),
-        keys=tuple(keys),
-        where=where,
-        leaving=choose_leaving(chosen, keys, where),
-        refused=next(
-            chain(
-                _find_uncommitted(chosen),
-                refuse_rewrite(chosen.checkpoint.state, chosen.recorded, old, new, of_values=of_values),
-            ),
-            None,
+    refusals = refuse_rewrite(chosen.checkpoint.state, chosen.recorded, old, new, of_values=of_values)
+    return (
+        chosen,
+        selection,
+        Rewrite(
+            inspection=inspect(chosen.checkpoint),
+            into=into,
+            batch=selection.batch,
+            old=old,
+            new=new,
+            query_id=str(uuid4()) if new_id else chosen.checkpoint.query_id,
+            new_id=new_id,
+            units=tuple(units),
+            recoded=context.codec not in (None, LZ4),
+            keys=tuple(keys),
+            where=where,
+            leaving=choose_leaving(chosen, keys, where),
+            refused=next(chain(_find_uncommitted(chosen), refusals), None),
         ),
     )
+
+
+def _check_form(provider: str | None, partitions: int | None, version: int | None) -> None:
+    """Raise UsageError where it is none."""
+    if partitions is not None and partitions < 1:
+        raise UsageError("`partitions`: at least one")
+    if version not in (None, 1, 2):
+        raise UsageError("`format_version`: 1 or 2")
+    if provider not in (None, *CLASSES):
+        raise UsageError(f"`provider={provider!r}`: {' or '.join(CLASSES)}")
 
 
 def choose_leaving(chosen: Chosen, keys: Sequence[Key], where: str | None) -> Mapping[int, Leaving]:

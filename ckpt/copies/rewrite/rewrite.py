@@ -9,19 +9,16 @@ from dataclasses import replace
 from functools import partial
 from os import fspath
 
-from ckpt.copies.copy.placing import check_apart, choose_options
-from ckpt.copies.copy.selection import select_files
 from ckpt.copies.exchange import Exchange
 from ckpt.copies.rewrite.dropping import NOTHING, Key, read_keys
 from ckpt.copies.rewrite.moving import move_state
 from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, plan_rewrite
 from ckpt.copies.rewrite.stores import Tally
-from ckpt.copies.rewrite.writing import Making, Watcher, check_form
+from ckpt.copies.rewrite.writing import Watcher, make_new
 from ckpt.errors import UsageError
 from ckpt.model import Location
 from ckpt.state.native.layout import layout_of
-from ckpt.state.reading.choose import RequestedPart
-from ckpt.state.reading.reading import Chosen, Question, choose
+from ckpt.state.reading.reading import Chosen
 
 
 def rewrite(
@@ -77,22 +74,19 @@ def rewrite(
     (9, 5, [7])
 
     """
-    uri = fspath(checkpoint)
-    check_apart(uri, into)
-    check_form(provider, partitions, format_version)
-    options = storage_options or {}
+    uri, options = fspath(checkpoint), storage_options or {}
     if where is not None and drop_keys:
         raise UsageError("`where` or `drop_keys`: not both")
     keys = read_keys(drop_keys) if isinstance(drop_keys, str) else [*drop_keys]
-    chosen = choose(Question(uri, RequestedPart(), all_units=True), choose_options(uri, options))
-    selection = select_files(chosen.storage, into, chosen.moment.batch)
-    rewrite = plan_rewrite(chosen, selection, into, provider, partitions, format_version, keys, where, new_id=new_id)
+    form = (provider, partitions, format_version)
+    chosen, selection, rewrite = plan_rewrite(uri, into, options, form, keys, where, new_id=new_id)
     if plan or rewrite.refused:
         return rewrite
     tally = Tally()
     fill = partial(move_state, chosen, rewrite, options, tally, by, jobs)
-    counted = partial(_count_rows, chosen, rewrite, tally)
-    return Making(chosen, selection, rewrite, options, fill, counted, watcher).make()
+    count = partial(_count_rows, chosen, rewrite, tally)
+    writes = by is not None and by.writes
+    return make_new(chosen, selection, rewrite, options, fill, count, watcher, tasks_write=writes)
 
 
 def _count_rows(chosen: Chosen, rewrite: Rewrite, tally: Tally) -> Iterator[RewrittenUnit]:

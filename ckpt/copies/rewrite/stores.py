@@ -8,6 +8,7 @@ import struct
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import starmap
 from typing import Any, TypeAlias
 
@@ -18,8 +19,9 @@ from ckpt.copies.rewrite.dropping import Column
 from ckpt.copies.rewrite.filtering import Leaving
 from ckpt.copies.rewrite.spreading import find_grouping, hash_rows, is_single
 from ckpt.copies.rewrite.stored_rows import Stored, array_of, bounds, make_stored, memory, prepend, strip_first
-from ckpt.formats.rows import avro, cells
+from ckpt.formats.rows import cells
 from ckpt.formats.rows.arrow import copy_pieces
+from ckpt.formats.rows.avro import elements, key_columns
 from ckpt.formats.rows.errors import Undecodable
 from ckpt.formats.rows.keys import keys_of, no_prefix, prefix
 from ckpt.formats.rows.rows import VERSION, WORD, Rows
@@ -68,18 +70,31 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptColumns:
-    """The form of a family's rows, in the old store and the new one."""
+class StoredForm:
+    """How a store or column family holds its rows."""
 
     key: Json  # a StructType in Spark's JSON
+    value: Json  # likewise
     encoder: Json  # of keys in RocksDB
-    prefix: int  # columns that RocksDB keeps as a row of their own
-    avro: bool
+    prefix: int = 0  # columns that RocksDB keeps as a row of their own
+    evolved: bool = False
 
     @property
     def kinds(self) -> list[Json]:
         """The types of the key's columns."""
         return [kind for _, kind in named_fields(self.key)]
+
+
+def list_forms(store: Store) -> dict[str, StoredForm]:
+    """Return the form of each column family of a store, by name; of a store without any its own, by its name."""
+    if store.column_families:
+        return {
+            family.name: StoredForm(family.key_schema, family.value_schema, family.key_encoder, evolved=family.evolved)
+            for family in store.column_families
+        }
+    columns = store.prefix_columns or 0
+    encoder = prefix(columns) if columns else no_prefix()
+    return {store.name: StoredForm(store.key_schema, store.value_schema, encoder, columns)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +112,6 @@ class Moving:
     leaving: Leaving
     families: Families  # of the new store
     tally: Tally
-
-    def find_kept_columns(self, family: str | None) -> KeptColumns:
-        """Return the columns that a family keeps. Raises Undecodable where the state schema does not describe it."""
-        if family is None:
-            columns = self.store.prefix_columns or 0
-            return KeptColumns(self.store.key_schema, prefix(columns) if columns else no_prefix(), columns, avro=False)
-        column_family = {described.name: described for described in self.store.column_families}.get(family)
-        if column_family is None:
-            raise Undecodable(f"no state schema describes the column family {family}")
-        return KeptColumns(column_family.key_schema, column_family.key_encoder, 0, self.avro)
 
     def move_rows(self, files: StoreFiles) -> Iterator[tuple[Any, Stored]]:
         """The rows of an old partition, some at a time: their new partitions as an int64 array, and what is stored.
@@ -143,13 +148,16 @@ class Moving:
         lists = {variable.name for variable in self.operator.variables if variable.kind == _LIST}
         if isinstance(rows, _HdfsRows) or rows.family not in lists:
             return np.ones(len(rows), np.int64)
-        parts = avro.elements if self.avro else split_elements
+        parts = elements if self.avro else split_elements
         return np.fromiter((len(parts(value)) for _, value in rows.pairs), np.int64, len(rows))
 
     def _take_columns(self, rows: "_HdfsRows | _RocksDBRows") -> list[Column]:
         """The grouping key of each row."""
-        kept = self.find_kept_columns(rows.family)
-        return find_grouping(self.operator, self.store, rows.family).take_columns(kept.key, rows.decode_keys(kept))
+        form = list_forms(self.store).get(rows.family or self.store.name)
+        if form is None:
+            raise Undecodable(f"no state schema describes the column family {rows.family}")
+        keys = rows.decode_keys(form, avro=self.avro)
+        return find_grouping(self.operator, self.store, rows.family).take_columns(form.key, keys)
 
     def _convert(self, rows: "_HdfsRows | _RocksDBRows") -> Stored:
         """As the new store holds them."""
@@ -163,15 +171,15 @@ class Moving:
             )
         if self.old is self.new:
             return old_rows
-        kept = self.find_kept_columns(None)
+        form = list_forms(self.store)[self.store.name]
         to_rocksdb = self.new is Provider.ROCKSDB
-        if kept.prefix:
-            convert = _to_rocksdb if to_rocksdb else _to_hdfs
-            keys = array_of([convert(kept, key) for key, _ in old_rows.list_pairs()])
+        convert = partial(prepend, VERSION) if to_rocksdb else _strip_version
+        if form.prefix:
+            convert_key = _to_rocksdb if to_rocksdb else _to_hdfs
+            keys = array_of([convert_key(form, key) for key, _ in old_rows.list_pairs()])
         else:
-            keys = prepend(VERSION, old_rows.keys) if to_rocksdb else _strip_version(old_rows.keys)
-        values = prepend(VERSION, old_rows.values) if to_rocksdb else _strip_version(old_rows.values)
-        return Stored(keys, values)
+            keys = convert(old_rows.keys)
+        return Stored(keys, convert(old_rows.values))
 
 
 def read_families(files: Iterable[StoreFiles]) -> Families:
@@ -184,15 +192,15 @@ def read_families(files: Iterable[StoreFiles]) -> Families:
     return families
 
 
-def _to_rocksdb(kept: KeptColumns, key: bytes) -> bytes:
-    first, rest = cells.split(key, kept.kinds, kept.prefix)
+def _to_rocksdb(form: StoredForm, key: bytes) -> bytes:
+    first, rest = cells.split(key, form.kinds, form.prefix)
     return _INT.pack(len(VERSION + first)) + VERSION + first + VERSION + rest
 
 
-def _to_hdfs(kept: KeptColumns, key: bytes) -> bytes:
+def _to_hdfs(form: StoredForm, key: bytes) -> bytes:
     end = _INT.size + _INT.unpack_from(key)[0]
     first, rest = key[_INT.size + len(VERSION) : end], key[end + len(VERSION) :]
-    return cells.join_rows(first, rest, kept.kinds, kept.prefix)
+    return cells.join_rows(first, rest, form.kinds, form.prefix)
 
 
 def _strip_version(rows: Any) -> Any:
@@ -214,9 +222,9 @@ class _HdfsRows:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def decode_keys(self, kept: KeptColumns) -> Any:
+    def decode_keys(self, form: StoredForm, *, avro: bool) -> Any:
         """The keys as an array of structs. Raises Undecodable."""
-        return structs_of(kept.key, self.keys, "key")
+        return structs_of(form.key, self.keys, "key")
 
     def decode_entries(self, layout: UnitLayout, partition: int) -> Entries:
         """Keys and values, decoded."""
@@ -240,9 +248,10 @@ class _RocksDBRows:
     def __len__(self) -> int:
         return len(self.pairs)
 
-    def decode_keys(self, kept: KeptColumns) -> Any:
+    def decode_keys(self, form: StoredForm, *, avro: bool) -> Any:
         """The keys as an array of structs. Raises Undecodable."""
-        return keys_of(kept.key, kept.encoder, self._strip_families(), avro.key_columns if kept.avro else None)
+        decode = key_columns if avro and self.family is not None else None
+        return keys_of(form.key, form.encoder, self._strip_families(), decode)
 
     def decode_entries(self, layout: UnitLayout, partition: int) -> Entries:
         """Keys and values, decoded."""

@@ -20,7 +20,7 @@ from ckpt.copies.rewrite.snapshots import make_hdfs_snapshot, make_rocksdb_snaps
 from ckpt.copies.rewrite.spreading import count_partitions
 from ckpt.copies.rewrite.stored_rows import Stored
 from ckpt.copies.rewrite.stores import Families
-from ckpt.errors import NotFound, StorageError, UsageError
+from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.inspection.inspection import inspect
 from ckpt.model import Operator, Provider, Store
@@ -75,12 +75,6 @@ def write_files(into: str, options: Mapping[str, str], files: Mapping[str, bytes
     return placing.sizes
 
 
-def list_state_files(into: str, options: Mapping[str, str]) -> dict[str, int]:
-    """The state files that tasks have written, and their bytes. Raises NotFound, StorageError."""
-    walk = open_new(into, options).storage.list_tree().walk()
-    return {path: info.size for path, info in walk if path.startswith(f"{STATE}/")}
-
-
 Fill = Callable[[NewState], Iterator[Mapping[str, bytes | int]]]
 """The files of each store in each partition, in any order; of one that is written already its bytes' number.
 
@@ -88,73 +82,71 @@ Raises Undecodable, StorageError.
 """
 
 
-def check_form(provider: str | None, partitions: int | None, format_version: int | None) -> None:
-    """Raise UsageError where it is none."""
-    if partitions is not None and partitions < 1:
-        raise UsageError("`partitions`: at least one")
-    if format_version not in (None, 1, 2):
-        raise UsageError("`format_version`: 1 or 2")
-    if provider not in (None, Provider.HDFS, Provider.ROCKSDB):
-        raise UsageError(f"`provider={provider!r}`: {Provider.HDFS} or {Provider.ROCKSDB}")
+def make_new(
+    chosen: Chosen,
+    selection: Selection,
+    rewrite: Rewrite,
+    options: Mapping[str, str],
+    fill: Fill,
+    count_rows: Callable[[], Iterable[RewrittenUnit]],
+    watcher: Watcher | None,
+    *,
+    tasks_write: bool,
+) -> Rewrite:
+    """Write a new checkpoint, and read it again. Raises CkptError; then nothing is left, as far as it can be removed.
+
+    Args:
+        chosen: The old checkpoint.
+        selection: Its small files.
+        rewrite: What was planned.
+        options: For the file systems, where they are remote.
+        fill: Makes the state files.
+        count_rows: Counts rows of each unit, once they are written.
+        watcher: Called after each partition.
+        tasks_write: Tasks write state files themselves, also such as ``fill`` does not name where it fails.
+
+    """
+    placing = open_new(rewrite.into, options)
+    placing.make_empty()
+    try:
+        _write(SmallFiles(chosen, selection, rewrite), placing, fill, watcher)
+        _check(rewrite, placing)
+        choose(Question(rewrite.into, RequestedPart(), all_units=True), choose_options(rewrite.into, options))
+        _check_at_rest(chosen)
+    except BaseException:
+        if tasks_write:
+            with suppress(CkptError):
+                for path, info in placing.storage.list_tree().walk(STATE):
+                    placing.adopt(path, info.size)
+        placing.discard()
+        raise
+    sizes = placing.sizes
+    return replace(rewrite, units=tuple(count_rows()), written=True, files=len(sizes), bytes=sum(sizes.values()))
 
 
-@dataclass(frozen=True, slots=True)
-class Making:
-    """A new checkpoint that is to be written."""
-
-    chosen: Chosen
-    selection: Selection
-    found: Rewrite
-    options: Mapping[str, str]  # for the file systems, where they are remote
-    fill: Fill
-    counted: Callable[[], Iterable[RewrittenUnit]]  # once they are written
-    watcher: Watcher | None = None
-
-    def make(self) -> Rewrite:
-        """Write it, and read it again. Raises CkptError; then nothing is left, as far as it can be removed."""
-        rewrite = self.found
-        placing = open_new(rewrite.into, self.options)
-        placing.make_empty()
-        try:
-            self._write(SmallFiles(self.chosen, self.selection, rewrite), placing)
-            _check(rewrite, placing)
-            choose(Question(rewrite.into, RequestedPart(), all_units=True), choose_options(rewrite.into, self.options))
-            _check_at_rest(self.chosen)
-        except BaseException:
-            placing.discard()
-            raise
-        return replace(
-            rewrite,
-            units=tuple(self.counted()),
-            written=True,
-            files=len(placing.sizes),
-            bytes=sum(placing.sizes.values()),
-        )
-
-    def _write(self, small: SmallFiles, placing: Placing) -> None:
-        """All files, in the order in which no crash leaves what a start takes for complete. Raises CkptError."""
-        placing.begin(small.selection.newest)
-        of_stores = [
-            (operator, count_partitions(operator, store, self.found.new.partitions))
-            for operator, store in list_stores(self.chosen)
-        ]
-        if self.found.new.version > 1:
-            for operator, places in of_stores:
-                for ids in small.ids.setdefault(operator.id, [[] for _ in range(places)]):
-                    ids.append(str(uuid4()))
-        new = NewState(self.found.new.provider, self.found.new.partitions, small.selection.batch, small.ids)
-        total = sum(places for _, places in of_stores)
-        for done, files in enumerate(self.fill(new), 1):
-            for path, data in files.items():
-                if isinstance(data, int):
-                    placing.adopt(path, data)
-                else:
-                    placing.put({path: data})
-            if self.watcher is not None:
-                self.watcher(done, total)
-        for path in small.list_paths():
-            placing.put({path: small.make_file(path)})
-        placing.finish(small.make_file(small.selection.newest))
+def _write(small: SmallFiles, placing: Placing, fill: Fill, watcher: Watcher | None) -> None:
+    """All files, in the order in which no crash leaves what a start takes for complete. Raises CkptError."""
+    placing.begin(small.selection.newest)
+    new = small.found.new
+    of_stores = [
+        (operator, count_partitions(operator, store, new.partitions)) for operator, store in list_stores(small.chosen)
+    ]
+    if new.version > 1:
+        for operator, places in of_stores:
+            for ids in small.ids.setdefault(operator.id, [[] for _ in range(places)]):
+                ids.append(str(uuid4()))
+    total = sum(places for _, places in of_stores)
+    for done, files in enumerate(fill(NewState(new.provider, new.partitions, small.selection.batch, small.ids)), 1):
+        for path, data in files.items():
+            if isinstance(data, int):
+                placing.adopt(path, data)
+            else:
+                placing.put({path: data})
+        if watcher is not None:
+            watcher(done, total)
+    for path in small.list_paths():
+        placing.put({path: small.make_file(path)})
+    placing.finish(small.make_file(small.selection.newest))
 
 
 def _check(rewrite: Rewrite, placing: Placing) -> None:
