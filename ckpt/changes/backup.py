@@ -1,4 +1,4 @@
-"""The backup of a change: every file as it was, and a manifest that says what was to be done to it.
+"""The backup of a change, beside the checkpoint: every file as it was, and a manifest of what was to be done to it.
 
 ::
 
@@ -14,19 +14,23 @@ A manifest is read with suspicion: it may have been copied, edited or made for a
 """
 
 import json
+import os
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
 from ckpt.changes.steps import FileContent, Step, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SOURCES, STATE
-from ckpt.errors import CkptError, NotFound, StorageError
-from ckpt.storage import Listing, Storage
+from ckpt.errors import CkptError, NotFound, StorageError, UsageError
+from ckpt.storage import Listing, Storage, open_storage
 from ckpt.storage.base import one_line, temporary
+from ckpt.storage.locations import is_in_memory, is_inside, local_path
+from ckpt.storage.open_writer import open_writer
 from ckpt.storage.writer import Attributes, Writer
 from ckpt.versions import __version__
 
@@ -239,3 +243,46 @@ def read_original(backup: Storage | Writer, entry: ManifestEntry) -> bytes | Non
 
 def _name_backup(backup: Storage) -> str:
     return f"{one_line(backup.uri.rstrip('/'))}/{MANIFEST}"
+
+
+def backup_to(location: str | None, uri: str, storage_options: Mapping[str, str]) -> Writer:
+    """Where the original files of a checkpoint are kept; by default next to it. Raises UsageError, StorageError."""
+    if location is None:
+        location = name_default_backup(uri)
+    must_keep(location, uri)
+    return open_writer(location, choose_options(location, storage_options))
+
+
+def backup_at(location: str, storage_options: Mapping[str, str]) -> Storage:
+    """A backup that is there. Raises UsageError, StorageError."""
+    return open_storage(location, choose_options(location, storage_options))
+
+
+def choose_options(location: str, storage_options: Mapping[str, str]) -> Mapping[str, str]:
+    """A local folder takes no storage options."""
+    return {} if local_path(location) is not None else storage_options
+
+
+def name_default_backup(uri: str) -> str:
+    """``<checkpoint>.ckpt-backup-<UTC time>``, a sibling of the checkpoint, in the form in which that was given.
+
+    Raises UsageError where the checkpoint has no sibling: the root of a bucket or of a file system.
+    """
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    path, _, query = uri.partition("?") if "://" in uri else (uri, "", "")
+    if local_path(uri) is not None and "file:" not in uri[:5].lower():
+        path = os.path.abspath(path)
+    root = re.fullmatch(r"/*|[A-Za-z][\w+.-]*:/*[^/]*/*", path)
+    if root:
+        raise UsageError(f"{one_line(uri)} has no parent folder for a backup: name one with `backup`")
+    return f"{path.rstrip('/')}.ckpt-backup-{stamp}" + (f"?{query}" if query else "")
+
+
+def must_keep(backup: str, checkpoint: str) -> None:
+    """Raise UsageError for a backup inside the checkpoint, where Spark would find it, or one that a crash would end."""
+    if not backup:
+        raise UsageError("an empty path: name a folder that does not exist yet with `backup`")
+    if is_in_memory(backup) and not is_in_memory(checkpoint):
+        raise UsageError(f"{one_line(backup)} is gone when ckpt ends: name a folder that stays with `backup`")
+    if is_inside(backup, checkpoint):
+        raise UsageError(f"{one_line(backup)} is inside the checkpoint: name a folder outside it with `backup`")

@@ -5,8 +5,7 @@ from dataclasses import replace
 from typing import Generic, NamedTuple, TypedDict, TypeVar, Unpack
 
 from ckpt.changes.apply import Receipt, apply, undo
-from ckpt.changes.backup import PlannedChange
-from ckpt.changes.backup_location import backup_at, backup_to, must_keep
+from ckpt.changes.backup import PlannedChange, backup_at, backup_to, must_keep
 from ckpt.changes.plan import ChangePlan
 from ckpt.changes.steps import Changed
 from ckpt.checkpoint.reader import read_checkpoint

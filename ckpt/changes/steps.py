@@ -75,12 +75,18 @@ def must_fit(listing: Listing, paths: Iterable[str]) -> None:
             raise StorageError(f"{one_line(path)} and those before it cannot be changed: {reason}")
 
 
+def read_files(storage: Storage, paths: Iterable[str]) -> dict[str, bytes]:
+    """Read whole files at once, by path. Raises NotFound, StorageError."""
+    names = list(dict.fromkeys(paths))
+    answers = storage.read_many([ReadRequest(path) for path in names])
+    return {path: _check_answer(answer) for path, answer in zip(names, answers, strict=True)}
+
+
 def plan_removals(storage: Storage, listing: Listing, paths: Iterable[str]) -> Iterator[Step]:
     """Steps that remove small files, each after its checksum file, as far as they are there. Raises StorageError."""
     removed = [step.path for step in plan_unread_removals(listing, paths)]
     must_fit(listing, removed)
-    answers = storage.read_many([ReadRequest(path) for path in removed])
-    return (Step(path, _check_answer(answer), None) for path, answer in zip(removed, answers, strict=True))
+    return (Step(path, data, None) for path, data in read_files(storage, removed).items())
 
 
 def plan_unread_removals(listing: Listing, paths: Iterable[str]) -> Iterator[Step]:

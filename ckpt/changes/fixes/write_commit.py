@@ -13,7 +13,7 @@ from ckpt.changes.plan import NoWay
 from ckpt.changes.steps import plan_writing, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, Checkpoint
 from ckpt.checkpoint.state.context import context_of
-from ckpt.checkpoint.state.folders import StorePartition, find_operators
+from ckpt.checkpoint.state.folders import StorePartition, find_store_partitions
 from ckpt.formats.commits import format_commit_log
 from ckpt.formats.sidecars import HadoopChecksums, parse_hadoop_sidecar
 from ckpt.inspection.inspection import Inspection
@@ -73,10 +73,8 @@ def _possible_watermarks(checkpoint: Checkpoint, latest: int, before: CommitLog)
 def _order_next_ids(checkpoint: Checkpoint, ids: UniqueIds, latest: int) -> UniqueIds:
     """The ids of the version that batch ``latest`` wrote, each in the place of the one before. Raises NoWay."""
     provider = context_of(checkpoint.offsets, checkpoint.commits).provider
-    operators = find_operators(checkpoint.listing, provider)
-    stores = [store for operator in operators for parts in operator.stores.values() for store in parts.values()]
     following: dict[str, str] = {}
-    for store in stores:
+    for store in find_store_partitions(checkpoint.listing, provider):
         written = _find_ids(store, latest + 1)
         if len(written) != 1:
             raise NoWay(f"{store.folder} has {len(written)} files of version {latest + 1}, and the commit named one")

@@ -14,7 +14,7 @@ from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.state.chains import chain_to
 from ckpt.checkpoint.state.context import Context, context_of
 from ckpt.checkpoint.state.file_ends import Verified, verify
-from ckpt.checkpoint.state.folders import FileId, StorePartition, find_operators
+from ckpt.checkpoint.state.folders import FileId, StorePartition, find_store_partitions
 from ckpt.checkpoint.state.lineages import read_lineages
 from ckpt.checkpoint.state.load import judge_ssts
 from ckpt.checkpoint.state.read_steps import Step
@@ -52,8 +52,7 @@ class _Kept:
 def find_unneeded_files(checkpoint: Checkpoint, oldest: int) -> Step[tuple[Pruned, ...]]:
     """Find files that may go if ``oldest`` is the oldest version that a start needs; needs the complete commit log."""
     context = context_of(checkpoint.offsets, checkpoint.commits)
-    folders = find_operators(checkpoint.listing, context.provider)
-    places = [partition for folder in folders for stores in folder.stores.values() for partition in stores.values()]
+    places = find_store_partitions(checkpoint.listing, context.provider)
     kept = yield from _find_kept_files(checkpoint, context, places, oldest)
     strays = {partition: sorted(_names(partition, keep.strays)) for partition, keep in kept.items()}
     staying = [

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from ckpt.checkpoint.checkpoint import Checkpoint, Log
 from ckpt.checkpoint.state.context import Context, context_of
-from ckpt.checkpoint.state.folders import StorePartition, find_operators
+from ckpt.checkpoint.state.folders import StorePartition, find_store_partitions
 from ckpt.checkpoint.state.ranges import Ranges, ranges_of
 from ckpt.model import CommitLog, OffsetLog, Unreadable
 
@@ -61,10 +61,8 @@ class _Stores:
     def __init__(self, checkpoint: Checkpoint) -> None:
         self._commits = checkpoint.commits
         self._context = context_of(checkpoint.offsets, checkpoint.commits)
-        operators = find_operators(checkpoint.listing, self._context.provider)
-        self._places = [
-            p for operator in operators for of in operator.stores.values() for p in of.values() if p.names.all
-        ]
+        stores = find_store_partitions(checkpoint.listing, self._context.provider)
+        self._places = [store for store in stores if store.names.all]
         self._lost = any(
             {*range(store.expected_partitions or 0)} - {partition.partition for partition in store.partitions}
             for operator in (checkpoint.state.operators if checkpoint.state else ())

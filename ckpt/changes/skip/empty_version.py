@@ -21,7 +21,7 @@ from ckpt.changes.steps import Step, plan_creating
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.state.chains import WantedVersion
 from ckpt.checkpoint.state.context import context_of
-from ckpt.checkpoint.state.folders import StorePartition, find_operators
+from ckpt.checkpoint.state.folders import StorePartition, find_store_partitions
 from ckpt.errors import StorageError
 from ckpt.formats.javautf import read_utf, write_utf
 from ckpt.formats.lz4 import BadBlock, decompress_first_block, store_block
@@ -62,15 +62,10 @@ def plan_empty_version(checkpoint: Checkpoint, storage: Storage) -> NewVersion:
     if context.codec not in (None, LZ4):
         raise NoWay(f"state is compressed with {context.codec}, and ckpt writes lz4 only")
     count = context.shuffle_partitions
-    places = [
-        partition
-        for operator in find_operators(checkpoint.listing, context.provider)
-        for of_store in operator.stores.values()
-        for partition in of_store.values()
-        if count is None or partition.partition < count
-    ]
     stores = []
-    for partition in places:
+    for partition in find_store_partitions(checkpoint.listing, context.provider):
+        if count is not None and partition.partition >= count:
+            continue
         target = context.target(partition)
         if target is None:
             raise NoWay(f"the commit log does not say which files {partition.folder} has")

@@ -4,7 +4,7 @@ Beside what a unit shows there is what Spark derives from it: how many rows a jo
 expire, timers by time. ``ckpt.state.native.contradictions`` compares the same things.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +12,14 @@ import numpy as np
 import pyarrow as pa
 
 from ckpt.copies.fill.fitting import Misfit, make_struct
+from ckpt.copies.fill.rows import Taken
 from ckpt.formats.rows.arrow import whole
-from ckpt.formats.rows.keys_writer import MakeRows, write_versioned_rows
+from ckpt.formats.rows.keys_writer import MakeRows
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
 from ckpt.state.native.groups import number_groups, number_occurrences
 from ckpt.state.reading.columns import TTL
-from ckpt.state.reading.units import StateUnit, UnitKind
+from ckpt.state.reading.units import UnitKind
 
 _LENGTH = 4
 
@@ -33,22 +34,13 @@ class StoreContent:
     unique: bool = False  # each row of the unit is one of them, and no key may be there twice
 
 
-@dataclass(frozen=True, slots=True)
-class UnitRows:
-    """The rows of a unit, as ``ckpt.copies.fill.frames`` gives them."""
-
-    unit: StateUnit
-    columns: Sequence[Any]
-    matched: Any = None  # of a join side: booleans
-
-
 def make_contents(
-    rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes, make: MakeRows = write_versioned_rows
+    rows: Taken, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes, make: MakeRows
 ) -> Iterator[StoreContent]:
     """Everything that is stored for a unit. Raises Misfit.
 
     Args:
-        rows: The rows.
+        rows: The rows, keys as Spark compares them; ``matched`` is None where it is not stored.
         schemas: Of each store or column family that the operator has, the schemas of keys and values.
         delimiter: What is put between the rows of a list.
         make: What makes these rows.
@@ -61,16 +53,10 @@ def make_contents(
             yield from _make_list(rows, schemas, delimiter, make)
         case UnitKind.TIMERS:
             yield from _make_timers(rows, schemas)
-        case UnitKind.MAP:
-            key, own, value = rows.columns
+        case UnitKind.MAP | UnitKind.VALUE:
+            *parts, value = rows.columns
             name = rows.unit.variable or ""
-            both = make_struct(schemas[name][0], [key, own], _all(len(key)))
-            yield StoreContent(name, both, value, unique=True)
-            if rows.unit.ttl:
-                yield _make_index(name, schemas, both, _read_expiry_times(name, value))
-        case UnitKind.VALUE:
-            key, value = rows.columns
-            name = rows.unit.variable or ""
+            key = make_struct(schemas[name][0], parts, _all(len(value))) if parts[1:] else parts[0]
             yield StoreContent(name, key, value, unique=True)
             if rows.unit.ttl:
                 yield _make_index(name, schemas, key, _read_expiry_times(name, value))
@@ -104,7 +90,7 @@ def _make_index(variable: str, schemas: Mapping[str, tuple[Json, Json]], keys: A
     return StoreContent(name, make_struct(key, [times, keys], _all(len(keys))), _make_empty_values(value, len(keys)))
 
 
-def _make_timers(rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[StoreContent]:
+def _make_timers(rows: Taken, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[StoreContent]:
     key, times = rows.columns
     name = next((schema_name for schema_name in schemas if schema_name.endswith("_keyToTimestamp")), "_keyToTimestamp")
     index = name.replace("_keyToTimestamp", "_timestampToKey")
@@ -116,7 +102,7 @@ def _make_timers(rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]]) -> It
 
 
 def _make_list(
-    rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes, make: MakeRows
+    rows: Taken, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes, make: MakeRows
 ) -> Iterator[StoreContent]:
     """A list is one value, its elements in the order of the rows; also how many it has, and when the first expires."""
     name = rows.unit.variable or ""
@@ -150,7 +136,7 @@ def _group_keys(keys: Any) -> tuple[Any, Any]:
     return ranks[inverse] if len(keys) else inverse, first[order]
 
 
-def _make_join_side(rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[StoreContent]:
+def _make_join_side(rows: Taken, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[StoreContent]:
     """The rows of a key have numbers from 0 on, and how many there are is kept beside them."""
     keys, values = rows.columns
     name = rows.unit.buffer.name if rows.unit.buffer else ""

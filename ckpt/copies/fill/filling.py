@@ -1,7 +1,7 @@
 """The stores of a new checkpoint, filled with rows that were given: bytes of keys and values, and their partitions."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ckpt import settings
 from ckpt.checkpoint.state.rewritable import Form
-from ckpt.copies.fill.contents import StoreContent, UnitRows, make_contents
+from ckpt.copies.fill.contents import StoreContent, make_contents
 from ckpt.copies.fill.fitting import Misfit, make_struct, replace_elements
 from ckpt.copies.fill.join_matches import Joined, find_matches
 from ckpt.copies.fill.repeated_keys import check_repeated_keys
@@ -106,7 +106,8 @@ class Filling:
             only, joined = (self.partition, {}) if same else (None, self.joined)
             matched = find_matches(self.chosen, unit, columns, rows.matched, only, joined)
         delimiter = delimiter_of(self.chosen.recorded)
-        yield from make_contents(UnitRows(unit, columns, matched), schemas, delimiter, self._choose_encoder())
+        normalised = replace(rows, columns=columns, matched=matched)
+        yield from make_contents(normalised, schemas, delimiter, self._choose_encoder())
 
     def _choose_encoder(self, form: StoredForm | None = None) -> MakeRows:
         """Return the encoder of rows for RocksDB. Raises Undecodable."""

@@ -11,7 +11,8 @@ from functools import partial
 from os import fspath
 from typing import Any
 
-from ckpt.copies.copy.placing import check_apart, choose_options
+from ckpt.changes.backup import choose_options
+from ckpt.copies.copy.placing import check_apart
 from ckpt.copies.exchange import Exchange
 from ckpt.copies.fill.export_folder import Export, open_export
 from ckpt.copies.fill.filling import is_keyless

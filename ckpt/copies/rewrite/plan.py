@@ -6,10 +6,11 @@ from itertools import chain
 from uuid import uuid4
 
 from ckpt import settings
+from ckpt.changes.backup import choose_options
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES
 from ckpt.checkpoint.state.folders import STATE
 from ckpt.checkpoint.state.rewritable import LAST_START, Form, refuse_rewrite
-from ckpt.copies.copy.placing import check_apart, choose_options
+from ckpt.copies.copy.placing import check_apart
 from ckpt.copies.copy.selection import Selection, select_files
 from ckpt.copies.rewrite.dropping import Dropping, Key, check_known, choose_dropping
 from ckpt.copies.rewrite.filtering import Leaving, make_filters
@@ -164,11 +165,8 @@ def choose_leaving(chosen: Chosen, keys: Sequence[Key], where: str | None) -> Ma
     """Decide what each operator leaves out: keys, or rows that a condition does not keep. Raises UsageError."""
     if where is not None:
         return make_filters(chosen, where)
-    return choose_droppings(chosen, keys) if keys else {}
-
-
-def choose_droppings(chosen: Chosen, keys: Sequence[Key]) -> dict[int, Dropping]:
-    """Decide which rows each operator leaves out. Raises UsageError for keys that no operator can have."""
+    if not keys:
+        return {}
     columns = {operator.id: list_key_columns(operator, store) for operator, store in reversed([*list_stores(chosen)])}
     labels = {unit.operator: f"operator {unit.operator} ({unit.operator_name})" for unit in chosen.units}
     check_known(keys, {labels[operator]: kinds for operator, kinds in sorted(columns.items())})

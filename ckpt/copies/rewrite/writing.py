@@ -7,13 +7,13 @@ each partition: state version batch + 1. It lacks what no start looks for.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from uuid import uuid4
 
-from ckpt.changes.steps import Changed
+from ckpt.changes.backup import choose_options
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS
-from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.folders import STATE
-from ckpt.copies.copy.placing import Placing, choose_options, make_incomplete_error, open_new
+from ckpt.copies.copy.placing import Placing, open_new
 from ckpt.copies.copy.selection import Selection
 from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, SmallFiles, list_stores
 from ckpt.copies.rewrite.snapshots import make_hdfs_snapshot, make_rocksdb_snapshot
@@ -22,11 +22,11 @@ from ckpt.copies.rewrite.stored_rows import Stored
 from ckpt.copies.rewrite.stores import Families
 from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.formats.statefiles import DEFAULT_STORE
-from ckpt.inspection.inspection import inspect
+from ckpt.inspection.inspection import Inspection
 from ckpt.model import Operator, Provider, Store
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import Chosen, Question, choose
-from ckpt.storage.locations import spark_uri
+from ckpt.versions import Spark
 
 Watcher = Callable[[int, int], None]
 """Called with the number of partitions written so far, and the number of all partitions of all stores."""
@@ -45,19 +45,14 @@ class NewState:
         self, operator: Operator, store: Store, partition: int, rows: Stored, families: Families
     ) -> dict[str, bytes]:
         """Return the files of one store in one partition, by path; one that names others is last. Raises CkptError."""
-        folder = folder_of(operator.id, store.name, partition)
+        folder = f"{STATE}/{operator.id}/{partition}" + ("" if store.name == DEFAULT_STORE else f"/{store.name}")
         name = str(self.batch + 1)
         if self.ids:
             position = [sibling.name for sibling in operator.stores].index(store.name)
             name = f"{name}_{self.ids[operator.id][partition][position]}"
         if self.provider is Provider.HDFS:
             return {f"{folder}/{name}.snapshot": make_hdfs_snapshot(rows)}
-        return make_rocksdb_snapshot(rows, families).list_below(folder, name)
-
-
-def folder_of(operator: int, store: str, partition: int) -> str:
-    """Where the files of a store in a partition are."""
-    return f"{STATE}/{operator}/{partition}" + ("" if store == DEFAULT_STORE else f"/{store}")
+        return {f"{folder}/{path}": data for path, data in make_rocksdb_snapshot(rows, families, name).items()}
 
 
 def write_files(into: str, options: Mapping[str, str], files: Mapping[str, bytes]) -> dict[str, int]:
@@ -110,7 +105,8 @@ def make_new(
     placing.make_empty()
     try:
         _write(SmallFiles(chosen, selection, rewrite), placing, fill, watcher)
-        _check(rewrite, placing)
+        old = _list_starts(rewrite.inspection)
+        placing.check(rewrite.into, "the new checkpoint", "the old one", partial(_continues, old, rewrite.batch))
         choose(Question(rewrite.into, RequestedPart(), all_units=True), choose_options(rewrite.into, options))
         _check_at_rest(chosen)
     except BaseException:
@@ -149,20 +145,14 @@ def _write(small: SmallFiles, placing: Placing, fill: Fill, watcher: Watcher | N
     placing.finish(small.make_file(small.selection.newest))
 
 
-def _check(rewrite: Rewrite, placing: Placing) -> None:
-    """Check that the new checkpoint starts as the old one. Raises StorageError."""
-    target = placing.storage
-    now = inspect(read_checkpoint(Changed(target, target.list_tree(), uri=spark_uri(rewrite.into))))
-    before, after = (
-        {f.spark: (f.batch_id, f.sources) for f in inspection.counted if f.outcome.runs}
-        for inspection in (rewrite.inspection, now)
-    )
-    same = all(start == before.get(spark, start) and start[0] == rewrite.batch + 1 for spark, start in after.items())
-    problem = placing.find_problem()
-    if problem is None and not (after and same):
-        problem = "a start would not continue from it as from the old one"
-    if problem is not None:
-        raise make_incomplete_error(rewrite.into, "the new checkpoint", problem)
+def _continues(old: Mapping[Spark, tuple[object, ...]], batch: int, made: Inspection) -> bool:
+    """Tell whether every start continues from the new checkpoint as from the old one."""
+    starts = _list_starts(made)
+    return bool(starts) and all(old.get(spark, new) == new and new[0] == batch + 1 for spark, new in starts.items())
+
+
+def _list_starts(inspection: Inspection) -> dict[Spark, tuple[object, ...]]:
+    return {f.spark: (f.batch_id, f.sources) for f in inspection.counted if f.outcome.runs}
 
 
 def _check_at_rest(chosen: Chosen) -> None:

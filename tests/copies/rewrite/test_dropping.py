@@ -99,7 +99,7 @@ def test_a_value_is_left_out_as_spark_compares_it(
     kind: Json, values: list[Any], text: str | None, left_out: list[int]
 ) -> None:
     column = pa.array(values, arrow_type(kind))
-    found = choose_dropping([("k", kind)], [{"k": text}]).find_dropped([("k", kind, column)], len(column))
+    found = choose_dropping([("k", kind)], [{"k": text}]).find_left_out(column, [("k", kind, column)], 0)
     assert found.nonzero()[0].tolist() == left_out
 
 
