@@ -7,7 +7,7 @@ begins where it is not.
 
 from collections.abc import Iterator
 
-from ckpt.changes.draft import Cost, Draft
+from ckpt.changes.check_fix import Cost, Draft
 from ckpt.changes.plan import STOP_FIRST, NoWay, Replay
 from ckpt.changes.rewind.warnings import describe_named_sink
 from ckpt.changes.steps import Step, plan_removals, plan_writing, sidecar

@@ -6,8 +6,7 @@ from enum import StrEnum
 from os import fspath
 from typing import ClassVar, Unpack
 
-from ckpt.changes.check_fix import NO_LOST_BATCH, find_starts
-from ckpt.changes.draft import Drafter, plan_first
+from ckpt.changes.check_fix import NO_LOST_BATCH, Drafter, find_starts, plan_first
 from ckpt.changes.fixes.async_gap import draft_fill, draft_rewinds, has_gap
 from ckpt.changes.plan import ChangePlan, NoWay
 from ckpt.changes.run import ChangeResult, How, run_change

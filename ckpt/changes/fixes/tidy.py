@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from ckpt.changes.draft import Cost, Draft
+from ckpt.changes.check_fix import Cost, Draft
 from ckpt.changes.plan import END_FIRST, First, Replay
 from ckpt.changes.rewind.files_after import state_above
 from ckpt.changes.steps import Step, plan_removals, plan_unread_removals, plan_writing, sidecar

@@ -5,11 +5,12 @@ for the watermark, which is that of ``offsets/L+1``, or has not moved, and in st
 L + 1, which are in the names of its files. The checksums in ``.L.crc``, which Hadoop keeps on local paths, confirm it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
-from ckpt.changes.draft import Cost, Draft
+from ckpt.changes.check_fix import Cost, Draft
 from ckpt.changes.plan import NoWay
+from ckpt.changes.skip.empty_version import UniqueIds, rename_ids
 from ckpt.changes.steps import plan_writing, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, Checkpoint
 from ckpt.checkpoint.state.context import context_of
@@ -19,8 +20,6 @@ from ckpt.formats.sidecars import HadoopChecksums, parse_hadoop_sidecar
 from ckpt.inspection.inspection import Inspection
 from ckpt.model import CommitLog, Unreadable
 from ckpt.storage import Storage
-
-UniqueIds = Mapping[int, tuple[tuple[str, ...], ...]]
 
 
 def draft_commit(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
@@ -46,11 +45,7 @@ def find_commit(checkpoint: Checkpoint, storage: Storage) -> tuple[int, bytes] |
     if checkpoint.listing.info(sidecar(path)) is None:
         raise NoWay(f"{sidecar(path)}, which would prove what was in {path}, is missing")
     checksums = parse_hadoop_sidecar(sidecar(path), storage.read(sidecar(path)))
-    ids = (
-        _order_next_ids(checkpoint, before.state_unique_ids, latest)
-        if before.state_unique_ids
-        else before.state_unique_ids
-    )
+    ids = before.state_unique_ids and _order_next_ids(checkpoint, before.state_unique_ids, latest)
     for watermark in _possible_watermarks(checkpoint, latest, before):
         data = format_commit_log(replace(before, next_watermark_ms=watermark, state_unique_ids=ids))
         if isinstance(checksums, HadoopChecksums) and checksums.match(data):
@@ -79,10 +74,7 @@ def _order_next_ids(checkpoint: Checkpoint, ids: UniqueIds, latest: int) -> Uniq
         if len(written) != 1:
             raise NoWay(f"{store.folder} has {len(written)} files of version {latest + 1}, and the commit named one")
         following |= dict.fromkeys(_find_ids(store, latest), *written)
-    lost = next((i for parts in ids.values() for part in parts for i in part if i not in following), None)
-    if lost is not None:
-        raise NoWay(f"the file that {COMMITS}/{latest - 1} calls {lost} is missing")
-    return {op: tuple(tuple(following[i] for i in part) for part in parts) for op, parts in ids.items()}
+    return rename_ids(ids, following, f"the file that {COMMITS}/{latest - 1} calls {{}} is missing")
 
 
 def _find_ids(store: StorePartition, version: int) -> set[str]:

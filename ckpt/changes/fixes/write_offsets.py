@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from ckpt.changes.draft import Cost, Draft
+from ckpt.changes.check_fix import Cost, Draft
 from ckpt.changes.plan import STOP_FIRST, NoWay, Replay
 from ckpt.changes.steps import Step, plan_writing
 from ckpt.checkpoint.checkpoint import OFFSETS

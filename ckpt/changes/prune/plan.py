@@ -1,23 +1,28 @@
 """The plan of ``ckpt prune``: every restart and rewind that was possible stays possible."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from functools import partial
+from os import fspath
+from typing import ClassVar, Unpack
 
 from ckpt.changes.check_fix import Rule, check_fix
 from ckpt.changes.plan import STOP_FIRST, ChangePlan
 from ckpt.changes.prune.unneeded import Pruned, find_unneeded_files
-from ckpt.changes.rewind.targets import Replayed, list_possible_targets
+from ckpt.changes.rewind.plan import Replayed, list_possible_targets
+from ckpt.changes.run import ChangeResult, How, run_change
 from ckpt.changes.steps import plan_unread_removals
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.context import oldest_needed
 from ckpt.checkpoint.state.load import is_serious
 from ckpt.checkpoint.state.read_steps import run
+from ckpt.errors import UsageError
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.model import Provider
+from ckpt.model import Location, Provider
 from ckpt.restart.forecast import Forecast
 from ckpt.settings import PROVIDER_CLASS
+from ckpt.state.verify.verify import verify_state
 from ckpt.storage import Storage
 
 _BACKUP = (
@@ -34,6 +39,45 @@ class PrunePlan(ChangePlan):
     keep_batches: int | None = None  # how many of the newest batches can be gone back to afterwards, at least
     oldest_version: int | None = None  # of state, that stays loadable; None: without state, or not known
     pruned: tuple[Pruned, ...] = ()
+
+
+def prune(
+    checkpoint: Location,
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    keep_batches: int | None = None,
+    **how: Unpack[How],
+) -> ChangeResult[PrunePlan]:
+    """All that ``ckpt prune`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
+
+    Removes state of versions that no start needs, state and SST files that nothing refers to, and temporary files.
+
+    Args:
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
+        storage_options: For the file system of the URI, and of the backup where that is remote.
+        keep_batches: Keep the state of so many of the newest batches, and never of fewer than the logs hold.
+        how: ``apply=True`` performs the plan, ``undo`` undoes an earlier one; see ``How``.
+
+    Raises:
+        NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
+        UsageError: A URI or option is wrong, or the backup would be inside the checkpoint.
+
+    >>> plan, receipt = ckpt.prune("sample_checkpoints/aggregation-hdfs-4.2")
+    >>> plan.needed, plan.why, plan.oldest_version
+    (False, 'every file may be needed', 1)
+
+    """
+    uri = fspath(checkpoint)
+    if keep_batches is not None and keep_batches < 1:
+        raise UsageError("`keep_batches` has to be 1 or more")
+    plan = partial(plan_prune, keep_batches=keep_batches, verify=partial(_find_damage, uri, storage_options))
+    return run_change(PrunePlan, plan, uri, storage_options, **how)
+
+
+def _find_damage(uri: str, storage_options: Mapping[str, str] | None) -> str | None:
+    """Why nothing may go; every byte of state is read. Raises CkptError, also without the extra ``native``."""
+    damages = verify_state(uri, storage_options).damages
+    return explain_refusal(damages[0].path, damages[0].detail) if damages else None
 
 
 def plan_prune(

@@ -6,14 +6,16 @@ its files are rewritten: a start reads the newest, the state reader the one that
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from functools import partial
+from os import fspath
+from typing import ClassVar, Unpack
 
-from ckpt.changes.plan import ChangePlan, inspect_changed
+from ckpt.changes.plan import STOP_FIRST, ChangePlan, inspect_changed
 from ckpt.changes.relocate.outside import OutsidePaths, find_outside_paths
 from ckpt.changes.relocate.spark_root import guess_spark_root, read_spark_root
-from ckpt.changes.relocate.warnings import warn_of_relocation
+from ckpt.changes.run import ChangeResult, How, run_change
 from ckpt.changes.steps import must_fit, plan_writing
 from ckpt.checkpoint.checkpoint import STATE, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
@@ -21,7 +23,7 @@ from ckpt.checkpoint.state.folders import lies_elsewhere, sort_numbers
 from ckpt.errors import CkptError, StorageError
 from ckpt.formats.operators import parse_operator_metadata, replace_schema_paths
 from ckpt.inspection.inspection import inspect
-from ckpt.model import Unreadable
+from ckpt.model import Location, Unreadable
 from ckpt.storage import ReadRequest, Storage
 from ckpt.storage.locations import is_same_place
 
@@ -51,6 +53,34 @@ class RelocationPlan(ChangePlan):
 
 class _NoWay(CkptError):
     """Paths lead elsewhere, and ckpt cannot lead them here."""
+
+
+def relocate(
+    checkpoint: Location,
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    to: str | None = None,
+    **how: Unpack[How],
+) -> ChangeResult[RelocationPlan]:
+    """All that ``ckpt relocate`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
+
+    Args:
+        checkpoint: Where it is now: a path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
+        storage_options: For the file system of the URI, and of the backup where that is remote.
+        to: The URI under which Spark will open it; by default where it is.
+        how: ``apply=True`` performs the plan, ``undo`` undoes an earlier relocation; see ``How``.
+
+    Raises:
+        NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
+        UsageError: A URI or option is wrong, or the backup would be inside the checkpoint.
+
+    >>> plan, receipt = ckpt.relocate("sample_checkpoints/tws-rocksdb-4.2", to="s3a://bucket/moved")
+    >>> plan.needed, plan.to, receipt.applied
+    (True, 's3a://bucket/moved', False)
+
+    """
+    uri = fspath(checkpoint)
+    return run_change(RelocationPlan, partial(plan_relocation, to=to), uri, storage_options, **how)
 
 
 def plan_relocation(storage: Storage, to: str | None = None) -> RelocationPlan:
@@ -163,3 +193,35 @@ def _read_metadata_files(storage: Storage, checkpoint: Checkpoint) -> Iterator[_
                 raise _NoWay(f"{path} names a schema file in a form that Spark does not write: {recorded}")
             schemas[recorded] = parts
         yield _MetadataFile(path, operator, data, schemas)
+
+
+def warn_of_relocation(
+    target: str, recorded: Sequence[str], held: Sequence[OutsidePaths], *, away: bool
+) -> Iterator[str]:
+    """Return the warnings of a plan.
+
+    Args:
+        target: The root under which Spark will open the checkpoint, as Spark spells it.
+        recorded: The roots under which it looks for its schemas now.
+        held: Absolute paths that stay unchanged.
+        away: That is not its current location.
+
+    """
+    yield STOP_FIRST
+    if away:
+        yield (
+            f"Afterwards it opens as {target} and nowhere else: move all of it there before anything starts it or "
+            "reads its state."
+        )
+    if "%" in target or " " in target:
+        yield (
+            f"Spark takes {target} literally, and runs the query there. But its state reader finds nothing below a "
+            "path with a space or a percent sign; locally a symbolic link without them helps."
+        )
+    if any(root != target for root in recorded):
+        yield (
+            f"A checkpoint that was copied is one query in two places: never start it again at {recorded[0]} as well, "
+            "or both write the same batch ids to the same sink."
+        )
+    for place_held in held:
+        yield place_held.meaning

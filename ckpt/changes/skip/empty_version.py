@@ -33,6 +33,7 @@ from ckpt.storage import ReadRequest, Storage
 _HEAD = 1 << 16  # bytes from the beginning of a file that surely hold its first block
 _NO_RECORD_INT, _NO_RECORD_BYTE = struct.pack(">i", -1), b"\x00"
 UniqueIds = Mapping[int, tuple[tuple[str, ...], ...]]
+"""Of state files in format 2: operator -> [partition][store]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class NewVersion:
     """The files of the new version, and what the commit calls them."""
 
     steps: tuple[Step, ...]
-    unique_ids: UniqueIds | None  # format 2: operator -> [partition][store]
+    unique_ids: UniqueIds | None  # None: format 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def plan_empty_version(checkpoint: Checkpoint, storage: Storage) -> NewVersion:
         if target is None:
             raise NoWay(f"the commit log does not say which files {partition.folder} has")
         stores.append(_Store(partition, target, _find_version_file(partition, target)))
-    requests = [_request(store) for store in stores]
+    requests = [ReadRequest(store.path, 0, None if store.name.endswith(".zip") else _HEAD) for store in stores]
     steps: list[Step] = []
     renamed: dict[str, str] = {}
     log = checkpoint.offsets.readable(checkpoint.offsets.latest)
@@ -79,8 +80,8 @@ def plan_empty_version(checkpoint: Checkpoint, storage: Storage) -> NewVersion:
         if isinstance(data, StorageError):
             raise data
         steps += _plan_steps(checkpoint, store, data, renamed, timestamp or 0)
-    ids = {op: _rename_ids(parts, renamed) for op, parts in context.unique_ids.items()} or None
-    return NewVersion(tuple(steps), ids)
+    ids = rename_ids(context.unique_ids, renamed, "the commit log names state files with the id {}, which are missing")
+    return NewVersion(tuple(steps), ids or None)
 
 
 def _find_version_file(partition: StorePartition, target: WantedVersion) -> str:
@@ -103,27 +104,20 @@ def _find_version_file(partition: StorePartition, target: WantedVersion) -> str:
     raise NoWay(f"{partition.folder}/{stem}.{partition.names.log_kind} is missing")
 
 
-def _request(store: _Store) -> ReadRequest:
-    return ReadRequest(store.path) if store.name.endswith(".zip") else ReadRequest(store.path, 0, _HEAD)
-
-
 def _plan_steps(
     checkpoint: Checkpoint, store: _Store, data: bytes, renamed: dict[str, str], timestamp_ms: int
 ) -> Iterator[Step]:
     """The file of the next version, with its checksum files where the one before has them."""
     version, old = store.version.version + 1, store.version.unique_id
     ending = store.name.rpartition(".")[2]
-    source, written = None, b""
-    if ending == "zip":
-        source, written = store.path, data
-    else:
-        written = store_block(_make_empty_file(store, data))
+    is_copy = ending == "zip"
+    written = data if is_copy else store_block(_make_empty_file(store, data))
     stem = str(version)
     if old is not None:
         renamed[old] = str(uuid5(NAMESPACE_URL, f"{checkpoint.query_id}/{store.place.folder}/{version}/{old}"))
         stem = f"{version}_{renamed[old]}"
     path = f"{store.place.folder}/{stem}.{ending}"
-    yield from plan_creating(checkpoint.listing, path, written, store.path, source)
+    yield from plan_creating(checkpoint.listing, path, written, store.path, store.path if is_copy else None)
     checksum = f"{store.path}{CHECKSUM}"
     if checkpoint.listing.info(checksum) is not None:
         recorded = build_spark_sidecar(written, timestamp_ms)
@@ -159,9 +153,9 @@ def _read_changelog_version(block: bytes) -> str:
     return version if version.startswith("v") and version[1:].isdecimal() else "v1"
 
 
-def _rename_ids(partitions: tuple[tuple[str, ...], ...], renamed: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
-    """The ids of one operator; raises NoWay for one whose store is not there."""
-    lost = next((unique_id for ids in partitions for unique_id in ids if unique_id not in renamed), None)
-    if lost is not None:
-        raise NoWay(f"the commit log names state files with the id {lost}, which are missing")
-    return tuple(tuple(renamed[unique_id] for unique_id in ids) for ids in partitions)
+def rename_ids(ids: UniqueIds, renamed: Mapping[str, str], lost: str) -> UniqueIds:
+    """The ids of another version, each in the place of an old one. Raises NoWay, which is ``lost``, for one without."""
+    try:
+        return {op: tuple(tuple(renamed[i] for i in part) for part in parts) for op, parts in ids.items()}
+    except KeyError as missing:
+        raise NoWay(lost.format(missing.args[0])) from None

@@ -6,7 +6,7 @@ from os import fspath
 from typing import ClassVar, Unpack
 
 from ckpt.changes.check_fix import check_fix, must_run_first
-from ckpt.changes.plan import END_FIRST, STOP_FIRST, ChangePlan, NoWay
+from ckpt.changes.plan import END_FIRST, OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay, name_log_problem
 from ckpt.changes.rewind.files_after import state_above
 from ckpt.changes.run import ChangeResult, How, run_change
 from ckpt.changes.skip.empty_version import NewVersion, plan_empty_version
@@ -23,7 +23,7 @@ from ckpt.formats.commits import format_commit_log
 from ckpt.formats.compaction import DEFAULT_INTERVAL
 from ckpt.formats.names import COMPACT
 from ckpt.inspection.inspection import inspect
-from ckpt.model import Kind, Location, Unreadable
+from ckpt.model import Kind, Location
 from ckpt.storage import Storage
 
 
@@ -97,12 +97,10 @@ def plan_skip(storage: Storage) -> SkipPlan:
         new = plan_empty_version(checkpoint, storage) if checkpoint.stateful else NewVersion((), None)
     except NoWay as error:
         return replace(plan, refused=f"version {latest + 1} of the state cannot be written: {error}")
+    leftovers = (*state_above(checkpoint.listing, latest), f"{COMMITS}/{latest}")  # of its crashed attempt
     plan = replace(
         plan,
-        steps=(
-            *plan_unread_removals(checkpoint.listing, _list_leftovers(checkpoint, latest)),
-            *_plan_writes(checkpoint, latest, new),
-        ),
+        steps=(*plan_unread_removals(checkpoint.listing, leftovers), *_plan_writes(checkpoint, latest, new)),
         why=f"batch {latest} counts as done"
         + (f", and state version {latest + 1} equals version {latest}" if checkpoint.stateful else ""),
         skipped=(Skipped(latest, tuple(_describe_skipped_sources(storage, checkpoint, latest))),),
@@ -115,25 +113,17 @@ def _refuse_skip(checkpoint: Checkpoint, latest: int) -> str | None:
     """Why the latest batch cannot be left out, by the file that is missing."""
     offsets, commits = checkpoint.offsets, checkpoint.commits
     if checkpoint.kind is Kind.CONTINUOUS:
-        return "it was written by continuous processing, whose offsets are those of epochs"
+        return OF_EPOCHS
     if latest == 0:
         return "batch 0 is the first: there is no batch before it to continue from. Begin with a new checkpoint"
     for log, batch in ((offsets, latest), (offsets, latest - 1), (commits, latest - 1)):
-        entry = log.entries.get(batch)
-        if entry is None:
-            return f"{log.folder}/{batch} is missing"
-        if isinstance(entry, Unreadable):
-            return f"{log.folder}/{batch} cannot be read: {entry.reason}"
+        if (problem := name_log_problem(log, batch)) is not None:
+            return problem
     if commits.latest != latest - 1:
         return f"{COMMITS}/{commits.latest} is there, and {OFFSETS}/{commits.latest} is not"
     if checkpoint.stateful is None:
         return f"{STATE}/ is missing, and whether the query keeps state is unknown"
     return None
-
-
-def _list_leftovers(checkpoint: Checkpoint, latest: int) -> tuple[str, ...]:
-    """List the leftovers of a crashed batch: state of its version, and a checksum file of its commit."""
-    return (*state_above(checkpoint.listing, latest), f"{COMMITS}/{latest}")
 
 
 def _plan_writes(checkpoint: Checkpoint, latest: int, new: NewVersion) -> Iterator[Step]:
@@ -154,19 +144,11 @@ def _describe_skipped_sources(storage: Storage, checkpoint: Checkpoint, latest: 
     views = source_views(before, rate_sources(checkpoint))
     for index, (view, source_range) in enumerate(zip(views, source_ranges(before, end), strict=True)):
         facts = StartFacts(recreated=find_recreated_topics(checkpoint, latest - 1, index))
-        yield SkippedSource(
-            source_range, view.start_after(facts).options, _list_skipped_files(storage, checkpoint, latest, index)
-        )
-
-
-def _list_skipped_files(storage: Storage, checkpoint: Checkpoint, latest: int, source: int) -> tuple[str, ...] | None:
-    """List the files that a file source would have read."""
-    end = checkpoint.offsets.readable(latest)
-    first, last = offset_of(checkpoint.offsets.readable(latest - 1), source), offset_of(end, source)
-    if not isinstance(last, FileOffset):
-        return None
-    folder = source_folder(checkpoint.listing, end, source)
-    return files_between(storage, folder, entry_at(first), last.log_offset)
+        files, last = None, offset_of(end, index)
+        if isinstance(last, FileOffset):
+            folder = source_folder(checkpoint.listing, end, index)
+            files = files_between(storage, folder, entry_at(offset_of(before, index)), last.log_offset)
+        yield SkippedSource(source_range, view.start_after(facts).options, files)
 
 
 def _warn_of_skip(checkpoint: Checkpoint, latest: int) -> Iterator[str]:

@@ -82,7 +82,7 @@ class Filling:
 
     @cached_property
     def _contents(self) -> dict[str, list[tuple[Taken, StoreContent]]]:
-        """What is stored, by store or family. Raises CkptError."""
+        """The stored rows, by store or family. Raises CkptError."""
         contents: dict[str, list[tuple[Taken, StoreContent]]] = {}
         for rows in self.rows:
             try:

@@ -128,7 +128,7 @@ def write_state(
 
 
 def _write(
-    given: Export | Frames,
+    source: Export | Frames,
     like: str,
     into: str,
     options: Mapping[str, str],
@@ -139,16 +139,16 @@ def _write(
     plan: bool = False,
     watcher: Watcher | None = None,
 ) -> Rewrite:
-    """Check all of what was given, and write it where it is not only planned. Raises CkptError."""
+    """Check all rows, and write it where it is not only planned. Raises CkptError."""
     chosen, selection, rewrite = plan_rewrite(like, into, options, form, new_id=new_id, of_values=True)
     if rewrite.refused:
         return rewrite
-    _check_units(given, like, [unit.unit.label for unit in rewrite.units])
-    if isinstance(given, Export):
-        _check_belongs(given, like, options, chosen)
+    _check_units(source, like, [unit.unit.label for unit in rewrite.units])
+    if isinstance(source, Export):
+        _check_belongs(source, like, options, chosen)
     counts: Counter[str] = Counter()
-    files = partial(fill, chosen, rewrite, given, options, by, counts)
-    count = partial(_count_rows, given, rewrite, counts)
+    files = partial(fill, chosen, rewrite, source, options, by, counts)
+    count = partial(_count_rows, source, rewrite, counts)
     if not plan:
         writes = by is not None and by.writes
         return make_new(chosen, selection, rewrite, options, files, count, watcher, tasks_write=writes)
@@ -156,19 +156,19 @@ def _write(
     return replace(rewrite, units=tuple(count()))
 
 
-def _count_rows(given: Export | Frames, rewrite: Rewrite, counts: Mapping[str, int]) -> Iterator[RewrittenUnit]:
+def _count_rows(source: Export | Frames, rewrite: Rewrite, counts: Mapping[str, int]) -> Iterator[RewrittenUnit]:
     """How many rows of each unit there were, and how many the export had as it was written."""
-    before = given.rows if isinstance(given, Export) else {}
+    before = source.rows if isinstance(source, Export) else {}
     for unit in rewrite.units:
         yield replace(unit, rows=counts[unit.unit.label], exported=before.get(unit.unit.label))
 
 
-def _check_units(given: Export | Frames, like: str, units: Sequence[str]) -> None:
+def _check_units(source: Export | Frames, like: str, units: Sequence[str]) -> None:
     """Raise CkptError where there are rows of other units than the checkpoint has."""
-    missing = [f"has no rows of {label}" for label in units if label not in given.labels]
-    strange = [f"has rows of {label}" for label in given.labels if label not in units]
+    missing = [f"has no rows of {label}" for label in units if label not in source.labels]
+    strange = [f"has rows of {label}" for label in source.labels if label not in units]
     for why in (*missing, *strange):
-        raise CkptError(one_line(f"{given.place} {why}, and the state of {like} consists of: {'; '.join(units)}"))
+        raise CkptError(one_line(f"{source.place} {why}, and the state of {like} consists of: {'; '.join(units)}"))
 
 
 def _check_belongs(export: Export, like: str, options: Mapping[str, str], chosen: Chosen) -> None:

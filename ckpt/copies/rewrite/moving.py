@@ -73,7 +73,7 @@ class Move:
 
     @cached_property
     def leaving(self) -> Mapping[int, Leaving]:
-        """What each operator leaves out."""
+        """The rows that each operator leaves out."""
         return choose_leaving(self.chosen, self.keys, self.where)
 
     @cached_property
