@@ -219,12 +219,6 @@ def _read_content(recorded: Mapping[str, Any] | None) -> FileContent | None:
     return None if recorded is None else FileContent(int(recorded["bytes"]), str(recorded["sha256"]))
 
 
-def must_be_whole(backup: Storage, manifest: Manifest) -> None:
-    """Read every file of the backup once. Raises BadBackup where one is not what it was, or StorageError."""
-    for entry in manifest.entries:
-        read_original(backup, entry)
-
-
 def read_original(backup: Storage | Writer, entry: ManifestEntry) -> bytes | None:
     """A file as it was; None if it was not there. Raises BadBackup where it is not what it was, or StorageError."""
     if entry.file is None:

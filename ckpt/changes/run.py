@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Generic, NamedTuple, TypedDict, TypeVar, Unpack
+from typing import Generic, NamedTuple, TypedDict, Unpack
 
 from ckpt.changes.apply import Receipt, apply, undo
 from ckpt.changes.backup import PlannedChange, backup_at, backup_to, must_keep
-from ckpt.changes.plan import ChangePlan
+from ckpt.changes.plan import ChangePlan, Planned
 from ckpt.changes.steps import Changed
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.errors import CkptError
@@ -18,8 +18,6 @@ from ckpt.storage.open_writer import open_writer
 from ckpt.storage.writer import Writer
 from ckpt.values import show_html, show_text
 from ckpt.versions import Spark
-
-Planned = TypeVar("Planned", bound=ChangePlan)
 
 
 class ChangeResult(NamedTuple, Generic[Planned]):

@@ -1,8 +1,9 @@
-"""Let a stateless query read again what may be missing, under batch ids that no sink has seen.
+"""Go back by as few batches as possible, or let a stateless query read again what may be missing, in a new batch.
 
-All batches after the newest finished one get its offsets, so they are empty, and all that comes after it is read by a
-batch that is new. Nothing is lost in any sink, as it would be in one that remembers batch ids if the batch number went
-back (measured on 3.5.9 to 4.3.0 with a file sink, on 4.2.0 with Delta).
+After going back the next batch runs again over its range, or is planned anew. To read again under batch ids that no
+sink has seen, all batches after the newest finished one get its offsets, so they are empty, and all that comes after it
+is read by a batch that is new. Nothing is lost in any sink, as it would be in one that remembers batch ids if the batch
+number went back (measured on 3.5.9 to 4.3.0 with a file sink, on 4.2.0 with Delta).
 """
 
 from collections.abc import Iterator
@@ -20,6 +21,8 @@ from ckpt.inspection.inspection import Inspection
 from ckpt.model import Unreadable
 from ckpt.storage import Storage
 from ckpt.texts import span
+
+_MOST = 1_000  # batches that are emptied, a file each
 
 
 def _draft_rewind(replayed: Replayed, storage: Storage, inspection: Inspection) -> Iterator[Draft]:
@@ -51,9 +54,6 @@ def _draft_rewind(replayed: Replayed, storage: Storage, inspection: Inspection) 
 
 draft_run_again = partial(_draft_rewind, Replayed.SAME)
 draft_plan_again = partial(_draft_rewind, Replayed.NEW)
-
-
-_MOST = 1_000  # batches that are emptied, a file each
 
 
 def draft_read_again(storage: Storage, inspection: Inspection) -> Iterator[Draft]:

@@ -123,21 +123,11 @@ def offsets_set(
 
 
 def plan_offsets(
-    kind: type[Planned], storage: Storage, ask: Ask, batch: int | None = None, versions: Sequence[Spark] = ()
+    kind: type[Planned], storage: Storage, ask: Ask, batch: int | None, versions: Sequence[Spark]
 ) -> Planned:
-    """Plan to set offsets; nothing is written.
+    """Plan to set offsets, as ``offsets_set`` does, to the ends for which ``ask`` asks; ``kind`` is the plan's class.
 
-    Args:
-        kind: The class of the plan.
-        storage: The checkpoint; its complete offset and commit logs are read.
-        ask: Which sources get which end.
-        batch: Whose end changes, refused if that is not the latest; None is whichever is.
-        versions: The Spark versions that the query may be started with; none named is all.
-
-    Raises:
-        NotACheckpoint, NotFound, StorageError: It cannot be read.
-        UsageError: What is wanted is no offset of such a source.
-
+    Raises NotACheckpoint, NotFound, StorageError, or UsageError where what is wanted is no offset of such a source.
     """
     inspection = inspect(read_checkpoint(storage, batches=0), versions)
     try:

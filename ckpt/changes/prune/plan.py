@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from os import fspath
 from typing import ClassVar, Unpack
 
@@ -20,7 +21,6 @@ from ckpt.checkpoint.state.read_steps import run
 from ckpt.errors import UsageError
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Location, Provider
-from ckpt.restart.forecast import Forecast
 from ckpt.settings import PROVIDER_CLASS
 from ckpt.state.verify.verify import verify_state
 from ckpt.storage import Storage
@@ -77,24 +77,16 @@ def prune(
 def _find_damage(uri: str, storage_options: Mapping[str, str] | None) -> str | None:
     """Why nothing may go; every byte of state is read. Raises CkptError, also without the extra ``native``."""
     damages = verify_state(uri, storage_options).damages
-    return explain_refusal(damages[0].path, damages[0].detail) if damages else None
+    return _explain_refusal(damages[0].path, damages[0].detail) if damages else None
 
 
 def plan_prune(
     storage: Storage, keep_batches: int | None = None, verify: Callable[[], str | None] = lambda: None
 ) -> PrunePlan:
-    """Plan what ``ckpt prune`` would remove; nothing is written.
+    """Plan to prune a checkpoint, as ``prune`` does. Raises NotACheckpoint, NotFound, StorageError.
 
-    Args:
-        storage: The checkpoint; its complete logs are read, and of state the zips, and the beginnings of changelogs
-            of state store checkpoint format 2.
-        keep_batches: Keep the state of so many of the newest batches, if the logs do not show that it is needed for
-            more. By default for as many as the logs hold.
-        verify: Looks at every byte of state, and says why nothing may go: Spark may fall back to what would be gone.
-
-    Raises:
-        NotACheckpoint, NotFound, StorageError: It cannot be read.
-
+    Of state the zips are read, and the beginnings of changelogs of state store checkpoint format 2. ``verify`` looks at
+    every byte of it, and says why nothing may go: Spark may fall back to what would be gone.
     """
     inspection = inspect(read_checkpoint(storage, batches=0))
     checkpoint = inspection.checkpoint
@@ -107,21 +99,21 @@ def plan_prune(
     if reason is not None:
         return replace(plan, needed=True, refused=reason)
     pruned = () if oldest is None else run(find_unneeded_files(checkpoint, oldest), storage.read_many)
-    steps = tuple(
-        plan_unread_removals(checkpoint.listing, dict.fromkeys(path for files in pruned for path in files.paths))
-    )
+    paths = dict.fromkeys(path for files in pruned for path in files.paths)
+    steps = tuple(plan_unread_removals(checkpoint.listing, paths))
     if not steps:
-        return replace(plan, why=_explain_nothing(checkpoint, oldest))
+        why = "every file may be needed" if checkpoint.state else "there is no state, and no temporary file"
+        return replace(plan, why="the logs do not show which state a start needs" if oldest is None else why)
     plan = check_fix(replace(plan, needed=True, steps=steps), storage, _SAME_STARTS, batches=0)
     if plan.refused is not None:
         return plan
     damaged = verify() if checkpoint.state else None
     if damaged is not None:
         return plan.refusing(damaged)
-    why = f"the logs go back to batch {(oldest or 1) - 1}, and no start needs state before that"
-    return replace(
-        plan, why=why if checkpoint.state else "no start reads them", pruned=pruned, warnings=(STOP_FIRST, _BACKUP)
-    )
+    why = "no start reads them"
+    if checkpoint.state:
+        why = f"the logs go back to batch {(oldest or 1) - 1}, and no start needs state before that"
+    return replace(plan, why=why, pruned=pruned, warnings=(STOP_FIRST, _BACKUP))
 
 
 def _find_oldest_version(checkpoint: Checkpoint, keep_batches: int | None) -> int | None:
@@ -140,52 +132,30 @@ def _refuse_checkpoint(checkpoint: Checkpoint) -> str | None:
         return "a query is writing to this checkpoint: stop it first"
     if state is None:
         return None
-    if state.provider is Provider.UNKNOWN and PROVIDER_CLASS in _conf(checkpoint):
-        return f"{_conf(checkpoint)[PROVIDER_CLASS]} is no state store that ckpt knows"
-    damage = next(
-        (
-            file_damage
-            for file_damage in state.damages
-            if is_serious(file_damage.kind, checksummed=file_damage.checksummed)
-        ),
-        None,
-    )
-    if damage is not None:
-        return explain_refusal(damage.path, damage.detail)
+    log = checkpoint.offsets.readable(checkpoint.offsets.latest)
+    provider = log.metadata.conf.get(PROVIDER_CLASS) if log and log.metadata else None
+    if state.provider is Provider.UNKNOWN and provider is not None:
+        return f"{provider} is no state store that ckpt knows"
+    for damage in state.damages:
+        if is_serious(damage.kind, checksummed=damage.checksummed):
+            return _explain_refusal(damage.path, damage.detail)
     return None
 
 
-def explain_refusal(path: str, damage: str) -> str:
-    """Why nothing may go where a file of state is damaged."""
+def _explain_refusal(path: str, damage: str) -> str:
     return f"state is damaged ({path}: {damage}), and Spark may fall back to older files"
-
-
-def _conf(checkpoint: Checkpoint) -> dict[str, str]:
-    entry = checkpoint.offsets.readable(checkpoint.offsets.latest)
-    return dict(entry.metadata.conf) if entry and entry.metadata else {}
-
-
-def _explain_nothing(checkpoint: Checkpoint, oldest: int | None) -> str:
-    if oldest is None:
-        return "the logs do not show which state a start needs"
-    return "every file may be needed" if checkpoint.state else "there is no state, and no temporary file"
 
 
 def _refuse_difference(before: Inspection, after: Inspection) -> str | None:
     """Name what a start or a rewind would do otherwise than before; None if nothing."""
     changed = None
-    if [_summarize(f) for f in before.forecasts] != [_summarize(f) for f in after.forecasts]:
+    parts = attrgetter("spark", "progress", "outcome", "batch_id", "reexecutes", "error", "never_run")
+    old, new = before.checkpoint, after.checkpoint
+    if [*map(parts, before.forecasts)] != [*map(parts, after.forecasts)]:
         changed = "the next start would do something else"
-    elif any(
-        list_possible_targets(before.checkpoint, way) != list_possible_targets(after.checkpoint, way)
-        for way in Replayed
-    ):
+    elif any(list_possible_targets(old, way) != list_possible_targets(new, way) for way in Replayed):
         changed = "the query could not be taken back to some batches"
     return changed and f"without these files {changed}, so ckpt leaves them"
-
-
-def _summarize(start: Forecast) -> tuple[object, ...]:
-    return start.spark, start.progress, start.outcome, start.batch_id, start.reexecutes, start.error, start.never_run
 
 
 _SAME_STARTS = Rule(_refuse_difference)

@@ -8,7 +8,6 @@ offsets of batch N + 1 are kept, that batch runs again from the end of N, and th
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
 from os import fspath
 from typing import ClassVar, Unpack
 
@@ -17,7 +16,7 @@ from ckpt.changes.plan import OF_EPOCHS, OTHERS_REPEAT, SINK_DROPS, ChangePlan, 
 from ckpt.changes.rewind.files_after import find_files_after
 from ckpt.changes.rewind.warnings import Again, rewind_warnings
 from ckpt.changes.run import ChangeResult, How, run_change
-from ckpt.changes.sink import plan_with_sink
+from ckpt.changes.sink import adapt_to_sink, add_mark
 from ckpt.changes.steps import plan_unread_removals
 from ckpt.checkpoint.checkpoint import SOURCES, Checkpoint, Log
 from ckpt.checkpoint.reader import read_checkpoint
@@ -27,6 +26,7 @@ from ckpt.checkpoint.state.folders import StorePartition, find_store_partitions
 from ckpt.checkpoint.state.ranges import Ranges, ranges_of
 from ckpt.errors import UsageError, parse_choice
 from ckpt.inspection.inspection import Inspection, inspect
+from ckpt.live.sink.reader import ask_sink
 from ckpt.model import CommitLog, Kind, Location, OffsetLog
 from ckpt.storage import Storage
 from ckpt.texts import ranges
@@ -146,26 +146,22 @@ def rewind(
     (((0, 9),), 9, False)
 
     """
-    uri = fspath(checkpoint)
-    planner = partial(plan_rewind, to_batch=to_batch, replayed=parse_choice(Replayed, replay, "replay"))
-    return run_change(RewindPlan, plan_with_sink(planner, sink, uri, storage_options), uri, storage_options, **how)
+    uri, replayed = fspath(checkpoint), parse_choice(Replayed, replay, "replay")
+
+    def plan(storage: Storage) -> RewindPlan:
+        planned = plan_rewind(storage, to_batch, replayed)
+        return add_mark(adapt_to_sink(planned, ask_sink(sink, uri, storage_options or {})), storage)
+
+    return run_change(RewindPlan, plan, uri, storage_options, **how)
 
 
 def plan_rewind(
     storage: Storage, to_batch: int | None, replayed: Replayed = Replayed.SAME, inspection: Inspection | None = None
 ) -> RewindPlan:
-    """Plan what ``ckpt rewind`` would remove; nothing is written.
+    """Plan a rewind, as ``rewind`` does; of state no more than a start loads is read.
 
-    Args:
-        storage: The checkpoint; its complete offset and commit logs are read, of state no more than a start loads.
-        to_batch: The last batch that counts.
-        replayed: What becomes of the batch after it.
-        inspection: Of the checkpoint with its complete logs, where it was read already.
-
-    Raises:
-        NotACheckpoint, NotFound, StorageError: It cannot be read.
-        UsageError: No batch is named.
-
+    ``inspection`` is of the checkpoint with its complete logs, where it was read already. Raises NotACheckpoint,
+    NotFound, StorageError, or UsageError where no batch is named.
     """
     inspection = inspection or inspect(read_checkpoint(storage, batches=0))
     checkpoint = inspection.checkpoint

@@ -77,12 +77,7 @@ def skip(
 
 
 def plan_skip(storage: Storage) -> SkipPlan:
-    """Plan what ``ckpt skip`` would change; nothing is written.
-
-    Raises:
-        NotACheckpoint, NotFound, StorageError: It cannot be read.
-
-    """
+    """Plan to skip a batch, as ``skip`` does. Raises NotACheckpoint, NotFound, StorageError."""
     inspection = inspect(read_checkpoint(storage, batches=0))
     checkpoint = inspection.checkpoint
     latest = checkpoint.offsets.latest

@@ -128,7 +128,7 @@ class Workplace:
             yield written, {} if number else counts
 
     def _divide_piece(self, source: TableSource, exported: Collection[str] | None) -> Iterator[tuple[int, bytes]]:
-        """The rows of a piece as pieces of one partition each, with the file that they were in and their places there."""
+        """The rows of a piece, as pieces of one partition each, with the file that they were in and their places."""
         name = source.piece.name
         rows = take_piece(self.source_name, self.units[source.label], exported, source.piece)
         operator, store = self.operators[rows.unit.operator][0]

@@ -7,17 +7,13 @@ from uuid import uuid4
 
 from ckpt import settings
 from ckpt.changes.backup import choose_options
-from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES
-from ckpt.checkpoint.state.folders import STATE
 from ckpt.checkpoint.state.rewritable import LAST_START, Form, refuse_rewrite
 from ckpt.copies.copy.placing import check_apart
 from ckpt.copies.copy.selection import Selection, select_files
 from ckpt.copies.rewrite.dropping import Dropping, Key, check_known, choose_dropping
 from ckpt.copies.rewrite.filtering import Leaving, make_filters
-from ckpt.copies.rewrite.logs import CannotRewrite, change_partitions, change_settings, change_state_ids
 from ckpt.copies.rewrite.spreading import list_key_columns
-from ckpt.errors import UsageError
-from ckpt.formats.metadata import build_metadata
+from ckpt.errors import CkptError, UsageError
 from ckpt.formats.statefiles import LZ4
 from ckpt.inspection.checks.first_start import find_noop_start, is_in_sinks
 from ckpt.inspection.inspection import Inspection, inspect
@@ -27,6 +23,11 @@ from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import Chosen, Question, choose
 from ckpt.state.reading.units import StateUnit
 from ckpt.values import Value
+
+
+class CannotRewrite(CkptError):
+    """Files of a checkpoint that ckpt cannot write anew; the text says why."""
+
 
 CLASSES = {Provider.HDFS: settings.HDFS_PROVIDER, Provider.ROCKSDB: settings.ROCKSDB_PROVIDER}
 
@@ -74,12 +75,13 @@ class Rewrite(Value):
     @property
     def changed(self) -> Mapping[str, str]:
         """The settings that the new checkpoint has, where they differ: of the session for the format, else recorded."""
-        old, new = _settings(self.old), _settings(self.new)
+        old, new = list_settings(self.old), list_settings(self.new)
         codec = {settings.COMPRESSION_CODEC: LZ4} if self.recoded else {}
         return {name: value for name, value in new.items() if value != old[name]} | codec
 
 
-def _settings(form: Form) -> dict[str, str]:
+def list_settings(form: Form) -> dict[str, str]:
+    """The settings that say how state is kept."""
     return {
         settings.PROVIDER_CLASS: CLASSES.get(form.provider, ""),
         settings.SHUFFLE_PARTITIONS: str(form.partitions),
@@ -197,44 +199,3 @@ def list_stores(chosen: Chosen) -> Iterator[tuple[Operator, Store]]:
     """Every store of every operator, in the order of Spark's metadata."""
     for operator in chosen.checkpoint.state.operators if chosen.checkpoint.state else ():
         yield from ((operator, store) for store in operator.stores)
-
-
-@dataclass(slots=True)
-class SmallFiles:
-    """Logs and descriptions of the new checkpoint."""
-
-    chosen: Chosen
-    selection: Selection
-    found: Rewrite
-    ids: dict[int, list[list[str]]] = field(default_factory=dict)  # format 2: of state files that were written
-
-    def make_file(self, path: str) -> bytes:
-        """One of them as it is to be. Raises CannotRewrite, NotFound, StorageError."""
-        data = self.selection.changed.get(path) or self.chosen.storage.read(path)
-        folder, _, name = path.rpartition("/")
-        if folder == OFFSETS:
-            recorded = {**_settings(self.found.new), **self.found.changed}
-            recorded.pop(settings.CHECKPOINT_FORMAT)  # which is the session's
-            return change_settings(path, data, recorded)
-        if folder == COMMITS:
-            ids = self.ids if int(name) == self.selection.batch else {}
-            return change_state_ids(path, data, ids if self.ids else None)
-        if "_metadata" in folder and name != "schema":
-            return change_partitions(path, data, self.found.new.partitions)
-        if path == METADATA and self.found.new_id:
-            return build_metadata(str(self.found.query_id))
-        return data
-
-    def list_paths(self) -> Iterator[str]:
-        """Return the log files beside the newest offsets."""
-        newest: dict[str, str] = {}
-        for path in self.selection.first:
-            folder = path.rpartition("/")[0]
-            if folder.endswith("/_metadata/v2"):
-                newest[folder] = max(newest.get(folder, path), path, key=lambda one: int(one.rpartition("/")[2]))
-            elif path == METADATA or folder.startswith((f"{SOURCES}/", f"{STATE}/")):
-                yield path
-        yield from newest.values()
-        yield f"{COMMITS}/{self.selection.batch}"
-        before = self.selection.batch - 1  # a start looks for its offsets, and whoever reads the logs for its commit
-        yield from (path for log in (OFFSETS, COMMITS) if (path := f"{log}/{before}") in self.selection.first)

@@ -1,35 +1,131 @@
 """A new checkpoint, written: rows of each store come from whoever has them, everything else from the old one.
 
 It has the offsets and commits of one batch of the old one and of the batch before, and one snapshot of each store in
-each partition: state version batch + 1. It lacks what no start looks for.
+each partition: state version batch + 1. It lacks what no start looks for. In logs and descriptions only settings, the
+number of partitions and the ids of state files change.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from uuid import uuid4
 
+from ckpt import settings
 from ckpt.changes.backup import choose_options
-from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS
+from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES
 from ckpt.checkpoint.state.folders import STATE
 from ckpt.copies.copy.placing import Placing, open_new
 from ckpt.copies.copy.selection import Selection
-from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, SmallFiles, list_stores
+from ckpt.copies.rewrite.plan import CannotRewrite, Rewrite, RewrittenUnit, list_settings, list_stores
 from ckpt.copies.rewrite.snapshots import make_hdfs_snapshot, make_rocksdb_snapshot
 from ckpt.copies.rewrite.spreading import count_partitions
 from ckpt.copies.rewrite.stored_rows import Stored
 from ckpt.copies.rewrite.stores import Families
 from ckpt.errors import CkptError, NotFound, StorageError
+from ckpt.formats.metadata import build_metadata
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.inspection.inspection import Inspection
-from ckpt.model import Operator, Provider, Store
+from ckpt.model import Json, Operator, Provider, Store
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import Chosen, Question, choose
 from ckpt.versions import Spark
 
 Watcher = Callable[[int, int], None]
 """Called with the number of partitions written so far, and the number of all partitions of all stores."""
+
+
+@dataclass(slots=True)
+class SmallFiles:
+    """Logs and descriptions of the new checkpoint."""
+
+    chosen: Chosen
+    selection: Selection
+    found: Rewrite
+    ids: dict[int, list[list[str]]] = field(default_factory=dict)  # format 2: of state files that were written
+
+    def make_file(self, path: str) -> bytes:
+        """One of them as it is to be. Raises CannotRewrite, NotFound, StorageError."""
+        data = self.selection.changed.get(path) or self.chosen.storage.read(path)
+        folder, _, name = path.rpartition("/")
+        if folder == OFFSETS:
+            recorded = {**list_settings(self.found.new), **self.found.changed}
+            recorded.pop(settings.CHECKPOINT_FORMAT)  # which is the session's
+            return _change_settings(path, data, recorded)
+        if folder == COMMITS:
+            ids = self.ids if int(name) == self.selection.batch else {}
+            return _change_state_ids(path, data, ids if self.ids else None)
+        if "_metadata" in folder and name != "schema":
+            return _change_partitions(path, data, self.found.new.partitions)
+        if path == METADATA and self.found.new_id:
+            return build_metadata(str(self.found.query_id))
+        return data
+
+    def list_paths(self) -> Iterator[str]:
+        """Return the log files beside the newest offsets."""
+        newest: dict[str, str] = {}
+        for path in self.selection.first:
+            folder = path.rpartition("/")[0]
+            if folder.endswith("/_metadata/v2"):
+                newest[folder] = max(newest.get(folder, path), path, key=lambda one: int(one.rpartition("/")[2]))
+            elif path == METADATA or folder.startswith((f"{SOURCES}/", f"{STATE}/")):
+                yield path
+        yield from newest.values()
+        yield f"{COMMITS}/{self.selection.batch}"
+        before = self.selection.batch - 1  # a start looks for its offsets, and whoever reads the logs for its commit
+        yield from (path for log in (OFFSETS, COMMITS) if (path := f"{log}/{before}") in self.selection.first)
+
+
+def _change_settings(path: str, data: bytes, recorded: Mapping[str, str]) -> bytes:
+    """A file of the offset log (``OffsetSeqLog``) with other recorded settings."""
+    lines = data.split(b"\n")
+    metadata = _parse_object(path, lines[1] if len(lines) > 1 else b"")
+    conf = metadata.get("conf")
+    if not isinstance(conf, dict):
+        raise CannotRewrite(f"{path} records no settings, as Spark does since 2.2")
+    metadata["conf"] = {**conf, **recorded}
+    lines[1] = _encode_json(metadata)
+    return b"\n".join(lines)
+
+
+def _change_state_ids(path: str, data: bytes, ids: Mapping[int, Sequence[Sequence[str]]] | None) -> bytes:
+    """A file of the commit log (``CommitLog``) that names these state files: [partition][store] of each operator.
+
+    None: state store checkpoint format 1, which names none.
+    """
+    version, _, text = data.partition(b"\n")
+    metadata = _parse_object(path, text)
+    metadata.pop("stateUniqueIds", None)
+    if ids is not None:
+        metadata["stateUniqueIds"] = {str(operator): [list(names) for names in of] for operator, of in ids.items()}
+        return b"v2\n" + _encode_json(metadata)
+    return (b"v1" if version == b"v2" else version) + b"\n" + _encode_json(metadata)
+
+
+def _change_partitions(path: str, data: bytes, partitions: int) -> bytes:
+    """Operator metadata (``OperatorStateMetadata``) with another number of partitions."""
+    version, _, text = data.partition(b"\n")
+    metadata = _parse_object(path, text)
+    stores = metadata.get("stateStoreInfo")
+    for store in stores if isinstance(stores, list) else ():
+        if isinstance(store, dict):
+            store["numPartitions"] = partitions
+    return version + b"\n" + _encode_json(metadata)
+
+
+def _parse_object(path: str, text: bytes) -> dict[str, Json]:
+    try:
+        record: Json = json.loads(text)
+    except (ValueError, RecursionError):
+        record = None
+    if not isinstance(record, dict):
+        raise CannotRewrite(f"{path} is not the JSON that Spark writes")
+    return record
+
+
+def _encode_json(value: Json) -> bytes:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 @dataclass(frozen=True, slots=True)
