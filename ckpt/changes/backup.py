@@ -24,6 +24,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
+from ckpt.changes.plan import ChangePlan
 from ckpt.changes.steps import FileContent, Step, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SOURCES, STATE
 from ckpt.errors import CkptError, NotFound, StorageError, UsageError
@@ -81,31 +82,21 @@ def compute_fingerprint(listing: Listing, but: Iterable[str]) -> str:
     return sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedChange:
-    """Steps for one checkpoint, and how it was when they were planned."""
-
-    command: str  # that planned it, for the manifest
-    query_id: str | None
-    listing: Listing
-    steps: tuple[Step, ...]
-
-
-def save(change: PlannedChange, storage: Storage, writer: Writer, backup: Writer) -> Manifest:
+def save(plan: ChangePlan, storage: Storage, writer: Writer, backup: Writer) -> Manifest:
     """Back up every file that the steps touch, one at a time, the manifest last.
 
     Raises StorageError, also where a step is not possible, such as behind a symbolic link; nothing was changed then,
     and no part of the backup is left.
     """
-    owned = [writer.attributes(step.path) for step in change.steps]
+    owned = [writer.attributes(step.path) for step in plan.steps]
     try:
         backup.make_root()
     except StorageError as error:
         raise StorageError(f"the backup cannot be made ({error}); name another folder with `backup`") from error
     try:
-        return _save_files(change, storage, backup, owned)
+        return _save_files(plan, storage, backup, owned)
     except CkptError:
-        for name in (MANIFEST, *(_name_kept_file(number, step) for number, step in enumerate(change.steps, 1))):
+        for name in (MANIFEST, *(_name_kept_file(number, step) for number, step in enumerate(plan.steps, 1))):
             for discard in (backup.discard_temporary, backup.remove):
                 with suppress(CkptError):
                     discard(name)
@@ -117,11 +108,9 @@ def _name_kept_file(number: int, step: Step) -> str:
     return f"{number:04}-{_UNUSUAL.sub('_', step.path)}"
 
 
-def _save_files(
-    change: PlannedChange, storage: Storage, backup: Writer, owned: Sequence[Attributes | None]
-) -> Manifest:
-    entries = []
-    for number, (step, own_attributes) in enumerate(zip(change.steps, owned, strict=True), 1):
+def _save_files(plan: ChangePlan, storage: Storage, backup: Writer, owned: Sequence[Attributes | None]) -> Manifest:
+    checkpoint, entries = plan.inspection.checkpoint, []
+    for number, (step, own_attributes) in enumerate(zip(plan.steps, owned, strict=True), 1):
         file = before = attributes = None
         if step.before is not None:
             file, attributes = _name_kept_file(number, step), own_attributes
@@ -129,14 +118,14 @@ def _save_files(
             before = FileContent.of(data)
             backup.create(file, data)
         entries.append(ManifestEntry(step.path, before, FileContent.of(step.after), file, attributes))
-    touched = Manifest(change.command, change.query_id, time.time_ns() // 1_000_000, "", tuple(entries))
-    manifest = replace(touched, others=compute_fingerprint(change.listing, touched.paths))
+    touched = Manifest(plan.command, checkpoint.query_id, time.time_ns() // 1_000_000, "", tuple(entries))
+    manifest = replace(touched, others=compute_fingerprint(checkpoint.listing, touched.paths))
     recorded = {
         "manifest": FORMAT,
         "ckpt": __version__,
-        "command": change.command,
+        "command": plan.command,
         "checkpoint": storage.uri,
-        "query_id": change.query_id,
+        "query_id": checkpoint.query_id,
         "created_ms": manifest.created_ms,
         "others": manifest.others,
         "steps": [_write_entry(entry) for entry in entries],

@@ -65,11 +65,10 @@ def _refuse_lost_batches(before: Inspection, after: Inspection) -> str | None:
     starts = [f for f in find_starts(before, after) if f.progress is Progress.SYNC]
     if any(f.outcome.runs for f in starts) and not any(f.lost for f in starts):
         return None
-    failing = next(f for f in starts if f.lost or not f.outcome.runs)
-    if failing.lost:
+    failing = next((f for f in starts if f.lost or not f.outcome.runs), None)
+    if failing is not None and failing.lost:
         return f"batches from {failing.lost[0]} on would never be run ({_name_codes(failing)})"
-    error = f' with "{failing.error}"' if failing.error else ""
-    return f"the start would still fail{error} ({_name_codes(failing)}): see ckpt inspect, and fix that first"
+    return _describe_failure("the start would still fail", failing)
 
 
 def _refuse_without_start(before: Inspection, after: Inspection) -> str | None:
@@ -77,9 +76,13 @@ def _refuse_without_start(before: Inspection, after: Inspection) -> str | None:
     if any(f.outcome.runs and not f.lost for f in starts):
         return None
     failing = next((f for f in starts if f.error), None) or next(iter(starts), None)
+    return _describe_failure("the next start would fail", failing)
+
+
+def _describe_failure(what: str, failing: Forecast | None) -> str:
     error = f' with "{failing.error}"' if failing and failing.error else ""
     codes = _name_codes(failing) if failing else ""
-    return f"the next start would fail{error}{f' ({codes})' if codes else ''}: see ckpt inspect, and fix that first"
+    return f"{what}{error}{f' ({codes})' if codes else ''}: see ckpt inspect, and fix that first"
 
 
 def find_starts(before: Inspection, after: Inspection) -> tuple[Forecast, ...]:

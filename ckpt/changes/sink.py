@@ -21,11 +21,8 @@ _NOOP = (First.NOOP, First.NOOP_IF_WRITTEN)
 def adapt_to_sink(plan: Planned, log: SinkLog | None, *, other_range: bool = False) -> Planned:
     """A plan with what the sink will do once the steps are done; texts about sinks in general are left out.
 
-    Args:
-        plan: What was planned.
-        log: What the sink remembers; None: the plan as it is.
-        other_range: Whether the batch that runs again has other rows than when it was planned.
-
+    ``log`` is what the sink remembers; None: the plan as it is. ``other_range``: the batch that runs again has other
+    rows than when it was planned.
     """
     after = plan.inspection_after
     if log is None or after is None or not plan.steps:

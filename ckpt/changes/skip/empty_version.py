@@ -37,14 +37,6 @@ UniqueIds = Mapping[int, tuple[tuple[str, ...], ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class NewVersion:
-    """The files of the new version, and what the commit calls them."""
-
-    steps: tuple[Step, ...]
-    unique_ids: UniqueIds | None  # None: format 1
-
-
-@dataclass(frozen=True, slots=True)
 class _Store:
     """One store in one partition, the version it has, and the file that this was written as."""
 
@@ -57,8 +49,11 @@ class _Store:
         return f"{self.place.folder}/{self.name}"
 
 
-def plan_empty_version(checkpoint: Checkpoint, storage: Storage) -> NewVersion:
-    """The version after the one that the next start loads, equal to it. Raises NoWay, StorageError."""
+def plan_empty_version(checkpoint: Checkpoint, storage: Storage) -> tuple[list[Step], UniqueIds]:
+    """The version after the one that the next start loads, equal to it; in format 2 with what the commit calls it.
+
+    Raises NoWay, StorageError.
+    """
     context = context_of(checkpoint.offsets, checkpoint.commits)
     if context.codec not in (None, LZ4):
         raise NoWay(f"state is compressed with {context.codec}, and ckpt writes lz4 only")
@@ -81,7 +76,7 @@ def plan_empty_version(checkpoint: Checkpoint, storage: Storage) -> NewVersion:
             raise data
         steps += _plan_steps(checkpoint, store, data, renamed, timestamp or 0)
     ids = rename_ids(context.unique_ids, renamed, "the commit log names state files with the id {}, which are missing")
-    return NewVersion(tuple(steps), ids or None)
+    return steps, ids
 
 
 def _find_version_file(partition: StorePartition, target: WantedVersion) -> str:

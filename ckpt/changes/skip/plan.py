@@ -9,7 +9,7 @@ from ckpt.changes.check_fix import check_fix, must_run_first
 from ckpt.changes.plan import END_FIRST, OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay, name_log_problem
 from ckpt.changes.rewind.files_after import state_above
 from ckpt.changes.run import ChangeResult, How, run_change
-from ckpt.changes.skip.empty_version import NewVersion, plan_empty_version
+from ckpt.changes.skip.empty_version import UniqueIds, plan_empty_version
 from ckpt.changes.steps import Step, plan_creating, plan_unread_removals
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE, Checkpoint
 from ckpt.checkpoint.history import find_recreated_topics, rate_sources
@@ -89,13 +89,13 @@ def plan_skip(storage: Storage) -> SkipPlan:
     if problem is not None:
         return replace(plan, refused=problem)
     try:
-        new = plan_empty_version(checkpoint, storage) if checkpoint.stateful else NewVersion((), None)
+        state, ids = plan_empty_version(checkpoint, storage) if checkpoint.stateful else ([], {})
     except NoWay as error:
         return replace(plan, refused=f"version {latest + 1} of the state cannot be written: {error}")
     leftovers = (*state_above(checkpoint.listing, latest), f"{COMMITS}/{latest}")  # of its crashed attempt
     plan = replace(
         plan,
-        steps=(*plan_unread_removals(checkpoint.listing, leftovers), *_plan_writes(checkpoint, latest, new)),
+        steps=(*plan_unread_removals(checkpoint.listing, leftovers), *state, *_plan_commit(checkpoint, latest, ids)),
         why=f"batch {latest} counts as done"
         + (f", and state version {latest + 1} equals version {latest}" if checkpoint.stateful else ""),
         skipped=(Skipped(latest, tuple(_describe_skipped_sources(storage, checkpoint, latest))),),
@@ -121,13 +121,12 @@ def _refuse_skip(checkpoint: Checkpoint, latest: int) -> str | None:
     return None
 
 
-def _plan_writes(checkpoint: Checkpoint, latest: int, new: NewVersion) -> Iterator[Step]:
-    """The state, and last the commit: that of the batch before, since no row was seen that moves the watermark."""
-    yield from new.steps
+def _plan_commit(checkpoint: Checkpoint, latest: int, ids: UniqueIds) -> Iterator[Step]:
+    """The commit is that of the batch before, since no row was seen that moves the watermark."""
     commit = checkpoint.commits.readable(latest - 1)
     assert commit is not None
-    if new.unique_ids is not None:
-        commit = replace(commit, state_unique_ids=new.unique_ids)
+    if ids:
+        commit = replace(commit, state_unique_ids=ids)
     before = f"{COMMITS}/{latest - 1}"
     yield from plan_creating(checkpoint.listing, f"{COMMITS}/{latest}", format_commit_log(commit), before)
 

@@ -125,12 +125,7 @@ class Placing:
     def check(self, uri: str, what: str, like: str, continues: Callable[[Inspection], bool]) -> None:
         """Check that what was written is complete, and starts as its original would. Raises StorageError.
 
-        Args:
-            uri: Where Spark opens it.
-            what: The name of it in an error.
-            like: The name of the original.
-            continues: Tells whether a start continues as from the original.
-
+        ``continues`` tells whether a start continues as from the original; ``what`` and ``like`` name both in an error.
         """
         tree = self.storage.list_tree()
         there = {path: info.size for path, info in tree.walk()}

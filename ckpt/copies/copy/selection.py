@@ -103,15 +103,8 @@ class Selection:
 def select_files(storage: Storage, to: str, batch: int | None = None) -> Selection:
     """Choose the batch and its files; nothing is written, and of state only what names other files is read.
 
-    Args:
-        storage: The checkpoint; its complete logs are read.
-        to: The URI of the copy.
-        batch: A committed one; by default the newest.
-
-    Raises:
-        NotACheckpoint, NotFound, StorageError: It cannot be read.
-        CannotCopy: There is no such batch, or a start after it would fail.
-
+    ``to`` is the URI of the copy, ``batch`` a committed one, by default the newest. Raises NotACheckpoint, NotFound,
+    StorageError, or CannotCopy where there is no such batch, or a start after it would fail.
     """
     checkpoint = read_checkpoint(storage, batches=0)
     chosen = _choose_batch(checkpoint, batch)

@@ -2,24 +2,35 @@
 
 Beside what a unit shows there is what Spark derives from it: how many rows a join side has for a key, when values
 expire, timers by time. ``ckpt.state.native.contradictions`` compares the same things.
+
+Whether a row of a join side was joined, Spark's reader leaves out, so it is not in an export: an outer join puts out
+those that were not when they expire. It is known for rows that the old checkpoint has, and for those that say so in a
+column ``matched``; it is never guessed.
 """
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from ckpt.copies.fill.fitting import Misfit, make_struct
+from ckpt.copies.fill.frames import MATCHED
 from ckpt.copies.fill.rows import Taken
 from ckpt.formats.rows.arrow import whole
 from ckpt.formats.rows.keys_writer import MakeRows
+from ckpt.formats.rows.unsafe_writer import rows_from
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
+from ckpt.state.native.entries import entries_of
 from ckpt.state.native.groups import number_groups, number_occurrences
+from ckpt.state.native.layout import layout_of
+from ckpt.state.native.shapes import make_raw
 from ckpt.state.reading.columns import TTL
-from ckpt.state.reading.units import UnitKind
+from ckpt.state.reading.reading import Chosen
+from ckpt.state.reading.units import StateUnit, UnitKind
 
 _LENGTH = 4
 
@@ -39,12 +50,8 @@ def make_contents(
 ) -> Iterator[StoreContent]:
     """Everything that is stored for a unit. Raises Misfit.
 
-    Args:
-        rows: The rows, keys as Spark compares them; ``matched`` is None where it is not stored.
-        schemas: Of each store or column family that the operator has, the schemas of keys and values.
-        delimiter: What is put between the rows of a list.
-        make: What makes these rows.
-
+    Keys of ``rows`` are as Spark compares them, and ``matched`` is None where it is not stored. ``schemas`` are those
+    of keys and values, by store or column family. ``make`` encodes the rows of a list, ``delimiter`` is between them.
     """
     match rows.unit.kind:
         case UnitKind.SIDE:
@@ -150,3 +157,59 @@ def _make_join_side(rows: Taken, schemas: Mapping[str, tuple[Json, Json]]) -> It
     counts = whole(pa.int64(), np.bincount(groups, minlength=len(first)).astype(np.int64))
     there = keys.take(whole(pa.int64(), first))
     yield StoreContent(counter, there, make_struct(schemas[counter][1], [counts], _all(len(there))))
+
+
+Joined: TypeAlias = dict[bytes, list[bool]]
+"""Of each row of the old checkpoint whether it was joined, in the order of its numbers."""
+
+
+def find_matches(
+    chosen: Chosen,
+    unit: StateUnit,
+    columns: Sequence[Any],
+    column: Any,
+    only: int | None,
+    joined: dict[str, Joined],
+) -> Any:
+    """For each row whether it was joined, as booleans without NULL. Raises Misfit where nothing says so.
+
+    ``columns`` are keys and values, ``column`` is what the column ``matched`` says, or NULL; ``only`` is the old
+    partition that has all of these keys, where there is one. ``joined`` keeps what was read, by unit.
+    """
+    if not column.null_count:
+        return column
+    matched = column.to_pylist()
+    own = _encode_rows(unit, columns)
+    if unit.label not in joined:
+        joined[unit.label] = _read_joined(chosen, unit, only)
+    every, known = joined[unit.label], dict[bytes, list[bool]]()
+    counts = Counter(name for name, is_matched in zip(own, matched, strict=True) if is_matched is None)
+    for row, name in enumerate(own):
+        if matched[row] is None:
+            flags = known.setdefault(name, [*every.get(name, ())])
+            if len(set(flags)) == 1:
+                matched[row] = flags[0]
+            elif len(flags) == counts[name]:
+                matched[row] = flags.pop(0)
+                counts[name] -= 1
+            else:
+                why = "rows like it differ in it" if flags else "the checkpoint has no such row"
+                raise Misfit(row, f"whether it was joined already is not known ({why}): add a column {MATCHED}")
+    return pa.array(matched, pa.bool_())
+
+
+def _read_joined(chosen: Chosen, unit: StateUnit, only: int | None) -> Joined:
+    numbered: dict[bytes, list[tuple[int, bool]]] = {}
+    for entries in entries_of(chosen, unit, layout_of(chosen, unit), only):
+        names = _encode_rows(unit, make_raw(unit, entries).columns[:2])
+        numbers, flags = entries.keys.flatten()[-1], entries.values.flatten()[-1]
+        for name, number, flag in zip(names, np.asarray(numbers).tolist(), flags.to_pylist(), strict=True):
+            numbered.setdefault(name, []).append((number, flag))
+    return {name: [flag for _, flag in sorted(flags)] for name, flags in numbered.items()}
+
+
+def _encode_rows(unit: StateUnit, columns: Sequence[Any]) -> list[bytes]:
+    """Rows as bytes that are equal where keys and values are."""
+    kinds: list[Json] = [kind for _, kind in named_fields(unit.schema)]
+    keys, values = (rows_from(kind, column).to_list() for kind, column in zip(kinds, columns, strict=True))
+    return [key + value for key, value in zip(keys, values, strict=True)]

@@ -10,9 +10,8 @@ import pyarrow as pa
 
 from ckpt import settings
 from ckpt.checkpoint.state.rewritable import Form
-from ckpt.copies.fill.contents import StoreContent, make_contents
+from ckpt.copies.fill.contents import Joined, StoreContent, find_matches, make_contents
 from ckpt.copies.fill.fitting import Misfit, make_struct, replace_elements
-from ckpt.copies.fill.join_matches import Joined, find_matches
 from ckpt.copies.fill.rows import Taken
 from ckpt.copies.rewrite.spreading import count_partitions, find_grouping, find_unit_grouping, hash_rows, is_single
 from ckpt.copies.rewrite.stored_rows import Stored, join_stored, make_stored

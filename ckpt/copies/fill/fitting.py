@@ -28,17 +28,10 @@ class Misfit(Exception):
 
 
 def fit_array(kind: Json, array: Any, rows: Any, name: str) -> Any:
-    """An array of the type's own Arrow type.
+    """An array made one of the Arrow type of ``kind``, a type in Spark's JSON.
 
-    Args:
-        kind: The type, in Spark's JSON.
-        array: What was given.
-        rows: For each value the row that it is in.
-        name: What to call the column in a refusal.
-
-    Raises:
-        Misfit: It is of another type, or has a value that the type does not have.
-
+    ``rows`` has for each value the row that it is in, for a refusal, in which the column is called ``name``. Raises
+    Misfit where it is of another type, or has a value that the type does not have.
     """
     kind = own_type(kind)
     if isinstance(array, pa.ChunkedArray):

@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from ckpt.checkpoint.state.rewritable import Form
 from ckpt.copies.exchange import Exchange, FrameSource, ThroughFiles, pack_batch, unpack_batch
+from ckpt.copies.fill.contents import Joined
 from ckpt.copies.fill.export_folder import Export
 from ckpt.copies.fill.filling import Filling, find_partitions
-from ckpt.copies.fill.join_matches import Joined
 from ckpt.copies.fill.rows import Frames, Origin, Piece, Taken, table_of, take_piece
 from ckpt.copies.rewrite.plan import Rewrite, list_stores
 from ckpt.copies.rewrite.spreading import count_partitions

@@ -102,21 +102,11 @@ def plan_rewrite(
 ) -> tuple[Chosen, Selection, Rewrite]:
     """Open a checkpoint, select its small files, and plan a rewrite; ``refused`` says why it cannot be made.
 
-    Args:
-        checkpoint: The old one.
-        into: The new one.
-        options: For the file systems of both, where they are remote.
-        form: The state store provider, the number of partitions and the format version; None is as in the old one.
-        keys: Those that are left out.
-        where: The condition of rows that are kept.
-        new_id: Whether the new one gets a query id of its own.
-        of_values: Rows are made of values, and not bytes that are there moved.
+    ``form`` is the state store provider, the number of partitions and the format version; None is as in the old one.
+    ``of_values``: rows are made of values, and not bytes that are there moved.
 
-    Raises:
-        NotACheckpoint, NotFound, StorageError, StateDamaged: The old one cannot be read.
-        CannotRewrite, Undecodable: The old form is unknown.
-        UsageError: There is no such form, there are no such keys, or columns, or one place is inside the other.
-
+    Raises NotACheckpoint, NotFound, StorageError, StateDamaged; CannotRewrite, Undecodable where the old form is
+    unknown; UsageError where there are no such form, keys or columns, or one place is inside the other.
     """
     check_apart(checkpoint, into)
     provider, partitions, version = form

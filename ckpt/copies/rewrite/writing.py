@@ -186,16 +186,8 @@ def make_new(
 ) -> Rewrite:
     """Write a new checkpoint, and read it again. Raises CkptError; then nothing is left, as far as it can be removed.
 
-    Args:
-        chosen: The old checkpoint.
-        selection: Its small files.
-        rewrite: What was planned.
-        options: For the file systems, where they are remote.
-        fill: Makes the state files.
-        count_rows: Counts rows of each unit, once they are written.
-        watcher: Called after each partition.
-        tasks_write: Tasks write state files themselves, also such as ``fill`` does not name where it fails.
-
+    ``options`` are for the file systems of both. ``count_rows`` counts rows of each unit, once they are written.
+    ``tasks_write``: tasks write state files themselves, also such as ``fill`` does not name where it fails.
     """
     placing = open_new(rewrite.into, options)
     placing.make_empty()
