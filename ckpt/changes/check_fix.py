@@ -27,13 +27,6 @@ class Rule:
     refuse: Callable[[Inspection, Inspection], str | None]  # why the change is no fix; None if it is one
     warn: Callable[[Inspection], Iterable[str]] = lambda _: ()  # of what it does not fix
 
-    def __and__(self, other: "Rule") -> "Rule":
-        """Both rules, this one first."""
-        return Rule(
-            lambda before, after: self.refuse(before, after) or other.refuse(before, after),
-            lambda after: (*self.warn(after), *other.warn(after)),
-        )
-
 
 def check_fix(
     plan: Planned, storage: Storage, rule: Rule, versions: Iterable[Spark] = (), batches: int = 10
@@ -149,6 +142,8 @@ MORE_STARTS = Rule(_refuse_without_gain, _warn_of_failing)
 """More versions start than before, or all, and none has an error to fear after its first batch."""
 NO_LOST_BATCH = Rule(_refuse_lost_batches, _warn_of_failing)
 """One version starts at least, and none loses a batch."""
+CLOSED_GAP = Rule(lambda *both: _refuse_lost_batches(*both) or _refuse_without_gain(*both), _warn_of_failing)
+"""No start loses a batch, and more versions start than before."""
 ANY_START = Rule(_refuse_without_start)
 """One version starts at least in one mode, and loses no batch."""
 

@@ -11,8 +11,8 @@ from os import fspath
 from typing import ClassVar, Unpack
 
 from ckpt.changes.check_fix import (
+    CLOSED_GAP,
     MORE_STARTS,
-    NO_LOST_BATCH,
     Cost,
     Draft,
     Drafter,
@@ -219,7 +219,7 @@ def _plan_ways(
             replace(draft, steps=(*steps, *draft.steps), cost=max(draft.cost, cost))
             for draft in draft_fix(changed, left)
         )
-        way = plan_way(name, drafts, NO_LOST_BATCH & MORE_STARTS if name is WayName.FILL else MORE_STARTS)
+        way = plan_way(name, drafts, CLOSED_GAP if name is WayName.FILL else MORE_STARTS)
         if way is not None:
             yield way
 

@@ -62,53 +62,32 @@ def find_unneeded_files(checkpoint: Checkpoint, oldest: int) -> Step[tuple[Prune
         if file_id[0] >= keep.base and name not in strays[partition]
     ]
     verified = yield from verify(staying, context.codec or LZ4)
-    kept = {
-        partition: keep
-        for partition, keep in kept.items()
-        if _is_sound(checkpoint.listing, partition, keep.base, verified)
-    }
-    old = {partition: list_below(partition, keep.base) for partition, keep in kept.items()}
-    loose = [
-        path
-        for partition in kept
-        for path in find_orphans(
-            checkpoint.listing, partition, {*old[partition], *strays[partition]}, verified.snapshots
-        )
-        or ()
-    ]
-    groups = (
-        Pruned(
-            PruneReason.OLD_VERSION,
-            tuple(f"{partition.folder}/{name}" for partition, names in old.items() for name in names),
-        ),
-        Pruned(
-            PruneReason.KILLED_TASK,
-            tuple(f"{partition.folder}/{name}" for partition in kept for name in strays[partition]),
-        ),
-        Pruned(PruneReason.ORPHAN, tuple(path for path in loose if not path.endswith(".tmp"))),
-        Pruned(PruneReason.TEMPORARY, tuple(find_temporary_files(checkpoint.listing))),
-    )
-    return tuple(keep for keep in groups if keep.paths)
+    paths: dict[PruneReason, list[str]] = {reason: [] for reason in PruneReason}
+    for partition, keep in kept.items():
+        if _is_sound(checkpoint.listing, partition, keep.base, verified):
+            old, killed = list_below(partition, keep.base), strays[partition]
+            orphans = find_orphans(checkpoint.listing, partition, {*old, *killed}, verified.snapshots) or ()
+            paths[PruneReason.OLD_VERSION] += (f"{partition.folder}/{name}" for name in old)
+            paths[PruneReason.KILLED_TASK] += (f"{partition.folder}/{name}" for name in killed)
+            paths[PruneReason.ORPHAN] += (path for path in orphans if not path.endswith(".tmp"))
+    paths[PruneReason.TEMPORARY] += find_temporary_files(checkpoint.listing)
+    return tuple(Pruned(reason, tuple(files)) for reason, files in paths.items() if files)
 
 
 def _find_kept_files(
     checkpoint: Checkpoint, context: Context, places: list[StorePartition], oldest: int
 ) -> Step[Mapping[StorePartition, _Kept]]:
     """Find the files that each store needs; a store that is left out is doubtful and stays as it is."""
-    plain = [
-        partition
-        for partition in places
-        if not any(unique_id for _, unique_id in _file_ids(partition)) and not context.unique_ids
-    ]
     kept: dict[StorePartition, _Kept] = {}
-    for partition in plain:
-        base = find_base(partition.names, oldest)
+    named = []
+    for partition in places:
+        ids = [unique_id for _, unique_id in _file_ids(partition)]
+        base = find_base(partition.names, oldest) if not any(ids) and not context.unique_ids else None
         if base is not None:
             kept[partition] = _Kept(base)
-    named = [partition for partition in places if all(unique_id for _, unique_id in _file_ids(partition))]
-    kept |= yield from _keep_by_lineage(
-        checkpoint, context, [partition for partition in named if partition not in kept], oldest
-    )
+        elif all(ids):
+            named.append(partition)
+    kept |= yield from _keep_by_lineage(checkpoint, context, named, oldest)
     return kept
 
 
@@ -166,13 +145,10 @@ def _is_sound(listing: Listing, partition: StorePartition, base: int, verified: 
     """Tell whether the snapshots under later versions are sound; if not, Spark may want older ones."""
     for file_id, name in partition.names.snapshots.items():
         path = f"{partition.folder}/{name}"
-        if file_id[0] == base and (
-            path in verified.wrong
-            or (
-                path in verified.snapshots
-                and any(judge_ssts(listing, partition, name, verified.snapshots[path], verified))
-            )
-        ):
+        snapshot = verified.snapshots.get(path) if file_id[0] == base else None
+        if file_id[0] == base and path in verified.wrong:
+            return False
+        if snapshot is not None and any(judge_ssts(listing, partition, name, snapshot, verified)):
             return False
     return True
 

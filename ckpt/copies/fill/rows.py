@@ -1,6 +1,6 @@
 """The rows that are to be state, unit by unit, and where they come from: frames in memory, or an export."""
 
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,10 +95,6 @@ class Frames:
     def labels(self) -> Collection[str]:
         """The units of which there are rows."""
         return self.tables.keys()
-
-    def read_pieces(self, label: str) -> Generator[Piece, None, None]:
-        """The one table."""
-        yield Piece(None, self.tables[label])
 
 
 def table_of(frame: Any) -> Any:

@@ -7,7 +7,6 @@ target is an operator in one partition: all of its rows are checked, and their s
 import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import groupby, pairwise
@@ -107,10 +106,8 @@ class Workplace:
             yield from self._divide_piece(source, None)
             return
         assert self.export is not None
-        exported = self.export.find_exported_columns(source.label)
-        with closing(self.export.read_pieces(source.label, source.name)) as pieces:
-            for piece in pieces:
-                yield from self._divide_piece(TableSource(source.label, source.order, 0, piece), exported)
+        table = TableSource(source.label, source.order, 0, self.export.read_piece(source.label, source.name))
+        yield from self._divide_piece(table, self.export.find_exported_columns(source.label))
 
     def make(self, share: Share, pieces: Iterable[Any]) -> Iterator[tuple[Mapping[str, bytes | int], Counts]]:
         """The files of each store of an operator in one partition, or their bytes; and once how many rows there are.
@@ -189,14 +186,14 @@ def fill(
     sources: list[FileSource | TableSource] = []
     frames = []
     for label in work.units:
-        if export is not None:
-            sources += (FileSource(label, order, name) for order, name in enumerate(export.list_files(label)))
+        if isinstance(source, Export):
+            sources += (FileSource(label, order, name) for order, name in enumerate(source.list_files(label)))
             continue
-        for piece in source.read_pieces(label):
-            if hasattr(piece.table, "mapInArrow"):
-                frames.append(FrameSource(piece.table, partial(_wrap_frame, label)))
-            else:
-                sources.append(TableSource(label, 0, 0, Piece(None, table_of(piece.table))))
+        frame = source.tables[label]
+        if hasattr(frame, "mapInArrow"):
+            frames.append(FrameSource(frame, partial(_wrap_frame, label)))
+        else:
+            sources.append(TableSource(label, 0, 0, Piece(None, table_of(frame))))
     for _, (files, rows) in by.exchange(work, sources, [*work.targets], frames):
         counts.update(rows)
         yield files

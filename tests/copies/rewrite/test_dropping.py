@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 
 import ckpt
-from ckpt.copies.rewrite import moving
 from ckpt.copies.rewrite.dropping import choose_dropping
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import array_of, struct_of
@@ -143,7 +142,7 @@ def test_processes_write_what_one_does(
     keys = [dict(next(key for unit in rows(SAMPLES / sample).values() for key, _ in unit if key))]
     made = []
     for jobs in (1, 2):
-        monkeypatch.setattr(moving, "_WORTH_A_PROCESS", 1)
+        monkeypatch.setattr("ckpt.copies.rewrite.rewrite._WORTH_A_PROCESS", 1)
         new = str(tmp_path / str(jobs))
         made.append(
             ckpt.rewrite(
