@@ -60,50 +60,36 @@ def keeps_planned(checkpoint: Checkpoint, batch: int, replayed: Replayed) -> boo
 
 def list_possible_targets(checkpoint: Checkpoint, replayed: Replayed) -> Ranges:
     """The batches that can be gone back to; of state files only the names are looked at."""
-    stores = _Stores(checkpoint)
-    there = (i for i in checkpoint.commits.ids if name_missing_part(checkpoint, i, replayed) is None)
-    return ranges_of(batch for batch in there if stores.have(batch))
-
-
-class _Stores:
-    """The state of a checkpoint, asked for the version of any batch."""
-
-    def __init__(self, checkpoint: Checkpoint) -> None:
-        self._commits = checkpoint.commits
-        self._context = context_of(checkpoint.offsets, checkpoint.commits)
-        stores = find_store_partitions(checkpoint.listing, self._context.provider)
-        self._places = [store for store in stores if store.names.all]
-        self._lost = any(
-            {*range(store.expected_partitions or 0)} - {partition.partition for partition in store.partitions}
-            for operator in (checkpoint.state.operators if checkpoint.state else ())
-            for store in operator.stores
-        )
-        self._in_format_2 = any(
-            unique_id is not None for p in self._places[:1] for _, unique_id in (*p.names.logs, *p.names.snapshots)
-        )
-
-    def have(self, batch: int) -> bool:
-        """Tell whether version ``batch + 1`` of every store can be loaded."""
-        if self._lost:
-            return False
-        commit = self._commits.readable(batch)
+    latest, commits, state = context_of(checkpoint.offsets, checkpoint.commits), checkpoint.commits, checkpoint.state
+    stores = [store for store in find_store_partitions(checkpoint.listing, latest.provider) if store.names.all]
+    for described in (store for operator in (state.operators if state else ()) for store in operator.stores):
+        if {*range(described.expected_partitions or 0)} - {partition.partition for partition in described.partitions}:
+            return ()
+    names = [*stores[0].names.logs, *stores[0].names.snapshots] if stores else []
+    in_format_2 = any(unique_id is not None for _, unique_id in names)
+    possible = []
+    for batch in commits.ids:
+        commit = commits.readable(batch)
         ids = commit.state_unique_ids if commit and commit.state_unique_ids else {}
-        if self._in_format_2 and not ids:
-            return False
-        context = replace(self._context, needed_version=batch + 1, unique_ids=ids)
-        return all(self._has(partition, context) for partition in self._places)
+        context = replace(latest, needed_version=batch + 1, unique_ids=ids)
+        is_there = name_missing_part(checkpoint, batch, replayed) is None and (ids or not in_format_2)
+        if is_there and all(_can_load(store, context) for store in stores):
+            possible.append(batch)
+    return ranges_of(possible)
 
-    def _has(self, partition: StorePartition, context: Context) -> bool:
-        count = context.shuffle_partitions
-        if count is not None and partition.partition >= count:
-            return True  # nothing loads it
-        target = context.target(partition)
-        if target is None:
-            return False
-        if target.unique_id is not None:
-            this = (target.version, target.unique_id)
-            return this in partition.names.logs or this in partition.names.snapshots
-        return any(first <= target.version <= last for first, last in partition.names.versions)
+
+def _can_load(store: StorePartition, context: Context) -> bool:
+    """Tell whether a version of a store is there, as far as a start loads it."""
+    count = context.shuffle_partitions
+    if count is not None and store.partition >= count:
+        return True
+    target = context.target(store)
+    if target is None:
+        return False
+    if target.unique_id is not None:
+        this = (target.version, target.unique_id)
+        return this in store.names.logs or this in store.names.snapshots
+    return any(first <= target.version <= last for first, last in store.names.versions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 import os
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from os import fspath
@@ -18,7 +18,7 @@ from ckpt.formats.sidecars import build_hadoop_sidecar
 from ckpt.inspection.inspection import Inspection
 from ckpt.model import Location, QueryMetadata
 from ckpt.restart.sinks import shared_with_a_copy
-from ckpt.storage import Listing, ReadRequest, Storage, open_storage
+from ckpt.storage import ReadRequest, Storage, open_storage
 from ckpt.storage.writer import Attributes
 from ckpt.values import Value
 
@@ -110,13 +110,10 @@ def _copy_files(
     selection: Selection, storage: Storage, placing: Placing, to: str, *, new_id: bool, watcher: Watcher | None
 ) -> CheckpointCopy:
     """Read, write and check. Raises NotFound where the query has deleted a file meanwhile, or CkptError."""
-    local = placing.storage.local
+    local, listing = placing.storage.local, selection.listing
     small = _read_small(selection, storage, sidecars=local)  # at once
-    order = [
-        path
-        for path in selection.list_in_order(storage, sidecars=local)
-        if path in small or not selection.is_small(path) or is_large(selection.listing.info(path))
-    ]
+    gone = {path for path in selection.list_small(sidecars=local) if not is_large(listing.info(path))} - small.keys()
+    order = [path for path in selection.list_in_order(storage, sidecars=local) if path not in gone]
     small |= selection.changed
     if new_id:
         data = build_metadata(str(uuid.uuid4()))
@@ -125,8 +122,11 @@ def _copy_files(
     at_once = 1 if local else AT_ONCE
     for first in range(0, len(order) - 1, at_once):  # files that are read and written together
         group = order[first : min(first + at_once, len(order) - 1)]
-        contents = _read(storage, selection.listing, [path for path in group if path not in small])
-        placing.put({path: small[path] if path in small else contents[path] for path in group})
+        later = {path: listing.info(path) for path in group if path not in small}
+        contents: dict[str, bytes | FilePieces] = {path: small[path] for path in group if path in small}
+        contents |= read_files(storage, (path for path, info in later.items() if not is_large(info)))
+        contents |= {path: FilePieces(storage, path, info) for path, info in later.items() if info and is_large(info)}
+        placing.put({path: contents[path] for path in group})
         if watcher is not None:
             watcher(len(placing.sizes), len(order))
     placing.finish(small.get(selection.newest) or storage.read(selection.newest))
@@ -134,16 +134,8 @@ def _copy_files(
     placing.check(to, "the copy", "the original", lambda copied: _list_starts(copied) == starts)
     metadata = parse_metadata(METADATA, small[METADATA]) if METADATA in small else None
     query_id = metadata.query_id if isinstance(metadata, QueryMetadata) else None
-    return CheckpointCopy(
-        selection.inspection,
-        to,
-        selection.batch,
-        query_id,
-        new_id,
-        len(placing.sizes),
-        sum(placing.sizes.values()),
-        shared_with_a_copy(new_id=new_id),
-    )
+    files, total, sinks = len(placing.sizes), sum(placing.sizes.values()), shared_with_a_copy(new_id=new_id)
+    return CheckpointCopy(selection.inspection, to, selection.batch, query_id, new_id, files, total, sinks)
 
 
 def _read_small(selection: Selection, storage: Storage, *, sidecars: bool) -> dict[str, bytes]:
@@ -166,9 +158,3 @@ def _read_small(selection: Selection, storage: Storage, *, sidecars: bool) -> di
     return {
         path: data for path, data in contents.items() if (old := selection.find_old_batch(path)) is None or old > lost
     }
-
-
-def _read(storage: Storage, listing: Listing, paths: Sequence[str]) -> dict[str, bytes | FilePieces]:
-    """Whole files, and large ones as they can be read. Raises NotFound, or StorageError."""
-    large = {path: FilePieces(storage, path, info) for path in paths if (info := listing.info(path)) and is_large(info)}
-    return large | read_files(storage, [path for path in paths if path not in large])

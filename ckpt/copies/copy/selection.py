@@ -9,7 +9,6 @@ state version would be loaded later instead of the right ones (see ``ckpt.change
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from ckpt.changes.plan import NEVER_FINISHED
 from ckpt.changes.relocate.plan import plan_relocation
@@ -37,7 +36,7 @@ class CannotCopy(CkptError):
     """There is no batch as of which this checkpoint can be copied; the text says why."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Selection:
     """The files that a copy consists of."""
 
@@ -57,15 +56,6 @@ class Selection:
         """``first``, each with Hadoop's hidden checksum file where there is one and ``sidecars`` asks for it."""
         for path in self.first:
             yield from self._with_sidecar(path, sidecars=sidecars)
-
-    def is_small(self, path: str) -> bool:
-        """Tell whether a path is one of the small files."""
-        folder, _, name = path.rpartition("/")
-        return f"{folder}/{shown_name(name)}".lstrip("/") in self._first
-
-    @cached_property
-    def _first(self) -> frozenset[str]:
-        return frozenset(self.first)
 
     def find_old_batch(self, path: str) -> int | None:
         """The batch of a log file, or of its checksums, that no start looks at; None for any other file."""
