@@ -11,7 +11,7 @@ checkpoint, and neither moves with it.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from os import fspath
@@ -160,7 +160,7 @@ def plan_relocation(storage: Storage, to: str | None = None) -> RelocationPlan:
     recorded: tuple[str, ...] = ()
     try:
         files = list(_read_metadata_files(storage, checkpoint))
-        recorded = tuple(dict.fromkeys(root for file in files for root in file.roots))
+        recorded = tuple(dict.fromkeys(parts["root"] for file in files for parts in file.schemas.values()))
         target = target or (guess_spark_root(storage.uri, recorded) if recorded else None)
         changed = [(file, file.moved(checkpoint, target, explicit=to is not None)) for file in files if target]
         steps = tuple(
@@ -194,12 +194,7 @@ class _MetadataFile:
     path: str  # relative to the checkpoint
     operator: int
     data: bytes
-    schemas: dict[str, re.Match[str]] = field(default_factory=dict)  # recorded path -> its parts
-
-    @property
-    def roots(self) -> Iterator[str]:
-        """Under which it looks for schemas."""
-        return (parts["root"] for parts in self.schemas.values())
+    schemas: dict[str, re.Match[str]]  # recorded path -> its parts
 
     def moved(self, checkpoint: Checkpoint, target: str, *, explicit: bool) -> dict[str, str]:
         """The paths that change, and what they become. Raises NoWay where a schema file is not here.

@@ -2,7 +2,7 @@
 
 import os
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from os import fspath
@@ -10,7 +10,7 @@ from os import fspath
 from ckpt.changes.backup import choose_options
 from ckpt.changes.steps import read_files, sidecar
 from ckpt.checkpoint.checkpoint import METADATA
-from ckpt.copies.copy.placing import AT_ONCE, FilePieces, Placing, check_apart, is_large, open_new
+from ckpt.copies.copy.placing import AT_ONCE, FilePieces, Placing, Watcher, check_apart, is_large, open_new
 from ckpt.copies.copy.selection import Selection, select_files
 from ckpt.errors import NotFound, StorageError
 from ckpt.formats.metadata import build_metadata, parse_metadata
@@ -21,9 +21,6 @@ from ckpt.restart.sinks import shared_with_a_copy
 from ckpt.storage import ReadRequest, Storage, open_storage
 from ckpt.storage.writer import Attributes
 from ckpt.values import Value
-
-Watcher = Callable[[int, int], None]
-"""Called with the number of files written so far, and the number of all files."""
 
 _TRIES = 3  # how often a newer batch is taken because the query deleted files of the one before
 

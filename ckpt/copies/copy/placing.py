@@ -17,6 +17,8 @@ from ckpt.storage.locations import is_inside, spark_uri
 from ckpt.storage.open_writer import open_writer
 from ckpt.storage.writer import AlreadyThere, Attributes, Writer
 
+Watcher = Callable[[int, int], None]
+"""Called with the number of files, or partitions of stores, written so far, and the number of all."""
 AT_ONCE = 8  # files that are written to a remote place at a time, of each at most ``PIECE`` bytes in memory
 
 

@@ -63,7 +63,7 @@ def make_contents(
         case UnitKind.MAP | UnitKind.VALUE:
             *parts, value = rows.columns
             name = rows.unit.variable or ""
-            key = make_struct(schemas[name][0], parts, _all(len(value))) if parts[1:] else parts[0]
+            key = make_struct(schemas[name][0], parts) if parts[1:] else parts[0]
             yield StoreContent(name, key, value, unique=True)
             if rows.unit.ttl:
                 yield _make_index(name, schemas, key, _read_expiry_times(name, value))
@@ -72,13 +72,9 @@ def make_contents(
             yield StoreContent(rows.unit.stores[0], key, value, unique=True)
 
 
-def _all(count: int) -> Any:
-    return np.ones(count, bool)
-
-
 def _make_empty_values(kind: Json, count: int) -> Any:
     """Values of an index, which hold nothing."""
-    return make_struct(kind, [pa.nulls(count) for _ in named_fields(kind)], _all(count))
+    return make_struct(kind, [pa.nulls(count) for _ in named_fields(kind)], np.ones(count, bool))
 
 
 def _read_expiry_times(variable: str, values: Any) -> Any:
@@ -94,7 +90,7 @@ def _make_index(variable: str, schemas: Mapping[str, tuple[Json, Json]], keys: A
     """Return the entries that expire, by time."""
     name = f"$ttl_{variable}"
     key, value = schemas[name]
-    return StoreContent(name, make_struct(key, [times, keys], _all(len(keys))), _make_empty_values(value, len(keys)))
+    return StoreContent(name, make_struct(key, [times, keys]), _make_empty_values(value, len(keys)))
 
 
 def _make_timers(rows: Taken, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[StoreContent]:
@@ -103,9 +99,7 @@ def _make_timers(rows: Taken, schemas: Mapping[str, tuple[Json, Json]]) -> Itera
     index = name.replace("_keyToTimestamp", "_timestampToKey")
     for own, columns in ((name, [key, times]), (index, [times, key])):
         kind, value = schemas[own]
-        yield StoreContent(
-            own, make_struct(kind, columns, _all(len(key))), _make_empty_values(value, len(key)), unique=True
-        )
+        yield StoreContent(own, make_struct(kind, columns), _make_empty_values(value, len(key)), unique=True)
 
 
 def _make_list(
@@ -123,14 +117,14 @@ def _make_list(
     counts = whole(pa.int64(), np.bincount(groups, minlength=len(first)).astype(np.int64))
     counter = f"$count_{name}" if f"$count_{name}" in schemas else f"$rowCounter_{name}"
     if counter in schemas:
-        yield StoreContent(counter, own, make_struct(schemas[counter][1], [counts], _all(len(own))))
+        yield StoreContent(counter, own, make_struct(schemas[counter][1], [counts]))
     if rows.unit.ttl:
         times: Any = np.full(len(first), np.iinfo(np.int64).max)
         np.minimum.at(times, groups, np.asarray(_read_expiry_times(name, elements)))
         least = whole(pa.int64(), times)
         yield _make_index(name, schemas, own, least)
         kind = schemas[f"$min_{name}"][1]
-        yield StoreContent(f"$min_{name}", own, make_struct(kind, [least], _all(len(own))))
+        yield StoreContent(f"$min_{name}", own, make_struct(kind, [least]))
 
 
 def _group_keys(keys: Any) -> tuple[Any, Any]:
@@ -150,13 +144,13 @@ def _make_join_side(rows: Taken, schemas: Mapping[str, tuple[Json, Json]]) -> It
     groups, first = _group_keys(keys)
     numbers = whole(pa.int64(), number_occurrences(groups))
     kind, value = schemas[name]
-    indexed = make_struct(kind, [*keys.flatten(), numbers], _all(len(keys)))
-    own = values if rows.matched is None else make_struct(value, [*values.flatten(), rows.matched], _all(len(keys)))
+    indexed = make_struct(kind, [*keys.flatten(), numbers])
+    own = values if rows.matched is None else make_struct(value, [*values.flatten(), rows.matched])
     yield StoreContent(name, indexed, own)
     counter = f"{rows.unit.side}-keyToNumValues"
     counts = whole(pa.int64(), np.bincount(groups, minlength=len(first)).astype(np.int64))
     there = keys.take(whole(pa.int64(), first))
-    yield StoreContent(counter, there, make_struct(schemas[counter][1], [counts], _all(len(there))))
+    yield StoreContent(counter, there, make_struct(schemas[counter][1], [counts]))
 
 
 Joined: TypeAlias = dict[bytes, list[bool]]

@@ -229,8 +229,7 @@ def _describe_field(field: tuple[str, Json]) -> tuple[str, str]:
 
 def _check_equal(own: Any, other: Any, kind: Json) -> None:
     rows = struct_of([("key", kind)])
-    there: Any = np.ones(len(own), bool)
-    both = (rows_from(rows, make_struct(rows, [column], there)).to_list() for column in (own, other))
+    both = (rows_from(rows, make_struct(rows, [column])).to_list() for column in (own, other))
     for row, (first, second) in enumerate(zip(*both, strict=True)):
         if first != second:
             raise Misfit(row, "its value repeats the key, and says another one")

@@ -52,8 +52,9 @@ def check_not_null(field: Json, array: Any, rows: Any, name: str, there: Any = N
         _refuse(wrong if there is None else wrong & there, rows, f"{name} is NULL, and must not be")
 
 
-def make_struct(kind: Json, columns: Sequence[Any], there: Any) -> Any:
-    """An array of structs from the columns of its fields; NULL where it is not ``there``."""
+def make_struct(kind: Json, columns: Sequence[Any], there: Any = None) -> Any:
+    """An array of structs from the columns of its fields; NULL where it is not ``there``, without that nowhere."""
+    there = np.ones(len(columns[0]), bool) if there is None else there
     fields = [pa.field(name, column.type) for (name, _), column in zip(named_fields(kind), columns, strict=True)]
     return pa.Array.from_buffers(
         pa.struct(fields), len(there), [validity(~there)], int((~there).sum()), children=list(columns)

@@ -12,14 +12,14 @@ from os import fspath
 from typing import Any
 
 from ckpt.changes.backup import choose_options
-from ckpt.copies.copy.placing import check_apart
+from ckpt.copies.copy.placing import Watcher, check_apart
 from ckpt.copies.exchange import Exchange
 from ckpt.copies.fill.export_folder import Export, open_export
 from ckpt.copies.fill.filling import is_keyless
 from ckpt.copies.fill.rows import Frames, table_of
 from ckpt.copies.fill.workplace import fill
 from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, plan_rewrite
-from ckpt.copies.rewrite.writing import Watcher, make_new
+from ckpt.copies.rewrite.writing import make_new
 from ckpt.errors import CkptError
 from ckpt.model import Location
 from ckpt.state.native.show import state_count

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from ckpt import settings
 from ckpt.checkpoint.state.rewritable import Form
+from ckpt.copies.copy.placing import Watcher
 from ckpt.copies.exchange import Exchange, ThroughFiles, pack_batch, unpack_batch
 from ckpt.copies.rewrite.dropping import NOTHING, Dropping, Key, read_keys
 from ckpt.copies.rewrite.filtering import Leaving
@@ -27,7 +28,7 @@ from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, choose_leaving, lis
 from ckpt.copies.rewrite.spreading import count_partitions, is_single
 from ckpt.copies.rewrite.stored_rows import Stored, divide_rows, join_stored
 from ckpt.copies.rewrite.stores import Families, Moving, Tally, read_families
-from ckpt.copies.rewrite.writing import NewState, Watcher, make_new, write_files
+from ckpt.copies.rewrite.writing import NewState, make_new, write_files
 from ckpt.errors import UsageError
 from ckpt.model import Location, Operator, Store
 from ckpt.processes import Processes

@@ -16,7 +16,7 @@ from ckpt import settings
 from ckpt.changes.backup import choose_options
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES
 from ckpt.checkpoint.state.folders import STATE
-from ckpt.copies.copy.placing import Placing, open_new
+from ckpt.copies.copy.placing import Placing, Watcher, open_new
 from ckpt.copies.copy.selection import Selection
 from ckpt.copies.rewrite.plan import CannotRewrite, Rewrite, RewrittenUnit, list_settings, list_stores
 from ckpt.copies.rewrite.snapshots import make_hdfs_snapshot, make_rocksdb_snapshot
@@ -31,9 +31,6 @@ from ckpt.model import Json, Operator, Provider, Store
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import Chosen, Question, choose
 from ckpt.versions import Spark
-
-Watcher = Callable[[int, int], None]
-"""Called with the number of partitions written so far, and the number of all partitions of all stores."""
 
 
 @dataclass(slots=True)
