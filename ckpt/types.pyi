@@ -7,8 +7,7 @@ from ckpt.changes.fixes.repair_async import RepairPlan as RepairPlan, Strategy a
 from ckpt.changes.offsets.exchange import ImportPlan as ImportPlan
 from ckpt.changes.offsets.plan import OffsetsPlan as OffsetsPlan
 from ckpt.changes.offsets.positions import Positions as Positions
-from ckpt.changes.prune.plan import PrunePlan as PrunePlan
-from ckpt.changes.prune.unneeded import Pruned as Pruned
+from ckpt.changes.prune.plan import Pruned as Pruned, PrunePlan as PrunePlan
 from ckpt.changes.relocate.plan import RelocationPlan as RelocationPlan
 from ckpt.changes.rewind.plan import Replayed as Replayed, RewindPlan as RewindPlan
 from ckpt.changes.run import ChangeResult as ChangeResult, How as How
