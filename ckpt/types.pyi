@@ -1,15 +1,13 @@
 """What calls of ckpt return and take, each type with the module that has it; ``ckpt.types.__getattr__`` imports it."""
 
 from ckpt.changes.apply import Receipt as Receipt
-from ckpt.changes.draft import Cost as Cost
-from ckpt.changes.fixes.registry import WayName as WayName
-from ckpt.changes.fixes.repair import Way as Way, WaysPlan as WaysPlan
+from ckpt.changes.check_fix import Cost as Cost
+from ckpt.changes.fixes.repair import Way as Way, WayName as WayName, WaysPlan as WaysPlan
 from ckpt.changes.fixes.repair_async import RepairPlan as RepairPlan, Strategy as Strategy
 from ckpt.changes.offsets.exchange import ImportPlan as ImportPlan
 from ckpt.changes.offsets.plan import OffsetsPlan as OffsetsPlan
 from ckpt.changes.offsets.positions import Positions as Positions
-from ckpt.changes.prune.plan import PrunePlan as PrunePlan
-from ckpt.changes.prune.unneeded import Pruned as Pruned
+from ckpt.changes.prune.plan import Pruned as Pruned, PrunePlan as PrunePlan
 from ckpt.changes.relocate.plan import RelocationPlan as RelocationPlan
 from ckpt.changes.rewind.plan import Replayed as Replayed, RewindPlan as RewindPlan
 from ckpt.changes.run import ChangeResult as ChangeResult, How as How

@@ -13,7 +13,7 @@ from .run_options import RunOptions, Workers
 from .watching import bar
 
 if TYPE_CHECKING:
-    from ckpt.copies.rewrite.writing import Watcher
+    from ckpt.copies.copy.placing import Watcher
     from ckpt.spark.executors import Executors
 
 

@@ -7,8 +7,8 @@ import typer
 
 from ckpt.changes.offsets.commit import offsets_commit
 from ckpt.changes.offsets.exchange import offsets_export, offsets_import
+from ckpt.changes.offsets.plan import offsets_set
 from ckpt.changes.offsets.positions import offsets_show
-from ckpt.changes.offsets.set import offsets_set
 from ckpt.errors import CkptError, UsageError
 from ckpt.storage.local import read_text
 

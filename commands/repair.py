@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import ckpt
-from ckpt.changes.fixes.registry import WayName
+from ckpt.changes.fixes.repair import WayName
 
 from . import change_options, options
 from .render.ways import WaysReport

@@ -11,13 +11,12 @@ from dataclasses import dataclass, replace
 from ckpt.changes.backup import (
     Manifest,
     ManifestEntry,
-    PlannedChange,
     compute_fingerprint,
     load,
-    must_be_whole,
     read_original,
     save,
 )
+from ckpt.changes.plan import ChangePlan
 from ckpt.changes.steps import FileContent, Step
 from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.errors import CkptError, NotFound, StorageError
@@ -43,14 +42,14 @@ class Receipt(Value):
 
 
 def apply(
-    change: PlannedChange,
+    plan: ChangePlan,
     storage: Storage,
     writer: Writer,
     backup: Writer,
     grace_s: float,
     check: Callable[[], str | None],
 ) -> Receipt:
-    """Perform a change.
+    """Perform the steps of a plan.
 
     ``check`` looks at the result and says what is wrong with it. The change is reverted then, if a step fails, and
     before an interrupt ends it; a second interrupt ends that as well, and leaves it to ``undo``.
@@ -58,10 +57,10 @@ def apply(
     receipt = Receipt(problem="nothing was changed: interrupted; you can delete an incomplete backup")
     try:
         with writer.lock():
-            must_be_quiet(storage, change.listing, grace_s)
-            manifest = save(change, storage, writer, backup)
+            must_be_quiet(storage, plan.inspection.checkpoint.listing, grace_s)
+            manifest = save(plan, storage, writer, backup)
             receipt = Receipt(backup=backup.uri, problem="interrupted before everything was done or reverted")
-            receipt = _perform_steps(change.steps, manifest, storage, writer, backup, check)
+            receipt = _perform_steps(plan.steps, manifest, storage, writer, backup, check)
     except CkptError as error:
         return receipt if receipt.backup else Receipt(problem=f"nothing was changed: {error}")
     except KeyboardInterrupt:
@@ -130,7 +129,8 @@ def undo(
     """
     try:
         manifest = load(backup)
-        must_be_whole(backup, manifest)
+        for entry in manifest.entries:
+            read_original(backup, entry)  # so that nothing is changed where a file of the backup is not what it was
         with writer.lock():
             if manifest.query_id != query_id and METADATA not in manifest.paths:
                 raise Refused(

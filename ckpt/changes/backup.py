@@ -1,4 +1,4 @@
-"""The backup of a change: every file as it was, and a manifest that says what was to be done to it.
+"""The backup of a change, beside the checkpoint: every file as it was, and a manifest of what was to be done to it.
 
 ::
 
@@ -14,19 +14,24 @@ A manifest is read with suspicion: it may have been copied, edited or made for a
 """
 
 import json
+import os
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
+from ckpt.changes.plan import ChangePlan
 from ckpt.changes.steps import FileContent, Step, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SOURCES, STATE
-from ckpt.errors import CkptError, NotFound, StorageError
-from ckpt.storage import Listing, Storage
+from ckpt.errors import CkptError, NotFound, StorageError, UsageError
+from ckpt.storage import Listing, Storage, open_storage
 from ckpt.storage.base import one_line, temporary
+from ckpt.storage.local_writer import open_writer
+from ckpt.storage.locations import is_in_memory, is_inside, local_path
 from ckpt.storage.writer import Attributes, Writer
 from ckpt.versions import __version__
 
@@ -77,31 +82,21 @@ def compute_fingerprint(listing: Listing, but: Iterable[str]) -> str:
     return sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedChange:
-    """Steps for one checkpoint, and how it was when they were planned."""
-
-    command: str  # that planned it, for the manifest
-    query_id: str | None
-    listing: Listing
-    steps: tuple[Step, ...]
-
-
-def save(change: PlannedChange, storage: Storage, writer: Writer, backup: Writer) -> Manifest:
+def save(plan: ChangePlan, storage: Storage, writer: Writer, backup: Writer) -> Manifest:
     """Back up every file that the steps touch, one at a time, the manifest last.
 
     Raises StorageError, also where a step is not possible, such as behind a symbolic link; nothing was changed then,
     and no part of the backup is left.
     """
-    owned = [writer.attributes(step.path) for step in change.steps]
+    owned = [writer.attributes(step.path) for step in plan.steps]
     try:
         backup.make_root()
     except StorageError as error:
         raise StorageError(f"the backup cannot be made ({error}); name another folder with `backup`") from error
     try:
-        return _save_files(change, storage, backup, owned)
+        return _save_files(plan, storage, backup, owned)
     except CkptError:
-        for name in (MANIFEST, *(_name_kept_file(number, step) for number, step in enumerate(change.steps, 1))):
+        for name in (MANIFEST, *(_name_kept_file(number, step) for number, step in enumerate(plan.steps, 1))):
             for discard in (backup.discard_temporary, backup.remove):
                 with suppress(CkptError):
                     discard(name)
@@ -113,11 +108,9 @@ def _name_kept_file(number: int, step: Step) -> str:
     return f"{number:04}-{_UNUSUAL.sub('_', step.path)}"
 
 
-def _save_files(
-    change: PlannedChange, storage: Storage, backup: Writer, owned: Sequence[Attributes | None]
-) -> Manifest:
-    entries = []
-    for number, (step, own_attributes) in enumerate(zip(change.steps, owned, strict=True), 1):
+def _save_files(plan: ChangePlan, storage: Storage, backup: Writer, owned: Sequence[Attributes | None]) -> Manifest:
+    checkpoint, entries = plan.inspection.checkpoint, []
+    for number, (step, own_attributes) in enumerate(zip(plan.steps, owned, strict=True), 1):
         file = before = attributes = None
         if step.before is not None:
             file, attributes = _name_kept_file(number, step), own_attributes
@@ -125,14 +118,14 @@ def _save_files(
             before = FileContent.of(data)
             backup.create(file, data)
         entries.append(ManifestEntry(step.path, before, FileContent.of(step.after), file, attributes))
-    touched = Manifest(change.command, change.query_id, time.time_ns() // 1_000_000, "", tuple(entries))
-    manifest = replace(touched, others=compute_fingerprint(change.listing, touched.paths))
+    touched = Manifest(plan.command, checkpoint.query_id, time.time_ns() // 1_000_000, "", tuple(entries))
+    manifest = replace(touched, others=compute_fingerprint(checkpoint.listing, touched.paths))
     recorded = {
         "manifest": FORMAT,
         "ckpt": __version__,
-        "command": change.command,
+        "command": plan.command,
         "checkpoint": storage.uri,
-        "query_id": change.query_id,
+        "query_id": checkpoint.query_id,
         "created_ms": manifest.created_ms,
         "others": manifest.others,
         "steps": [_write_entry(entry) for entry in entries],
@@ -215,12 +208,6 @@ def _read_content(recorded: Mapping[str, Any] | None) -> FileContent | None:
     return None if recorded is None else FileContent(int(recorded["bytes"]), str(recorded["sha256"]))
 
 
-def must_be_whole(backup: Storage, manifest: Manifest) -> None:
-    """Read every file of the backup once. Raises BadBackup where one is not what it was, or StorageError."""
-    for entry in manifest.entries:
-        read_original(backup, entry)
-
-
 def read_original(backup: Storage | Writer, entry: ManifestEntry) -> bytes | None:
     """A file as it was; None if it was not there. Raises BadBackup where it is not what it was, or StorageError."""
     if entry.file is None:
@@ -239,3 +226,46 @@ def read_original(backup: Storage | Writer, entry: ManifestEntry) -> bytes | Non
 
 def _name_backup(backup: Storage) -> str:
     return f"{one_line(backup.uri.rstrip('/'))}/{MANIFEST}"
+
+
+def backup_to(location: str | None, uri: str, storage_options: Mapping[str, str]) -> Writer:
+    """Where the original files of a checkpoint are kept; by default next to it. Raises UsageError, StorageError."""
+    if location is None:
+        location = name_default_backup(uri)
+    must_keep(location, uri)
+    return open_writer(location, choose_options(location, storage_options))
+
+
+def backup_at(location: str, storage_options: Mapping[str, str]) -> Storage:
+    """A backup that is there. Raises UsageError, StorageError."""
+    return open_storage(location, choose_options(location, storage_options))
+
+
+def choose_options(location: str, storage_options: Mapping[str, str]) -> Mapping[str, str]:
+    """A local folder takes no storage options."""
+    return {} if local_path(location) is not None else storage_options
+
+
+def name_default_backup(uri: str) -> str:
+    """``<checkpoint>.ckpt-backup-<UTC time>``, a sibling of the checkpoint, in the form in which that was given.
+
+    Raises UsageError where the checkpoint has no sibling: the root of a bucket or of a file system.
+    """
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    path, _, query = uri.partition("?") if "://" in uri else (uri, "", "")
+    if local_path(uri) is not None and "file:" not in uri[:5].lower():
+        path = os.path.abspath(path)
+    root = re.fullmatch(r"/*|[A-Za-z][\w+.-]*:/*[^/]*/*", path)
+    if root:
+        raise UsageError(f"{one_line(uri)} has no parent folder for a backup: name one with `backup`")
+    return f"{path.rstrip('/')}.ckpt-backup-{stamp}" + (f"?{query}" if query else "")
+
+
+def must_keep(backup: str, checkpoint: str) -> None:
+    """Raise UsageError for a backup inside the checkpoint, where Spark would find it, or one that a crash would end."""
+    if not backup:
+        raise UsageError("an empty path: name a folder that does not exist yet with `backup`")
+    if is_in_memory(backup) and not is_in_memory(checkpoint):
+        raise UsageError(f"{one_line(backup)} is gone when ckpt ends: name a folder that stays with `backup`")
+    if is_inside(backup, checkpoint):
+        raise UsageError(f"{one_line(backup)} is inside the checkpoint: name a folder outside it with `backup`")

@@ -1,10 +1,16 @@
-"""The one check of a planned change: the forecast of the checkpoint as the change would leave it, and a rule."""
+"""The one check of a planned change: the forecast of the checkpoint as the change would leave it, and a rule.
 
-from collections.abc import Callable, Iterable, Iterator
+A draft of a fix has the steps and what they cost, not yet checked; the first that passes becomes the plan.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from functools import partial
+from itertools import islice
 
-from ckpt.changes.plan import Planned, inspect_changed
+from ckpt.changes.plan import FINISHED_AGAIN, SINK_DROPS, STOP_FIRST, First, NoWay, Planned, Replay, inspect_changed
+from ckpt.changes.steps import Step
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.inspection.verdict import spell
 from ckpt.restart.diagnoses.sinks import FIRST_INTO_NOOP, FIRST_START_UNREADABLE
@@ -14,23 +20,12 @@ from ckpt.storage import Storage
 from ckpt.versions import Progress, Spark
 
 
-def _warn_of_nothing(_: Inspection) -> Iterable[str]:
-    return ()
-
-
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A rule that a change must meet, judged by the inspections before and after it."""
 
     refuse: Callable[[Inspection, Inspection], str | None]  # why the change is no fix; None if it is one
-    warn: Callable[[Inspection], Iterable[str]] = _warn_of_nothing  # of what it does not fix
-
-    def __and__(self, other: "Rule") -> "Rule":
-        """Both rules, this one first."""
-        return Rule(
-            lambda before, after: self.refuse(before, after) or other.refuse(before, after),
-            lambda after: (*self.warn(after), *other.warn(after)),
-        )
+    warn: Callable[[Inspection], Iterable[str]] = lambda _: ()  # of what it does not fix
 
 
 def check_fix(
@@ -63,11 +58,10 @@ def _refuse_lost_batches(before: Inspection, after: Inspection) -> str | None:
     starts = [f for f in find_starts(before, after) if f.progress is Progress.SYNC]
     if any(f.outcome.runs for f in starts) and not any(f.lost for f in starts):
         return None
-    failing = next(f for f in starts if f.lost or not f.outcome.runs)
-    if failing.lost:
+    failing = next((f for f in starts if f.lost or not f.outcome.runs), None)
+    if failing is not None and failing.lost:
         return f"batches from {failing.lost[0]} on would never be run ({_name_codes(failing)})"
-    error = f' with "{failing.error}"' if failing.error else ""
-    return f"the start would still fail{error} ({_name_codes(failing)}): see ckpt inspect, and fix that first"
+    return _describe_failure("the start would still fail", failing)
 
 
 def _refuse_without_start(before: Inspection, after: Inspection) -> str | None:
@@ -75,9 +69,13 @@ def _refuse_without_start(before: Inspection, after: Inspection) -> str | None:
     if any(f.outcome.runs and not f.lost for f in starts):
         return None
     failing = next((f for f in starts if f.error), None) or next(iter(starts), None)
+    return _describe_failure("the next start would fail", failing)
+
+
+def _describe_failure(what: str, failing: Forecast | None) -> str:
     error = f' with "{failing.error}"' if failing and failing.error else ""
     codes = _name_codes(failing) if failing else ""
-    return f"the next start would fail{error}{f' ({codes})' if codes else ''}: see ckpt inspect, and fix that first"
+    return f"{what}{error}{f' ({codes})' if codes else ''}: see ckpt inspect, and fix that first"
 
 
 def find_starts(before: Inspection, after: Inspection) -> tuple[Forecast, ...]:
@@ -144,5 +142,60 @@ MORE_STARTS = Rule(_refuse_without_gain, _warn_of_failing)
 """More versions start than before, or all, and none has an error to fear after its first batch."""
 NO_LOST_BATCH = Rule(_refuse_lost_batches, _warn_of_failing)
 """One version starts at least, and none loses a batch."""
+CLOSED_GAP = Rule(lambda *both: _refuse_lost_batches(*both) or _refuse_without_gain(*both), _warn_of_failing)
+"""No start loses a batch, and more versions start than before."""
 ANY_START = Rule(_refuse_without_start)
 """One version starts at least in one mode, and loses no batch."""
+
+
+MOST_TRIES = 10  # drafts of one fix: each reads and forecasts the checkpoint anew, and a log has many batches
+
+
+class Cost(IntEnum):
+    """The rows that a fix reads again, or loses."""
+
+    NOTHING = 0  # none is read again
+    UNFINISHED_AGAIN = 1  # those of a batch that was not finished are read again
+    FINISHED_AGAIN = 2  # those of finished batches are read again
+    MAY_LOSE = 3  # a sink that remembers batch ids drops some
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """One way to fix a checkpoint, not yet checked against a forecast."""
+
+    does: str  # one line
+    cost: Cost
+    steps: tuple[Step, ...]
+    batches: int = 0  # how many run again, or are read again
+    replay: tuple[Replay, ...] = ()
+    warnings: tuple[str, ...] = (STOP_FIRST,)
+    first: First = First.NOTHING
+    reads_after: int | None = None  # the batch at whose end the next start begins to read, where a gap is repaired
+
+
+Drafter = Callable[[Storage, Inspection], Iterator[Draft]]
+"""Drafts a fix, best draft first; none where it is not for such a checkpoint. Raises NoWay, StorageError."""
+
+
+def plan_first(
+    drafts: Iterable[Draft], blank: Planned, storage: Storage, rule: Rule, versions: Sequence[Spark]
+) -> tuple[Draft, Planned] | None:
+    """Plan the first draft that passes the check; None if there is no draft. Raises NoWay if none passes."""
+    reason = None
+    for draft in islice(drafts, MOST_TRIES):
+        plan = replace(blank, steps=draft.steps, warnings=draft.warnings)
+        plan = check_fix(plan, storage, rule, versions)
+        if plan.refused is None:
+            return draft, replace(
+                plan,
+                why=draft.does,
+                replay=draft.replay,
+                skips=SINK_DROPS if draft.cost is Cost.MAY_LOSE else None,
+                repeats=FINISHED_AGAIN if draft.cost >= Cost.FINISHED_AGAIN else None,
+                first=First.SINK if draft.cost is Cost.MAY_LOSE else draft.first,
+            )
+        reason = plan.refused
+    if reason is not None:
+        raise NoWay(reason)
+    return None

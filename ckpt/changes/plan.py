@@ -6,10 +6,12 @@ from enum import StrEnum
 from typing import ClassVar, Self, TypeVar
 
 from ckpt.changes.steps import Changed, Step
+from ckpt.checkpoint.checkpoint import Log
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.ranges import SourceRange
 from ckpt.inspection.checks.sink import SinkOutlook
 from ckpt.inspection.inspection import Inspection, inspect
+from ckpt.model import CommitLog, OffsetLog, Unreadable
 from ckpt.restart.findings import Asked
 from ckpt.restart.forecast import Forecast
 from ckpt.storage import Storage
@@ -28,6 +30,8 @@ OTHERS_REPEAT = "other sinks would get rows again"
 SINK_DROPS = "a sink that remembers batch ids would drop rows"
 NEVER_FINISHED = "ckpt was interrupted while it wrote this checkpoint: remove it, and write it again"
 """Why nothing is done with such a checkpoint (``Checkpoint.unfinished``)."""
+OF_EPOCHS = "it was written by continuous processing, whose offsets are those of epochs"
+"""Why no plan is made for a checkpoint of ``Kind.CONTINUOUS``."""
 
 
 class First(StrEnum):
@@ -120,6 +124,14 @@ class ChangePlan(Value):
 
 
 Planned = TypeVar("Planned", bound=ChangePlan)
+
+
+def name_log_problem(log: Log[OffsetLog] | Log[CommitLog], batch: int) -> str | None:
+    """Why a log does not say what a batch was; None if it does."""
+    if batch not in log:
+        return f"{log.folder}/{batch} is missing"
+    entry = log.entries.get(batch)
+    return f"{log.folder}/{batch} cannot be read: {entry.reason}" if isinstance(entry, Unreadable) else None
 
 
 def inspect_changed(

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Generic, NamedTuple, TypedDict, TypeVar, Unpack
+from typing import Generic, NamedTuple, TypedDict, Unpack
 
 from ckpt.changes.apply import Receipt, apply, undo
-from ckpt.changes.backup import PlannedChange
-from ckpt.changes.backup_location import backup_at, backup_to, must_keep
-from ckpt.changes.plan import ChangePlan
+from ckpt.changes.backup import backup_at, backup_to, must_keep
+from ckpt.changes.plan import ChangePlan, Planned
 from ckpt.changes.steps import Changed
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.errors import CkptError
@@ -19,8 +18,6 @@ from ckpt.storage.local_writer import open_writer
 from ckpt.storage.writer import Writer
 from ckpt.values import show_html, show_text
 from ckpt.versions import Spark
-
-Planned = TypeVar("Planned", bound=ChangePlan)
 
 
 class ChangeResult(NamedTuple, Generic[Planned]):
@@ -57,20 +54,10 @@ def run_change(
     versions: Sequence[Spark] = (),
     **how: Unpack[How],
 ) -> ChangeResult[Planned]:
-    """The plan for a checkpoint, and what came of it; an undo is described as a plan too.
+    """The plan for a checkpoint, of the class ``kind``, and what came of it; an undo is described as a plan too.
 
-    Args:
-        kind: The class of the plan.
-        planner: Plans the change of an opened checkpoint.
-        uri: A local path, or any URI that ``open_checkpoint`` opens.
-        storage_options: For the file system of the URI, and of the backup where that is remote.
-        versions: The Spark versions that the forecasts are for; none named is all.
-        how: Whether the plan is applied.
-
-    Raises:
-        NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
-        UsageError: A URI or option is wrong, or the backup would be inside the checkpoint.
-
+    Raises NotACheckpoint, NotFound, StorageError, or UsageError where a URI or option is wrong, or the backup would be
+    inside the checkpoint.
     """
     options, grace_s, back = storage_options or {}, how.get("grace_s", 30.0), how.get("undo")
     must_be_seconds(grace_s)
@@ -101,16 +88,13 @@ def _name_unaccepted_cost(plan: ChangePlan, how: How) -> str | None:
 
 def apply_plan(plan: ChangePlan, storage: Storage, writer: Writer, backup: Writer, grace_s: float) -> Receipt:
     """Perform a plan that has steps; the forecasts that it promised are checked before ckpt says that it is done."""
-    checkpoint = plan.inspection.checkpoint
-    change = PlannedChange(plan.command, checkpoint.query_id, checkpoint.listing, plan.steps)
 
     def check() -> str | None:
-        here = plan.opened_as is None
-        return _find_broken_promise(
-            plan.after, storage if here else Changed(storage, storage.list_tree(), uri=plan.opened_as)
-        )
+        elsewhere = plan.opened_as is not None
+        opened = Changed(storage, storage.list_tree(), uri=plan.opened_as) if elsewhere else storage
+        return _find_broken_promise(plan.after, opened)
 
-    return apply(change, storage, writer, backup, grace_s, check)
+    return apply(plan, storage, writer, backup, grace_s, check)
 
 
 def _find_broken_promise(promised: Sequence[Forecast], storage: Storage) -> str | None:

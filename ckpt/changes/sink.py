@@ -1,42 +1,26 @@
 """A plan for the one sink that was named (``sink=``): what it costs there, instead of what it may cost in any."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TypeVar
 
-from ckpt.changes.plan import OTHERS_REPEAT, SINK_DROPS, ChangePlan, First
+from ckpt.changes.plan import OTHERS_REPEAT, SINK_DROPS, ChangePlan, First, Planned
 from ckpt.changes.steps import Changed, Step
 from ckpt.checkpoint.checkpoint import FIRST_START, OFFSETS
 from ckpt.formats.metadata import build_first_start
 from ckpt.inspection.checks.sink import SinkOutcome, SinkOutlook, build_first_mark, describe_cure, foresee_sink
 from ckpt.inspection.inspection import inspect
-from ckpt.live.sink.reader import ask_sink
 from ckpt.live.sink.records import SinkLog
 from ckpt.restart.sinks import AboutSinks
 from ckpt.storage import Storage
 from ckpt.texts import span
 
-Planned = TypeVar("Planned", bound=ChangePlan)
 _NOOP = (First.NOOP, First.NOOP_IF_WRITTEN)
-
-
-def plan_with_sink(
-    planner: Callable[[Storage], Planned], sink: str | None, uri: str, storage_options: Mapping[str, str] | None
-) -> Callable[[Storage], Planned]:
-    """A planner whose plans are for the sink at a URI, if one is named; the sink is read when it plans."""
-    return lambda storage: add_mark(
-        adapt_to_sink(planner(storage), ask_sink(sink, uri, storage_options or {})), storage
-    )
 
 
 def adapt_to_sink(plan: Planned, log: SinkLog | None, *, other_range: bool = False) -> Planned:
     """A plan with what the sink will do once the steps are done; texts about sinks in general are left out.
 
-    Args:
-        plan: What was planned.
-        log: What the sink remembers; None: the plan as it is.
-        other_range: Whether the batch that runs again has other rows than when it was planned.
-
+    ``log`` is what the sink remembers; None: the plan as it is. ``other_range``: the batch that runs again has other
+    rows than when it was planned.
     """
     after = plan.inspection_after
     if log is None or after is None or not plan.steps:
@@ -52,12 +36,15 @@ def adapt_to_sink(plan: Planned, log: SinkLog | None, *, other_range: bool = Fal
         return replace(plan, warnings=_warn_of_sink(plan, sink), skips=skips, first=First.NOTHING)
     if not sink.certain:
         return replace(plan, warnings=(*plan.warnings, _describe_outcome(plan, sink)))
+    others = None if plan.skips == SINK_DROPS else plan.skips
+    drops = f"the sink would drop new rows of {span('batch', *sink.dropped)}" if sink.dropped else None
+    first = First.NOOP if sink.needs_noop else First.NOTHING
     return replace(
         plan,
         warnings=_warn_of_sink(plan, sink),
-        skips=_describe_skipped_rows(plan, sink),
+        skips="; ".join(filter(None, (others, drops))) or None,
         repeats=None if plan.repeats == OTHERS_REPEAT else plan.repeats,
-        first=_choose_first_step(sink),
+        first=First.SINK if sink.outcome is SinkOutcome.DROPS else first,
     )
 
 
@@ -87,17 +74,3 @@ def _describe_outcome(plan: ChangePlan, sink: SinkOutlook) -> str:
         return f"{text} To lose none: {describe_cure(plan.inspection.checkpoint, sink)}."
     lost = [finding.diagnosis.remedy for finding in sink.findings if sink.outcome is SinkOutcome.PASSES_OVER]
     return " ".join((text, *filter(None, lost)))
-
-
-def _describe_skipped_rows(plan: ChangePlan, sink: SinkOutlook) -> str | None:
-    """Describe the rows that are left out, or dropped by this sink."""
-    others = None if plan.skips == SINK_DROPS else plan.skips
-    drops = f"the sink would drop new rows of {span('batch', *sink.dropped)}" if sink.dropped else None
-    return "; ".join(filter(None, (others, drops))) or None
-
-
-def _choose_first_step(sink: SinkOutlook) -> First:
-    """Choose the step before the usual start."""
-    if sink.outcome is SinkOutcome.DROPS:
-        return First.SINK
-    return First.NOOP if sink.needs_noop else First.NOTHING

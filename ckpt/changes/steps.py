@@ -75,12 +75,17 @@ def must_fit(listing: Listing, paths: Iterable[str]) -> None:
             raise StorageError(f"{one_line(path)} and those before it cannot be changed: {reason}")
 
 
+def read_files(storage: Storage, paths: Iterable[str]) -> dict[str, bytes]:
+    """Read whole files at once, by path. Raises NotFound, StorageError."""
+    names = list(dict.fromkeys(paths))
+    return dict(zip(names, storage.read_all([ReadRequest(path) for path in names]), strict=True))
+
+
 def plan_removals(storage: Storage, listing: Listing, paths: Iterable[str]) -> Iterator[Step]:
     """Steps that remove small files, each after its checksum file, as far as they are there. Raises StorageError."""
     removed = [step.path for step in plan_unread_removals(listing, paths)]
     must_fit(listing, removed)
-    answers = storage.read_all([ReadRequest(path) for path in removed])
-    return (Step(path, answer, None) for path, answer in zip(removed, answers, strict=True))
+    return (Step(path, data, None) for path, data in read_files(storage, removed).items())
 
 
 def plan_unread_removals(listing: Listing, paths: Iterable[str]) -> Iterator[Step]:
@@ -102,18 +107,15 @@ def plan_writing(
     """
     checksums = sidecar(path)
     must_fit(listing, (checksums, path))
-    checked = storage.read(checksums) if listing.info(checksums) is not None else None
-    was, wanted = storage.read(path) if listing.info(path) is not None else None, build_hadoop_sidecar(data)
-    if was is not None and checked == wanted:
+    old = read_files(storage, (file for file in (checksums, path) if listing.info(file) is not None))
+    checked, was, like = old.get(checksums), old.get(path), path if path in old else source
+    if was is not None and checked == build_hadoop_sidecar(data):
         yield Step(path, was, data, source, path)
         return
     if checked is not None:
         yield Step(checksums, checked, None)
-    like = source if was is None else path
     yield Step(path, was, data, source, like)
-    folder = path.rpartition("/")[0]
-    if any(name.startswith(".") and name.endswith(".crc") for name in listing.in_folder(folder)):
-        yield Step(checksums, None, wanted, like=like if checked is None else checksums)
+    yield from _plan_checksums(listing, path, data, like if checked is None else checksums)
 
 
 def plan_creating(listing: Listing, path: str, data: bytes, like: str, source: str | None = None) -> Iterator[Step]:
@@ -122,6 +124,10 @@ def plan_creating(listing: Listing, path: str, data: bytes, like: str, source: s
     ``like`` is the file whose owner and permissions it takes over, ``source`` the one that ``data`` is a copy of.
     """
     yield Step(path, None, data, source, like)
+    yield from _plan_checksums(listing, path, data, like)
+
+
+def _plan_checksums(listing: Listing, path: str, data: bytes, like: str | None) -> Iterator[Step]:
     folder = path.rpartition("/")[0]
     if any(name.startswith(".") and name.endswith(".crc") for name in listing.in_folder(folder)):
         yield Step(sidecar(path), None, build_hadoop_sidecar(data), like=like)

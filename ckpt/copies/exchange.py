@@ -114,6 +114,20 @@ def make_from_files(division: Division) -> Callable[[tuple[Any, Sequence[_Spoole
     return lambda task: division.make(task[0], map(_read_piece, task[1]))
 
 
+def pack_batch(batch: Any) -> bytes:
+    """A record batch as a piece, in Arrow's format for streams."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def unpack_batch(piece: Any) -> Any:
+    """The record batch of a piece."""
+    return pa.ipc.open_stream(piece).read_next_batch()
+
+
 def _read_piece(piece: _Spooled) -> Any:
     file = _map_file(piece.path)
     file.seek(piece.start)

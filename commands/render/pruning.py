@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from ckpt.changes.prune.plan import PrunePlan
-from ckpt.changes.prune.unneeded import Pruned, PruneReason
+from ckpt.changes.prune.plan import Pruned, PrunePlan, PruneReason
 from ckpt.changes.steps import FileContent, Step, sidecar
 
 from .blocks import Block, Heading, Table

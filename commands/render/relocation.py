@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from ckpt.changes.relocate.outside import Holder
-from ckpt.changes.relocate.plan import RelocationPlan
+from ckpt.changes.relocate.plan import Holder, RelocationPlan
 from ckpt.texts import quote_path
 from ckpt.versions import Progress
 

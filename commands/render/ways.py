@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from ckpt.changes.draft import Cost
-from ckpt.changes.fixes.registry import WayName
-from ckpt.changes.fixes.repair import LOST_ID, Way, WaysPlan
+from ckpt.changes.check_fix import Cost
+from ckpt.changes.fixes.repair import LOST_ID, Way, WayName, WaysPlan
 from ckpt.changes.steps import Step
 from ckpt.inspection.next_steps import NextStep, split_remedy
 from ckpt.restart.diagnoses.logs import QUERY_ID

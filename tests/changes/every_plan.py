@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ckpt.changes.fixes.repair import plan_repairs
 from ckpt.changes.fixes.repair_async import Strategy, plan_repair
-from ckpt.changes.offsets.set import offsets_set
+from ckpt.changes.offsets.plan import offsets_set
 from ckpt.changes.plan import ChangePlan
 from ckpt.changes.prune.plan import plan_prune
 from ckpt.changes.relocate.plan import plan_relocation

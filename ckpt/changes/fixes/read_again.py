@@ -1,14 +1,18 @@
-"""Let a stateless query read again what may be missing, under batch ids that no sink has seen.
+"""Go back by as few batches as possible, or let a stateless query read again what may be missing, in a new batch.
 
-All batches after the newest finished one get its offsets, so they are empty, and all that comes after it is read by a
-batch that is new. Nothing is lost in any sink, as it would be in one that remembers batch ids if the batch number went
-back (measured on 3.5.9 to 4.3.0 with a file sink, on 4.2.0 with Delta).
+After going back the next batch runs again over its range, or is planned anew. To read again under batch ids that no
+sink has seen, all batches after the newest finished one get its offsets, so they are empty, and all that comes after it
+is read by a batch that is new. Nothing is lost in any sink, as it would be in one that remembers batch ids if the batch
+number went back (measured on 3.5.9 to 4.3.0 with a file sink, on 4.2.0 with Delta).
 """
 
 from collections.abc import Iterator
+from functools import partial
+from itertools import islice
 
-from ckpt.changes.draft import Cost, Draft
+from ckpt.changes.check_fix import MOST_TRIES, Cost, Draft
 from ckpt.changes.plan import STOP_FIRST, NoWay, Replay
+from ckpt.changes.rewind.plan import Replayed, plan_rewind
 from ckpt.changes.rewind.warnings import has_batch
 from ckpt.changes.steps import plan_writing
 from ckpt.checkpoint.checkpoint import OFFSETS
@@ -19,6 +23,37 @@ from ckpt.storage import Storage
 from ckpt.texts import span
 
 _MOST = 1_000  # batches that are emptied, a file each
+
+
+def _draft_rewind(replayed: Replayed, storage: Storage, inspection: Inspection) -> Iterator[Draft]:
+    """Rewind to the newest committed batch after which a start runs. Raises NoWay, StorageError."""
+    checkpoint = inspection.checkpoint
+    committed = (i for i in reversed(checkpoint.commits.ids) if i in checkpoint.offsets)
+    reason = "there is no batch to go back to"
+    for batch in islice(committed, MOST_TRIES):
+        plan = plan_rewind(storage, batch, replayed, inspection)
+        again = plan.again
+        if not plan.steps or plan.refused is not None or again is None:
+            reason = plan.refused or plan.why
+            continue
+        if again.same is (replayed is Replayed.SAME):
+            cost = Cost.MAY_LOSE if again.loses else Cost.FINISHED_AGAIN if again.repeats else Cost.UNFINISHED_AGAIN
+            yield Draft(
+                f"back to batch {again.kept}: batch {again.kept + 1} "
+                + ("runs again over its range" if again.same else "is planned anew"),
+                cost,
+                plan.steps,
+                again.newest - again.kept,
+                plan.replay or (),
+                plan.warnings,
+                plan.first,
+            )
+        return
+    raise NoWay(reason)
+
+
+draft_run_again = partial(_draft_rewind, Replayed.SAME)
+draft_plan_again = partial(_draft_rewind, Replayed.NEW)
 
 
 def draft_read_again(storage: Storage, inspection: Inspection) -> Iterator[Draft]:

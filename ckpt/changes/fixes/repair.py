@@ -6,13 +6,25 @@ the tidied checkpoint, checked against the forecast of ``ckpt inspect``, and the
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from enum import StrEnum
 from os import fspath
 from typing import ClassVar, Unpack
 
-from ckpt.changes.check_fix import MORE_STARTS, Rule, find_failing, find_running
-from ckpt.changes.draft import Cost, Draft, plan_first
-from ckpt.changes.fixes.registry import FIXES, WayName
+from ckpt.changes.check_fix import (
+    CLOSED_GAP,
+    MORE_STARTS,
+    Cost,
+    Draft,
+    Drafter,
+    Rule,
+    find_failing,
+    find_running,
+    plan_first,
+)
+from ckpt.changes.fixes.read_again import draft_plan_again, draft_read_again, draft_run_again
+from ckpt.changes.fixes.repair_async import draft_fill
 from ckpt.changes.fixes.tidy import Tidied, draft_tidying, tidy
+from ckpt.changes.fixes.write_logs import draft_commit, draft_offsets
 from ckpt.changes.plan import NEVER_FINISHED, ChangePlan, NoWay
 from ckpt.changes.run import ChangeResult, How, run_change
 from ckpt.changes.sink import adapt_to_sink, add_mark
@@ -27,6 +39,28 @@ from ckpt.model import Location, QueryMetadata
 from ckpt.storage import Storage
 from ckpt.versions import Spark
 
+
+class WayName(StrEnum):
+    """The fixes, those first that cost less where they cost alike."""
+
+    TIDY = "tidy"  # remove or write again what blocks a start; no batch runs again
+    FILL = "fill"  # write the offsets that asynchronous progress tracking left out, as `repair-async` does
+    WRITE_COMMIT = "write-commit"  # write the newest commit as it was, where its checksums prove that
+    WRITE_OFFSETS = "write-offsets"  # write the newest offsets as they were, where the log of a file source tells them
+    RUN_AGAIN = "run-again"  # go back, and run the next batch again over its range
+    READ_AGAIN = "read-again"  # a stateless query reads the rows of its newest batches again, in a new batch
+    PLAN_AGAIN = "plan-again"  # go back, and plan the next batch anew
+
+
+_FIXES: Mapping[WayName, Drafter] = {
+    WayName.FILL: draft_fill,
+    WayName.WRITE_COMMIT: draft_commit,
+    WayName.WRITE_OFFSETS: draft_offsets,
+    WayName.RUN_AGAIN: draft_run_again,
+    WayName.READ_AGAIN: draft_read_again,
+    WayName.PLAN_AGAIN: draft_plan_again,
+}
+"""Every fix but to tidy up, which comes before them."""
 LOST_ID = (
     f"{METADATA}, which holds the query's id, is lost, and no other file of a checkpoint has it: find it, and name it "
     "with `query_id`"
@@ -107,12 +141,10 @@ def plan_repairs(
     remove_leftovers: bool = False,
     sink: SinkLog | None = None,
 ) -> WaysPlan:
-    """Plan the fixes of a checkpoint; nothing is written.
+    """Plan the fixes of a checkpoint, as ``repair`` does.
 
-    Raises:
-        UsageError: The query id is no UUID, or there is one already; there is no way of that name.
-        NotACheckpoint, NotFound, StorageError: It cannot be read.
-
+    Raises NotACheckpoint, NotFound, StorageError, or UsageError where the query id is no UUID, or there is one already,
+    or there is no way of that name.
     """
     inspection = inspect(read_checkpoint(storage, batches=0), versions)
     checkpoint = inspection.checkpoint
@@ -134,7 +166,9 @@ def plan_repairs(
         ways = tuple(_adapt_to_sink(way, sink, storage) for way in _plan_ways(storage, inspection, tidied, versions))
     possible = [way for way in ways if way.cost is not None]
     if not possible and (not ways or find_running(inspection)):
-        return WaysPlan(inspection=inspection, needed=False, why=_explain_nothing(inspection))
+        why = f"no file can be changed so that more starts run than now; ckpt found {inspection.trouble_names}"
+        why = "a start finds everything that it needs" if inspection.sound else why
+        return WaysPlan(inspection=inspection, needed=False, why=why)
     preferred = min(possible, key=lambda way: (way.cost, way.batches)).name if possible else None
     ways = tuple(replace(way, recommended=way.name is preferred) for way in ways)
     chosen = next((way for way in ways if way.name is (choose or preferred)), None)
@@ -180,21 +214,15 @@ def _plan_ways(
     steps, cost = (first.steps, first.cost) if first else ((), Cost.NOTHING)
     changed = Changed(storage, inspection.checkpoint.listing, steps)
     left = inspect(read_checkpoint(changed, batches=0), versions)
-    for fix in FIXES:
+    for name, draft_fix in _FIXES.items():
         drafts = (
             replace(draft, steps=(*steps, *draft.steps), cost=max(draft.cost, cost))
-            for draft in fix.draft(changed, left)
+            for draft in draft_fix(changed, left)
         )
-        way = plan_way(fix.name, drafts, fix.rule)
+        way = plan_way(name, drafts, CLOSED_GAP if name is WayName.FILL else MORE_STARTS)
         if way is not None:
             yield way
 
 
 def _refuse(name: WayName, inspection: Inspection, reason: str) -> Way:
     return Way(name=name, plan=ChangePlan(inspection=inspection, needed=True, refused=reason))
-
-
-def _explain_nothing(inspection: Inspection) -> str:
-    if inspection.sound:
-        return "a start finds everything that it needs"
-    return f"no file can be changed so that more starts run than now; ckpt found {inspection.trouble_names}"

@@ -1,23 +1,33 @@
-"""``ckpt repair-async``: the fixes of a gap that asynchronous progress tracking leaves, and no others."""
+"""``ckpt repair-async``: the fixes of a gap that asynchronous progress tracking leaves, and no others.
 
-from collections.abc import Mapping, Sequence
+They write the missing offsets (fill), or go back to the newest two consecutive batches (rewind). L is the latest batch
+with readable offsets. A synchronous start looks for the offsets of L-1 (Spark class ``MicroBatchExecution``,
+``populateStartOffsets``): only whether they can be read where L is committed, and for where L begins where it is not.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from os import fspath
 from typing import ClassVar, Unpack
 
-from ckpt.changes.check_fix import NO_LOST_BATCH, find_starts
-from ckpt.changes.draft import Drafter, plan_first
-from ckpt.changes.fixes.async_gap import draft_fill, draft_rewinds, has_gap
-from ckpt.changes.plan import ChangePlan, NoWay
+from ckpt.changes.check_fix import NO_LOST_BATCH, Cost, Draft, Drafter, find_starts, plan_first
+from ckpt.changes.plan import STOP_FIRST, ChangePlan, NoWay, Replay
+from ckpt.changes.rewind.warnings import describe_named_sink
 from ckpt.changes.run import ChangeResult, How, run_change
 from ckpt.changes.sink import adapt_to_sink
+from ckpt.changes.steps import Step, plan_removals, plan_writing, sidecar
+from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
+from ckpt.checkpoint.history import Pattern, pattern
 from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.checkpoint.sources.ranges import source_ranges
 from ckpt.errors import parse_choice, parse_choices
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.live.sink.reader import ask_sink
-from ckpt.model import Location
+from ckpt.model import Kind, Location, OffsetLog
 from ckpt.restart.forecast import Forecast
+from ckpt.restart.remedies import pair_below
+from ckpt.restart.sinks import DROPS_OR_REPEATS, AboutSinks
 from ckpt.storage import Storage
 from ckpt.versions import Progress, Spark
 
@@ -28,9 +38,6 @@ class Strategy(StrEnum):
     FILL = "fill"  # write the missing one
     REWIND = "rewind"  # go back to the newest two there are
     AUTO = "auto"  # whichever reads less again
-
-
-_FIXES: Mapping[Strategy, Drafter] = {Strategy.FILL: draft_fill, Strategy.REWIND: draft_rewinds}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,20 +97,12 @@ def repair_async(
 
 
 def plan_repair(storage: Storage, strategy: Strategy = Strategy.AUTO, versions: Sequence[Spark] = ()) -> RepairPlan:
-    """Plan the repair of a gap; nothing is written.
-
-    Args:
-        storage: The checkpoint; its complete offset and commit logs are read.
-        strategy: Which strategy; ``auto`` picks the one that reads less again.
-        versions: The Spark versions that the query may be started with; none named is all.
-
-    Raises:
-        NotACheckpoint, NotFound, StorageError: It cannot be read.
-
-    """
+    """Plan the repair of a gap, as ``repair_async`` does. Raises NotACheckpoint, NotFound, StorageError."""
     inspection = inspect(read_checkpoint(storage, batches=0), versions)
     if not has_gap(inspection.checkpoint):
-        return RepairPlan(inspection=inspection, needed=False, why=_explain_no_gap(inspection))
+        why = f"no gap stops a synchronous start, so this command cannot help; ckpt found {inspection.trouble_names}"
+        why = "a synchronous start finds every offset file that it looks for" if inspection.sound else why
+        return RepairPlan(inspection=inspection, needed=False, why=why)
     plans: list[RepairPlan] = []
     for name in _FIXES:
         if strategy in (name, Strategy.AUTO):
@@ -133,7 +132,175 @@ def _plan_strategy(
     return replace(plan, reads_after=draft.reads_after)
 
 
-def _explain_no_gap(inspection: Inspection) -> str:
-    if inspection.sound:
-        return "a synchronous start finds every offset file that it looks for"
-    return f"no gap stops a synchronous start, so this command cannot help; ckpt found {inspection.trouble_names}"
+_SINKS = f"What the sink does with batches that run again: {DROPS_OR_REPEATS}; upserts by key are safe."
+
+
+def has_gap(checkpoint: Checkpoint) -> bool:
+    """Tell whether a synchronous start looks for offsets that are not there, or not readable."""
+    latest = checkpoint.offsets.latest
+    if not latest or latest not in checkpoint.offsets or checkpoint.kind is not Kind.MICRO_BATCH:
+        return False
+    if checkpoint.offsets.readable(latest) is None:
+        return not pair_below(checkpoint, latest)
+    return checkpoint.offsets.readable(latest - 1) is None
+
+
+def draft_fill(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
+    """Give the latest batch the predecessor that a synchronous start looks for.
+
+    If that has to run, these are the offsets of the newest earlier batch that is committed and readable, so that no
+    row can be skipped; if it is committed, of the newest that is readable: then nothing is read from them.
+    Raises NoWay, or StorageError where a file cannot be read.
+    """
+    checkpoint = inspection.checkpoint
+    if not has_gap(checkpoint):
+        return
+    offsets = checkpoint.offsets
+    latest = _find_newest_readable(checkpoint)
+    end = offsets.readable(latest)
+    assert end is not None
+    committed = latest in checkpoint.commits
+    above = _has_batches_above(checkpoint, latest)
+    if checkpoint.stateful and (above or not committed):
+        raise NoWay(
+            f"the query keeps state, and batch {latest} is not its last committed one: run over other rows than "
+            "before, it would count rows twice"
+        )
+    origin = _find_origin(checkpoint, latest, end)
+    if origin is None and not committed:
+        raise NoWay(
+            f"batch {latest} is not committed, and no earlier batch is both committed and readable, so its start "
+            "is unknown"
+        )
+    begin = -1 if origin is None else origin
+    between = [f"{OFFSETS}/{i}" for i in offsets.ids if begin < i < latest - 1 and not committed]
+    steps = [*plan_removals(storage, checkpoint.listing, between), *_remove_above(checkpoint, storage, latest)]
+    steps += _write_predecessor(checkpoint, storage, latest, latest if origin is None else origin)
+    replay, why = _explain_fill(checkpoint, latest, origin, above=above)
+    yield _build(checkpoint, why, steps, latest if committed else begin, latest, replay)
+
+
+def draft_rewinds(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
+    """Go back to a pair of consecutive batches, newest pair first.
+
+    Raises NoWay, or StorageError where a file cannot be read.
+    """
+    checkpoint = inspection.checkpoint
+    if checkpoint.stateful:
+        raise NoWay("the query keeps state, and state files of later batches would be loaded later without an error")
+    offsets, logged = checkpoint.offsets, _find_newest_readable(checkpoint)
+    end = None if _has_batches_above(checkpoint, logged) else offsets.readable(logged)
+    for batch_id in reversed(offsets.ids):
+        if not offsets.readable(batch_id) or (batch_id and not offsets.readable(batch_id - 1)):
+            continue
+        begin = batch_id if batch_id in checkpoint.commits else batch_id - 1
+        first = batch_id + 1 if begin == batch_id else batch_id
+        steps = list(_remove_above(checkpoint, storage, batch_id))
+        replay = (Replay(first, source_ranges(offsets.readable(begin), end), finished=True),)
+        pair = f"batches {batch_id - 1} and {batch_id} are" if batch_id else "batch 0 is"
+        yield _build(checkpoint, f"{pair} the newest to go back to", steps, begin, logged, replay)
+
+
+def _build(
+    checkpoint: Checkpoint, why: str, steps: list[Step], reads_after: int, logged: int, replay: tuple[Replay, ...]
+) -> Draft:
+    """Build the draft of a fix; ``logged`` is the newest batch whose offsets can be read now."""
+    cost, warnings = Cost.UNFINISHED_AGAIN if replay else Cost.NOTHING, [STOP_FIRST]
+    if not checkpoint.stateful:
+        by_design = pattern(checkpoint) is Pattern.ASYNC_PROGRESS
+        when = "R" if by_design else "If the query ran with asynchronous progress tracking: r"
+        warnings.append(
+            f"{when}ows after the end of batch {logged} may be in the sink already, written by batches that "
+            "asynchronous tracking had not logged. Any start reads and writes them again, under batch ids that were "
+            "used before, and no log says how far they go."
+        )
+    if any(again.finished for again in replay):
+        cost = Cost.FINISHED_AGAIN
+        warnings.append(AboutSinks(_SINKS + describe_named_sink(checkpoint)))
+    return Draft(why, cost, tuple(steps), len(replay), replay, tuple(warnings), reads_after=reads_after)
+
+
+def _find_newest_readable(checkpoint: Checkpoint) -> int:
+    for batch_id in reversed(checkpoint.offsets.ids):
+        if checkpoint.offsets.readable(batch_id):
+            return batch_id
+    raise NoWay("no offset file can be read")
+
+
+def _has_batches_above(checkpoint: Checkpoint, latest: int) -> bool:
+    """Tell whether batches were planned or committed after one, so that their progress is unknown."""
+    return any(ids and ids[-1] > latest for ids in (checkpoint.offsets.ids, checkpoint.commits.ids))
+
+
+def _find_origin(checkpoint: Checkpoint, latest: int, end: OffsetLog) -> int | None:
+    """The newest earlier batch that is committed and readable, and has the same sources.
+
+    Where the latest is committed, all earlier ones are done, whether their commit was logged or not.
+    """
+    offsets, commits = checkpoint.offsets, checkpoint.commits
+    for batch_id in reversed(offsets.ids):
+        log, done = offsets.readable(batch_id), batch_id in commits or latest in commits
+        if batch_id < latest and done and log and len(log.sources) == len(end.sources):
+            return batch_id
+    return None
+
+
+def _write_predecessor(checkpoint: Checkpoint, storage: Storage, latest: int, origin: int) -> Iterator[Step]:
+    """Write ``offsets/<latest - 1>``, unless it is there."""
+    if not latest or checkpoint.offsets.readable(latest - 1):
+        return
+    path, listing = f"{OFFSETS}/{latest - 1}", checkpoint.listing
+    if listing.has_folder(path) or path in listing.oddities:
+        raise NoWay(f"{path} is not a file, and is in the way of one that must be written: move it away first")
+    source = f"{OFFSETS}/{origin}"
+    yield from plan_writing(storage, listing, path, storage.read(source), source)
+
+
+def _explain_fill(
+    checkpoint: Checkpoint, latest: int, origin: int | None, *, above: bool
+) -> tuple[tuple[Replay, ...], str]:
+    """List what is read again, and say why that is the least there can be."""
+    offsets, commits = checkpoint.offsets, checkpoint.commits
+    replay = []
+    if latest in commits:
+        why = (
+            f"batch {latest} is committed, so a start only checks that its predecessor exists, and reads "
+            "nothing from it"
+        )
+    else:
+        assert origin is not None
+        finished = above or any(origin < i < latest for i in (*offsets.ids, *commits.ids))
+        ranges = source_ranges(offsets.readable(origin), offsets.readable(latest))
+        replay.append(Replay(latest, ranges, finished))
+        why = (
+            f"batch {latest} is not committed: it is run again from the end of batch {origin}, the last "
+            "that is known to be done"
+        )
+    if above:
+        replay.append(Replay(latest + 1, source_ranges(offsets.readable(latest), None), finished=True))
+        why = f"batch {latest} is the newest whose offsets can be read; {why}"
+    return tuple(replay), why
+
+
+def _remove_above(checkpoint: Checkpoint, storage: Storage, batch_id: int) -> Iterator[Step]:
+    """Remove everything of the logs that is in the way above a batch: newest first, the commit before the offsets.
+
+    That includes checksum files without a file, which would stop Spark when it comes to write that file. What no start
+    looks at while the latest batch is there, and would while its neighbours go, is removed before them, oldest first:
+    batches planned after the last commit, which would be skipped, and commits without offsets.
+    """
+    listing, offsets, commits = checkpoint.listing, checkpoint.offsets, checkpoint.commits
+    in_the_way: set[tuple[int, str]] = set()
+    for log in (offsets, commits):
+        hidden = {name[1:-4] for name in listing.in_folder(log.folder) if name[0] == "." and name.endswith(".crc")}
+        ids = {*log.ids, *(int(name) for name in hidden if name.isascii() and name.isdigit())}
+        in_the_way |= {(i, log.folder) for i in ids if i > batch_id}
+    if batch_id not in commits and listing.info(sidecar(f"{COMMITS}/{batch_id}")):
+        in_the_way.add((batch_id, COMMITS))
+    aside = [(i, OFFSETS) for i in offsets.ids[:-1] if i > max((batch_id, *commits.ids[-1:]))]
+    aside += [(i, COMMITS) for i in commits.ids if i > batch_id and i not in offsets]
+    newest_first = sorted(in_the_way.difference(aside), key=lambda file: (-file[0], file[1] != COMMITS))
+    return plan_removals(storage, listing, [f"{folder}/{above}" for above, folder in (*aside, *newest_first)])
+
+
+_FIXES: Mapping[Strategy, Drafter] = {Strategy.FILL: draft_fill, Strategy.REWIND: draft_rewinds}

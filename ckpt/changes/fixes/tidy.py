@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from ckpt.changes.draft import Cost, Draft
+from ckpt.changes.check_fix import Cost, Draft
 from ckpt.changes.plan import END_FIRST, First, Replay
 from ckpt.changes.rewind.files_after import state_above
 from ckpt.changes.steps import Step, plan_removals, plan_unread_removals, plan_writing, sidecar
@@ -36,16 +36,8 @@ class Tidied:
 def tidy(checkpoint: Checkpoint, storage: Storage, query_id: str | None, *, temporary: bool) -> tuple[Tidied, ...]:
     """Find what blocks a start and costs nothing to remove or write, by kind.
 
-    Args:
-        checkpoint: The checkpoint as it is.
-        storage: Where it is.
-        query_id: Goes into a lost ``metadata``.
-        temporary: Remove the temporary files of interrupted writes too.
-
-    Raises:
-        UsageError: The query id is no UUID, or is there already.
-        StorageError: A file cannot be read.
-
+    ``query_id`` goes into a lost ``metadata``; ``temporary`` files of interrupted writes are removed too. Raises
+    StorageError, or UsageError where the query id is no UUID, or is there already.
     """
     listing, state, logs = checkpoint.listing, checkpoint.state, (checkpoint.offsets, checkpoint.commits)
     odd_names = (f"{log.folder}/{name}" for log in logs for name in log.names.odd)

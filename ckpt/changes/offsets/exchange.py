@@ -103,7 +103,13 @@ def offsets_import(
     offsets = {} if document is None else _rename_topics(_parse_document(document), topics or {})
 
     def ask(views: Sequence[SourceView]) -> dict[int, RequestedEnd]:
-        return {view.index: _parse_end(view, offsets, topics or {}) for view in _match_sources(views, offsets)}
+        ends = {}
+        for view in _match_sources(views, offsets):
+            check_settable(view)
+            new = view.kind.parse_end(offsets[view.index].offset, f"source {view.index} of the document")
+            own = {old: name for old, name in (topics or {}).items() if old in view.topics}
+            ends[view.index] = replace(new, renamed=own)
+        return ends
 
     planner = partial(plan_offsets, ImportPlan, ask=ask, batch=expect_batch, versions=sparks)
     return run_change(ImportPlan, planner, uri, storage_options, sparks, **how)
@@ -176,9 +182,3 @@ def _match_sources(views: Sequence[SourceView], offsets: Mapping[int, _Imported]
             here, there = (f"{either.type} {either.name or ''}".strip() for either in (view, source))
             raise NoWay(f"source {view.index} is {here}, and in the document {one_line(there)}")
     return [view for view in views if offsets[view.index].offset != view.offset]
-
-
-def _parse_end(view: SourceView, offsets: Mapping[int, _Imported], topics: Mapping[str, str]) -> RequestedEnd:
-    check_settable(view)
-    new = view.kind.parse_end(offsets[view.index].offset, f"source {view.index} of the document")
-    return replace(new, renamed={old: name for old, name in topics.items() if old in view.topics})

@@ -6,12 +6,15 @@ again, or (sources of the first kind) read and thrown away. Where it is not, it 
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, TypeVar
+from os import fspath
+from typing import ClassVar, TypeVar, Unpack
 
 from ckpt.changes.check_fix import ANY_START, check_fix, find_starts
 from ckpt.changes.offsets.ends import BatchSource, Moved, check_settable, move_source
-from ckpt.changes.plan import END_FIRST, FINISHED_AGAIN, STOP_FIRST, ChangePlan, NoWay, Replay
+from ckpt.changes.plan import END_FIRST, FINISHED_AGAIN, OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay, Replay
 from ckpt.changes.rewind.files_after import state_above
+from ckpt.changes.run import ChangeResult, How, run_change
+from ckpt.changes.sink import adapt_to_sink
 from ckpt.changes.steps import Step, plan_unread_removals, plan_writing
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.history import Pattern, pattern, rate_sources
@@ -19,12 +22,13 @@ from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.file_logs import file_source_logs
 from ckpt.checkpoint.sources.ranges import SourceRange, source_ranges
 from ckpt.checkpoint.sources.registry import SourceView, in_order, source_views
-from ckpt.checkpoint.sources.requested import RequestedEnd
-from ckpt.errors import UsageError
+from ckpt.checkpoint.sources.requested import RequestedEnd, parse_json
+from ckpt.errors import UsageError, parse_choices
 from ckpt.formats.offsets import format_offset_log
 from ckpt.inspection.inspection import inspect
 from ckpt.inspection.verdict import verdict
-from ckpt.model import Kind, OffsetLog, Unreadable
+from ckpt.live.sink.reader import ask_sink
+from ckpt.model import Json, Kind, Location, OffsetLog, Unreadable
 from ckpt.restart.forecast import Forecast
 from ckpt.restart.sinks import DROPS, AboutSinks
 from ckpt.storage import Storage
@@ -66,22 +70,64 @@ _SKIPS = {
 _REPEATS = {True: FINISHED_AGAIN, False: "a sink that has seen this batch gets rows of it again in the next one"}
 
 
-def plan_offsets(
-    kind: type[Planned], storage: Storage, ask: Ask, batch: int | None = None, versions: Sequence[Spark] = ()
-) -> Planned:
-    """Plan to set offsets; nothing is written.
+def offsets_set(
+    checkpoint: Location,
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    source: int | None = None,
+    to: Json = None,
+    shift: Sequence[str] = (),
+    expect_batch: int | None = None,
+    versions: Sequence[Spark | str] = (),
+    sink: str | None = None,
+    **how: Unpack[How],
+) -> ChangeResult[OffsetsPlan]:
+    """All that ``ckpt offsets set`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
 
     Args:
-        kind: The class of the plan.
-        storage: The checkpoint; its complete offset and commit logs are read.
-        ask: Which sources get which end.
-        batch: Whose end changes, refused if that is not the latest; None is whichever is.
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
+        storage_options: For the file system of the URI, and of the backup where that is remote.
+        source: The index of the source; needed where the query has several.
+        to: Its new end, in the form in which ``offsets_show`` has it, or as the JSON text of that. A partition of
+            Kafka given as null is left out, and read from its beginning.
+        shift: For Kafka instead of ``to``: how far partitions move, as ``topic/partition=+n`` or ``-n``.
+        expect_batch: The batch whose end changes, as a plan has shown it; refused if that is not the latest.
         versions: The Spark versions that the query may be started with; none named is all.
+        sink: The place that the query writes to, as ``inspect`` takes it: the plan is then for that sink.
+        how: ``apply=True`` performs the plan, ``undo`` undoes an earlier change; see ``How``.
 
     Raises:
-        NotACheckpoint, NotFound, StorageError: It cannot be read.
-        UsageError: What is wanted is no offset of such a source.
+        NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
+        UsageError: A URI, offset or option is wrong, or the backup would be inside the checkpoint.
 
+    >>> plan, receipt = ckpt.offsets_set("sample_checkpoints/kafka-4.2", shift=["orders/0=-10"])
+    >>> plan.batch, plan.moved[0].new.text, plan.repeats, receipt.applied
+    (5, '{"orders":{"0":41,"1":49}}', 'rows of finished batches would be read again', False)
+
+    """
+    uri, sparks = fspath(checkpoint), parse_choices(Spark, versions, "versions")
+    if how.get("undo") is None and (to is None) != bool(shift):
+        raise UsageError("say where the next batch begins: give `to` or `shift`, one of the two")
+    value = parse_json(to, "`to`") if isinstance(to, str) else to
+
+    def ask(views: Sequence[SourceView]) -> dict[int, RequestedEnd]:
+        view = choose_source(views, source)
+        new = view.kind.shift_end(view.record, shift) if shift else view.kind.parse_end(value, "`to`")
+        return {view.index: new}
+
+    def plan(storage: Storage) -> OffsetsPlan:
+        planned = plan_offsets(OffsetsPlan, storage, ask=ask, batch=expect_batch, versions=sparks)
+        return adapt_to_sink(planned, ask_sink(sink, uri, storage_options or {}), other_range=not planned.committed)
+
+    return run_change(OffsetsPlan, plan, uri, storage_options, sparks, **how)
+
+
+def plan_offsets(
+    kind: type[Planned], storage: Storage, ask: Ask, batch: int | None, versions: Sequence[Spark]
+) -> Planned:
+    """Plan to set offsets, as ``offsets_set`` does, to the ends for which ``ask`` asks; ``kind`` is the plan's class.
+
+    Raises NotACheckpoint, NotFound, StorageError, or UsageError where what is wanted is no offset of such a source.
     """
     inspection = inspect(read_checkpoint(storage, batches=0), versions)
     try:
@@ -125,7 +171,7 @@ def _list_sources(checkpoint: Checkpoint) -> list[BatchSource]:
     """List every source in the latest batch. Raises NoWay where nothing can be said of that."""
     offsets, latest = checkpoint.offsets, checkpoint.offsets.latest
     if checkpoint.kind is Kind.CONTINUOUS:
-        raise NoWay("it was written by continuous processing, whose offsets are those of epochs")
+        raise NoWay(OF_EPOCHS)
     if latest is None:
         raise NoWay("no batch was ever planned: the query begins where its reader options say")
     log = offsets.readable(latest)

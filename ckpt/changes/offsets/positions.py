@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from os import fspath
 from typing import Any
 
+from ckpt.changes.plan import OF_EPOCHS
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.history import find_recreated_topics, rate_sources
 from ckpt.checkpoint.reader import read_checkpoint
@@ -111,7 +112,7 @@ def find_positions(storage: Storage, batch: int | None = None) -> Positions:
 def _refuse(checkpoint: Checkpoint, batch: int | None) -> str | None:
     offsets = checkpoint.offsets
     if checkpoint.kind is Kind.CONTINUOUS:
-        return "it was written by continuous processing, whose offsets are those of epochs"
+        return OF_EPOCHS
     if batch is None:
         return "offsets/ has no file that can be read" if offsets.ids else "no batch was ever planned"
     if batch not in offsets:

@@ -1,28 +1,70 @@
-"""The plan of ``ckpt prune``: every restart and rewind that was possible stays possible."""
+"""``ckpt prune``: files that no restart needs go, and every restart and rewind that was possible stays possible.
 
-from collections.abc import Callable
+Files to keep are found first, and doubtful ones are kept. Format 1: the oldest version needed is loaded from the newest
+snapshot at or below it, so everything before that snapshot may go; Spark's own maintenance does the same
+(``HDFSBackedStateStoreProvider.cleanup``, ``RocksDBFileManager.deleteOldVersions``). Format 2: each version that a
+commit names is followed back through the lineage of its changelog to the snapshot where that begins.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from enum import StrEnum
+from functools import partial
+from operator import attrgetter
+from os import fspath
+from typing import ClassVar, Unpack
 
 from ckpt.changes.check_fix import Rule, check_fix
 from ckpt.changes.plan import STOP_FIRST, ChangePlan
-from ckpt.changes.prune.unneeded import Pruned, find_unneeded_files
-from ckpt.changes.rewind.targets import Replayed, list_possible_targets
+from ckpt.changes.rewind.plan import Replayed, list_possible_targets
+from ckpt.changes.run import ChangeResult, How, run_change
 from ckpt.changes.steps import plan_unread_removals
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.checkpoint.state.context import oldest_needed
-from ckpt.checkpoint.state.load import is_serious
-from ckpt.checkpoint.state.read_steps import run
+from ckpt.checkpoint.state.chains import chain_to, read_lineages
+from ckpt.checkpoint.state.context import Context, context_of, oldest_needed
+from ckpt.checkpoint.state.file_ends import Verified, verify
+from ckpt.checkpoint.state.folders import FileId, StorePartition, find_store_partitions
+from ckpt.checkpoint.state.load import is_serious, judge_ssts
+from ckpt.checkpoint.state.read_steps import Step, run
+from ckpt.checkpoint.state.space import find_base, find_orphans, find_temporary_files, list_below
+from ckpt.errors import UsageError
+from ckpt.formats.sidecars import shown_name
+from ckpt.formats.statefiles import CHECKSUM, LZ4
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.model import Provider
-from ckpt.restart.forecast import Forecast
+from ckpt.model import Location, Provider
 from ckpt.settings import PROVIDER_CLASS
-from ckpt.storage import Storage
+from ckpt.state.verify.verify import verify_state
+from ckpt.storage import Listing, Storage
 
 _BACKUP = (
     "The backup takes the space that is freed, until it is deleted: on a full disk put it elsewhere with `backup`."
 )
+
+
+class PruneReason(StrEnum):
+    """Why nothing needs a file."""
+
+    OLD_VERSION = "old-version"  # state before any version that a restart can load
+    KILLED_TASK = "killed-task"  # state that a task wrote and no commit names
+    ORPHAN = "orphan"  # an SST file that no snapshot names
+    TEMPORARY = "temporary"  # what an interrupted write left
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """Files of one kind that may go."""
+
+    kind: PruneReason
+    paths: tuple[str, ...]  # without their hidden checksum files; in the order in which they may go
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The files that stay of one store in one partition."""
+
+    base: int  # everything of this version, and of later ones, but for strays
+    strays: tuple[FileId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,21 +78,52 @@ class PrunePlan(ChangePlan):
     pruned: tuple[Pruned, ...] = ()
 
 
+def prune(
+    checkpoint: Location,
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    keep_batches: int | None = None,
+    **how: Unpack[How],
+) -> ChangeResult[PrunePlan]:
+    """All that ``ckpt prune`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
+
+    Removes state of versions that no start needs, state and SST files that nothing refers to, and temporary files.
+
+    Args:
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
+        storage_options: For the file system of the URI, and of the backup where that is remote.
+        keep_batches: Keep the state of so many of the newest batches, and never of fewer than the logs hold.
+        how: ``apply=True`` performs the plan, ``undo`` undoes an earlier one; see ``How``.
+
+    Raises:
+        NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
+        UsageError: A URI or option is wrong, or the backup would be inside the checkpoint.
+
+    >>> plan, receipt = ckpt.prune("sample_checkpoints/aggregation-hdfs-4.2")
+    >>> plan.needed, plan.why, plan.oldest_version
+    (False, 'every file may be needed', 1)
+
+    """
+    uri = fspath(checkpoint)
+    if keep_batches is not None and keep_batches < 1:
+        raise UsageError("`keep_batches` has to be 1 or more")
+    plan = partial(plan_prune, keep_batches=keep_batches, verify=partial(_find_damage, uri, storage_options))
+    return run_change(PrunePlan, plan, uri, storage_options, **how)
+
+
+def _find_damage(uri: str, storage_options: Mapping[str, str] | None) -> str | None:
+    """Why nothing may go; every byte of state is read. Raises CkptError, also without the extra ``native``."""
+    damages = verify_state(uri, storage_options).damages
+    return _explain_refusal(damages[0].path, damages[0].detail) if damages else None
+
+
 def plan_prune(
     storage: Storage, keep_batches: int | None = None, verify: Callable[[], str | None] = lambda: None
 ) -> PrunePlan:
-    """Plan what ``ckpt prune`` would remove; nothing is written.
+    """Plan to prune a checkpoint, as ``prune`` does. Raises NotACheckpoint, NotFound, StorageError.
 
-    Args:
-        storage: The checkpoint; its complete logs are read, and of state the zips, and the beginnings of changelogs
-            of state store checkpoint format 2.
-        keep_batches: Keep the state of so many of the newest batches, if the logs do not show that it is needed for
-            more. By default for as many as the logs hold.
-        verify: Looks at every byte of state, and says why nothing may go: Spark may fall back to what would be gone.
-
-    Raises:
-        NotACheckpoint, NotFound, StorageError: It cannot be read.
-
+    Of state the zips are read, and the beginnings of changelogs of state store checkpoint format 2. ``verify`` looks at
+    every byte of it, and says why nothing may go: Spark may fall back to what would be gone.
     """
     inspection = inspect(read_checkpoint(storage, batches=0))
     checkpoint = inspection.checkpoint
@@ -62,22 +135,22 @@ def plan_prune(
     reason = _refuse_checkpoint(checkpoint)
     if reason is not None:
         return replace(plan, needed=True, refused=reason)
-    pruned = () if oldest is None else run(find_unneeded_files(checkpoint, oldest), storage.read_many)
-    steps = tuple(
-        plan_unread_removals(checkpoint.listing, dict.fromkeys(path for files in pruned for path in files.paths))
-    )
+    pruned = () if oldest is None else run(_find_unneeded_files(checkpoint, oldest), storage.read_many)
+    paths = dict.fromkeys(path for files in pruned for path in files.paths)
+    steps = tuple(plan_unread_removals(checkpoint.listing, paths))
     if not steps:
-        return replace(plan, why=_explain_nothing(checkpoint, oldest))
+        why = "every file may be needed" if checkpoint.state else "there is no state, and no temporary file"
+        return replace(plan, why="the logs do not show which state a start needs" if oldest is None else why)
     plan = check_fix(replace(plan, needed=True, steps=steps), storage, _SAME_STARTS, batches=0)
     if plan.refused is not None:
         return plan
     damaged = verify() if checkpoint.state else None
     if damaged is not None:
         return plan.refusing(damaged)
-    why = f"the logs go back to batch {(oldest or 1) - 1}, and no start needs state before that"
-    return replace(
-        plan, why=why if checkpoint.state else "no start reads them", pruned=pruned, warnings=(STOP_FIRST, _BACKUP)
-    )
+    why = "no start reads them"
+    if checkpoint.state:
+        why = f"the logs go back to batch {(oldest or 1) - 1}, and no start needs state before that"
+    return replace(plan, why=why, pruned=pruned, warnings=(STOP_FIRST, _BACKUP))
 
 
 def _find_oldest_version(checkpoint: Checkpoint, keep_batches: int | None) -> int | None:
@@ -96,52 +169,145 @@ def _refuse_checkpoint(checkpoint: Checkpoint) -> str | None:
         return "a query is writing to this checkpoint: stop it first"
     if state is None:
         return None
-    if state.provider is Provider.UNKNOWN and PROVIDER_CLASS in _conf(checkpoint):
-        return f"{_conf(checkpoint)[PROVIDER_CLASS]} is no state store that ckpt knows"
-    damage = next(
-        (
-            file_damage
-            for file_damage in state.damages
-            if is_serious(file_damage.kind, checksummed=file_damage.checksummed)
-        ),
-        None,
-    )
-    if damage is not None:
-        return explain_refusal(damage.path, damage.detail)
+    log = checkpoint.offsets.readable(checkpoint.offsets.latest)
+    provider = log.metadata.conf.get(PROVIDER_CLASS) if log and log.metadata else None
+    if state.provider is Provider.UNKNOWN and provider is not None:
+        return f"{provider} is no state store that ckpt knows"
+    for damage in state.damages:
+        if is_serious(damage.kind, checksummed=damage.checksummed):
+            return _explain_refusal(damage.path, damage.detail)
     return None
 
 
-def explain_refusal(path: str, damage: str) -> str:
-    """Why nothing may go where a file of state is damaged."""
+def _explain_refusal(path: str, damage: str) -> str:
     return f"state is damaged ({path}: {damage}), and Spark may fall back to older files"
 
 
-def _conf(checkpoint: Checkpoint) -> dict[str, str]:
-    entry = checkpoint.offsets.readable(checkpoint.offsets.latest)
-    return dict(entry.metadata.conf) if entry and entry.metadata else {}
+def _find_unneeded_files(checkpoint: Checkpoint, oldest: int) -> Step[tuple[Pruned, ...]]:
+    """Find files that may go if ``oldest`` is the oldest version that a start needs; needs the complete commit log."""
+    context = context_of(checkpoint.offsets, checkpoint.commits)
+    places = find_store_partitions(checkpoint.listing, context.provider)
+    kept = yield from _find_kept_files(checkpoint, context, places, oldest)
+    strays = {partition: sorted(_names(partition, keep.strays)) for partition, keep in kept.items()}
+    staying = [
+        partition.snapshot(file_id)
+        for partition, keep in kept.items()
+        for file_id, name in partition.names.snapshots.items()
+        if file_id[0] >= keep.base and name not in strays[partition]
+    ]
+    verified = yield from verify(staying, context.codec or LZ4)
+    paths: dict[PruneReason, list[str]] = {reason: [] for reason in PruneReason}
+    for partition, keep in kept.items():
+        if _is_sound(checkpoint.listing, partition, keep.base, verified):
+            old, killed = list_below(partition, keep.base), strays[partition]
+            orphans = find_orphans(checkpoint.listing, partition, {*old, *killed}, verified.snapshots) or ()
+            paths[PruneReason.OLD_VERSION] += (f"{partition.folder}/{name}" for name in old)
+            paths[PruneReason.KILLED_TASK] += (f"{partition.folder}/{name}" for name in killed)
+            paths[PruneReason.ORPHAN] += (path for path in orphans if not path.endswith(".tmp"))
+    paths[PruneReason.TEMPORARY] += find_temporary_files(checkpoint.listing)
+    return tuple(Pruned(reason, tuple(files)) for reason, files in paths.items() if files)
 
 
-def _explain_nothing(checkpoint: Checkpoint, oldest: int | None) -> str:
-    if oldest is None:
-        return "the logs do not show which state a start needs"
-    return "every file may be needed" if checkpoint.state else "there is no state, and no temporary file"
+def _find_kept_files(
+    checkpoint: Checkpoint, context: Context, places: list[StorePartition], oldest: int
+) -> Step[Mapping[StorePartition, _Kept]]:
+    """Find the files that each store needs; a store that is left out is doubtful and stays as it is."""
+    kept: dict[StorePartition, _Kept] = {}
+    named = []
+    for partition in places:
+        ids = [unique_id for _, unique_id in _file_ids(partition)]
+        base = find_base(partition.names, oldest) if not any(ids) and not context.unique_ids else None
+        if base is not None:
+            kept[partition] = _Kept(base)
+        elif all(ids):
+            named.append(partition)
+    kept |= yield from _keep_by_lineage(checkpoint, context, named, oldest)
+    return kept
+
+
+def _keep_by_lineage(
+    checkpoint: Checkpoint, context: Context, places: list[StorePartition], oldest: int
+) -> Step[dict[StorePartition, _Kept]]:
+    """Format 2: the files of the chain to each version from ``oldest`` on that a commit names."""
+    used: dict[StorePartition, set[FileId]] = {partition: set() for partition in places}
+    named: dict[int, Mapping[int, tuple[tuple[str, ...], ...]]] = {}
+    for batch in checkpoint.commits.ids:
+        commit = checkpoint.commits.readable(batch)
+        if batch + 1 < oldest:
+            continue
+        if commit is None or not commit.state_unique_ids:
+            return {}
+        named[batch + 1] = commit.state_unique_ids
+        at = replace(context, needed_version=batch + 1, unique_ids=commit.state_unique_ids)
+        targets = {partition: target for partition in used if (target := at.target(partition)) is not None}
+        lineages = yield from read_lineages(targets, context.codec or LZ4)
+        chains = {
+            partition: chain_to(partition.names, target, lineages.get(partition))
+            for partition, target in targets.items()
+            if partition in lineages
+            or (target.version, target.unique_id) in partition.names.snapshots  # else it is unknown
+        }
+        used = {
+            partition: ids | {*chain.logs, *([chain.snapshot] if chain.snapshot else [])}
+            for partition, ids in used.items()
+            if (chain := chains.get(partition)) is not None and chain.complete
+        }
+    return {
+        partition: _Kept(min(ids)[0], tuple(_find_strays(partition, ids, named)))
+        for partition, ids in used.items()
+        if ids
+    }
+
+
+def _find_strays(
+    partition: StorePartition, used: set[FileId], named: Mapping[int, Mapping[int, tuple[tuple[str, ...], ...]]]
+) -> Iterator[FileId]:
+    """Files of versions whose commit names others: a task that was killed, or ran twice, wrote them."""
+    for file_id in {*_file_ids(partition)} - used:
+        version, unique_id = file_id
+        partitions = named.get(version, {}).get(partition.operator, ())
+        if partition.partition < len(partitions) and unique_id not in partitions[partition.partition]:
+            yield file_id
+
+
+def _file_ids(partition: StorePartition) -> Iterator[FileId]:
+    yield from partition.names.logs
+    yield from partition.names.snapshots
+
+
+def _is_sound(listing: Listing, partition: StorePartition, base: int, verified: Verified) -> bool:
+    """Tell whether the snapshots under later versions are sound; if not, Spark may want older ones."""
+    for file_id, name in partition.names.snapshots.items():
+        path = f"{partition.folder}/{name}"
+        snapshot = verified.snapshots.get(path) if file_id[0] == base else None
+        if file_id[0] == base and path in verified.wrong:
+            return False
+        if snapshot is not None and any(judge_ssts(listing, partition, name, snapshot, verified)):
+            return False
+    return True
+
+
+def _names(partition: StorePartition, ids: Iterable[FileId]) -> set[str]:
+    """The names of all files of some ids, without hidden checksum files."""
+    wanted = {
+        names[file_id]
+        for file_id in ids
+        for names in (partition.names.logs, partition.names.snapshots)
+        if file_id in names
+    }
+    return {shown for name in partition.files if (shown := shown_name(name)).removesuffix(CHECKSUM) in wanted}
 
 
 def _refuse_difference(before: Inspection, after: Inspection) -> str | None:
     """Name what a start or a rewind would do otherwise than before; None if nothing."""
     changed = None
-    if [_summarize(f) for f in before.forecasts] != [_summarize(f) for f in after.forecasts]:
+    parts = attrgetter("spark", "progress", "outcome", "batch_id", "reexecutes", "error", "never_run")
+    old, new = before.checkpoint, after.checkpoint
+    if [*map(parts, before.forecasts)] != [*map(parts, after.forecasts)]:
         changed = "the next start would do something else"
-    elif any(
-        list_possible_targets(before.checkpoint, way) != list_possible_targets(after.checkpoint, way)
-        for way in Replayed
-    ):
+    elif any(list_possible_targets(old, way) != list_possible_targets(new, way) for way in Replayed):
         changed = "the query could not be taken back to some batches"
     return changed and f"without these files {changed}, so ckpt leaves them"
-
-
-def _summarize(start: Forecast) -> tuple[object, ...]:
-    return start.spark, start.progress, start.outcome, start.batch_id, start.reexecutes, start.error, start.never_run
 
 
 _SAME_STARTS = Rule(_refuse_difference)

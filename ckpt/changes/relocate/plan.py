@@ -3,29 +3,100 @@
 Operator metadata v2 (``state/<op>/_metadata/v2/<batch>``: transformWithState, and joins of state format 3 and 4) names
 the schema files ``state/<op>/_stateSchema/<store>/<batch>_<uuid>`` by absolute path (``stateSchemaFilePaths``). All of
 its files are rewritten: a start reads the newest, the state reader the one that was current for the requested batch.
+
+Other absolute paths are reported, never changed. A file source's log names the input files that were read, a file
+sink's log (``_spark_metadata`` in its output folder) the files that were written. Neither file belongs to the
+checkpoint, and neither moves with it.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
+from os import fspath
+from typing import ClassVar, Unpack
 
-from ckpt.changes.plan import ChangePlan, inspect_changed
-from ckpt.changes.relocate.outside import OutsidePaths, find_outside_paths
+from ckpt.changes.plan import STOP_FIRST, ChangePlan, NoWay, inspect_changed
 from ckpt.changes.relocate.spark_root import guess_spark_root, read_spark_root
-from ckpt.changes.relocate.warnings import warn_of_relocation
-from ckpt.changes.steps import must_fit, plan_writing
+from ckpt.changes.run import ChangeResult, How, run_change
+from ckpt.changes.steps import must_fit, plan_writing, read_files
 from ckpt.checkpoint.checkpoint import STATE, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.checkpoint.sources import file_logs
 from ckpt.checkpoint.state.folders import lies_elsewhere, sort_numbers
-from ckpt.errors import CkptError
+from ckpt.formats.names import compactible_log
 from ckpt.formats.operators import parse_operator_metadata, replace_schema_paths
+from ckpt.formats.sourcelogs import SinkFile, SourceFile, parse_sink_log
 from ckpt.inspection.inspection import inspect
-from ckpt.model import Unreadable
-from ckpt.storage import ReadRequest, Storage
+from ckpt.model import Location, Unreadable
+from ckpt.storage import Storage
 from ckpt.storage.locations import is_same_place
 
 _SCHEMA = re.compile(rf"(?P<root>.*)/{STATE}/(?P<operator>\d+)/_stateSchema/(?P<file>[^/]+/[^/]+)", re.S)
+
+
+SINK_LOG = "_spark_metadata"
+
+
+class Holder(StrEnum):
+    """Whose log it is."""
+
+    FILE_SOURCE = "file-source"
+    FILE_SINK = "file-sink"
+
+
+@dataclass(frozen=True, slots=True)
+class OutsidePaths:
+    """A log that holds absolute paths."""
+
+    holder: Holder
+    folder: str  # relative to the checkpoint
+    example: str | None  # a path that it names, as a percent-encoded URI; None where it cannot be read, or names none
+
+    @property
+    def meaning(self) -> str:
+        """A consequence for somebody who moves a checkpoint."""
+        named = f", such as {self.example}" if self.example else ""
+        if self.holder is Holder.FILE_SOURCE:
+            return (
+                f"{self.folder} names the input files that were read by absolute path{named}. The next start "
+                "continues from there as long as the query reads the same folder as before. On another folder it "
+                'fails ("Wrong basePath"); on a glob it reads everything there again, or with fileNameOnly=true '
+                "only files with a new name."
+            )
+        return (
+            f"{self.folder} names the output files of a file sink by absolute path{named}. Readers of that folder "
+            "look for them there, so moved output can only be read if its old path is reachable, or by listing its "
+            "files."
+        )
+
+
+def find_outside_paths(checkpoint: Checkpoint, storage: Storage) -> Iterator[OutsidePaths]:
+    """The logs that hold absolute paths."""
+    sources: dict[str, str | None] = {}
+    for path, entries in sorted(checkpoint.source_entries.items()):
+        folder = path.rpartition("/")[0]
+        sources[folder] = _newest_path(entries) or sources.get(folder)
+    for folder, example in sources.items():
+        yield OutsidePaths(Holder.FILE_SOURCE, folder, example)
+    for folder in checkpoint.listing.folders:
+        if folder.rpartition("/")[2] == SINK_LOG:
+            yield OutsidePaths(Holder.FILE_SINK, folder, _read_sink_path(checkpoint, storage, folder))
+
+
+def _read_sink_path(checkpoint: Checkpoint, storage: Storage, folder: str) -> str | None:
+    log = compactible_log(checkpoint.listing.in_folder(folder))
+    if log.latest is None or log.interval <= 0:
+        return None
+    path = f"{folder}/{log.name_of(log.latest)}"
+    request = file_logs.request_for(checkpoint.listing, path)
+    (answer,) = storage.read_many([request])
+    return _newest_path(parse_sink_log(path, file_logs.lines(request, answer))) if isinstance(answer, bytes) else None
+
+
+def _newest_path(entries: tuple[SourceFile | SinkFile, ...] | Unreadable) -> str | None:
+    return entries[-1].path if isinstance(entries, tuple) and entries else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,21 +120,38 @@ class RelocationPlan(ChangePlan):
         return (self.inspection_after or self.inspection).sound
 
 
-class _NoWay(CkptError):
-    """Paths lead elsewhere, and ckpt cannot lead them here."""
+def relocate(
+    checkpoint: Location,
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    to: str | None = None,
+    **how: Unpack[How],
+) -> ChangeResult[RelocationPlan]:
+    """All that ``ckpt relocate`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
+
+    Args:
+        checkpoint: Where it is now: a path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
+        storage_options: For the file system of the URI, and of the backup where that is remote.
+        to: The URI under which Spark will open it; by default where it is.
+        how: ``apply=True`` performs the plan, ``undo`` undoes an earlier relocation; see ``How``.
+
+    Raises:
+        NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
+        UsageError: A URI or option is wrong, or the backup would be inside the checkpoint.
+
+    >>> plan, receipt = ckpt.relocate("sample_checkpoints/tws-rocksdb-4.2", to="s3a://bucket/moved")
+    >>> plan.needed, plan.to, receipt.applied
+    (True, 's3a://bucket/moved', False)
+
+    """
+    uri = fspath(checkpoint)
+    return run_change(RelocationPlan, partial(plan_relocation, to=to), uri, storage_options, **how)
 
 
 def plan_relocation(storage: Storage, to: str | None = None) -> RelocationPlan:
-    """Plan what ``ckpt relocate`` would change; nothing is written.
+    """Plan a relocation, as ``relocate`` does.
 
-    Args:
-        storage: The checkpoint's current location.
-        to: The URI that Spark will use; by default the current location.
-
-    Raises:
-        NotACheckpoint, NotFound, StorageError: It cannot be read.
-        UsageError: ``to`` is not an absolute path or URI, or is required.
-
+    Raises NotACheckpoint, NotFound, StorageError, or UsageError where ``to`` is no absolute path or URI, or is needed.
     """
     target = None if to is None else read_spark_root(to)
     inspection = inspect(read_checkpoint(storage))
@@ -72,7 +160,7 @@ def plan_relocation(storage: Storage, to: str | None = None) -> RelocationPlan:
     recorded: tuple[str, ...] = ()
     try:
         files = list(_read_metadata_files(storage, checkpoint))
-        recorded = tuple(dict.fromkeys(root for file in files for root in file.roots))
+        recorded = tuple(dict.fromkeys(parts["root"] for file in files for parts in file.schemas.values()))
         target = target or (guess_spark_root(storage.uri, recorded) if recorded else None)
         changed = [(file, file.moved(checkpoint, target, explicit=to is not None)) for file in files if target]
         steps = tuple(
@@ -81,29 +169,22 @@ def plan_relocation(storage: Storage, to: str | None = None) -> RelocationPlan:
             if paths
             for step in plan_writing(storage, checkpoint.listing, file.path, replace_schema_paths(file.data, paths))
         )
-    except (_NoWay, UnicodeEncodeError) as error:
+    except (NoWay, UnicodeEncodeError) as error:
         return replace(plan, to=target, recorded=recorded, needed=True, refused=str(error))
     plan = replace(plan, to=target, recorded=recorded)
     if not steps:
-        return replace(
-            plan,
-            why=_explain_nothing_to_do(recorded),
-            inspection_after=inspect_changed(storage, inspection, (), uri=to),
-        )
+        why = "no operator metadata of this checkpoint names a file by absolute path, so it opens anywhere"
+        if recorded:
+            why = f"operator metadata looks for its schemas under {recorded[0]}, which is where Spark opens it"
+        return replace(plan, why=why, inspection_after=inspect_changed(storage, inspection, (), uri=to))
     return replace(
         plan,
         needed=True,
         steps=steps,
         inspection_after=inspect_changed(storage, inspection, steps, uri=target),
         opened_as=target,
-        warnings=tuple(warn_of_relocation(target or "", recorded, plan.held, away=plan.away)),
+        warnings=tuple(_warn_of_relocation(plan, target or "")),
     )
-
-
-def _explain_nothing_to_do(recorded: Sequence[str]) -> str:
-    if not recorded:
-        return "no operator metadata of this checkpoint names a file by absolute path, so it opens anywhere"
-    return f"operator metadata looks for its schemas under {recorded[0]}, which is where Spark opens it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +194,10 @@ class _MetadataFile:
     path: str  # relative to the checkpoint
     operator: int
     data: bytes
-    schemas: dict[str, re.Match[str]] = field(default_factory=dict)  # recorded path -> its parts
-
-    @property
-    def roots(self) -> Iterator[str]:
-        """Under which it looks for schemas."""
-        return (parts["root"] for parts in self.schemas.values())
+    schemas: dict[str, re.Match[str]]  # recorded path -> its parts
 
     def moved(self, checkpoint: Checkpoint, target: str, *, explicit: bool) -> dict[str, str]:
-        """The paths that change, and what they become. Raises _NoWay where a schema file is not here.
+        """The paths that change, and what they become. Raises NoWay where a schema file is not here.
 
         ``explicit``: the target was named, and is meant to the letter.
         """
@@ -132,7 +208,7 @@ class _MetadataFile:
             if new == recorded or not (explicit or lies_elsewhere(recorded, self.operator, checkpoint.uri)):
                 continue
             if checkpoint.listing.info(below) is None:
-                raise _NoWay(
+                raise NoWay(
                     f"{self.path} names the schema file {below}, which is not in this checkpoint: restore it from "
                     "a copy of the checkpoint, and try again"
                 )
@@ -141,7 +217,7 @@ class _MetadataFile:
 
 
 def _read_metadata_files(storage: Storage, checkpoint: Checkpoint) -> Iterator[_MetadataFile]:
-    """Read all metadata files. Raises _NoWay for one that is damaged or names files as Spark does not, StorageError."""
+    """Read all metadata files. Raises NoWay for one that is damaged or names files as Spark does not, StorageError."""
     listing = checkpoint.listing
     files = [
         (operator, f"{STATE}/{operator}/_metadata/v2/{batch}")
@@ -149,15 +225,36 @@ def _read_metadata_files(storage: Storage, checkpoint: Checkpoint) -> Iterator[_
         for batch in sort_numbers(listing.in_folder(f"{STATE}/{operator}/_metadata/v2"))
     ]
     must_fit(listing, (path for _, path in files))
-    contents = storage.read_all([ReadRequest(path) for _, path in files])
-    for (operator, path), data in zip(files, contents, strict=True):
+    contents = read_files(storage, (path for _, path in files))
+    for operator, path in files:
+        data = contents[path]
         metadata = parse_operator_metadata(path, data)
         if isinstance(metadata, Unreadable):
-            raise _NoWay(f"{path} cannot be read ({metadata.reason}): restore it from a copy of the checkpoint")
+            raise NoWay(f"{path} cannot be read ({metadata.reason}): restore it from a copy of the checkpoint")
         schemas = {}
         for recorded in (schema_path for store in metadata.stores for schema_path in store.schema_paths):
             parts = _SCHEMA.fullmatch(recorded)
             if parts is None or int(parts["operator"]) != operator or {".", ".."} & set(parts["file"].split("/")):
-                raise _NoWay(f"{path} names a schema file in a form that Spark does not write: {recorded}")
+                raise NoWay(f"{path} names a schema file in a form that Spark does not write: {recorded}")
             schemas[recorded] = parts
         yield _MetadataFile(path, operator, data, schemas)
+
+
+def _warn_of_relocation(plan: RelocationPlan, target: str) -> Iterator[str]:
+    yield STOP_FIRST
+    if plan.away:
+        yield (
+            f"Afterwards it opens as {target} and nowhere else: move all of it there before anything starts it or "
+            "reads its state."
+        )
+    if "%" in target or " " in target:
+        yield (
+            f"Spark takes {target} literally, and runs the query there. But its state reader finds nothing below a "
+            "path with a space or a percent sign; locally a symbolic link without them helps."
+        )
+    if any(root != target for root in plan.recorded):
+        yield (
+            "A checkpoint that was copied is one query in two places: never start it again at "
+            f"{plan.recorded[0]} as well, or both write the same batch ids to the same sink."
+        )
+    yield from (paths.meaning for paths in plan.held)

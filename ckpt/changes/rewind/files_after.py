@@ -28,14 +28,8 @@ from ckpt.storage import Listing
 def find_files_after(checkpoint: Checkpoint, batch: int, *, keep_planned: bool = False) -> tuple[str, ...]:
     """Find the files that go so that the query stands as after ``batch``, in the order in which they may go.
 
-    Paths of files, there or not: the hidden checksum file of each goes with it (``unread_removals``), also where it
-    alone is left.
-
-    Args:
-        checkpoint: Read with the offsets of ``batch`` and of the one after it.
-        batch: The last one that counts.
-        keep_planned: Keep the offsets of the batch after it, so that it runs again over its range.
-
+    Paths of files, there or not: the hidden checksum file of each goes with it (``plan_unread_removals``), also where
+    it alone is left. ``keep_planned``: the offsets of the batch after it stay, so that it runs again over its range.
     """
     listing, last_planned = checkpoint.listing, batch + 1 if keep_planned else batch
     planned = _find_later_batches(checkpoint.offsets, listing, last_planned)

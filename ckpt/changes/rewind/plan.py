@@ -1,30 +1,95 @@
-"""``ckpt rewind``: a query stands again as it stood after one of its batches."""
+"""``ckpt rewind``: a query stands again as it stood after one of its batches.
+
+A start after batch N wants ``offsets/N`` and the one before it, ``commits/N`` and state version N + 1 of every store
+(``MicroBatchExecution.populateStartOffsets``); in format 2 the commit names the unique ids of that version. If the
+offsets of batch N + 1 are kept, that batch runs again from the end of N, and the offsets before N are not looked for.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from enum import StrEnum
 from os import fspath
 from typing import ClassVar, Unpack
 
 from ckpt.changes.check_fix import check_fix, must_run_first
-from ckpt.changes.plan import OTHERS_REPEAT, SINK_DROPS, ChangePlan, Replay
+from ckpt.changes.plan import OF_EPOCHS, OTHERS_REPEAT, SINK_DROPS, ChangePlan, Replay, name_log_problem
 from ckpt.changes.rewind.files_after import find_files_after
-from ckpt.changes.rewind.targets import Replayed, keeps_planned, list_possible_targets, name_missing_part
 from ckpt.changes.rewind.warnings import Again, rewind_warnings
 from ckpt.changes.run import ChangeResult, How, run_change
-from ckpt.changes.sink import plan_with_sink
+from ckpt.changes.sink import adapt_to_sink, add_mark
 from ckpt.changes.steps import plan_unread_removals
-from ckpt.checkpoint.checkpoint import SOURCES, Checkpoint
+from ckpt.checkpoint.checkpoint import SOURCES, Checkpoint, Log
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.ranges import source_ranges
-from ckpt.checkpoint.state.ranges import Ranges
+from ckpt.checkpoint.state.context import Context, context_of
+from ckpt.checkpoint.state.folders import StorePartition, find_store_partitions
+from ckpt.checkpoint.state.ranges import Ranges, ranges_of
 from ckpt.errors import UsageError, parse_choice
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.model import Kind, Location
+from ckpt.live.sink.reader import ask_sink
+from ckpt.model import CommitLog, Kind, Location, OffsetLog
 from ckpt.storage import Storage
 from ckpt.texts import ranges
 
-__all__ = ["Replayed", "RewindPlan", "plan_rewind", "rewind"]
+
+class Replayed(StrEnum):
+    """How the next start treats the batch after the rewind's target."""
+
+    SAME = "same"  # runs it again over its old range
+    NEW = "new"  # plans it anew, with the data and limits of that time
+
+
+def name_missing_part(checkpoint: Checkpoint, batch: int, replayed: Replayed) -> str | None:
+    """Name what the logs lack for a query to stand as after ``batch``; None if nothing."""
+    offsets, commits = checkpoint.offsets, checkpoint.commits
+    if offsets.latest is not None and batch > offsets.latest:
+        return f"batch {batch} was never planned: the latest is {offsets.latest}"
+    wanted: list[tuple[Log[OffsetLog] | Log[CommitLog], int]] = [(offsets, batch), (commits, batch)]
+    if keeps_planned(checkpoint, batch, replayed):
+        wanted.append((offsets, batch + 1))
+    elif batch:
+        wanted.append((offsets, batch - 1))
+    return next((problem for log, i in wanted if (problem := name_log_problem(log, i)) is not None), None)
+
+
+def keeps_planned(checkpoint: Checkpoint, batch: int, replayed: Replayed) -> bool:
+    """Tell whether the offsets of the batch after ``batch`` stay."""
+    latest = checkpoint.offsets.latest
+    return replayed is Replayed.SAME and latest is not None and batch < latest
+
+
+def list_possible_targets(checkpoint: Checkpoint, replayed: Replayed) -> Ranges:
+    """The batches that can be gone back to; of state files only the names are looked at."""
+    latest, commits, state = context_of(checkpoint.offsets, checkpoint.commits), checkpoint.commits, checkpoint.state
+    stores = [store for store in find_store_partitions(checkpoint.listing, latest.provider) if store.names.all]
+    for described in (store for operator in (state.operators if state else ()) for store in operator.stores):
+        if {*range(described.expected_partitions or 0)} - {partition.partition for partition in described.partitions}:
+            return ()
+    names = [*stores[0].names.logs, *stores[0].names.snapshots] if stores else []
+    in_format_2 = any(unique_id is not None for _, unique_id in names)
+    possible = []
+    for batch in commits.ids:
+        commit = commits.readable(batch)
+        ids = commit.state_unique_ids if commit and commit.state_unique_ids else {}
+        context = replace(latest, needed_version=batch + 1, unique_ids=ids)
+        is_there = name_missing_part(checkpoint, batch, replayed) is None and (ids or not in_format_2)
+        if is_there and all(_can_load(store, context) for store in stores):
+            possible.append(batch)
+    return ranges_of(possible)
+
+
+def _can_load(store: StorePartition, context: Context) -> bool:
+    """Tell whether a version of a store is there, as far as a start loads it."""
+    count = context.shuffle_partitions
+    if count is not None and store.partition >= count:
+        return True
+    target = context.target(store)
+    if target is None:
+        return False
+    if target.unique_id is not None:
+        this = (target.version, target.unique_id)
+        return this in store.names.logs or this in store.names.snapshots
+    return any(first <= target.version <= last for first, last in store.names.versions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,26 +132,22 @@ def rewind(
     (((0, 9),), 9, False)
 
     """
-    uri = fspath(checkpoint)
-    planner = partial(plan_rewind, to_batch=to_batch, replayed=parse_choice(Replayed, replay, "replay"))
-    return run_change(RewindPlan, plan_with_sink(planner, sink, uri, storage_options), uri, storage_options, **how)
+    uri, replayed = fspath(checkpoint), parse_choice(Replayed, replay, "replay")
+
+    def plan(storage: Storage) -> RewindPlan:
+        planned = plan_rewind(storage, to_batch, replayed)
+        return add_mark(adapt_to_sink(planned, ask_sink(sink, uri, storage_options or {})), storage)
+
+    return run_change(RewindPlan, plan, uri, storage_options, **how)
 
 
 def plan_rewind(
     storage: Storage, to_batch: int | None, replayed: Replayed = Replayed.SAME, inspection: Inspection | None = None
 ) -> RewindPlan:
-    """Plan what ``ckpt rewind`` would remove; nothing is written.
+    """Plan a rewind, as ``rewind`` does; of state no more than a start loads is read.
 
-    Args:
-        storage: The checkpoint; its complete offset and commit logs are read, of state no more than a start loads.
-        to_batch: The last batch that counts.
-        replayed: What becomes of the batch after it.
-        inspection: Of the checkpoint with its complete logs, where it was read already.
-
-    Raises:
-        NotACheckpoint, NotFound, StorageError: It cannot be read.
-        UsageError: No batch is named.
-
+    ``inspection`` is of the checkpoint with its complete logs, where it was read already. Raises NotACheckpoint,
+    NotFound, StorageError, or UsageError where no batch is named.
     """
     inspection = inspection or inspect(read_checkpoint(storage, batches=0))
     checkpoint = inspection.checkpoint
@@ -94,7 +155,8 @@ def plan_rewind(
     if to_batch is None:
         raise UsageError(f"name the last batch that counts with `to_batch`: {_spell_batches(batches)}")
     plan = RewindPlan(inspection=inspection, needed=True, to_batch=to_batch, replayed=replayed, possible=batches)
-    problem = _refuse_rewind(checkpoint, to_batch, replayed)
+    of_epochs = checkpoint.kind is Kind.CONTINUOUS
+    problem = OF_EPOCHS if of_epochs else name_missing_part(checkpoint, to_batch, replayed)
     if problem is not None:
         return replace(plan, refused=f"{problem}. Batches to go back to: {_spell_batches(batches)}")
     kept = keeps_planned(checkpoint, to_batch, replayed)
@@ -102,12 +164,14 @@ def plan_rewind(
     if not steps:
         why = f"there is nothing of a batch after {to_batch}" + (" that has to go" if kept else "")
         return replace(plan, needed=False, why=why)
-    again = _find_batches_again(checkpoint, to_batch, same=kept)
+    newest = max(i for i in (checkpoint.offsets.latest, checkpoint.commits.latest, to_batch) if i is not None)
+    committed = to_batch + 1 in checkpoint.commits
+    again = Again(to_batch, newest, kept, committed, stateful=bool(checkpoint.stateful))
     cut = any(step.path.startswith(f"{SOURCES}/") for step in steps)
     plan = replace(
         plan,
         steps=steps,
-        why=_explain_nothing_to_do(checkpoint, to_batch, same=kept),
+        why=_describe_steps(checkpoint, to_batch, same=kept),
         again=again,
         replay=tuple(_describe_replays(checkpoint, again)),
         warnings=tuple(rewind_warnings(checkpoint, again, cut=cut)),
@@ -116,31 +180,17 @@ def plan_rewind(
         first=again.first,
     )
     plan = check_fix(plan, storage, must_run_first(to_batch + 1))
-    return plan if plan.refused is None else replace(plan, refused=f"{plan.refused}; {_names_only(batches)}")
-
-
-def _refuse_rewind(checkpoint: Checkpoint, batch: int, replayed: Replayed) -> str | None:
-    if checkpoint.kind is Kind.CONTINUOUS:
-        return "it was written by continuous processing, whose offsets are those of epochs"
-    return name_missing_part(checkpoint, batch, replayed)
+    if plan.refused is None:
+        return plan
+    possible = f"judging by names, batches to go back to are {_spell_batches(batches)}"
+    return replace(plan, refused=f"{plan.refused}; {possible}")
 
 
 def _spell_batches(batches: Ranges) -> str:
     return ranges(batches, len(batches)) or "none"
 
 
-def _names_only(batches: Ranges) -> str:
-    return f"judging by names, batches to go back to are {_spell_batches(batches)}"
-
-
-def _find_batches_again(checkpoint: Checkpoint, batch: int, *, same: bool) -> Again:
-    newest = max((i for i in (checkpoint.offsets.latest, checkpoint.commits.latest) if i is not None), default=batch)
-    return Again(
-        batch, max(newest, batch), same, committed=batch + 1 in checkpoint.commits, stateful=bool(checkpoint.stateful)
-    )
-
-
-def _explain_nothing_to_do(checkpoint: Checkpoint, batch: int, *, same: bool) -> str:
+def _describe_steps(checkpoint: Checkpoint, batch: int, *, same: bool) -> str:
     what = f"files of batches after {batch}"
     if checkpoint.stateful:
         what += f", and of state after version {batch + 1}, which is the state after batch {batch}"
@@ -150,16 +200,9 @@ def _explain_nothing_to_do(checkpoint: Checkpoint, batch: int, *, same: bool) ->
 def _describe_replays(checkpoint: Checkpoint, again: Again) -> Iterator[Replay]:
     """Describe the ranges that are read again: by the batch that keeps its range, and by those after it."""
     offsets, first = checkpoint.offsets, again.kept + 1
-    newest = next((i for i in reversed(offsets.ids) if offsets.readable(i)), again.kept)
-    end = offsets.readable(newest) if newest == again.newest else None
     if again.same:
         ranges = source_ranges(offsets.readable(again.kept), offsets.readable(first))
         yield Replay(first, ranges, finished=again.committed or again.newest > first)
-        if again.newest > first:
-            yield Replay(
-                first + 1, source_ranges(offsets.readable(first), end if newest > first else None), finished=True
-            )
-    elif again.newest > again.kept:
-        yield Replay(
-            first, source_ranges(offsets.readable(again.kept), end if newest > again.kept else None), finished=True
-        )
+    last = first if again.same else again.kept  # that keeps its range
+    if again.newest > last:
+        yield Replay(last + 1, source_ranges(offsets.readable(last), offsets.readable(again.newest)), finished=True)

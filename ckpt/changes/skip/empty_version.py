@@ -21,7 +21,7 @@ from ckpt.changes.steps import Step, plan_creating
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.state.chains import WantedVersion
 from ckpt.checkpoint.state.context import context_of
-from ckpt.checkpoint.state.folders import StorePartition, find_operators
+from ckpt.checkpoint.state.folders import StorePartition, find_store_partitions
 from ckpt.formats.compression import BadBlock, decompress_first_block, store_block
 from ckpt.formats.sidecars import build_spark_sidecar
 from ckpt.formats.statefiles import CHECKSUM, LZ4, parse_lineage
@@ -32,14 +32,7 @@ from ckpt.storage import ReadRequest, Storage
 _HEAD = 1 << 16  # bytes from the beginning of a file that surely hold its first block
 _NO_RECORD_INT, _NO_RECORD_BYTE = struct.pack(">i", -1), b"\x00"
 UniqueIds = Mapping[int, tuple[tuple[str, ...], ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class NewVersion:
-    """The files of the new version, and what the commit calls them."""
-
-    steps: tuple[Step, ...]
-    unique_ids: UniqueIds | None  # format 2: operator -> [partition][store]
+"""Of state files in format 2: operator -> [partition][store]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,34 +48,32 @@ class _Store:
         return f"{self.place.folder}/{self.name}"
 
 
-def plan_empty_version(checkpoint: Checkpoint, storage: Storage) -> NewVersion:
-    """The version after the one that the next start loads, equal to it. Raises NoWay, StorageError."""
+def plan_empty_version(checkpoint: Checkpoint, storage: Storage) -> tuple[list[Step], UniqueIds]:
+    """The version after the one that the next start loads, equal to it; in format 2 with what the commit calls it.
+
+    Raises NoWay, StorageError.
+    """
     context = context_of(checkpoint.offsets, checkpoint.commits)
     if context.codec not in (None, LZ4):
         raise NoWay(f"state is compressed with {context.codec}, and ckpt writes lz4 only")
     count = context.shuffle_partitions
-    places = [
-        partition
-        for operator in find_operators(checkpoint.listing, context.provider)
-        for of_store in operator.stores.values()
-        for partition in of_store.values()
-        if count is None or partition.partition < count
-    ]
     stores = []
-    for partition in places:
+    for partition in find_store_partitions(checkpoint.listing, context.provider):
+        if count is not None and partition.partition >= count:
+            continue
         target = context.target(partition)
         if target is None:
             raise NoWay(f"the commit log does not say which files {partition.folder} has")
         stores.append(_Store(partition, target, _find_version_file(partition, target)))
-    requests = [_request(store) for store in stores]
+    requests = [ReadRequest(store.path, 0, None if store.name.endswith(".zip") else _HEAD) for store in stores]
     steps: list[Step] = []
     renamed: dict[str, str] = {}
     log = checkpoint.offsets.readable(checkpoint.offsets.latest)
     timestamp = log.metadata.timestamp_ms if log and log.metadata else 0
     for store, data in zip(stores, storage.read_all(requests), strict=True):
         steps += _plan_steps(checkpoint, store, data, renamed, timestamp or 0)
-    ids = {op: _rename_ids(parts, renamed) for op, parts in context.unique_ids.items()} or None
-    return NewVersion(tuple(steps), ids)
+    ids = rename_ids(context.unique_ids, renamed, "the commit log names state files with the id {}, which are missing")
+    return steps, ids
 
 
 def _find_version_file(partition: StorePartition, target: WantedVersion) -> str:
@@ -105,27 +96,20 @@ def _find_version_file(partition: StorePartition, target: WantedVersion) -> str:
     raise NoWay(f"{partition.folder}/{stem}.{partition.names.log_kind} is missing")
 
 
-def _request(store: _Store) -> ReadRequest:
-    return ReadRequest(store.path) if store.name.endswith(".zip") else ReadRequest(store.path, 0, _HEAD)
-
-
 def _plan_steps(
     checkpoint: Checkpoint, store: _Store, data: bytes, renamed: dict[str, str], timestamp_ms: int
 ) -> Iterator[Step]:
     """The file of the next version, with its checksum files where the one before has them."""
     version, old = store.version.version + 1, store.version.unique_id
     ending = store.name.rpartition(".")[2]
-    source, written = None, b""
-    if ending == "zip":
-        source, written = store.path, data
-    else:
-        written = store_block(_make_empty_file(store, data))
+    is_copy = ending == "zip"
+    written = data if is_copy else store_block(_make_empty_file(store, data))
     stem = str(version)
     if old is not None:
         renamed[old] = str(uuid5(NAMESPACE_URL, f"{checkpoint.query_id}/{store.place.folder}/{version}/{old}"))
         stem = f"{version}_{renamed[old]}"
     path = f"{store.place.folder}/{stem}.{ending}"
-    yield from plan_creating(checkpoint.listing, path, written, store.path, source)
+    yield from plan_creating(checkpoint.listing, path, written, store.path, store.path if is_copy else None)
     checksum = f"{store.path}{CHECKSUM}"
     if checkpoint.listing.info(checksum) is not None:
         recorded = build_spark_sidecar(written, timestamp_ms)
@@ -161,9 +145,9 @@ def _read_changelog_version(block: bytes) -> str:
     return version if version.startswith("v") and version[1:].isdecimal() else "v1"
 
 
-def _rename_ids(partitions: tuple[tuple[str, ...], ...], renamed: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
-    """The ids of one operator; raises NoWay for one whose store is not there."""
-    lost = next((unique_id for ids in partitions for unique_id in ids if unique_id not in renamed), None)
-    if lost is not None:
-        raise NoWay(f"the commit log names state files with the id {lost}, which are missing")
-    return tuple(tuple(renamed[unique_id] for unique_id in ids) for ids in partitions)
+def rename_ids(ids: UniqueIds, renamed: Mapping[str, str], lost: str) -> UniqueIds:
+    """The ids of another version, each in the place of an old one. Raises NoWay, which is ``lost``, for one without."""
+    try:
+        return {op: tuple(tuple(renamed[i] for i in part) for part in parts) for op, parts in ids.items()}
+    except KeyError as missing:
+        raise NoWay(lost.format(missing.args[0])) from None

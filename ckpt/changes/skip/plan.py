@@ -6,10 +6,10 @@ from os import fspath
 from typing import ClassVar, Unpack
 
 from ckpt.changes.check_fix import check_fix, must_run_first
-from ckpt.changes.plan import END_FIRST, STOP_FIRST, ChangePlan, NoWay
+from ckpt.changes.plan import END_FIRST, OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay, name_log_problem
 from ckpt.changes.rewind.files_after import state_above
 from ckpt.changes.run import ChangeResult, How, run_change
-from ckpt.changes.skip.empty_version import NewVersion, plan_empty_version
+from ckpt.changes.skip.empty_version import UniqueIds, plan_empty_version
 from ckpt.changes.steps import Step, plan_creating, plan_unread_removals
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE, Checkpoint
 from ckpt.checkpoint.history import find_recreated_topics, rate_sources
@@ -22,7 +22,7 @@ from ckpt.checkpoint.sources.starts import StartFacts
 from ckpt.formats.commits import format_commit_log
 from ckpt.formats.names import COMPACT, DEFAULT_INTERVAL
 from ckpt.inspection.inspection import inspect
-from ckpt.model import Kind, Location, Unreadable
+from ckpt.model import Kind, Location
 from ckpt.storage import Storage
 
 
@@ -76,12 +76,7 @@ def skip(
 
 
 def plan_skip(storage: Storage) -> SkipPlan:
-    """Plan what ``ckpt skip`` would change; nothing is written.
-
-    Raises:
-        NotACheckpoint, NotFound, StorageError: It cannot be read.
-
-    """
+    """Plan to skip a batch, as ``skip`` does. Raises NotACheckpoint, NotFound, StorageError."""
     inspection = inspect(read_checkpoint(storage, batches=0))
     checkpoint = inspection.checkpoint
     latest = checkpoint.offsets.latest
@@ -93,15 +88,13 @@ def plan_skip(storage: Storage) -> SkipPlan:
     if problem is not None:
         return replace(plan, refused=problem)
     try:
-        new = plan_empty_version(checkpoint, storage) if checkpoint.stateful else NewVersion((), None)
+        state, ids = plan_empty_version(checkpoint, storage) if checkpoint.stateful else ([], {})
     except NoWay as error:
         return replace(plan, refused=f"version {latest + 1} of the state cannot be written: {error}")
+    leftovers = (*state_above(checkpoint.listing, latest), f"{COMMITS}/{latest}")  # of its crashed attempt
     plan = replace(
         plan,
-        steps=(
-            *plan_unread_removals(checkpoint.listing, _list_leftovers(checkpoint, latest)),
-            *_plan_writes(checkpoint, latest, new),
-        ),
+        steps=(*plan_unread_removals(checkpoint.listing, leftovers), *state, *_plan_commit(checkpoint, latest, ids)),
         why=f"batch {latest} counts as done"
         + (f", and state version {latest + 1} equals version {latest}" if checkpoint.stateful else ""),
         skipped=(Skipped(latest, tuple(_describe_skipped_sources(storage, checkpoint, latest))),),
@@ -114,15 +107,12 @@ def _refuse_skip(checkpoint: Checkpoint, latest: int) -> str | None:
     """Why the latest batch cannot be left out, by the file that is missing."""
     offsets, commits = checkpoint.offsets, checkpoint.commits
     if checkpoint.kind is Kind.CONTINUOUS:
-        return "it was written by continuous processing, whose offsets are those of epochs"
+        return OF_EPOCHS
     if latest == 0:
         return "batch 0 is the first: there is no batch before it to continue from. Begin with a new checkpoint"
     for log, batch in ((offsets, latest), (offsets, latest - 1), (commits, latest - 1)):
-        entry = log.entries.get(batch)
-        if entry is None:
-            return f"{log.folder}/{batch} is missing"
-        if isinstance(entry, Unreadable):
-            return f"{log.folder}/{batch} cannot be read: {entry.reason}"
+        if (problem := name_log_problem(log, batch)) is not None:
+            return problem
     if commits.latest != latest - 1:
         return f"{COMMITS}/{commits.latest} is there, and {OFFSETS}/{commits.latest} is not"
     if checkpoint.stateful is None:
@@ -130,18 +120,12 @@ def _refuse_skip(checkpoint: Checkpoint, latest: int) -> str | None:
     return None
 
 
-def _list_leftovers(checkpoint: Checkpoint, latest: int) -> tuple[str, ...]:
-    """List the leftovers of a crashed batch: state of its version, and a checksum file of its commit."""
-    return (*state_above(checkpoint.listing, latest), f"{COMMITS}/{latest}")
-
-
-def _plan_writes(checkpoint: Checkpoint, latest: int, new: NewVersion) -> Iterator[Step]:
-    """The state, and last the commit: that of the batch before, since no row was seen that moves the watermark."""
-    yield from new.steps
+def _plan_commit(checkpoint: Checkpoint, latest: int, ids: UniqueIds) -> Iterator[Step]:
+    """The commit is that of the batch before, since no row was seen that moves the watermark."""
     commit = checkpoint.commits.readable(latest - 1)
     assert commit is not None
-    if new.unique_ids is not None:
-        commit = replace(commit, state_unique_ids=new.unique_ids)
+    if ids:
+        commit = replace(commit, state_unique_ids=ids)
     before = f"{COMMITS}/{latest - 1}"
     yield from plan_creating(checkpoint.listing, f"{COMMITS}/{latest}", format_commit_log(commit), before)
 
@@ -153,19 +137,11 @@ def _describe_skipped_sources(storage: Storage, checkpoint: Checkpoint, latest: 
     views = source_views(before, rate_sources(checkpoint))
     for index, (view, source_range) in enumerate(zip(views, source_ranges(before, end), strict=True)):
         facts = StartFacts(recreated=find_recreated_topics(checkpoint, latest - 1, index))
-        yield SkippedSource(
-            source_range, view.start_after(facts).options, _list_skipped_files(storage, checkpoint, latest, index)
-        )
-
-
-def _list_skipped_files(storage: Storage, checkpoint: Checkpoint, latest: int, source: int) -> tuple[str, ...] | None:
-    """List the files that a file source would have read."""
-    end = checkpoint.offsets.readable(latest)
-    first, last = offset_of(checkpoint.offsets.readable(latest - 1), source), offset_of(end, source)
-    if not isinstance(last, FileOffset):
-        return None
-    folder = source_folder(checkpoint.listing, end, source)
-    return files_between(storage, folder, entry_at(first), last.log_offset)
+        files, last = None, offset_of(end, index)
+        if isinstance(last, FileOffset):
+            folder = source_folder(checkpoint.listing, end, index)
+            files = files_between(storage, folder, entry_at(offset_of(before, index)), last.log_offset)
+        yield SkippedSource(source_range, view.start_after(facts).options, files)
 
 
 def _warn_of_skip(checkpoint: Checkpoint, latest: int) -> Iterator[str]:

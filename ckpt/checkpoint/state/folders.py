@@ -117,6 +117,12 @@ def find_operators(listing: Listing, provider: Provider) -> tuple[OperatorFolder
     return tuple(_list_operator(listing, operator, provider, known) for operator in operators)
 
 
+def find_store_partitions(listing: Listing, provider: Provider) -> list[StorePartition]:
+    """Every store in every partition that ``find_operators`` finds."""
+    operators = find_operators(listing, provider)
+    return [store for operator in operators for stores in operator.stores.values() for store in stores.values()]
+
+
 def _list_operator(
     listing: Listing, operator: int, provider: Provider, known: dict[frozenset[str], StoreNames]
 ) -> OperatorFolder:

@@ -2,30 +2,25 @@
 
 import os
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from os import fspath
 
-from ckpt.changes.steps import Changed, sidecar
+from ckpt.changes.backup import choose_options
+from ckpt.changes.steps import read_files, sidecar
 from ckpt.checkpoint.checkpoint import METADATA
-from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.copies.copy.pieces import FilePieces, is_large
-from ckpt.copies.copy.placing import AT_ONCE, Placing, check_apart, choose_options, make_incomplete_error, open_new
+from ckpt.copies.copy.placing import AT_ONCE, FilePieces, Placing, Watcher, check_apart, is_large, open_new
 from ckpt.copies.copy.selection import Selection, select_files
 from ckpt.errors import NotFound, StorageError
 from ckpt.formats.metadata import build_metadata, parse_metadata
 from ckpt.formats.sidecars import build_hadoop_sidecar
-from ckpt.inspection.inspection import Inspection, inspect
+from ckpt.inspection.inspection import Inspection
 from ckpt.model import Location, QueryMetadata
 from ckpt.restart.sinks import shared_with_a_copy
-from ckpt.storage import Listing, ReadRequest, Storage, open_storage
-from ckpt.storage.locations import spark_uri
+from ckpt.storage import ReadRequest, Storage, open_storage
 from ckpt.storage.writer import Attributes
 from ckpt.values import Value
-
-Watcher = Callable[[int, int], None]
-"""Called with the number of files written so far, and the number of all files."""
 
 _TRIES = 3  # how often a newer batch is taken because the query deleted files of the one before
 
@@ -101,6 +96,11 @@ def copy(
     raise AssertionError
 
 
+def _list_starts(inspection: Inspection) -> list[tuple[object, ...]]:
+    """List the starts that a copy and its original have to have in common."""
+    return [(f.spark, f.progress, f.outcome, f.batch_id, f.sources) for f in inspection.forecasts]
+
+
 def _choose_attributes(selection: Selection, path: str, *, local: bool) -> Attributes | None:
     """A local file is its owner's only, and has the time that it has in the original."""
     info = selection.listing.info(path)
@@ -109,31 +109,31 @@ def _choose_attributes(selection: Selection, path: str, *, local: bool) -> Attri
 
 
 def _copy_files(
-    selection: Selection,
-    storage: Storage,
-    placing: Placing,
-    to: str,
-    *,
-    new_id: bool,
-    watcher: Watcher | None,
+    selection: Selection, storage: Storage, placing: Placing, to: str, *, new_id: bool, watcher: Watcher | None
 ) -> CheckpointCopy:
     """Read, write and check. Raises NotFound where the query has deleted a file meanwhile, or CkptError."""
-    local = placing.storage.local
+    local, listing = placing.storage.local, selection.listing
     small = _read_small(selection, storage, sidecars=local)  # at once
-    order = [
-        path
-        for path in selection.list_in_order(storage, sidecars=local)
-        if path in small or not selection.is_small(path) or is_large(selection.listing.info(path))
-    ]
-    small |= {**selection.changed, **(_change_id() if new_id else {})}
+    gone = {path for path in selection.list_small(sidecars=local) if not is_large(listing.info(path))} - small.keys()
+    order = [path for path in selection.list_in_order(storage, sidecars=local) if path not in gone]
+    small |= selection.changed
+    if new_id:
+        data = build_metadata(str(uuid.uuid4()))
+        small |= {METADATA: data, sidecar(METADATA): build_hadoop_sidecar(data)}
     placing.begin(selection.newest)
-    for group in _group_paths(order[:-1], 1 if local else AT_ONCE):
-        contents = _read(storage, selection.listing, [path for path in group if path not in small])
-        placing.put({path: small[path] if path in small else contents[path] for path in group})
+    at_once = 1 if local else AT_ONCE
+    for first in range(0, len(order) - 1, at_once):  # files that are read and written together
+        group = order[first : min(first + at_once, len(order) - 1)]
+        later = {path: listing.info(path) for path in group if path not in small}
+        contents: dict[str, bytes | FilePieces] = {path: small[path] for path in group if path in small}
+        contents |= read_files(storage, (path for path, info in later.items() if not is_large(info)))
+        contents |= {path: FilePieces(storage, path, info) for path, info in later.items() if info and is_large(info)}
+        placing.put({path: contents[path] for path in group})
         if watcher is not None:
             watcher(len(placing.sizes), len(order))
     placing.finish(small.get(selection.newest) or storage.read(selection.newest))
-    _check(selection, placing, to)
+    starts = _list_starts(selection.inspection)
+    placing.check(to, "the copy", "the original", lambda copied: _list_starts(copied) == starts)
     metadata = parse_metadata(METADATA, small[METADATA]) if METADATA in small else None
     query_id = metadata.query_id if isinstance(metadata, QueryMetadata) else None
     return _describe_copy(selection, to, query_id, placing.sizes.values(), new_id=new_id)
@@ -157,11 +157,6 @@ def _describe_copy(
     )
 
 
-def _group_paths(order: Sequence[str], many: int) -> Iterator[Sequence[str]]:
-    """Files that are read and written together."""
-    return (order[first : first + many] for first in range(0, len(order), many))
-
-
 def _read_small(selection: Selection, storage: Storage, *, sidecars: bool) -> dict[str, bytes]:
     """Logs and descriptions; without those of old batches that the query has deleted meanwhile, and any before these.
 
@@ -182,30 +177,3 @@ def _read_small(selection: Selection, storage: Storage, *, sidecars: bool) -> di
     return {
         path: data for path, data in contents.items() if (old := selection.find_old_batch(path)) is None or old > lost
     }
-
-
-def _read(storage: Storage, listing: Listing, paths: Sequence[str]) -> dict[str, bytes | FilePieces]:
-    """Whole files, and large ones as they can be read. Raises NotFound, or StorageError."""
-    large = {path: info for path in paths if (info := listing.info(path)) and is_large(info)}
-    whole = [path for path in paths if path not in large]
-    contents = zip(whole, storage.read_all([ReadRequest(path) for path in whole]), strict=True)
-    return {**dict(contents), **{path: FilePieces(storage, path, info) for path, info in large.items()}}
-
-
-def _change_id() -> dict[str, bytes]:
-    """``metadata`` of another query, and its checksums."""
-    data = build_metadata(str(uuid.uuid4()))
-    return {METADATA: data, sidecar(METADATA): build_hadoop_sidecar(data)}
-
-
-def _check(selection: Selection, placing: Placing, to: str) -> None:
-    """Check that the copy is complete, and starts as the original would. Raises StorageError."""
-    target = placing.storage
-    inspection = inspect(read_checkpoint(Changed(target, target.list_tree(), uri=spark_uri(to))))
-    starts = [(f.spark, f.progress, f.outcome, f.batch_id, f.sources) for f in inspection.forecasts]
-    promised = [(f.spark, f.progress, f.outcome, f.batch_id, f.sources) for f in selection.inspection.forecasts]
-    problem = placing.find_problem()
-    if problem is None and starts != promised:
-        problem = "a start would not continue from it as from the original"
-    if problem is not None:
-        raise make_incomplete_error(to, "the copy", problem)

@@ -1,20 +1,57 @@
 """A folder that is filled with a new checkpoint, file by file, and emptied again if that fails."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from ckpt.copies.copy.pieces import FilePieces
+from ckpt.changes.backup import choose_options
+from ckpt.changes.steps import Changed
+from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.errors import CkptError, NotFound, StorageError, UsageError
 from ckpt.formats.offsets import UNFINISHED
-from ckpt.storage import Storage, open_storage
-from ckpt.storage.base import one_line
+from ckpt.inspection.inspection import Inspection, inspect
+from ckpt.storage import FileInfo, Storage, open_storage
+from ckpt.storage.base import PIECE, one_line
 from ckpt.storage.local_writer import open_writer
-from ckpt.storage.locations import is_inside, local_path
+from ckpt.storage.locations import is_inside, spark_uri
 from ckpt.storage.writer import AlreadyThere, Attributes, Writer
 
+Watcher = Callable[[int, int], None]
+"""Called with the number of files, or partitions of stores, written so far, and the number of all."""
 AT_ONCE = 8  # files that are written to a remote place at a time, of each at most ``PIECE`` bytes in memory
+
+
+@dataclass(frozen=True, slots=True)
+class FilePieces:
+    """A file too large to be held in memory, as it was listed; each iteration reads it anew, in pieces."""
+
+    storage: Storage
+    path: str
+    info: FileInfo
+
+    def __len__(self) -> int:
+        """Bytes."""
+        return self.info.size
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Pieces of ``PIECE`` bytes, the last one shorter. Raises NotFound, or StorageError if somebody wrote it."""
+        for offset in range(0, self.info.size, PIECE):
+            piece = self.storage.read_range(self.path, offset, PIECE)
+            if len(piece) != min(PIECE, self.info.size - offset):
+                self._raise_changed()
+            yield piece
+        folder, _, name = self.path.rpartition("/")
+        if self.storage.list_level(folder).files.get(name, self.info) != self.info:
+            self._raise_changed()
+
+    def _raise_changed(self) -> None:
+        raise StorageError(f"{one_line(self.path)} was written while it was copied: copy the checkpoint again")
+
+
+def is_large(info: FileInfo | None) -> bool:
+    """Tell whether a file is read in pieces."""
+    return info is not None and info.size > PIECE
 
 
 @dataclass
@@ -96,11 +133,21 @@ class Placing:
                 self.writer.remove_folder(folder)
         self._folders.clear()
 
-    def find_problem(self) -> str | None:
-        """Find what is there beside the files that were written, or instead of one. Raises StorageError."""
-        there = {path: info.size for path, info in self.storage.list_tree().walk()}
+    def check(self, uri: str, what: str, like: str, continues: Callable[[Inspection], bool]) -> None:
+        """Check that what was written is complete, and starts as its original would. Raises StorageError.
+
+        ``continues`` tells whether a start continues as from the original; ``what`` and ``like`` name both in an error.
+        """
+        tree = self.storage.list_tree()
+        there = {path: info.size for path, info in tree.walk()}
         wrong = sorted(path for path in there.keys() | self.sizes if there.get(path) != self.sizes.get(path))
-        return f"{wrong[0]} is not as it was written: something else is writing there" if wrong else None
+        if wrong:
+            problem = f"{wrong[0]} is not as it was written: something else is writing there"
+        elif continues(inspect(read_checkpoint(Changed(self.storage, tree, uri=spark_uri(uri))))):
+            return
+        else:
+            problem = f"a start would not continue from it as from {like}"
+        raise StorageError(f"{one_line(uri)}: {what} is not complete, and was removed: {problem}")
 
     def _create(self, path: str, data: bytes | FilePieces) -> None:
         try:
@@ -125,17 +172,7 @@ def check_apart(checkpoint: str, new: str) -> None:
         raise UsageError(f"{one_line(new)} is inside the checkpoint, or the checkpoint in it: name another folder")
 
 
-def choose_options(uri: str, options: Mapping[str, str]) -> Mapping[str, str]:
-    """A local folder takes no storage options."""
-    return {} if local_path(uri) is not None else options
-
-
 def open_new(uri: str, storage_options: Mapping[str, str]) -> Placing:
     """Where a new checkpoint is to be. Raises StorageError, UsageError."""
     options = choose_options(uri, storage_options)
     return Placing(open_storage(uri, options), open_writer(uri, options))
-
-
-def make_incomplete_error(uri: str, what: str, problem: str) -> StorageError:
-    """Return the error for something that is not what it should be."""
-    return StorageError(f"{one_line(uri)}: {what} is not complete, and was removed: {problem}")

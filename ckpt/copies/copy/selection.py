@@ -7,18 +7,17 @@ A query that runs meanwhile adds files of later batches, which are left out, and
 state version would be loaded later instead of the right ones (see ``ckpt.changes.rewind.files_after``).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from ckpt.changes.plan import NEVER_FINISHED
 from ckpt.changes.relocate.plan import plan_relocation
 from ckpt.changes.rewind.files_after import find_files_after
-from ckpt.changes.steps import Changed, plan_unread_removals, sidecar
+from ckpt.changes.steps import Changed, plan_unread_removals, read_files, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SOURCES, STATE, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.context import context_of
-from ckpt.checkpoint.state.folders import LOGS, SSTS, find_operators
+from ckpt.checkpoint.state.folders import LOGS, SSTS, find_store_partitions
 from ckpt.checkpoint.state.load import load_stores
 from ckpt.checkpoint.state.read_steps import run
 from ckpt.errors import CkptError
@@ -27,8 +26,7 @@ from ckpt.formats.sidecars import shown_name
 from ckpt.formats.statefiles import CHECKSUM, LZ4
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Kind, RocksDBSnapshot, StateFile, StateFileKind
-from ckpt.restart.forecast import Forecast
-from ckpt.storage import Listing, ReadRequest, Storage
+from ckpt.storage import Listing, Storage
 from ckpt.storage.locations import spark_uri
 
 _DESCRIBING = ("_metadata", "_stateSchema")  # folders whose files describe state
@@ -38,7 +36,7 @@ class CannotCopy(CkptError):
     """There is no batch as of which this checkpoint can be copied; the text says why."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Selection:
     """The files that a copy consists of."""
 
@@ -57,20 +55,7 @@ class Selection:
     def list_small(self, *, sidecars: bool) -> Iterator[str]:
         """``first``, each with Hadoop's hidden checksum file where there is one and ``sidecars`` asks for it."""
         for path in self.first:
-            yield from (
-                candidate
-                for candidate in (path, sidecar(path))
-                if candidate == path or self._has(candidate, sidecars=sidecars)
-            )
-
-    def is_small(self, path: str) -> bool:
-        """Tell whether a path is one of the small files."""
-        folder, _, name = path.rpartition("/")
-        return f"{folder}/{shown_name(name)}".lstrip("/") in self._first
-
-    @cached_property
-    def _first(self) -> frozenset[str]:
-        return frozenset(self.first)
+            yield from self._with_sidecar(path, sidecars=sidecars)
 
     def find_old_batch(self, path: str) -> int | None:
         """The batch of a log file, or of its checksums, that no start looks at; None for any other file."""
@@ -80,8 +65,9 @@ class Selection:
             return None
         return int(number) if int(number) < self.batch - (folder == OFFSETS) else None
 
-    def _has(self, path: str, *, sidecars: bool) -> bool:
-        return sidecars and self.listing.info(path) is not None
+    def _with_sidecar(self, path: str, *, sidecars: bool) -> Sequence[str]:
+        hidden = sidecar(path)
+        return (path, hidden) if sidecars and self.listing.info(hidden) is not None else (path,)
 
     def list_in_order(self, storage: Storage, *, sidecars: bool) -> list[str]:
         """Every file, in the order in which it is written: state, then the others, and ``newest`` last of all.
@@ -90,42 +76,31 @@ class Selection:
         StorageError.
         """
         listing, state = self.listing, [file.path for file in self.chain]
-        zips = [file.path for file in self.chain if file.kind is StateFileKind.ZIP]
-        for path, data in zip(zips, storage.read_all([ReadRequest(path) for path in zips]), strict=True):
-            state += _list_named_files(path, data)
+        zips = read_files(storage, (file.path for file in self.chain if file.kind is StateFileKind.ZIP))
+        for path, data in zips.items():
+            snapshot, folder = parse_zip_tail(path, data, len(data)), path.rpartition("/")[0]
+            if isinstance(snapshot, RocksDBSnapshot):
+                state += (f"{folder}/{SSTS}/{name}" for name, _ in snapshot.ssts)
+                state += (f"{folder}/{LOGS}/{name}" for name, _ in snapshot.logs)
         paths: list[str] = []
         for path in dict.fromkeys((*state, *self.first[1:])):
-            checksum = [path + CHECKSUM] if listing.info(path + CHECKSUM) is not None else []
-            for written in (path, *checksum):
-                paths += [written, sidecar(written)] if self._has(sidecar(written), sidecars=sidecars) else [written]
-        hidden = sidecar(self.newest)
-        return [*paths, *([hidden] if self._has(hidden, sidecars=sidecars) else []), self.newest]
-
-
-def _list_named_files(path: str, data: bytes) -> Iterator[str]:
-    """The SST and log files that a zip names."""
-    snapshot, folder = parse_zip_tail(path, data, len(data)), path.rpartition("/")[0]
-    if isinstance(snapshot, RocksDBSnapshot):
-        yield from (f"{folder}/{SSTS}/{name}" for name, _ in snapshot.ssts)
-        yield from (f"{folder}/{LOGS}/{name}" for name, _ in snapshot.logs)
+            paths += self._with_sidecar(path, sidecars=sidecars)
+            if listing.info(path + CHECKSUM) is not None:
+                paths += self._with_sidecar(path + CHECKSUM, sidecars=sidecars)
+        return [*paths, *reversed(self._with_sidecar(self.newest, sidecars=sidecars))]
 
 
 def select_files(storage: Storage, to: str, batch: int | None = None) -> Selection:
     """Choose the batch and its files; nothing is written, and of state only what names other files is read.
 
-    Args:
-        storage: The checkpoint; its complete logs are read.
-        to: The URI of the copy.
-        batch: A committed one; by default the newest.
-
-    Raises:
-        NotACheckpoint, NotFound, StorageError: It cannot be read.
-        CannotCopy: There is no such batch, or a start after it would fail.
-
+    ``to`` is the URI of the copy, ``batch`` a committed one, by default the newest. Raises NotACheckpoint, NotFound,
+    StorageError, or CannotCopy where there is no such batch, or a start after it would fail.
     """
     checkpoint = read_checkpoint(storage, batches=0)
     chosen = _choose_batch(checkpoint, batch)
-    top = chosen + _is_planned(checkpoint, chosen)
+    offsets = checkpoint.offsets
+    planned = offsets.latest == chosen + 1 and checkpoint.commits.latest == chosen
+    top = chosen + (planned and offsets.readable(chosen + 1) is not None)  # that batch keeps its range
     gone = plan_unread_removals(checkpoint.listing, find_files_after(checkpoint, top))
     view = Changed(storage, checkpoint.listing, gone)
     checkpoint = read_checkpoint(view, batches=0)
@@ -168,20 +143,11 @@ def _choose_batch(checkpoint: Checkpoint, batch: int | None) -> int:
     return batch
 
 
-def _is_planned(checkpoint: Checkpoint, batch: int) -> bool:
-    """Tell whether the batch after the newest commit is planned: a sink may have its rows, so it keeps its range."""
-    offsets = checkpoint.offsets
-    return (
-        offsets.latest == batch + 1 and batch == checkpoint.commits.latest and offsets.readable(batch + 1) is not None
-    )
-
-
 def _check_start(inspection: Inspection, batch: int) -> None:
     """Raise CannotCopy where no start would continue from the copy."""
-    starts = [f for f in inspection.counted if f.outcome.runs and f.batch_id == batch + 1]
-    if starts:
+    if any(f.outcome.runs and f.batch_id == batch + 1 for f in inspection.counted):
         return
-    forecast: Forecast | None = next(iter(inspection.counted), None)
+    forecast = next(iter(inspection.counted), None)
     because = forecast.because[0] if forecast and forecast.because else None
     error = f' ("{forecast.error}")' if forecast and forecast.error else ""
     where = f": {because.path}: {because.detail} ({because.diagnosis.code})" if because else ""
@@ -201,13 +167,10 @@ def _list_small(checkpoint: Checkpoint, batch: int, top: int) -> Iterator[str]:
     order += [METADATA, FIRST_START]
     order += [path for path, _ in listing.walk(STATE) if set(_DESCRIBING) & set(path.split("/"))]
     order += [path for path, _ in listing.walk(SOURCES)]
-    return (path for path in dict.fromkeys(order) if listing.info(path) and not _is_hidden(path))
-
-
-def _is_hidden(path: str) -> bool:
-    """Tell whether a file is Hadoop's checksum file of another, or a leftover of a write."""
-    name = path.rpartition("/")[2]
-    return name.startswith(".") or shown_name(name) != name
+    for path in dict.fromkeys(order):
+        name = path.rpartition("/")[2]  # neither Hadoop's checksum file of another, nor a leftover of a write
+        if listing.info(path) and not name.startswith(".") and shown_name(name) == name:
+            yield path
 
 
 def _list_chain(checkpoint: Checkpoint, view: Storage) -> tuple[StateFile, ...]:
@@ -217,21 +180,15 @@ def _list_chain(checkpoint: Checkpoint, view: Storage) -> tuple[StateFile, ...]:
     batch after it reads what is there.
     """
     context = context_of(checkpoint.offsets, checkpoint.commits)
-    targets = {
-        store: target
-        for operator in find_operators(checkpoint.listing, context.provider)
-        for places in operator.stores.values()
-        for store in places.values()
-        if (target := context.target(store)) is not None
-    }
+    stores = find_store_partitions(checkpoint.listing, context.provider)
+    targets = {store: target for store in stores if (target := context.target(store)) is not None}
     loads, _ = run(load_stores(checkpoint.listing, targets, context.codec or LZ4, 0), view.read_many)
     files: list[StateFile] = []
     for load in loads:
         if load.chain.snapshot is not None:
             files.append(load.place.snapshot(load.chain.snapshot))
         files += map(load.place.log, load.chain.logs)
-        files += (
-            load.place.snapshot(file_id) for file_id in load.place.names.snapshots if file_id[0] > load.target.version
-        )
-        files += (load.place.log(file_id) for file_id in load.place.names.logs if file_id[0] > load.target.version)
+        names, version = load.place.names, load.target.version
+        files += (load.place.snapshot(file_id) for file_id in names.snapshots if file_id[0] > version)
+        files += (load.place.log(file_id) for file_id in names.logs if file_id[0] > version)
     return tuple(sorted(files, key=lambda file: (file.kind is not StateFileKind.ZIP, file.version)))

@@ -2,23 +2,34 @@
 
 Beside what a unit shows there is what Spark derives from it: how many rows a join side has for a key, when values
 expire, timers by time. ``ckpt.state.native.contradictions`` compares the same things.
+
+Whether a row of a join side was joined, Spark's reader leaves out, so it is not in an export: an outer join puts out
+those that were not when they expire. It is known for rows that the old checkpoint has, and for those that say so in a
+column ``matched``; it is never guessed.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from ckpt.copies.fill.errors import Misfit
-from ckpt.copies.fill.fitting import make_struct
+from ckpt.copies.fill.fitting import Misfit, make_struct
+from ckpt.copies.fill.frames import MATCHED
+from ckpt.copies.fill.rows import Taken
 from ckpt.formats.rows.arrow import whole
-from ckpt.formats.rows.keys import MakeRows, write_versioned_rows
+from ckpt.formats.rows.keys import MakeRows
+from ckpt.formats.rows.unsafe_writer import rows_from
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
+from ckpt.state.native.entries import entries_of
 from ckpt.state.native.groups import number_groups, number_occurrences
+from ckpt.state.native.layout import layout_of
+from ckpt.state.native.shapes import make_raw
 from ckpt.state.reading.columns import TTL
+from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit, UnitKind
 
 _LENGTH = 4
@@ -34,26 +45,13 @@ class StoreContent:
     unique: bool = False  # each row of the unit is one of them, and no key may be there twice
 
 
-@dataclass(frozen=True, slots=True)
-class UnitRows:
-    """The rows of a unit, as ``ckpt.copies.fill.frames`` gives them."""
-
-    unit: StateUnit
-    columns: Sequence[Any]
-    matched: Any = None  # of a join side: booleans
-
-
 def make_contents(
-    rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes, make: MakeRows = write_versioned_rows
+    rows: Taken, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes, make: MakeRows
 ) -> Iterator[StoreContent]:
     """Everything that is stored for a unit. Raises Misfit.
 
-    Args:
-        rows: The rows.
-        schemas: Of each store or column family that the operator has, the schemas of keys and values.
-        delimiter: What is put between the rows of a list.
-        make: What makes these rows.
-
+    Keys of ``rows`` are as Spark compares them, and ``matched`` is None where it is not stored. ``schemas`` are those
+    of keys and values, by store or column family. ``make`` encodes the rows of a list, ``delimiter`` is between them.
     """
     match rows.unit.kind:
         case UnitKind.SIDE:
@@ -62,16 +60,10 @@ def make_contents(
             yield from _make_list(rows, schemas, delimiter, make)
         case UnitKind.TIMERS:
             yield from _make_timers(rows, schemas)
-        case UnitKind.MAP:
-            key, own, value = rows.columns
+        case UnitKind.MAP | UnitKind.VALUE:
+            *parts, value = rows.columns
             name = rows.unit.variable or ""
-            both = make_struct(schemas[name][0], [key, own], _all(len(key)))
-            yield StoreContent(name, both, value, unique=True)
-            if rows.unit.ttl:
-                yield _make_index(name, schemas, both, _read_expiry_times(name, value))
-        case UnitKind.VALUE:
-            key, value = rows.columns
-            name = rows.unit.variable or ""
+            key = make_struct(schemas[name][0], parts) if parts[1:] else parts[0]
             yield StoreContent(name, key, value, unique=True)
             if rows.unit.ttl:
                 yield _make_index(name, schemas, key, _read_expiry_times(name, value))
@@ -80,13 +72,9 @@ def make_contents(
             yield StoreContent(rows.unit.stores[0], key, value, unique=True)
 
 
-def _all(count: int) -> Any:
-    return np.ones(count, bool)
-
-
 def _make_empty_values(kind: Json, count: int) -> Any:
     """Values of an index, which hold nothing."""
-    return make_struct(kind, [pa.nulls(count) for _ in named_fields(kind)], _all(count))
+    return make_struct(kind, [pa.nulls(count) for _ in named_fields(kind)], np.ones(count, bool))
 
 
 def _read_expiry_times(variable: str, values: Any) -> Any:
@@ -102,22 +90,20 @@ def _make_index(variable: str, schemas: Mapping[str, tuple[Json, Json]], keys: A
     """Return the entries that expire, by time."""
     name = f"$ttl_{variable}"
     key, value = schemas[name]
-    return StoreContent(name, make_struct(key, [times, keys], _all(len(keys))), _make_empty_values(value, len(keys)))
+    return StoreContent(name, make_struct(key, [times, keys]), _make_empty_values(value, len(keys)))
 
 
-def _make_timers(rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[StoreContent]:
+def _make_timers(rows: Taken, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[StoreContent]:
     key, times = rows.columns
     name = next((schema_name for schema_name in schemas if schema_name.endswith("_keyToTimestamp")), "_keyToTimestamp")
     index = name.replace("_keyToTimestamp", "_timestampToKey")
     for own, columns in ((name, [key, times]), (index, [times, key])):
         kind, value = schemas[own]
-        yield StoreContent(
-            own, make_struct(kind, columns, _all(len(key))), _make_empty_values(value, len(key)), unique=True
-        )
+        yield StoreContent(own, make_struct(kind, columns), _make_empty_values(value, len(key)), unique=True)
 
 
 def _make_list(
-    rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes, make: MakeRows
+    rows: Taken, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes, make: MakeRows
 ) -> Iterator[StoreContent]:
     """A list is one value, its elements in the order of the rows; also how many it has, and when the first expires."""
     name = rows.unit.variable or ""
@@ -131,14 +117,14 @@ def _make_list(
     counts = whole(pa.int64(), np.bincount(groups, minlength=len(first)).astype(np.int64))
     counter = f"$count_{name}" if f"$count_{name}" in schemas else f"$rowCounter_{name}"
     if counter in schemas:
-        yield StoreContent(counter, own, make_struct(schemas[counter][1], [counts], _all(len(own))))
+        yield StoreContent(counter, own, make_struct(schemas[counter][1], [counts]))
     if rows.unit.ttl:
         times: Any = np.full(len(first), np.iinfo(np.int64).max)
         np.minimum.at(times, groups, np.asarray(_read_expiry_times(name, elements)))
         least = whole(pa.int64(), times)
         yield _make_index(name, schemas, own, least)
         kind = schemas[f"$min_{name}"][1]
-        yield StoreContent(f"$min_{name}", own, make_struct(kind, [least], _all(len(own))))
+        yield StoreContent(f"$min_{name}", own, make_struct(kind, [least]))
 
 
 def _group_keys(keys: Any) -> tuple[Any, Any]:
@@ -151,17 +137,73 @@ def _group_keys(keys: Any) -> tuple[Any, Any]:
     return ranks[inverse] if len(keys) else inverse, first[order]
 
 
-def _make_join_side(rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[StoreContent]:
+def _make_join_side(rows: Taken, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[StoreContent]:
     """The rows of a key have numbers from 0 on, and how many there are is kept beside them."""
     keys, values = rows.columns
     name = rows.unit.buffer.name if rows.unit.buffer else ""
     groups, first = _group_keys(keys)
     numbers = whole(pa.int64(), number_occurrences(groups))
     kind, value = schemas[name]
-    indexed = make_struct(kind, [*keys.flatten(), numbers], _all(len(keys)))
-    own = values if rows.matched is None else make_struct(value, [*values.flatten(), rows.matched], _all(len(keys)))
+    indexed = make_struct(kind, [*keys.flatten(), numbers])
+    own = values if rows.matched is None else make_struct(value, [*values.flatten(), rows.matched])
     yield StoreContent(name, indexed, own)
     counter = f"{rows.unit.side}-keyToNumValues"
     counts = whole(pa.int64(), np.bincount(groups, minlength=len(first)).astype(np.int64))
     there = keys.take(whole(pa.int64(), first))
-    yield StoreContent(counter, there, make_struct(schemas[counter][1], [counts], _all(len(there))))
+    yield StoreContent(counter, there, make_struct(schemas[counter][1], [counts]))
+
+
+Joined: TypeAlias = dict[bytes, list[bool]]
+"""Of each row of the old checkpoint whether it was joined, in the order of its numbers."""
+
+
+def find_matches(
+    chosen: Chosen,
+    unit: StateUnit,
+    columns: Sequence[Any],
+    column: Any,
+    only: int | None,
+    joined: dict[str, Joined],
+) -> Any:
+    """For each row whether it was joined, as booleans without NULL. Raises Misfit where nothing says so.
+
+    ``columns`` are keys and values, ``column`` is what the column ``matched`` says, or NULL; ``only`` is the old
+    partition that has all of these keys, where there is one. ``joined`` keeps what was read, by unit.
+    """
+    if not column.null_count:
+        return column
+    matched = column.to_pylist()
+    own = _encode_rows(unit, columns)
+    if unit.label not in joined:
+        joined[unit.label] = _read_joined(chosen, unit, only)
+    every, known = joined[unit.label], dict[bytes, list[bool]]()
+    counts = Counter(name for name, is_matched in zip(own, matched, strict=True) if is_matched is None)
+    for row, name in enumerate(own):
+        if matched[row] is None:
+            flags = known.setdefault(name, [*every.get(name, ())])
+            if len(set(flags)) == 1:
+                matched[row] = flags[0]
+            elif len(flags) == counts[name]:
+                matched[row] = flags.pop(0)
+                counts[name] -= 1
+            else:
+                why = "rows like it differ in it" if flags else "the checkpoint has no such row"
+                raise Misfit(row, f"whether it was joined already is not known ({why}): add a column {MATCHED}")
+    return pa.array(matched, pa.bool_())
+
+
+def _read_joined(chosen: Chosen, unit: StateUnit, only: int | None) -> Joined:
+    numbered: dict[bytes, list[tuple[int, bool]]] = {}
+    for entries in entries_of(chosen, unit, layout_of(chosen, unit), only):
+        names = _encode_rows(unit, make_raw(unit, entries).columns[:2])
+        numbers, flags = entries.keys.flatten()[-1], entries.values.flatten()[-1]
+        for name, number, flag in zip(names, np.asarray(numbers).tolist(), flags.to_pylist(), strict=True):
+            numbered.setdefault(name, []).append((number, flag))
+    return {name: [flag for _, flag in sorted(flags)] for name, flags in numbered.items()}
+
+
+def _encode_rows(unit: StateUnit, columns: Sequence[Any]) -> list[bytes]:
+    """Rows as bytes that are equal where keys and values are."""
+    kinds: list[Json] = [kind for _, kind in named_fields(unit.schema)]
+    keys, values = (rows_from(kind, column).to_list() for kind, column in zip(kinds, columns, strict=True))
+    return [key + value for key, value in zip(keys, values, strict=True)]

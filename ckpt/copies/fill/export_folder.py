@@ -1,14 +1,17 @@
-"""The folder of an export, as rows that are to be state."""
+"""The folder of an export, as rows that are to be state; Delta tables are read through ``deltalake``, without Spark."""
 
 import json
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import parquet
+from pyarrow.dataset import ParquetReadOptions
 
-from ckpt.copies.fill.delta import LOG, list_delta_files, read_delta_files
 from ckpt.copies.fill.rows import Piece
 from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.formats.types import fields_of, named_fields
@@ -17,8 +20,9 @@ from ckpt.state.export.targets import MANIFEST, Format
 from ckpt.state.reading.columns import Shape
 from ckpt.storage import Listing, Storage, open_storage
 from ckpt.storage.base import one_line
+from ckpt.storage.locations import local_path
 
-_PARQUET = ".parquet"
+_LOG, _PARQUET = "_delta_log", ".parquet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,9 @@ class Export:
     columns: Mapping[str, Collection[str]] = field(default_factory=dict)  # of a folder, as its manifest has them
     rows: Mapping[str, int] = field(default_factory=dict)  # by the label of the unit, before anybody edited them
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return open_export, (self.place, dict(self.options))
+
     @property
     def labels(self) -> Collection[str]:
         """The units of which there are rows."""
@@ -54,9 +61,10 @@ class Export:
         folder = self.folders[label]
         where = f"{self.place}/{folder}".rstrip("/")
         if self._is_delta(folder):
-            return list_delta_files(self.place, folder, self.storage, self.listing)
+            with self._open_delta(folder) as (files, _):
+                return sorted(files)
         if folder in self.delta:
-            raise CkptError(one_line(f"{where} has no {LOG}, and its {MANIFEST} calls it a Delta table"))
+            raise CkptError(one_line(f"{where} has no {_LOG}, and its {MANIFEST} calls it a Delta table"))
         names = sorted(name for name in self.listing.in_folder(folder) if name[0] not in "_.")
         inside = [name for name in self.listing.subfolders(folder) if name[0] not in "_."] if folder else []
         strange = [*inside, *(name for name in names if not name.endswith(_PARQUET))]
@@ -65,18 +73,60 @@ class Export:
             raise CkptError(one_line(f"{where} is to hold Parquet files and nothing else, and {why}"))
         return [f"{folder}/{name}".lstrip("/") for name in names]
 
-    def read_pieces(self, label: str, only: str | None = None) -> Generator[Piece, None, None]:
-        """The rows of each file, or of one. Raises CkptError."""
+    def read_piece(self, label: str, path: str) -> Piece:
+        """The rows of one of the files. Raises CkptError."""
         folder = self.folders[label]
-        if self._is_delta(folder):
-            for path, table in read_delta_files(self.place, folder, self.storage, self.listing, only):
-                yield Piece(path, table)
-            return
-        for path in self.list_files(label) if only is None else (only,):
-            yield Piece(path, _read_table(f"{self.place}/{path}", self.storage.read(path)))
+        if not self._is_delta(folder):
+            return Piece(path, _read_table(f"{self.place}/{path}", self.storage.read(path)))
+        with self._open_delta(folder) as (files, read):
+            if path not in files:
+                raise CkptError(one_line(f"{self.place}/{path} is not in its Delta table any more: import it again"))
+            return Piece(path, read(path))
 
     def _is_delta(self, folder: str) -> bool:
-        return f"{folder}/{LOG}".lstrip("/") in self.listing.folders
+        return f"{folder}/{_LOG}".lstrip("/") in self.listing.folders
+
+    @contextmanager
+    def _open_delta(self, folder: str) -> Iterator[tuple[Collection[str], Callable[[str], Any]]]:
+        """The files that a Delta table consists of now, and what reads one. Raises CkptError.
+
+        Of a remote table the log, and each file that is read, are copied into a temporary folder first.
+        """
+        where, here = f"{self.place}/{folder}".rstrip("/"), local_path(self.place)
+        try:
+            from deltalake import DeltaTable
+            from deltalake.exceptions import DeltaError
+        except ImportError:
+            needed = "to import it one more package is needed: pip install 'spark-ckpt[deltalake]'"
+            raise CkptError(one_line(f"{where} is a Delta table, and {needed}")) from None
+        try:
+            with TemporaryDirectory(prefix="ckpt-delta-") as temporary:
+                if here is None:
+                    self._copy_files(f"{folder}/{_LOG}/".lstrip("/"), temporary)
+                table = DeltaTable(Path(here if here is not None else temporary, folder))
+                if table.metadata().configuration.get("delta.columnMapping.mode", "none") != "none":
+                    problem = "has column mapping, which deltalake does not read: write it without"
+                    raise CkptError(one_line(f"{where} {problem}"))
+                options = ParquetReadOptions(coerce_int96_timestamp_unit="us")
+                dataset = table.to_pyarrow_dataset(parquet_read_options=options)
+                fragments = {f"{folder}/{part.path}".lstrip("/"): part for part in dataset.get_fragments()}
+
+                def read(path: str) -> Any:
+                    if here is None:
+                        self._copy_files(path, temporary)
+                    return fragments[path].to_table(schema=dataset.schema)
+
+                yield fragments.keys(), read
+        except (DeltaError, pa.ArrowException, OSError) as error:
+            raise CkptError(one_line(f"{where} is not a Delta table that deltalake reads: {error}")) from None
+
+    def _copy_files(self, start: str, to: str) -> None:
+        """Copy every file whose path begins so. Raises OSError, StorageError."""
+        for path, _ in self.listing.walk():
+            if path.startswith(start) and ".." not in path.split("/"):
+                own = Path(to, path)
+                own.parent.mkdir(parents=True, exist_ok=True)
+                own.write_bytes(self.storage.read(path))
 
 
 def open_export(uri: str, options: Mapping[str, str]) -> Export:

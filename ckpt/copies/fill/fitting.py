@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ckpt.copies.fill.errors import Misfit
 from ckpt.formats.rows.arrow import validity
 from ckpt.formats.rows.types import TypeShape, arrow_type, own_type, shape_of
 from ckpt.formats.types import fields_of, named_fields
@@ -19,18 +18,20 @@ from ckpt.state.reading.columns import type_names
 _SIMPLER = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary(), pa.date64(): pa.date32()}
 
 
+class Misfit(Exception):
+    """A row, by its place in what was given, and why it cannot be state; None where it is all of them."""
+
+    def __init__(self, row: int | None, why: str, other: int | None = None) -> None:
+        """Rows are named by who knows where they came from; ``why`` ends in "that of" if there is another row."""
+        super().__init__(why)
+        self.row, self.why, self.other = row, why, other
+
+
 def fit_array(kind: Json, array: Any, rows: Any, name: str) -> Any:
-    """An array of the type's own Arrow type.
+    """An array made one of the Arrow type of ``kind``, a type in Spark's JSON.
 
-    Args:
-        kind: The type, in Spark's JSON.
-        array: What was given.
-        rows: For each value the row that it is in.
-        name: What to call the column in a refusal.
-
-    Raises:
-        Misfit: It is of another type, or has a value that the type does not have.
-
+    ``rows`` has for each value the row that it is in, for a refusal, in which the column is called ``name``. Raises
+    Misfit where it is of another type, or has a value that the type does not have.
     """
     kind = own_type(kind)
     if isinstance(array, pa.ChunkedArray):
@@ -51,8 +52,9 @@ def check_not_null(field: Json, array: Any, rows: Any, name: str, there: Any = N
         _refuse(wrong if there is None else wrong & there, rows, f"{name} is NULL, and must not be")
 
 
-def make_struct(kind: Json, columns: Sequence[Any], there: Any) -> Any:
-    """An array of structs from the columns of its fields; NULL where it is not ``there``."""
+def make_struct(kind: Json, columns: Sequence[Any], there: Any = None) -> Any:
+    """An array of structs from the columns of its fields; NULL where it is not ``there``, without that nowhere."""
+    there = np.ones(len(columns[0]), bool) if there is None else there
     fields = [pa.field(name, column.type) for (name, _), column in zip(named_fields(kind), columns, strict=True)]
     return pa.Array.from_buffers(
         pa.struct(fields), len(there), [validity(~there)], int((~there).sum()), children=list(columns)

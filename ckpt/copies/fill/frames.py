@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ckpt.copies.fill.errors import Misfit
-from ckpt.copies.fill.fitting import check_not_null, fit_array, make_struct
+from ckpt.copies.fill.fitting import Misfit, check_not_null, fit_array, make_struct
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import fields_of, named_fields
@@ -47,11 +46,9 @@ def read_columns(unit: StateUnit, table: Any, exported: Collection[str] | None =
     raw = any(name in names and pa.types.is_struct(table.schema.field(name).type) for name in headers)
     if raw:
         return _read_raw(unit, table, headers, rows)
-    for column in _find_new_columns(unit, headers, exported):
-        table, headers = (
-            table.append_column(column.name, pa.nulls(len(rows), arrow_type(column.type))),
-            [*headers, column.name],
-        )
+    for column in [*_find_new_columns(unit, headers, exported)]:
+        table = table.append_column(column.name, pa.nulls(len(rows), arrow_type(column.type)))
+        headers.append(column.name)
     return _read_flat(unit, table, headers, rows)
 
 
@@ -87,17 +84,13 @@ def _read_raw(unit: StateUnit, table: Any, headers: list[str], rows: Any) -> lis
     columns = []
     for name, kind in kinds.items():
         if name not in headers:
-            columns.append(_make_void(kind, len(rows)))
+            voids = [pa.nulls(len(rows), arrow_type(own)) for _, own in named_fields(kind)]
+            columns.append(make_struct(kind, voids, np.ones(len(rows), bool)))  # of void, or of nothing: no file has it
             continue
         array = fit_array(kind, table.column(name), rows, name)
         check_not_null({"nullable": False}, array, rows, name)
         columns.append(array)
     return columns
-
-
-def _make_void(kind: Json, count: int) -> Any:
-    """A struct that has only void in it, or nothing: no file holds it."""
-    return make_struct(kind, [pa.nulls(count, arrow_type(own)) for _, own in named_fields(kind)], np.ones(count, bool))
 
 
 def _check_columns(headers: list[str], needed: list[str], known: list[str]) -> None:
@@ -117,21 +110,14 @@ def _read_flat(unit: StateUnit, table: Any, headers: list[str], rows: Any) -> li
     leaves = {
         column.places: (column, fit_array(column.type, table.column(column.name), rows, column.name)) for column in kept
     }
-    tree = _Tree(rows, leaves, dict(list_blurred(unit.schema)))
+    tree = _Tree(rows, leaves, {places: ".".join(path) for path, places in find_blurred(unit.schema)})
     everywhere: Any = np.ones(len(rows), bool)
-    structs = []
-    for ordinal, (_, kind) in enumerate(named_fields(unit.schema)):
-        if (ordinal,) in leaves:
-            structs.append(tree.build_leaf((ordinal,), {"nullable": False}, everywhere))
-        else:
-            structs.append(tree.build_struct((ordinal,), kind, everywhere))
-    return structs
-
-
-def list_blurred(schema: Json) -> Iterator[tuple[tuple[int, ...], str]]:
-    """By position, structs of which the flat shape does not tell NULL from a struct of NULLs; and their names."""
-    for path, places in find_blurred(schema):
-        yield places, ".".join(path)
+    return [
+        tree.build_leaf((ordinal,), {"nullable": False}, everywhere)
+        if (ordinal,) in leaves
+        else tree.build_struct((ordinal,), kind, everywhere)
+        for ordinal, (_, kind) in enumerate(named_fields(unit.schema))
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +126,7 @@ class _Tree:
 
     rows: Any
     leaves: Mapping[tuple[int, ...], tuple[Column, Any]]
-    blurred: Mapping[tuple[int, ...], str]
+    blurred: Mapping[tuple[int, ...], str]  # structs of which the flat shape does not tell NULL from one of NULLs
 
     def build_leaf(self, places: tuple[int, ...], own: Json, there: Any) -> Any:
         column, array = self.leaves[places]

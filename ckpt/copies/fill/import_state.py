@@ -5,26 +5,25 @@ new query has made without any state.
 """
 
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from os import fspath
 from typing import Any
 
-from ckpt.copies.copy.placing import check_apart, choose_options
-from ckpt.copies.copy.selection import select_files
+from ckpt.changes.backup import choose_options
+from ckpt.copies.copy.placing import Watcher, check_apart
 from ckpt.copies.exchange import Exchange
 from ckpt.copies.fill.export_folder import Export, open_export
 from ckpt.copies.fill.filling import is_keyless
-from ckpt.copies.fill.rows import Frames, Given, table_of
+from ckpt.copies.fill.rows import Frames, table_of
 from ckpt.copies.fill.workplace import fill
 from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, plan_rewrite
-from ckpt.copies.rewrite.writing import Making, Watcher, check_form
+from ckpt.copies.rewrite.writing import make_new
 from ckpt.errors import CkptError
 from ckpt.model import Location
 from ckpt.state.native.show import state_count
-from ckpt.state.reading.choose import RequestedPart
-from ckpt.state.reading.reading import Chosen, Question, choose
+from ckpt.state.reading.reading import Chosen
 from ckpt.storage.base import one_line
 
 
@@ -80,8 +79,10 @@ def import_state(
     """
     check_apart(export, into)
     source = open_export(export, choose_options(export, storage_options or {}))
-    form = _Form(provider, partitions, format_version, new_id)
-    return _New(source, fspath(like), into, storage_options or {}, form, by).write(plan=plan, watcher=watcher)
+    form = (provider, partitions, format_version)
+    return _write(
+        source, fspath(like), into, storage_options or {}, form, by, new_id=new_id, plan=plan, watcher=watcher
+    )
 
 
 def write_state(
@@ -122,96 +123,75 @@ def write_state(
 
     """
     source = Frames(frames if by is not None else {label: table_of(frame) for label, frame in frames.items()})
-    form = _Form(provider, partitions, format_version, new_id)
-    return _New(source, fspath(like), into, storage_options or {}, form, by).write()
+    form = (provider, partitions, format_version)
+    return _write(source, fspath(like), into, storage_options or {}, form, by, new_id=new_id)
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """How the new checkpoint keeps its state; None is as the old one does."""
+def _write(
+    source: Export | Frames,
+    like: str,
+    into: str,
+    options: Mapping[str, str],
+    form: tuple[str | None, int | None, int | None],
+    by: Exchange | None,
+    *,
+    new_id: bool,
+    plan: bool = False,
+    watcher: Watcher | None = None,
+) -> Rewrite:
+    """Check all rows, and write it where it is not only planned. Raises CkptError."""
+    chosen, selection, rewrite = plan_rewrite(like, into, options, form, new_id=new_id, of_values=True)
+    if rewrite.refused:
+        return rewrite
+    _check_units(source, like, [unit.unit.label for unit in rewrite.units])
+    if isinstance(source, Export):
+        _check_belongs(source, like, options, chosen)
+    counts: Counter[str] = Counter()
+    files = partial(fill, chosen, rewrite, source, options, by, counts)
+    count = partial(_count_rows, source, rewrite, counts)
+    if not plan:
+        writes = by is not None and by.writes
+        return make_new(chosen, selection, rewrite, options, files, count, watcher, tasks_write=writes)
+    deque(files(None), maxlen=0)
+    return replace(rewrite, units=tuple(count()))
 
-    provider: str | None
-    partitions: int | None
-    format_version: int | None
-    new_id: bool
+
+def _count_rows(source: Export | Frames, rewrite: Rewrite, counts: Mapping[str, int]) -> Iterator[RewrittenUnit]:
+    """How many rows of each unit there were, and how many the export had as it was written."""
+    before = source.rows if isinstance(source, Export) else {}
+    for unit in rewrite.units:
+        yield replace(unit, rows=counts[unit.unit.label], exported=before.get(unit.unit.label))
 
 
-@dataclass(frozen=True, slots=True)
-class _New:
-    """The import that was asked for."""
+def _check_units(source: Export | Frames, like: str, units: Sequence[str]) -> None:
+    """Raise CkptError where there are rows of other units than the checkpoint has."""
+    missing = [f"has no rows of {label}" for label in units if label not in source.labels]
+    strange = [f"has rows of {label}" for label in source.labels if label not in units]
+    for why in (*missing, *strange):
+        raise CkptError(one_line(f"{source.place} {why}, and the state of {like} consists of: {'; '.join(units)}"))
 
-    given: Given
-    like: str
-    into: str
-    options: Mapping[str, str]
-    form: _Form
-    by: Exchange | None
 
-    def write(self, *, plan: bool = False, watcher: Watcher | None = None) -> Rewrite:
-        """Check all of it, and write it where it is not only planned. Raises CkptError."""
-        form, into = self.form, self.into
-        check_apart(self.like, into)
-        check_form(form.provider, form.partitions, form.format_version)
-        chosen = choose(Question(self.like, RequestedPart(), all_units=True), choose_options(self.like, self.options))
-        selection = select_files(chosen.storage, into, chosen.moment.batch)
-        kept = (form.provider, form.partitions, form.format_version)
-        rewrite = plan_rewrite(chosen, selection, into, *kept, new_id=form.new_id, of_values=True)
-        if rewrite.refused:
-            return rewrite
-        self._check_units(rewrite)
-        if isinstance(self.given, Export):
-            self._check_belongs(self.given, chosen)
-        counts: Counter[str] = Counter()
-        files = partial(fill, chosen, rewrite, self.given, self.options, self.by, counts)
-        counted = partial(self._count_rows, rewrite, counts)
-        if not plan:
-            return Making(chosen, selection, rewrite, self.options, files, counted, watcher).make()
-        deque(files(None), maxlen=0)
-        return replace(rewrite, units=tuple(counted()))
-
-    def _count_rows(self, rewrite: Rewrite, counts: Mapping[str, int]) -> Iterator[RewrittenUnit]:
-        """How many rows of each unit there were, and how many the export had as it was written."""
-        before = self.given.rows if isinstance(self.given, Export) else {}
-        for unit in rewrite.units:
-            label = unit.unit.label
-            yield replace(unit, rows=counts[label], exported=before.get(label))
-
-    def _check_units(self, rewrite: Rewrite) -> None:
-        """Raise CkptError where there are rows of other units than the checkpoint has."""
-        units = [unit.unit.label for unit in rewrite.units]
-        missing = [label for label in units if label not in self.given.labels]
-        strange = [label for label in self.given.labels if label not in units]
-        why = f"has no rows of {missing[0]}" if missing else f"has rows of {strange[0]}" if strange else None
-        if why is not None:
-            raise CkptError(
-                one_line(f"{self.given.place} {why}, and the state of {self.like} consists of: {'; '.join(units)}")
+def _check_belongs(export: Export, like: str, options: Mapping[str, str], chosen: Chosen) -> None:
+    """Raise CkptError where batches of the checkpoint would be missing in the state, or be in it twice."""
+    batch, problem = chosen.moment.batch, None
+    if export.query_id is not None and export.query_id == chosen.moment.query_id:
+        if export.batch != batch:
+            problem = (
+                f"has the state of batch {export.batch}, and the newest committed batch of {like} is {batch}: export "
+                "that one"
             )
-
-    def _check_belongs(self, export: Export, chosen: Chosen) -> None:
-        """Raise CkptError where batches of the checkpoint would be missing in the state, or be in it twice."""
-        batch = chosen.moment.batch
-        if export.query_id is not None and export.query_id == chosen.moment.query_id:
-            if export.batch != batch:
-                raise CkptError(
-                    one_line(
-                        f"{export.place} has the state of batch {export.batch}, and the newest committed batch of "
-                        f"{self.like} is {batch}: export that one"
-                    )
-                )
-            if export.planned_ms - {chosen.moment.planned_ms}:
-                raise CkptError(
-                    one_line(
-                        f"{export.place} has the state of another batch {batch} than {self.like}, where it was planned "
-                        "anew since: export it again"
-                    )
-                )
-            return
-        counts = state_count(self.like, choose_options(self.like, self.options), batch=batch)
+        elif export.planned_ms - {chosen.moment.planned_ms}:
+            problem = (
+                f"has the state of another batch {batch} than {like}, where it was planned anew since: export it again"
+            )
+    else:
+        counts = state_count(like, choose_options(like, options), batch=batch)
         for count in counts.units:
             if count.rows and not is_keyless(count.unit):
-                raise CkptError(
-                    one_line(
-                        f"{export.place} is of another query than {self.like}, whose state has {count.rows:,} rows of "
-                        f"{count.unit.label} that would be lost: start that query without rows at first, and use that"
-                    )
+                problem = (
+                    f"is of another query than {like}, whose state has {count.rows:,} rows of {count.unit.label} that "
+                    "would be lost: start that query without rows at first, and use that"
                 )
+                break
+    if problem is not None:
+        raise CkptError(one_line(f"{export.place} {problem}"))

@@ -1,18 +1,14 @@
-"""The rows that are to be state, unit by unit, and where they come from: frames in memory, or ``exported``."""
+"""The rows that are to be state, unit by unit, and where they come from: frames in memory, or an export."""
 
-from bisect import bisect_right
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
-from ckpt.copies.fill.errors import Misfit
+from ckpt.copies.fill.fitting import Misfit
 from ckpt.copies.fill.frames import MATCHED, read_columns
 from ckpt.errors import CkptError, UsageError
-from ckpt.formats.rows.types import arrow_type
-from ckpt.formats.types import named_fields
 from ckpt.state.reading.units import StateUnit
 from ckpt.storage.base import one_line
 
@@ -25,54 +21,20 @@ class Piece:
     table: Any
 
 
-class Given(Protocol):
-    """Where rows come from."""
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where rows were before they were put together, part by part: the file, if any, and each row's place in it."""
 
-    @property
-    def place(self) -> str:
-        """The name of a row in a refusal."""
-        ...
-
-    @property
-    def labels(self) -> Collection[str]:
-        """The units of which there are rows."""
-        ...
-
-    def read_pieces(self, label: str) -> Generator[Piece, None, None]:
-        """The rows of a unit. Raises CkptError."""
-        ...
-
-
-class Origin(Protocol):
-    """Where rows were before they were put together."""
+    parts: Sequence[tuple[str | None, Sequence[int]]]
 
     def locate_row(self, row: int) -> tuple[str | None, int]:
         """The name of the file that a row was in, if any, and its place there, from 0 on."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class InFile:
-    """The origin of rows as they were read from a file, or from none."""
-
-    name: str | None
-
-    def locate_row(self, row: int) -> tuple[str | None, int]:
-        """Locate a row as every ``Origin`` does."""
-        return self.name, row
-
-
-@dataclass(frozen=True, slots=True)
-class InTurn:
-    """The origin of rows that were put together from several parts."""
-
-    parts: Sequence[Origin]
-    starts: Sequence[int]  # the first row of each
-
-    def locate_row(self, row: int) -> tuple[str | None, int]:
-        """Locate a row as every ``Origin`` does."""
-        part = bisect_right(self.starts, row) - 1
-        return self.parts[part].locate_row(row - self.starts[part])
+        part = 0
+        while row >= len(self.parts[part][1]):
+            row -= len(self.parts[part][1])
+            part += 1
+        name, places = self.parts[part]
+        return name, int(places[row])
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +66,7 @@ def take_piece(source_name: str, unit: StateUnit, exported: Collection[str] | No
         columns, matched = read_columns(unit, piece.table, exported), _take_matched(piece.table)
     except Misfit as misfit:
         raise _make_error(source_name, unit, piece.name, misfit.row, misfit.why) from None
-    return Taken(unit, columns, matched, source_name, InFile(piece.name))
-
-
-def join_rows(unit: StateUnit, source_name: str, parts: Sequence[Taken]) -> Taken:
-    """Rows of a unit put together, or none."""
-    if not parts:
-        none = [pa.array([], arrow_type(kind)) for _, kind in named_fields(unit.schema)]
-        return Taken(unit, none, pa.array([], pa.bool_()), source_name, InFile(None))
-    columns = [pa.concat_arrays(own) for own in zip(*(part.columns for part in parts), strict=True)]
-    starts = accumulate((len(part) for part in parts[:-1]), initial=0)
-    origin = InTurn([part.origin for part in parts], [*starts])
-    return Taken(unit, columns, pa.concat_arrays([part.matched for part in parts]), source_name, origin)
+    return Taken(unit, columns, matched, source_name, Origin([(piece.name, range(piece.table.num_rows))]))
 
 
 def _take_matched(table: Any) -> Any:
@@ -144,10 +95,6 @@ class Frames:
     def labels(self) -> Collection[str]:
         """The units of which there are rows."""
         return self.tables.keys()
-
-    def read_pieces(self, label: str) -> Generator[Piece, None, None]:
-        """The one table."""
-        yield Piece(None, self.tables[label])
 
 
 def table_of(frame: Any) -> Any:

@@ -4,28 +4,31 @@ A source is a file of the export, a table, or some rows of a DataFrame: which of
 target is an operator in one partition: all of its rows are checked, and their state is written.
 """
 
-from collections import Counter
+import json
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
-from ckpt.copies.copy.selection import select_files
-from ckpt.copies.exchange import Exchange, FrameSource, ThroughFiles
-from ckpt.copies.fill.export_folder import Export, open_export
-from ckpt.copies.fill.filling import Filling
-from ckpt.copies.fill.join_matches import Joined
-from ckpt.copies.fill.rows import Given, Piece, table_of, take_piece
-from ckpt.copies.fill.scatter import gather_rows, pack_parcels
-from ckpt.copies.rewrite.plan import Rewrite, list_stores, plan_rewrite
+from ckpt.checkpoint.state.rewritable import Form
+from ckpt.copies.exchange import Exchange, FrameSource, ThroughFiles, pack_batch, unpack_batch
+from ckpt.copies.fill.contents import Joined
+from ckpt.copies.fill.export_folder import Export
+from ckpt.copies.fill.filling import Filling, find_partitions
+from ckpt.copies.fill.rows import Frames, Origin, Piece, Taken, table_of, take_piece
+from ckpt.copies.rewrite.plan import Rewrite, list_stores
 from ckpt.copies.rewrite.spreading import count_partitions
+from ckpt.copies.rewrite.stored_rows import divide_rows
 from ckpt.copies.rewrite.stores import Families
-from ckpt.copies.rewrite.writing import NewState, list_state_files, write_files
-from ckpt.errors import CkptError
+from ckpt.copies.rewrite.writing import NewState, write_files
+from ckpt.formats.rows.arrow import whole
+from ckpt.formats.rows.types import arrow_type
+from ckpt.formats.types import named_fields
 from ckpt.model import Operator, Store
 from ckpt.processes import Processes
 from ckpt.state.reading.reading import Chosen
@@ -61,13 +64,15 @@ class TableSource(NamedTuple):
 
 @dataclass
 class Workplace:
-    """The new checkpoint and where its rows come from. One that is pickled opens both anew."""
+    """The new checkpoint and where its rows come from. One that is pickled opens the old one and the export anew."""
 
     chosen: Chosen
-    rewrite: Rewrite
+    old: Form
+    new: Form
+    into: str  # the new checkpoint
+    options: Mapping[str, str]  # for its file system
     source_name: str
     export: Export | None
-    options: Mapping[str, str]  # for the new checkpoint
     state: NewState | None  # None: rows are only checked
     writes: bool  # tasks write files themselves
 
@@ -77,18 +82,8 @@ class Workplace:
         self._joined: dict[str, Joined] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        chosen, new, export = self.chosen, self.rewrite.new, self.export
-        form = (self.rewrite.into, new.provider, new.partitions, new.version)
-        opening = (export.place, dict(export.options)) if export is not None else None
-        return _reopen, (
-            chosen,
-            form,
-            self.source_name,
-            opening,
-            dict(self.options),
-            self.state,
-            self.writes,
-        )
+        new = (self.old, self.new, self.into, dict(self.options))
+        return Workplace, (self.chosen, *new, self.source_name, self.export, self.state, self.writes)
 
     @cached_property
     def operators(self) -> dict[int, list[tuple[Operator, Store]]]:
@@ -101,94 +96,107 @@ class Workplace:
         shares = (
             Share(operator, partition)
             for operator, stores in self.operators.items()
-            for partition in range(count_partitions(*stores[0], self.rewrite.new.partitions))
+            for partition in range(count_partitions(*stores[0], self.new.partitions))
         )
         return {share: number for number, share in enumerate(shares)}
 
     def divide(self, source: FileSource | TableSource) -> Iterator[tuple[int, bytes]]:
         """Rows of a source by the operators and partitions that they belong to. Raises CkptError."""
         if isinstance(source, TableSource):
-            yield from self._divide_pieces(source, None)
+            yield from self._divide_piece(source, None)
             return
         assert self.export is not None
-        with closing(self.export.read_pieces(source.label, source.name)) as pieces:
-            for piece in pieces:
-                table = TableSource(source.label, source.order, 0, piece)
-                yield from self._divide_pieces(table, self.export.find_exported_columns(source.label))
+        table = TableSource(source.label, source.order, 0, self.export.read_piece(source.label, source.name))
+        yield from self._divide_piece(table, self.export.find_exported_columns(source.label))
 
     def make(self, share: Share, pieces: Iterable[Any]) -> Iterator[tuple[Mapping[str, bytes | int], Counts]]:
         """The files of each store of an operator in one partition, or their bytes; and once how many rows there are.
 
         Raises CkptError.
         """
-        rows = gather_rows(self.units, self.source_name, pieces)
-        filling = Filling(self.chosen, self.rewrite, rows, share.partition, numbers=self._numbers, joined=self._joined)
-        for number, (operator, store) in enumerate(self.operators[share.operator]):
-            files = filling.make_files(operator, store, self.state)
-            counts = {} if number else filling.counts
-            yield write_files(self.rewrite.into, self.options, files) if self.writes and files else files, counts
+        stores = self.operators[share.operator]
+        rows = self._gather_rows(share.operator, pieces)
+        counts = {taken.unit.label: len(taken) for taken in rows}
+        forms = (self.old.partitions, self.new)
+        filling = Filling(self.chosen, *forms, stores[0][0], rows, share.partition, self._numbers, self._joined)
+        for number, (_, store) in enumerate(stores):
+            files = filling.make_files(store, self.state)
+            written = write_files(self.into, self.options, files) if self.writes and files else files
+            yield written, {} if number else counts
 
-    def _divide_pieces(self, source: TableSource, exported: Collection[str] | None) -> Iterator[tuple[int, bytes]]:
+    def _divide_piece(self, source: TableSource, exported: Collection[str] | None) -> Iterator[tuple[int, bytes]]:
+        """The rows of a piece, as pieces of one partition each, with the file that they were in and their places."""
+        name = source.piece.name
         rows = take_piece(self.source_name, self.units[source.label], exported, source.piece)
         operator, store = self.operators[rows.unit.operator][0]
-        order = (source.order, source.first)
-        for partition, data in pack_parcels(operator, store, rows, self.rewrite.new.partitions, order):
-            yield self.targets[Share(operator.id, partition)], data
+        count = count_partitions(operator, store, self.new.partitions)
+        places, starts = divide_rows(find_partitions(operator, store, rows, count), count)
+        numbers = whole(pa.int64(), np.arange(len(rows)) + source.first)
+        columns = [*rows.columns, rows.matched, numbers]
+        schema = pa.schema(
+            {str(at): column.type for at, column in enumerate(columns)},
+            {"of": json.dumps([source.label, source.order, name])},
+        )
+        batch = pa.record_batch(columns, schema=schema).take(whole(pa.int64(), places))
+        for partition, (start, end) in enumerate(pairwise(starts)):
+            if end > start:
+                yield self.targets[Share(operator.id, partition)], pack_batch(batch.slice(start, end - start))
 
-
-def _reopen(
-    chosen: Chosen,
-    form: tuple[str, str, int, int],
-    source_name: str,
-    export: tuple[str, Mapping[str, str]] | None,
-    options: Mapping[str, str],
-    state: NewState | None,
-    writes: bool,
-) -> Workplace:
-    selection = select_files(chosen.storage, form[0], chosen.moment.batch)
-    rewrite = plan_rewrite(chosen, selection, *form, new_id=False, of_values=True)
-    return Workplace(chosen, rewrite, source_name, open_export(*export) if export else None, options, state, writes)
+    def _gather_rows(self, operator: int, pieces: Iterable[Any]) -> list[Taken]:
+        """The rows of an operator's units in one partition, in the order in which they were given."""
+        parts: dict[str, list[tuple[int, str | None, Any]]] = defaultdict(list)
+        for piece in pieces:
+            batch = unpack_batch(piece)
+            label, order, name = json.loads(batch.schema.metadata[b"of"])
+            parts[label].append((order, name, batch))
+        gathered = []
+        for label, unit in self.units.items():
+            if unit.operator != operator:
+                continue
+            ordered = sorted(parts[label], key=lambda part: (part[0], part[2].columns[-1][0].as_py()))
+            if ordered:
+                *columns, matched, _ = (
+                    pa.concat_arrays(own) for own in zip(*(batch.columns for *_, batch in ordered), strict=True)
+                )
+            else:
+                columns = [pa.array([], arrow_type(kind)) for _, kind in named_fields(unit.schema)]
+                matched = pa.array([], pa.bool_())
+            origin = Origin([(name, np.asarray(batch.columns[-1])) for _, name, batch in ordered])
+            gathered.append(Taken(unit, columns, matched, self.source_name, origin))
+        return gathered
 
 
 def fill(
     chosen: Chosen,
     rewrite: Rewrite,
-    source: Given,
+    source: Export | Frames,
     options: Mapping[str, str],
     by: Exchange | None,
     counts: Counter[str],
     state: NewState | None,
 ) -> Iterator[Mapping[str, bytes | int]]:
-    """Check all rows and, unless ``state`` is None, make their files, or write them: then their bytes.
+    """Check all rows and, unless ``state`` is None, make their files, or have tasks write them: then their bytes.
 
-    ``counts`` gets the rows of each unit. By default this process does it. Raises CkptError, after yielding what tasks
-    had written.
+    ``counts`` gets the rows of each unit. By default this process does it. Raises CkptError.
     """
     by = by or ThroughFiles(Processes(1))
     export = source if isinstance(source, Export) else None
-    work = Workplace(chosen, rewrite, source.place, export, options, state, by.writes)
+    new = (rewrite.old, rewrite.new, rewrite.into, options)
+    work = Workplace(chosen, *new, source.place, export, state, by.writes)
     sources: list[FileSource | TableSource] = []
     frames = []
     for label in work.units:
-        if export is not None:
-            sources += (FileSource(label, order, name) for order, name in enumerate(export.list_files(label)))
+        if isinstance(source, Export):
+            sources += (FileSource(label, order, name) for order, name in enumerate(source.list_files(label)))
             continue
-        for piece in source.read_pieces(label):
-            if hasattr(piece.table, "mapInArrow"):
-                frames.append(FrameSource(piece.table, partial(_wrap_frame, label)))
-            else:
-                sources.append(TableSource(label, 0, 0, Piece(None, table_of(piece.table))))
-    try:
-        for _, (files, rows) in by.exchange(work, sources, [*work.targets], frames):
-            counts.update(rows)
-            yield files
-    except GeneratorExit:
-        raise
-    except BaseException:
-        if by.writes and state is not None:
-            with suppress(CkptError):
-                yield list_state_files(rewrite.into, options)
-        raise
+        frame = source.tables[label]
+        if hasattr(frame, "mapInArrow"):
+            frames.append(FrameSource(frame, partial(_wrap_frame, label)))
+        else:
+            sources.append(TableSource(label, 0, 0, Piece(None, table_of(frame))))
+    for _, (files, rows) in by.exchange(work, sources, [*work.targets], frames):
+        counts.update(rows)
+        yield files
 
 
 def _wrap_frame(label: str, partition: int, first: int, batch: Any) -> TableSource:

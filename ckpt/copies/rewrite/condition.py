@@ -194,11 +194,6 @@ def _connect() -> Any:
     connection = _import_duckdb().connect(":memory:", config=_SETTINGS)
     for setting in ("TimeZone = 'UTC'", "python_enable_replacements = false", "lock_configuration = true"):
         connection.execute(f"SET {setting}")
-    atexit.register(_close_connection)
+    atexit.register(_connect.cache_clear)  # DuckDB complains at the end about a connection that somebody has
+    atexit.register(connection.close)
     return connection
-
-
-def _close_connection() -> None:
-    """DuckDB complains at the end about a connection that somebody has."""
-    _connect().close()
-    _connect.cache_clear()

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from ckpt.copies.rewrite.condition import join_names
 from ckpt.errors import UsageError
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import fields_of, named_fields
@@ -28,7 +29,6 @@ Column: TypeAlias = tuple[str, Json, Any]
 
 _PREFIX = "key_"  # of the flat shape
 _NAN, _OTHER = object(), object()
-_SHOWN = 20  # columns
 
 
 Values: TypeAlias = tuple[Any, ...]
@@ -54,12 +54,8 @@ class Dropping:
 
     def find_left_out(self, rows: Sized, key: Iterable[Column], partition: int) -> Any:
         """Tell of each row whether it is left out, as a boolean array of numpy; ``key`` is the grouping key."""
-        return self.find_dropped(key, len(rows))
-
-    def find_dropped(self, columns: Iterable[Column], rows: int) -> Any:
-        """Tell of each row whether it is left out, as a boolean array of numpy; other columns are passed over."""
-        leaves = {name: array for name, _, array in _list_leaves(columns)} if self.values else {}
-        is_left_out: Any = np.zeros(rows, bool)
+        leaves = {name: array for name, _, array in _list_leaves(key)} if self.values else {}
+        is_left_out: Any = np.zeros(len(rows), bool)
         for names, wanted in self.values.items():
             there = zip(*(_make_comparable(leaves[name]) for name in names), strict=True)
             for row, keys in enumerate(map(wanted.get, there)):
@@ -96,9 +92,9 @@ def check_known(keys: Iterable[Key], operators: Mapping[str, Sequence[tuple[str,
     known = {label: dict(list_leaf_types(kinds)) for label, kinds in operators.items()}
     for key in keys:
         if not key or all(_match_key(key, columns) is None for columns in known.values()):
-            there = "; ".join(f"{label}: {_join_names(columns)}" for label, columns in known.items())
+            there = "; ".join(f"{label}: {join_names(columns)}" for label, columns in known.items())
             raise UsageError(
-                f"`drop_keys`: no operator has the columns {_join_names(key)} in its key; there are {there}"
+                f"`drop_keys`: no operator has the columns {join_names(key)} in its key; there are {there}"
             )
 
 
@@ -116,11 +112,6 @@ def _match_key(key: Key, columns: Mapping[str, Json]) -> dict[str, str | None] |
             raise UsageError(f"`drop_keys`: a key has two values of {known}")
         texts[known] = text
     return texts
-
-
-def _join_names(names: Iterable[str]) -> str:
-    known = [*names]
-    return ", ".join(known[:_SHOWN]) + (" ..." if len(known) > _SHOWN else "") if known else "none"
 
 
 def list_leaf_types(kinds: Iterable[tuple[str, Json]]) -> Iterator[tuple[str, Json]]:
@@ -150,7 +141,7 @@ def read_keys(path: str) -> list[Key]:
             key = None
         if not isinstance(key, dict) or not key or any(isinstance(value, dict | list) for value in key.values()):
             raise UsageError(f'{path}: line {number} is no JSON object of columns and values, such as {{"key": 3}}')
-        keys.append({name: _text(value) for name, value in key.items()})
+        keys.append({name: str(own).lower() if isinstance(own, bool) else own for name, own in key.items()})
     if not keys:
         raise UsageError(f"{path}: there is no key in it")
     return keys
@@ -162,10 +153,6 @@ def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(members) < len(pairs):
         raise ValueError
     return members
-
-
-def _text(value: Any) -> str | None:
-    return str(value).lower() if isinstance(value, bool) else value
 
 
 def _parse_value(name: str, kind: Json, text: str | None) -> Any:

@@ -5,7 +5,7 @@ key and value. A join keeps rows of two sides and their counts, transformWithSta
 there the columns of the grouping key decide about everything that the key has.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -128,12 +128,10 @@ def _make_filter(
     known = {name.lower() for name in used}
     missing = tuple(name for name in condition.names if name.lower() not in known)
     if not missing:
-        for column in _find_unfit(used.values()):
-            raise UsageError(f"`where`: for {label}: a condition cannot use {column.name}, by its type: {column.type}")
+        for column in used.values():
+            if not can_take(column.type):
+                own = f"{column.name}, by its type: {column.type}"
+                raise UsageError(f"`where`: for {label}: a condition cannot use {own}")
         condition.check(label, flat_schema(Columns(tuple(used.values()), ())))
     layout = layout_of(chosen, unit) if unit and not missing else None
     return Filter(condition, Columns(tuple(used.values()), ()), missing, unit, layout)
-
-
-def _find_unfit(columns: Any) -> Iterator[FlatColumn]:
-    return (column for column in columns if not can_take(column.type))

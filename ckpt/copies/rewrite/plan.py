@@ -6,23 +6,28 @@ from itertools import chain
 from uuid import uuid4
 
 from ckpt import settings
-from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES
-from ckpt.checkpoint.state.folders import STATE
+from ckpt.changes.backup import choose_options
 from ckpt.checkpoint.state.rewritable import LAST_START, Form, refuse_rewrite
-from ckpt.copies.copy.selection import Selection
+from ckpt.copies.copy.placing import check_apart
+from ckpt.copies.copy.selection import Selection, select_files
 from ckpt.copies.rewrite.dropping import Dropping, Key, check_known, choose_dropping
 from ckpt.copies.rewrite.filtering import Leaving, make_filters
-from ckpt.copies.rewrite.logs import CannotRewrite, change_partitions, change_settings, change_state_ids
 from ckpt.copies.rewrite.spreading import list_key_columns
-from ckpt.formats.metadata import build_metadata
+from ckpt.errors import CkptError, UsageError
 from ckpt.formats.statefiles import LZ4
 from ckpt.inspection.checks.sink import find_noop_start, is_in_sinks
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Operator, Provider, Store
 from ckpt.state.native.store_files import context_of
-from ckpt.state.reading.reading import Chosen
+from ckpt.state.reading.choose import RequestedPart
+from ckpt.state.reading.reading import Chosen, Question, choose
 from ckpt.state.reading.units import StateUnit
 from ckpt.values import Value
+
+
+class CannotRewrite(CkptError):
+    """Files of a checkpoint that ckpt cannot write anew; the text says why."""
+
 
 CLASSES = {Provider.HDFS: settings.HDFS_PROVIDER, Provider.ROCKSDB: settings.ROCKSDB_PROVIDER}
 
@@ -70,12 +75,13 @@ class Rewrite(Value):
     @property
     def changed(self) -> Mapping[str, str]:
         """The settings that the new checkpoint has, where they differ: of the session for the format, else recorded."""
-        old, new = _settings(self.old), _settings(self.new)
+        old, new = list_settings(self.old), list_settings(self.new)
         codec = {settings.COMPRESSION_CODEC: LZ4} if self.recoded else {}
         return {name: value for name, value in new.items() if value != old[name]} | codec
 
 
-def _settings(form: Form) -> dict[str, str]:
+def list_settings(form: Form) -> dict[str, str]:
+    """The settings that say how state is kept."""
     return {
         settings.PROVIDER_CLASS: CLASSES.get(form.provider, ""),
         settings.SHUFFLE_PARTITIONS: str(form.partitions),
@@ -84,24 +90,29 @@ def _settings(form: Form) -> dict[str, str]:
 
 
 def plan_rewrite(
-    chosen: Chosen,
-    selection: Selection,
+    checkpoint: str,
     into: str,
-    provider: str | None,
-    partitions: int | None,
-    version: int | None,
+    options: Mapping[str, str],
+    form: tuple[str | None, int | None, int | None],
     keys: Sequence[Key] = (),
     where: str | None = None,
     *,
     new_id: bool,
     of_values: bool = False,
-) -> Rewrite:
-    """Plan a rewrite; ``refused`` says why it cannot be made.
+) -> tuple[Chosen, Selection, Rewrite]:
+    """Open a checkpoint, select its small files, and plan a rewrite; ``refused`` says why it cannot be made.
 
+    ``form`` is the state store provider, the number of partitions and the format version; None is as in the old one.
     ``of_values``: rows are made of values, and not bytes that are there moved.
 
-    Raises CannotRewrite, Undecodable: The old form is unknown; UsageError: There are no such keys, or columns.
+    Raises NotACheckpoint, NotFound, StorageError, StateDamaged; CannotRewrite, Undecodable where the old form is
+    unknown; UsageError where there are no such form, keys or columns, or one place is inside the other.
     """
+    check_apart(checkpoint, into)
+    provider, partitions, version = form
+    _check_form(provider, partitions, version)
+    chosen = choose(Question(checkpoint, RequestedPart(), all_units=True), choose_options(checkpoint, options))
+    selection = select_files(chosen.storage, into, chosen.moment.batch)
     context = context_of(chosen)
     if not context.shuffle_partitions or context.provider not in CLASSES:
         what = "a number of shuffle partitions, and a state store provider that is one of Spark's"
@@ -110,38 +121,44 @@ def plan_rewrite(
     to = Provider(provider) if provider else old.provider
     new = Form(to, partitions or old.partitions, version or (old.version if to is Provider.ROCKSDB else 1))
     units = [RewrittenUnit(unit, None, new.partitions) for unit in chosen.units if not unit.shown_elsewhere]
-    return Rewrite(
-        inspection=inspect(chosen.checkpoint),
-        into=into,
-        batch=selection.batch,
-        old=old,
-        new=new,
-        query_id=str(uuid4()) if new_id else chosen.checkpoint.query_id,
-        new_id=new_id,
-        units=tuple(units),
-        recoded=context.codec not in (None, LZ4),
-        keys=tuple(keys),
-        where=where,
-        leaving=choose_leaving(chosen, keys, where),
-        refused=next(
-            chain(
-                _find_uncommitted(chosen),
-                refuse_rewrite(chosen.checkpoint.state, chosen.recorded, old, new, of_values=of_values),
-            ),
-            None,
+    refusals = refuse_rewrite(chosen.checkpoint.state, chosen.recorded, old, new, of_values=of_values)
+    return (
+        chosen,
+        selection,
+        Rewrite(
+            inspection=inspect(chosen.checkpoint),
+            into=into,
+            batch=selection.batch,
+            old=old,
+            new=new,
+            query_id=str(uuid4()) if new_id else chosen.checkpoint.query_id,
+            new_id=new_id,
+            units=tuple(units),
+            recoded=context.codec not in (None, LZ4),
+            keys=tuple(keys),
+            where=where,
+            leaving=choose_leaving(chosen, keys, where),
+            refused=next(chain(_find_uncommitted(chosen), refusals), None),
         ),
     )
+
+
+def _check_form(provider: str | None, partitions: int | None, version: int | None) -> None:
+    """Raise UsageError where it is none."""
+    if partitions is not None and partitions < 1:
+        raise UsageError("`partitions`: at least one")
+    if version not in (None, 1, 2):
+        raise UsageError("`format_version`: 1 or 2")
+    if provider not in (None, *CLASSES):
+        raise UsageError(f"`provider={provider!r}`: {' or '.join(CLASSES)}")
 
 
 def choose_leaving(chosen: Chosen, keys: Sequence[Key], where: str | None) -> Mapping[int, Leaving]:
     """Decide what each operator leaves out: keys, or rows that a condition does not keep. Raises UsageError."""
     if where is not None:
         return make_filters(chosen, where)
-    return choose_droppings(chosen, keys) if keys else {}
-
-
-def choose_droppings(chosen: Chosen, keys: Sequence[Key]) -> dict[int, Dropping]:
-    """Decide which rows each operator leaves out. Raises UsageError for keys that no operator can have."""
+    if not keys:
+        return {}
     columns = {operator.id: list_key_columns(operator, store) for operator, store in reversed([*list_stores(chosen)])}
     labels = {unit.operator: f"operator {unit.operator} ({unit.operator_name})" for unit in chosen.units}
     check_known(keys, {labels[operator]: kinds for operator, kinds in sorted(columns.items())})
@@ -172,44 +189,3 @@ def list_stores(chosen: Chosen) -> Iterator[tuple[Operator, Store]]:
     """Every store of every operator, in the order of Spark's metadata."""
     for operator in chosen.checkpoint.state.operators if chosen.checkpoint.state else ():
         yield from ((operator, store) for store in operator.stores)
-
-
-@dataclass(slots=True)
-class SmallFiles:
-    """Logs and descriptions of the new checkpoint."""
-
-    chosen: Chosen
-    selection: Selection
-    found: Rewrite
-    ids: dict[int, list[list[str]]] = field(default_factory=dict)  # format 2: of state files that were written
-
-    def make_file(self, path: str) -> bytes:
-        """One of them as it is to be. Raises CannotRewrite, NotFound, StorageError."""
-        data = self.selection.changed.get(path) or self.chosen.storage.read(path)
-        folder, _, name = path.rpartition("/")
-        if folder == OFFSETS:
-            recorded = {**_settings(self.found.new), **self.found.changed}
-            recorded.pop(settings.CHECKPOINT_FORMAT)  # which is the session's
-            return change_settings(path, data, recorded)
-        if folder == COMMITS:
-            ids = self.ids if int(name) == self.selection.batch else {}
-            return change_state_ids(path, data, ids if self.ids else None)
-        if "_metadata" in folder and name != "schema":
-            return change_partitions(path, data, self.found.new.partitions)
-        if path == METADATA and self.found.new_id:
-            return build_metadata(str(self.found.query_id))
-        return data
-
-    def list_paths(self) -> Iterator[str]:
-        """Return the log files beside the newest offsets."""
-        newest: dict[str, str] = {}
-        for path in self.selection.first:
-            folder = path.rpartition("/")[0]
-            if folder.endswith("/_metadata/v2"):
-                newest[folder] = max(newest.get(folder, path), path, key=lambda one: int(one.rpartition("/")[2]))
-            elif path == METADATA or folder.startswith((f"{SOURCES}/", f"{STATE}/")):
-                yield path
-        yield from newest.values()
-        yield f"{COMMITS}/{self.selection.batch}"
-        before = self.selection.batch - 1  # a start looks for its offsets, and whoever reads the logs for its commit
-        yield from (path for log in (OFFSETS, COMMITS) if (path := f"{log}/{before}") in self.selection.first)

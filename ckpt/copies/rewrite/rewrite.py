@@ -2,26 +2,40 @@
 
 A batch that is planned and not committed is refused: a sink that has its rows passes over it, and its state would be
 missing.
+
+State is moved store by store and partition by partition, by processes of this machine or by Spark's executors. Where
+rows stay in their partition, one task reads an old partition and makes the new one. Where they are spread anew, each
+old partition is first divided, and each new one made of its pieces.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from itertools import pairwise
 from os import fspath
+from typing import Any, NamedTuple
 
-from ckpt.copies.copy.placing import check_apart, choose_options
-from ckpt.copies.copy.selection import select_files
-from ckpt.copies.exchange import Exchange
-from ckpt.copies.rewrite.dropping import NOTHING, Key, read_keys
-from ckpt.copies.rewrite.moving import move_state
-from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, plan_rewrite
-from ckpt.copies.rewrite.stores import Tally
-from ckpt.copies.rewrite.writing import Making, Watcher, check_form
+import numpy as np
+import pyarrow as pa
+
+from ckpt import settings
+from ckpt.checkpoint.state.rewritable import Form
+from ckpt.copies.copy.placing import Watcher
+from ckpt.copies.exchange import Exchange, ThroughFiles, pack_batch, unpack_batch
+from ckpt.copies.rewrite.dropping import NOTHING, Dropping, Key, read_keys
+from ckpt.copies.rewrite.filtering import Leaving
+from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, choose_leaving, list_stores, plan_rewrite
+from ckpt.copies.rewrite.spreading import count_partitions, is_single
+from ckpt.copies.rewrite.stored_rows import Stored, divide_rows, join_stored
+from ckpt.copies.rewrite.stores import Families, Moving, Tally, read_families
+from ckpt.copies.rewrite.writing import NewState, make_new, write_files
 from ckpt.errors import UsageError
-from ckpt.model import Location
-from ckpt.state.native.layout import layout_of
-from ckpt.state.reading.choose import RequestedPart
-from ckpt.state.reading.reading import Chosen, Question, choose
+from ckpt.model import Location, Operator, Store
+from ckpt.processes import Processes
+from ckpt.state.native.layout import delimiter_of, layout_of
+from ckpt.state.native.partitions import count_processes
+from ckpt.state.native.store_files import StoreFiles, find_store_files
+from ckpt.state.reading.reading import Chosen
 
 
 def rewrite(
@@ -77,22 +91,19 @@ def rewrite(
     (9, 5, [7])
 
     """
-    uri = fspath(checkpoint)
-    check_apart(uri, into)
-    check_form(provider, partitions, format_version)
-    options = storage_options or {}
+    uri, options = fspath(checkpoint), storage_options or {}
     if where is not None and drop_keys:
         raise UsageError("`where` or `drop_keys`: not both")
     keys = read_keys(drop_keys) if isinstance(drop_keys, str) else [*drop_keys]
-    chosen = choose(Question(uri, RequestedPart(), all_units=True), choose_options(uri, options))
-    selection = select_files(chosen.storage, into, chosen.moment.batch)
-    rewrite = plan_rewrite(chosen, selection, into, provider, partitions, format_version, keys, where, new_id=new_id)
+    form = (provider, partitions, format_version)
+    chosen, selection, rewrite = plan_rewrite(uri, into, options, form, keys, where, new_id=new_id)
     if plan or rewrite.refused:
         return rewrite
     tally = Tally()
     fill = partial(move_state, chosen, rewrite, options, tally, by, jobs)
-    counted = partial(_count_rows, chosen, rewrite, tally)
-    return Making(chosen, selection, rewrite, options, fill, counted, watcher).make()
+    count = partial(_count_rows, chosen, rewrite, tally)
+    writes = by is not None and by.writes
+    return make_new(chosen, selection, rewrite, options, fill, count, watcher, tasks_write=writes)
 
 
 def _count_rows(chosen: Chosen, rewrite: Rewrite, tally: Tally) -> Iterator[RewrittenUnit]:
@@ -103,3 +114,172 @@ def _count_rows(chosen: Chosen, rewrite: Rewrite, tally: Tally) -> Iterator[Rewr
         dropped = tally.dropped[family]
         leaving = rewrite.leaving.get(unit.unit.operator, NOTHING)
         yield replace(unit, rows=tally.rows[family] - dropped, dropped=dropped if leaving.applies else None)
+
+
+_WORTH_A_PROCESS = 2 << 20  # bytes of files: what takes twice as long to write anew as a process to start
+
+
+class Task(NamedTuple):
+    """One store in one partition."""
+
+    operator: int
+    store: str
+    partition: int
+
+
+class TaskOutcome(NamedTuple):
+    """The files that came of a task, or the bytes of those it has written; and what was counted."""
+
+    files: Mapping[str, bytes | int] | None  # None: a partition was divided, and no file made yet
+    tally: Tally
+    keys_seen: frozenset[int] = frozenset()  # the places of keys to be left out that a row has had
+
+
+@dataclass
+class Move:
+    """The move of all state: everything that its tasks share. One that is pickled opens the old checkpoint anew."""
+
+    chosen: Chosen
+    old: Form
+    state: NewState
+    keys: tuple[Key, ...]  # that are left out
+    where: str | None  # which are kept
+    into: str  # the new checkpoint
+    options: Mapping[str, str]  # for its file system
+    writes: bool  # tasks write files themselves
+    _numbered: dict[tuple[int, str], Families] = field(default_factory=dict)
+    _tally: Tally = field(default_factory=Tally)  # of the task at hand
+    _files: dict[tuple[int, str], dict[int, StoreFiles]] = field(default_factory=dict)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        for operator, store in list_stores(self.chosen):
+            self._merge_families(Task(operator.id, store.name, 0))
+        form, new = (self.old, self.state, self.keys, self.where), (self.into, dict(self.options), self.writes)
+        return Move, (self.chosen, *form, *new, self._numbered)
+
+    @cached_property
+    def leaving(self) -> Mapping[int, Leaving]:
+        """The rows that each operator leaves out."""
+        return choose_leaving(self.chosen, self.keys, self.where)
+
+    @cached_property
+    def targets(self) -> dict[Task, int]:
+        """Every store in every new partition, by number."""
+        tasks = (
+            Task(operator.id, store.name, partition)
+            for operator, store in list_stores(self.chosen)
+            for partition in range(count_partitions(operator, store, self.state.partitions))
+        )
+        return {task: number for number, task in enumerate(tasks)}
+
+    @property
+    def sources(self) -> list[Task]:
+        """The old partitions whose rows are spread anew."""
+        return [
+            Task(operator.id, store.name, partition)
+            for operator, store in list_stores(self.chosen)
+            if self.spreads(operator, store)
+            for partition in self.find_files(operator.id, store.name)
+        ]
+
+    def find_files(self, operator: int, store: str) -> Mapping[int, StoreFiles]:
+        """The files of a store by old partition. Raises StateDamaged, StorageError."""
+        by_partition = self._files.get((operator, store))
+        if by_partition is None:
+            stores = find_store_files(self.chosen, operator, store)
+            by_partition = self._files[operator, store] = {files.place.partition: files for files in stores}
+        return by_partition
+
+    def divide(self, task: Task) -> Iterator[tuple[int | None, Any]]:
+        """The rows of an old partition for the new ones, and what was counted. Raises Undecodable, StorageError."""
+        moved_rows = list(self._move_rows(task))
+        places = [np.zeros(0, np.int64), *(places for places, _ in moved_rows)]
+        order, starts = divide_rows(np.concatenate(places), self.state.partitions)
+        rows = join_stored(rows for _, rows in moved_rows).take(order)
+        yield None, self._make_outcome(task, None)
+        batch = pa.record_batch([rows.keys, rows.values], names=["keys", "values"])
+        for partition, (start, end) in enumerate(pairwise(starts)):
+            if end > start:
+                piece = pack_batch(batch.slice(start, end - start))
+                yield self.targets[task._replace(partition=partition)], piece
+
+    def make(self, task: Task, pieces: Iterable[Any]) -> Iterator[TaskOutcome]:
+        """The files of a new partition. Raises Undecodable, StorageError."""
+        operator, store = self.find_store(task)
+        spreads = self.spreads(operator, store)
+        self._tally = Tally()
+        moved = (Stored(*unpack_batch(piece).columns) for piece in pieces)
+        rows = join_stored(moved if spreads else (rows for _, rows in self._move_rows(task)))
+        files = self.state.make_files(operator, store, task.partition, rows, self._merge_families(task))
+        yield self._make_outcome(task, write_files(self.into, self.options, files) if self.writes else files)
+
+    def spreads(self, operator: Operator, store: Store) -> bool:
+        """Tell whether rows change their partition."""
+        return not is_single(operator, store) and self.state.partitions != self.old.partitions
+
+    def find_store(self, task: Task) -> tuple[Operator, Store]:
+        """The store of a task."""
+        return next(pair for pair in list_stores(self.chosen) if (pair[0].id, pair[1].name) == task[:2])
+
+    def _make_outcome(self, task: Task, files: Mapping[str, bytes | int] | None) -> TaskOutcome:
+        dropping = self.leaving.get(task.operator)
+        return TaskOutcome(files, self._tally, frozenset(dropping.seen if isinstance(dropping, Dropping) else ()))
+
+    def _merge_families(self, task: Task) -> Families:
+        """The numbers of column families: those of all old partitions together."""
+        families = self._numbered.get(task[:2])
+        if families is None:
+            has_any = bool(self.find_store(task)[1].column_families)
+            families = read_families(self.find_files(*task[:2]).values()) if has_any else Families()
+            self._numbered[task[:2]] = families
+        return families
+
+    def _move_rows(self, task: Task) -> Iterator[tuple[Any, Stored]]:
+        """The rows of an old partition, if it has any; of a store with rows in one only, of all."""
+        self._tally = Tally()
+        operator, store = self.find_store(task)
+        recorded = self.chosen.recorded
+        moving = Moving(
+            operator=operator,
+            store=store,
+            old=self.old.provider,
+            new=self.state.provider,
+            before=self.old.partitions,
+            partitions=self.state.partitions if self.spreads(operator, store) else None,
+            avro=recorded.get(settings.ENCODING_FORMAT) == "avro" and bool(operator.variables),
+            delimiter=delimiter_of(recorded),
+            leaving=self.leaving.get(operator.id, NOTHING),
+            families=self._merge_families(task),
+            tally=self._tally,
+        )
+        every = self.find_files(task.operator, task.store)
+        for partition in every if is_single(operator, store) else every.keys() & {task.partition}:
+            yield from moving.move_rows(every[partition])
+
+
+def move_state(
+    chosen: Chosen,
+    rewrite: Rewrite,
+    options: Mapping[str, str],
+    tally: Tally,
+    by: Exchange | None,
+    jobs: int | None,
+    state: NewState,
+) -> Iterator[Mapping[str, bytes | int]]:
+    """The files of each store in each new partition; ``tally`` counts rows. Raises Undecodable, StorageError.
+
+    By default they are moved in ``jobs`` processes of this machine; None is as many as are worth it.
+    """
+    form = (rewrite.old, state, rewrite.keys, rewrite.where)
+    move = Move(chosen, *form, rewrite.into, options, by is not None and by.writes)
+    if by is None:
+        of_stores = (move.find_files(operator.id, store.name) for operator, store in list_stores(chosen))
+        files = [file for of_store in of_stores for file in of_store.values()]
+        by = ThroughFiles(Processes(count_processes(chosen, files, jobs, _WORTH_A_PROCESS)))
+    for task, outcome in by.exchange(move, move.sources, [*move.targets]):
+        tally.add(outcome.tally)
+        dropping = rewrite.leaving.get(task.operator)
+        if isinstance(dropping, Dropping):
+            dropping.seen.update(outcome.keys_seen)
+        if outcome.files is not None:
+            yield outcome.files

@@ -8,7 +8,6 @@ the entry ``metadata`` alone, for Spark creates the database then.
 import json
 import struct
 import zipfile
-from dataclasses import dataclass
 from io import BytesIO
 from itertools import chain
 from operator import eq
@@ -48,22 +47,11 @@ def _check_equal(equal: bool) -> None:
         raise CkptError("a snapshot that was written has other rows when it is read again: nothing of it is kept")
 
 
-@dataclass(frozen=True, slots=True)
-class RocksDBFiles:
-    """A zip, and the SST files that it names, by the names that they have below ``SSTs/``."""
+def make_rocksdb_snapshot(rows: Stored, families: Families, stem: str) -> dict[str, bytes]:
+    """The files of a RocksDB store, whose keys differ, by path: ``stem``.zip, which names the others, is last.
 
-    zip: bytes
-    ssts: dict[str, bytes]
-
-    def list_below(self, folder: str, stem: str) -> dict[str, bytes]:
-        """Return all files by path; the zip, which names the others, is last."""
-        return {f"{folder}/{SSTS}/{name}": data for name, data in self.ssts.items()} | {
-            f"{folder}/{stem}.zip": self.zip
-        }
-
-
-def make_rocksdb_snapshot(rows: Stored, families: Families) -> RocksDBFiles:
-    """The files of a RocksDB store, whose keys differ. Raises CkptError: the temporary folder is full."""
+    Raises CkptError where the temporary folder is full.
+    """
     named = {number.to_bytes(2, "little"): name in families.internal for name, number in families.numbers.items()}
     internal = sum(named.get(key[:2], False) for key, _ in rows.list_pairs()) if any(named.values()) else 0
     named_ssts: list[Json] = []
@@ -74,18 +62,16 @@ def make_rocksdb_snapshot(rows: Stored, families: Families) -> RocksDBFiles:
             "columnFamilyTypeMap": {name: name in families.internal for name in families.numbers},
             "maxColumnFamilyId": max(families.numbers.values()),
         }
-    if not len(rows):
-        return RocksDBFiles(_make_zip({}, described), {})
     ssts: dict[str, bytes] = {}
     others: dict[str, bytes] = {}
-    for name, data in _make_database_files(rows.sort()):
+    for name, data in _make_database_files(rows.sort()) if len(rows) else ():
         if name.endswith(".sst"):
             own = f"{name.removesuffix('.sst')}-{uuid4()}.sst"
-            ssts[own] = data
+            ssts[f"{SSTS}/{own}"] = data
             named_ssts.append({"localFileName": name, "dfsSstFileName": own, "sizeBytes": len(data)})
         else:
             others[name] = data
-    return RocksDBFiles(_make_zip(others, described), ssts)
+    return {**ssts, f"{stem}.zip": _make_zip(others, described)}
 
 
 def _make_zip(files: dict[str, bytes], described: Json) -> bytes:

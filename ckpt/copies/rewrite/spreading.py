@@ -54,32 +54,24 @@ def count_partitions(operator: Operator, store: Store, partitions: int) -> int:
     return 1 if is_single(operator, store) else partitions
 
 
-def find_grouping_key(operator: str | None, store: str, family: str | None, maps: Collection[str]) -> GroupingKey:
-    """The columns whose hash says in which partition a row is. Raises Undecodable where that is not known.
-
-    Args:
-        operator: The name that operator metadata records.
-        store: The name of the store.
-        family: The column family, where the store has any.
-        maps: The names of the variables that are maps.
-
-    """
+def find_grouping(operator: Operator, store: Store, family: str | None) -> GroupingKey:
+    """The columns whose hash says in which partition a row of a store or family is. Raises Undecodable if unknown."""
     name = family or DEFAULT_COLUMN_FAMILY
-    match operator:
+    match operator.name:
         case OperatorName.JOIN:
-            stored = f"{store} {name}"
+            stored = f"{store.name} {name}"
             if "keyWithIndexToValue" in stored:
                 return _WITHOUT_LAST
             if "keyToNumValues" in stored:
                 return _WHOLE
         case OperatorName.SESSIONS:
             return _WITHOUT_LAST
-        case _ if operator in TRANSFORM_WITH_STATE:
-            return _find_variable_key(name, maps)
-        case _ if operator in BY_WHOLE_KEY:
+        case _ if operator.name in TRANSFORM_WITH_STATE:
+            return _find_variable_key(name, [own.name for own in operator.variables if own.kind == _MAP])
+        case _ if operator.name in BY_WHOLE_KEY:
             return _WHOLE
     raise Undecodable(
-        f"ckpt does not know how {operator or 'an operator without metadata'} spreads the rows of {store}"
+        f"ckpt does not know how {operator.name or 'an operator without metadata'} spreads the rows of {store.name}"
     )
 
 
@@ -101,12 +93,6 @@ def list_key_columns(operator: Operator, store: Store) -> list[tuple[str, Json]]
     named = [family for family in store.column_families if family.name != DEFAULT_COLUMN_FAMILY]
     name, key = (named[0].name, named[0].key_schema) if named else (None, store.key_schema)
     return find_grouping(operator, store, name).kinds(key)
-
-
-def find_grouping(operator: Operator, store: Store, family: str | None) -> GroupingKey:
-    """Return the part of a store's or family's keys that is the operator's. Raises Undecodable."""
-    maps = [variable.name for variable in operator.variables if variable.kind == _MAP]
-    return find_grouping_key(operator.name, store.name, family, maps)
 
 
 def find_unit_grouping(operator: Operator) -> GroupingKey:

@@ -28,10 +28,6 @@ class Stored:
         places = whole(pa.int64(), which)
         return Stored(self.keys.take(places), self.values.take(places))
 
-    def slice(self, start: int, end: int) -> "Stored":
-        """Return the values from one position to another."""
-        return self.take(np.arange(start, end))
-
     def leave_out(self, left_out: Any) -> "Stored":
         """Leave out the rows that a mask of numpy names."""
         return self.take(np.flatnonzero(~left_out)) if left_out.any() else self

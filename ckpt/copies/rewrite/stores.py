@@ -7,6 +7,7 @@ before each and the first columns of some keys as a row of their own (``PrefixKe
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import starmap
 from typing import Any, TypeAlias
 
@@ -17,8 +18,8 @@ from ckpt.copies.rewrite.dropping import Column
 from ckpt.copies.rewrite.filtering import Leaving
 from ckpt.copies.rewrite.spreading import find_grouping, hash_rows, is_single
 from ckpt.copies.rewrite.stored_rows import Stored, array_of, bounds, make_stored, memory, prepend, strip_first
-from ckpt.formats.rows import avro
 from ckpt.formats.rows.arrow import copy_pieces
+from ckpt.formats.rows.avro import elements, key_columns
 from ckpt.formats.rows.errors import Undecodable
 from ckpt.formats.rows.keys import encoder_with_prefix, key_blobs, keys_of
 from ckpt.formats.rows.types import TypeShape, shape_of
@@ -67,13 +68,26 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptColumns:
-    """The form of a family's rows, in the old store and the new one."""
+class StoredForm:
+    """How a store or column family holds its rows."""
 
     key: Json  # a StructType in Spark's JSON
+    value: Json  # likewise
     encoder: Json  # of keys in RocksDB
-    prefix: int  # columns that RocksDB keeps as a row of their own
-    avro: bool
+    prefix: int = 0  # columns that RocksDB keeps as a row of their own
+    evolved: bool = False
+
+
+def list_forms(store: Store) -> dict[str, StoredForm]:
+    """Return the form of each column family of a store, by name; of a store without any its own, by its name."""
+    if store.column_families:
+        return {
+            family.name: StoredForm(family.key_schema, family.value_schema, family.key_encoder, evolved=family.evolved)
+            for family in store.column_families
+        }
+    columns = store.prefix_columns or 0
+    encoder = encoder_with_prefix(columns)
+    return {store.name: StoredForm(store.key_schema, store.value_schema, encoder, columns)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +105,6 @@ class Moving:
     leaving: Leaving
     families: Families  # of the new store
     tally: Tally
-
-    def find_kept_columns(self, family: str | None) -> KeptColumns:
-        """Return the columns that a family keeps. Raises Undecodable where the state schema does not describe it."""
-        if family is None:
-            columns = self.store.prefix_columns or 0
-            return KeptColumns(self.store.key_schema, encoder_with_prefix(columns), columns, avro=False)
-        column_family = {described.name: described for described in self.store.column_families}.get(family)
-        if column_family is None:
-            raise Undecodable(f"no state schema describes the column family {family}")
-        return KeptColumns(column_family.key_schema, column_family.key_encoder, 0, self.avro)
 
     def move_rows(self, files: StoreFiles) -> Iterator[tuple[Any, Stored]]:
         """The rows of an old partition, some at a time: their new partitions as an int64 array, and what is stored.
@@ -137,13 +141,16 @@ class Moving:
         lists = {variable.name for variable in self.operator.variables if variable.kind == _LIST}
         if isinstance(rows, _HdfsRows) or rows.family not in lists:
             return np.ones(len(rows), np.int64)
-        parts = avro.elements if self.avro else split_elements
+        parts = elements if self.avro else split_elements
         return np.fromiter((len(parts(value)) for _, value in rows.pairs), np.int64, len(rows))
 
     def _take_columns(self, rows: "_HdfsRows | _RocksDBRows") -> list[Column]:
         """The grouping key of each row."""
-        kept = self.find_kept_columns(rows.family)
-        return find_grouping(self.operator, self.store, rows.family).take_columns(kept.key, rows.decode_keys(kept))
+        form = list_forms(self.store).get(rows.family or self.store.name)
+        if form is None:
+            raise Undecodable(f"no state schema describes the column family {rows.family}")
+        keys = rows.decode_keys(form, avro=self.avro)
+        return find_grouping(self.operator, self.store, rows.family).take_columns(form.key, keys)
 
     def _convert(self, rows: "_HdfsRows | _RocksDBRows") -> Stored:
         """As the new store holds them."""
@@ -157,17 +164,18 @@ class Moving:
             )
         if self.old is self.new:
             return old_rows
-        kept = self.find_kept_columns(None)
+        form = list_forms(self.store)[self.store.name]
         to_rocksdb = self.new is Provider.ROCKSDB
-        if kept.prefix:
-            kept = replace(kept, key=_texts_as_bytes(kept.key))
-            structs = rows.decode_keys(kept)
-            write = key_blobs(kept.key, kept.encoder, structs) if to_rocksdb else rows_from(kept.key, structs).to_list()
-            keys = array_of(write)
+        convert = partial(prepend, VERSION) if to_rocksdb else _strip_version
+        if form.prefix:
+            form = replace(form, key=_texts_as_bytes(form.key))
+            structs = rows.decode_keys(form, avro=False)
+            keys = array_of(
+                key_blobs(form.key, form.encoder, structs) if to_rocksdb else rows_from(form.key, structs).to_list()
+            )
         else:
-            keys = prepend(VERSION, old_rows.keys) if to_rocksdb else _strip_version(old_rows.keys)
-        values = prepend(VERSION, old_rows.values) if to_rocksdb else _strip_version(old_rows.values)
-        return Stored(keys, values)
+            keys = convert(old_rows.keys)
+        return Stored(keys, convert(old_rows.values))
 
 
 def read_families(files: Iterable[StoreFiles]) -> Families:
@@ -206,9 +214,9 @@ class _HdfsRows:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def decode_keys(self, kept: KeptColumns) -> Any:
+    def decode_keys(self, form: StoredForm, *, avro: bool) -> Any:
         """The keys as an array of structs. Raises Undecodable."""
-        return structs_of(kept.key, self.keys, "key")
+        return structs_of(form.key, self.keys, "key")
 
     def decode_entries(self, layout: UnitLayout, partition: int) -> Entries:
         """Keys and values, decoded."""
@@ -232,9 +240,10 @@ class _RocksDBRows:
     def __len__(self) -> int:
         return len(self.pairs)
 
-    def decode_keys(self, kept: KeptColumns) -> Any:
+    def decode_keys(self, form: StoredForm, *, avro: bool) -> Any:
         """The keys as an array of structs. Raises Undecodable."""
-        return keys_of(kept.key, kept.encoder, self._strip_families(), avro.key_columns if kept.avro else None)
+        decode = key_columns if avro and self.family is not None else None
+        return keys_of(form.key, form.encoder, self._strip_families(), decode)
 
     def decode_entries(self, layout: UnitLayout, partition: int) -> Entries:
         """Keys and values, decoded."""

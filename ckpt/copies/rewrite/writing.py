@@ -1,35 +1,128 @@
 """A new checkpoint, written: rows of each store come from whoever has them, everything else from the old one.
 
 It has the offsets and commits of one batch of the old one and of the batch before, and one snapshot of each store in
-each partition: state version batch + 1. It lacks what no start looks for.
+each partition: state version batch + 1. It lacks what no start looks for. In logs and descriptions only settings, the
+number of partitions and the ids of state files change.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from uuid import uuid4
 
-from ckpt.changes.steps import Changed
-from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS
-from ckpt.checkpoint.reader import read_checkpoint
+from ckpt import settings
+from ckpt.changes.backup import choose_options
+from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES
 from ckpt.checkpoint.state.folders import STATE
-from ckpt.copies.copy.placing import Placing, choose_options, make_incomplete_error, open_new
+from ckpt.copies.copy.placing import Placing, Watcher, open_new
 from ckpt.copies.copy.selection import Selection
-from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, SmallFiles, list_stores
+from ckpt.copies.rewrite.plan import CannotRewrite, Rewrite, RewrittenUnit, list_settings, list_stores
 from ckpt.copies.rewrite.snapshots import make_hdfs_snapshot, make_rocksdb_snapshot
 from ckpt.copies.rewrite.spreading import count_partitions
 from ckpt.copies.rewrite.stored_rows import Stored
 from ckpt.copies.rewrite.stores import Families
-from ckpt.errors import NotFound, StorageError, UsageError
+from ckpt.errors import CkptError, NotFound, StorageError
+from ckpt.formats.metadata import build_metadata
 from ckpt.formats.statefiles import DEFAULT_STORE
-from ckpt.inspection.inspection import inspect
-from ckpt.model import Operator, Provider, Store
+from ckpt.inspection.inspection import Inspection
+from ckpt.model import Json, Operator, Provider, Store
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import Chosen, Question, choose
-from ckpt.storage.locations import spark_uri
+from ckpt.versions import Spark
 
-Watcher = Callable[[int, int], None]
-"""Called with the number of partitions written so far, and the number of all partitions of all stores."""
+
+@dataclass(slots=True)
+class SmallFiles:
+    """Logs and descriptions of the new checkpoint."""
+
+    chosen: Chosen
+    selection: Selection
+    found: Rewrite
+    ids: dict[int, list[list[str]]] = field(default_factory=dict)  # format 2: of state files that were written
+
+    def make_file(self, path: str) -> bytes:
+        """One of them as it is to be. Raises CannotRewrite, NotFound, StorageError."""
+        data = self.selection.changed.get(path) or self.chosen.storage.read(path)
+        folder, _, name = path.rpartition("/")
+        if folder == OFFSETS:
+            recorded = {**list_settings(self.found.new), **self.found.changed}
+            recorded.pop(settings.CHECKPOINT_FORMAT)  # which is the session's
+            return _change_settings(path, data, recorded)
+        if folder == COMMITS:
+            ids = self.ids if int(name) == self.selection.batch else {}
+            return _change_state_ids(path, data, ids if self.ids else None)
+        if "_metadata" in folder and name != "schema":
+            return _change_partitions(path, data, self.found.new.partitions)
+        if path == METADATA and self.found.new_id:
+            return build_metadata(str(self.found.query_id))
+        return data
+
+    def list_paths(self) -> Iterator[str]:
+        """Return the log files beside the newest offsets."""
+        newest: dict[str, str] = {}
+        for path in self.selection.first:
+            folder = path.rpartition("/")[0]
+            if folder.endswith("/_metadata/v2"):
+                newest[folder] = max(newest.get(folder, path), path, key=lambda one: int(one.rpartition("/")[2]))
+            elif path == METADATA or folder.startswith((f"{SOURCES}/", f"{STATE}/")):
+                yield path
+        yield from newest.values()
+        yield f"{COMMITS}/{self.selection.batch}"
+        before = self.selection.batch - 1  # a start looks for its offsets, and whoever reads the logs for its commit
+        yield from (path for log in (OFFSETS, COMMITS) if (path := f"{log}/{before}") in self.selection.first)
+
+
+def _change_settings(path: str, data: bytes, recorded: Mapping[str, str]) -> bytes:
+    """A file of the offset log (``OffsetSeqLog``) with other recorded settings."""
+    lines = data.split(b"\n")
+    metadata = _parse_object(path, lines[1] if len(lines) > 1 else b"")
+    conf = metadata.get("conf")
+    if not isinstance(conf, dict):
+        raise CannotRewrite(f"{path} records no settings, as Spark does since 2.2")
+    metadata["conf"] = {**conf, **recorded}
+    lines[1] = _encode_json(metadata)
+    return b"\n".join(lines)
+
+
+def _change_state_ids(path: str, data: bytes, ids: Mapping[int, Sequence[Sequence[str]]] | None) -> bytes:
+    """A file of the commit log (``CommitLog``) that names these state files: [partition][store] of each operator.
+
+    None: state store checkpoint format 1, which names none.
+    """
+    version, _, text = data.partition(b"\n")
+    metadata = _parse_object(path, text)
+    metadata.pop("stateUniqueIds", None)
+    if ids is not None:
+        metadata["stateUniqueIds"] = {str(operator): [list(names) for names in of] for operator, of in ids.items()}
+        return b"v2\n" + _encode_json(metadata)
+    return (b"v1" if version == b"v2" else version) + b"\n" + _encode_json(metadata)
+
+
+def _change_partitions(path: str, data: bytes, partitions: int) -> bytes:
+    """Operator metadata (``OperatorStateMetadata``) with another number of partitions."""
+    version, _, text = data.partition(b"\n")
+    metadata = _parse_object(path, text)
+    stores = metadata.get("stateStoreInfo")
+    for store in stores if isinstance(stores, list) else ():
+        if isinstance(store, dict):
+            store["numPartitions"] = partitions
+    return version + b"\n" + _encode_json(metadata)
+
+
+def _parse_object(path: str, text: bytes) -> dict[str, Json]:
+    try:
+        record: Json = json.loads(text)
+    except (ValueError, RecursionError):
+        record = None
+    if not isinstance(record, dict):
+        raise CannotRewrite(f"{path} is not the JSON that Spark writes")
+    return record
+
+
+def _encode_json(value: Json) -> bytes:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +138,14 @@ class NewState:
         self, operator: Operator, store: Store, partition: int, rows: Stored, families: Families
     ) -> dict[str, bytes]:
         """Return the files of one store in one partition, by path; one that names others is last. Raises CkptError."""
-        folder = folder_of(operator.id, store.name, partition)
+        folder = f"{STATE}/{operator.id}/{partition}" + ("" if store.name == DEFAULT_STORE else f"/{store.name}")
         name = str(self.batch + 1)
         if self.ids:
             position = [sibling.name for sibling in operator.stores].index(store.name)
             name = f"{name}_{self.ids[operator.id][partition][position]}"
         if self.provider is Provider.HDFS:
             return {f"{folder}/{name}.snapshot": make_hdfs_snapshot(rows)}
-        return make_rocksdb_snapshot(rows, families).list_below(folder, name)
-
-
-def folder_of(operator: int, store: str, partition: int) -> str:
-    """Where the files of a store in a partition are."""
-    return f"{STATE}/{operator}/{partition}" + ("" if store == DEFAULT_STORE else f"/{store}")
+        return {f"{folder}/{path}": data for path, data in make_rocksdb_snapshot(rows, families, name).items()}
 
 
 def write_files(into: str, options: Mapping[str, str], files: Mapping[str, bytes]) -> dict[str, int]:
@@ -75,12 +163,6 @@ def write_files(into: str, options: Mapping[str, str], files: Mapping[str, bytes
     return placing.sizes
 
 
-def list_state_files(into: str, options: Mapping[str, str]) -> dict[str, int]:
-    """The state files that tasks have written, and their bytes. Raises NotFound, StorageError."""
-    walk = open_new(into, options).storage.list_tree().walk()
-    return {path: info.size for path, info in walk if path.startswith(f"{STATE}/")}
-
-
 Fill = Callable[[NewState], Iterator[Mapping[str, bytes | int]]]
 """The files of each store in each partition, in any order; of one that is written already its bytes' number.
 
@@ -88,89 +170,74 @@ Raises Undecodable, StorageError.
 """
 
 
-def check_form(provider: str | None, partitions: int | None, format_version: int | None) -> None:
-    """Raise UsageError where it is none."""
-    if partitions is not None and partitions < 1:
-        raise UsageError("`partitions`: at least one")
-    if format_version not in (None, 1, 2):
-        raise UsageError("`format_version`: 1 or 2")
-    if provider not in (None, Provider.HDFS, Provider.ROCKSDB):
-        raise UsageError(f"`provider={provider!r}`: {Provider.HDFS} or {Provider.ROCKSDB}")
+def make_new(
+    chosen: Chosen,
+    selection: Selection,
+    rewrite: Rewrite,
+    options: Mapping[str, str],
+    fill: Fill,
+    count_rows: Callable[[], Iterable[RewrittenUnit]],
+    watcher: Watcher | None,
+    *,
+    tasks_write: bool,
+) -> Rewrite:
+    """Write a new checkpoint, and read it again. Raises CkptError; then nothing is left, as far as it can be removed.
+
+    ``options`` are for the file systems of both. ``count_rows`` counts rows of each unit, once they are written.
+    ``tasks_write``: tasks write state files themselves, also such as ``fill`` does not name where it fails.
+    """
+    placing = open_new(rewrite.into, options)
+    placing.make_empty()
+    try:
+        _write(SmallFiles(chosen, selection, rewrite), placing, fill, watcher)
+        old = _list_starts(rewrite.inspection)
+        placing.check(rewrite.into, "the new checkpoint", "the old one", partial(_continues, old, rewrite.batch))
+        choose(Question(rewrite.into, RequestedPart(), all_units=True), choose_options(rewrite.into, options))
+        _check_at_rest(chosen)
+    except BaseException:
+        if tasks_write:
+            with suppress(CkptError):
+                for path, info in placing.storage.list_tree().walk(STATE):
+                    placing.adopt(path, info.size)
+        placing.discard()
+        raise
+    sizes = placing.sizes
+    return replace(rewrite, units=tuple(count_rows()), written=True, files=len(sizes), bytes=sum(sizes.values()))
 
 
-@dataclass(frozen=True, slots=True)
-class Making:
-    """A new checkpoint that is to be written."""
-
-    chosen: Chosen
-    selection: Selection
-    found: Rewrite
-    options: Mapping[str, str]  # for the file systems, where they are remote
-    fill: Fill
-    counted: Callable[[], Iterable[RewrittenUnit]]  # once they are written
-    watcher: Watcher | None = None
-
-    def make(self) -> Rewrite:
-        """Write it, and read it again. Raises CkptError; then nothing is left, as far as it can be removed."""
-        rewrite = self.found
-        placing = open_new(rewrite.into, self.options)
-        placing.make_empty()
-        try:
-            self._write(SmallFiles(self.chosen, self.selection, rewrite), placing)
-            _check(rewrite, placing)
-            choose(Question(rewrite.into, RequestedPart(), all_units=True), choose_options(rewrite.into, self.options))
-            _check_at_rest(self.chosen)
-        except BaseException:
-            placing.discard()
-            raise
-        return replace(
-            rewrite,
-            units=tuple(self.counted()),
-            written=True,
-            files=len(placing.sizes),
-            bytes=sum(placing.sizes.values()),
-        )
-
-    def _write(self, small: SmallFiles, placing: Placing) -> None:
-        """All files, in the order in which no crash leaves what a start takes for complete. Raises CkptError."""
-        placing.begin(small.selection.newest)
-        of_stores = [
-            (operator, count_partitions(operator, store, self.found.new.partitions))
-            for operator, store in list_stores(self.chosen)
-        ]
-        if self.found.new.version > 1:
-            for operator, places in of_stores:
-                for ids in small.ids.setdefault(operator.id, [[] for _ in range(places)]):
-                    ids.append(str(uuid4()))
-        new = NewState(self.found.new.provider, self.found.new.partitions, small.selection.batch, small.ids)
-        total = sum(places for _, places in of_stores)
-        for done, files in enumerate(self.fill(new), 1):
-            for path, data in files.items():
-                if isinstance(data, int):
-                    placing.adopt(path, data)
-                else:
-                    placing.put({path: data})
-            if self.watcher is not None:
-                self.watcher(done, total)
-        for path in small.list_paths():
-            placing.put({path: small.make_file(path)})
-        placing.finish(small.make_file(small.selection.newest))
+def _write(small: SmallFiles, placing: Placing, fill: Fill, watcher: Watcher | None) -> None:
+    """All files, in the order in which no crash leaves what a start takes for complete. Raises CkptError."""
+    placing.begin(small.selection.newest)
+    new = small.found.new
+    of_stores = [
+        (operator, count_partitions(operator, store, new.partitions)) for operator, store in list_stores(small.chosen)
+    ]
+    if new.version > 1:
+        for operator, places in of_stores:
+            for ids in small.ids.setdefault(operator.id, [[] for _ in range(places)]):
+                ids.append(str(uuid4()))
+    total = sum(places for _, places in of_stores)
+    for done, files in enumerate(fill(NewState(new.provider, new.partitions, small.selection.batch, small.ids)), 1):
+        for path, data in files.items():
+            if isinstance(data, int):
+                placing.adopt(path, data)
+            else:
+                placing.put({path: data})
+        if watcher is not None:
+            watcher(done, total)
+    for path in small.list_paths():
+        placing.put({path: small.make_file(path)})
+    placing.finish(small.make_file(small.selection.newest))
 
 
-def _check(rewrite: Rewrite, placing: Placing) -> None:
-    """Check that the new checkpoint starts as the old one. Raises StorageError."""
-    target = placing.storage
-    now = inspect(read_checkpoint(Changed(target, target.list_tree(), uri=spark_uri(rewrite.into))))
-    before, after = (
-        {f.spark: (f.batch_id, f.sources) for f in inspection.counted if f.outcome.runs}
-        for inspection in (rewrite.inspection, now)
-    )
-    same = all(start == before.get(spark, start) and start[0] == rewrite.batch + 1 for spark, start in after.items())
-    problem = placing.find_problem()
-    if problem is None and not (after and same):
-        problem = "a start would not continue from it as from the old one"
-    if problem is not None:
-        raise make_incomplete_error(rewrite.into, "the new checkpoint", problem)
+def _continues(old: Mapping[Spark, tuple[object, ...]], batch: int, made: Inspection) -> bool:
+    """Tell whether every start continues from the new checkpoint as from the old one."""
+    starts = _list_starts(made)
+    return bool(starts) and all(old.get(spark, new) == new and new[0] == batch + 1 for spark, new in starts.items())
+
+
+def _list_starts(inspection: Inspection) -> dict[Spark, tuple[object, ...]]:
+    return {f.spark: (f.batch_id, f.sources) for f in inspection.counted if f.outcome.runs}
 
 
 def _check_at_rest(chosen: Chosen) -> None:

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from ckpt.changes.apply import Receipt
-from ckpt.changes.draft import Cost
-from ckpt.changes.fixes.registry import WayName
-from ckpt.changes.fixes.repair import LOST_ID, WaysPlan, repair
-from ckpt.changes.fixes.write_commit import find_commit
+from ckpt.changes.check_fix import Cost
+from ckpt.changes.fixes.repair import LOST_ID, WayName, WaysPlan, repair
+from ckpt.changes.fixes.write_logs import find_commit
 from ckpt.changes.plan import NoWay
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.inspection.inspection import inspect

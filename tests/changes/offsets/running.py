@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ckpt.changes.offsets.plan import OffsetsPlan
-from ckpt.changes.offsets.set import offsets_set
+from ckpt.changes.offsets.plan import OffsetsPlan, offsets_set
 from tests.support.places import SAMPLES
 from tests.support.spark import mutations, plans, queries
 

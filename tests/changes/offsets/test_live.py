@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from ckpt.changes.offsets.set import offsets_set
+from ckpt.changes.offsets.plan import offsets_set
 from tests.changes.offsets.running import copied, moved, rate, run
 from tests.restart.oracle.cases.model import delete_logs
 from tests.support.spark import mutations, plans, queries

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ckpt import UsageError
-from ckpt.changes.offsets.set import offsets_set
+from ckpt.changes.offsets.plan import offsets_set
 from tests.changes.applying import facts, undo
 from tests.changes.fixes.async_gap.test_command import after_next
 from tests.changes.offsets.running import moved

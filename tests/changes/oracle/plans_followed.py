@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ckpt.changes.plan import ChangePlan
-from ckpt.changes.relocate.relocate import relocate
+from ckpt.changes.relocate.plan import relocate
 from ckpt.changes.rewind.plan import Replayed, rewind
 from ckpt.changes.skip.plan import skip
 from ckpt.versions import Progress

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import ckpt
-from ckpt.changes.prune.unneeded import PruneReason
+from ckpt.changes.prune.plan import PruneReason
 from ckpt.changes.rewind.plan import Replayed
 from tests.changes.prune.aged import purge, state_files
 from tests.copies.copy.test_live import BUSY, continues, newest, running, wait_for

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 import ckpt
-from ckpt.changes.prune.plan import PrunePlan, plan_prune
-from ckpt.changes.prune.unneeded import PruneReason
-from ckpt.changes.rewind.targets import Replayed, list_possible_targets
+from ckpt.changes.prune.plan import PrunePlan, PruneReason, plan_prune
+from ckpt.changes.rewind.plan import Replayed, list_possible_targets
 from ckpt.changes.steps import sidecar
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.context import oldest_needed

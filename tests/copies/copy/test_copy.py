@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ckpt.checkpoint.reader import NotACheckpoint, open_checkpoint, read_checkpoint
-from ckpt.copies.copy import pieces
+from ckpt.copies.copy import placing
 from ckpt.copies.copy.copy import copy
 from ckpt.copies.copy.selection import select_files
 from ckpt.errors import CkptError, NotFound
@@ -131,7 +131,7 @@ def test_a_file_that_is_owned_by_another_batch_is_no_part_of_it(copy_of: CopyOf,
 def held(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """How much of a file is held at a time."""
     if request.param == "in pieces":
-        monkeypatch.setattr(pieces, "PIECE", 100)
+        monkeypatch.setattr(placing, "PIECE", 100)
         monkeypatch.setattr(remote_writer, "PIECE", 70)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.copies.copy import pieces
+from ckpt.copies.copy import placing
 from ckpt.copies.copy.copy import copy
 from ckpt.copies.copy.selection import CannotCopy, select_files
 from ckpt.errors import StorageError
@@ -134,7 +134,7 @@ def test_a_large_file_that_is_written_meanwhile_is_not_mixed(
             file.write_bytes(bytes(file.stat().st_size + grow))
         return read_range(self, path, offset, length)
 
-    monkeypatch.setattr(pieces, "PIECE", 50)
+    monkeypatch.setattr(placing, "PIECE", 50)
     monkeypatch.setattr(LocalStorage, "read_range", writing)
     with pytest.raises(StorageError, match=f"state/0/0/8.snapshot {said}"):
         copy(str(checkpoint), str(tmp_path / "copy"))

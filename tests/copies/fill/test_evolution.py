@@ -12,8 +12,7 @@ import pytest
 from pyarrow import parquet
 
 import ckpt as library
-from ckpt.copies.fill.errors import Misfit
-from ckpt.copies.fill.fitting import fit_array
+from ckpt.copies.fill.fitting import Misfit, fit_array
 from ckpt.copies.fill.frames import read_columns
 from ckpt.formats.types import struct_of
 from ckpt.model import Json

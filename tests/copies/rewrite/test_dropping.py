@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 
 import ckpt
-from ckpt.copies.rewrite import moving
 from ckpt.copies.rewrite.dropping import choose_dropping
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import array_of, struct_of
@@ -97,7 +96,7 @@ def test_a_value_is_left_out_as_spark_compares_it(
     kind: Json, values: list[Any], text: str | None, left_out: list[int]
 ) -> None:
     column = pa.array(values, arrow_type(kind))
-    found = choose_dropping([("k", kind)], [{"k": text}]).find_dropped([("k", kind, column)], len(column))
+    found = choose_dropping([("k", kind)], [{"k": text}]).find_left_out(column, [("k", kind, column)], 0)
     assert found.nonzero()[0].tolist() == left_out
 
 
@@ -141,7 +140,7 @@ def test_processes_write_what_one_does(
     keys = [dict(next(key for unit in rows(SAMPLES / sample).values() for key, _ in unit if key))]
     made = []
     for jobs in (1, 2):
-        monkeypatch.setattr(moving, "_WORTH_A_PROCESS", 1)
+        monkeypatch.setattr("ckpt.copies.rewrite.rewrite._WORTH_A_PROCESS", 1)
         new = str(tmp_path / str(jobs))
         made.append(
             ckpt.rewrite(

@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 import pytest
 
 import ckpt
-from ckpt.copies.rewrite import moving
 from ckpt.copies.rewrite.condition import can_take, parse_condition
 from ckpt.errors import CkptError, UsageError
 from ckpt.formats.types import array_of, map_of, struct_of
@@ -117,7 +116,7 @@ def forms(sample: str) -> list[dict[str, Any]]:
 def test_processes_write_what_one_does(
     sample: str, where: str, partitions: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(moving, "_WORTH_A_PROCESS", 1)
+    monkeypatch.setattr("ckpt.copies.rewrite.rewrite._WORTH_A_PROCESS", 1)
     made = [
         ckpt.rewrite(str(SAMPLES / sample), str(tmp_path / str(jobs)), partitions=partitions, where=where, jobs=jobs)
         for jobs in (1, 2)

@@ -94,7 +94,7 @@ def test_a_full_temporary_folder_has_one_line(tmp_path: Path, monkeypatch: pytes
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
     try:
         with pytest.raises(CkptError, match=r"^the temporary folder .* cannot take .*: File too large; TMPDIR names"):
-            make_rocksdb_snapshot(make_stored([b"\0key"], [os.urandom(1 << 16)]), Families())
+            make_rocksdb_snapshot(make_stored([b"\0key"], [os.urandom(1 << 16)]), Families(), "1")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert not list(tmp_path.iterdir())

@@ -17,8 +17,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ckpt.changes.fixes.registry import WayName
-from ckpt.changes.fixes.repair import repair
+from ckpt.changes.fixes.repair import WayName, repair
 from ckpt.copies.copy.copy import copy
 from tests.migrate.handoff.continuity import inspected
 from tests.support.remedies import NOW, obey, remove

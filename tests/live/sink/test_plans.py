@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from ckpt import inspect, open_checkpoint
-from ckpt.changes.draft import Cost
-from ckpt.changes.fixes.registry import WayName
-from ckpt.changes.fixes.repair import repair
+from ckpt.changes.check_fix import Cost
+from ckpt.changes.fixes.repair import WayName, repair
 from ckpt.changes.fixes.repair_async import repair_async
-from ckpt.changes.offsets.set import offsets_set
+from ckpt.changes.offsets.plan import offsets_set
 from ckpt.changes.plan import SINK_DROPS, First
 from ckpt.changes.rewind.plan import Replayed, rewind
 from ckpt.inspection.checks.sink import SinkOutcome

@@ -10,8 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ckpt.changes.offsets.plan import OffsetsPlan
-from ckpt.changes.offsets.set import offsets_set
+from ckpt.changes.offsets.plan import OffsetsPlan, offsets_set
 from ckpt.copies.copy.copy import copy
 from tests.changes.offsets.running import moved
 from tests.restart.oracle import answers as oracle
