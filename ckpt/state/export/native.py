@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +16,12 @@ from ckpt.state.export.manifest import make_manifest, make_manifest_of_all
 from ckpt.state.export.parquet import ParquetFile, find_obstacle as find_parquet_obstacle, spark_schema
 from ckpt.state.export.request import Action, ExportPart, ExportPlan, ExportRequest
 from ckpt.state.export.targets import MANIFEST, ExportTarget, check_target, local_target
-from ckpt.state.native import shapes
-from ckpt.state.native.batches import columns_of, raw_batches, shape_batch
-from ckpt.state.native.json_values import make_plain
+from ckpt.state.native.batches import batches_of
+from ckpt.state.native.json_values import make_objects
 from ckpt.state.native.layout import layout_of
-from ckpt.state.native.partitions import UnitPlace, count_rows, map_partitions
+from ckpt.state.native.partitions import count_rows, map_partitions
 from ckpt.state.native.store_files import find_fitting_files
-from ckpt.state.reading.columns import Columns
+from ckpt.state.reading.columns import Columns, columns_of
 from ckpt.state.reading.reading import Chosen, Reading
 from ckpt.state.reading.units import StateUnit
 
@@ -84,11 +83,9 @@ def _count_part(chosen: Chosen, part: _Part, jobs: int | None) -> ExportPart:
 
 def _show_part(chosen: Chosen, part: _Part, number: int) -> ExportPart:
     rows: list[dict[str, Any]] = []
-    with closing(raw_batches(chosen, part.unit)) as batches:
-        for raw in batches:
-            batch = shape_batch(part.columns, raw).slice(0, number - len(rows))
-            cells = [make_plain(batch.column(ordinal)) for ordinal in range(batch.num_columns)]
-            rows += [dict(zip(batch.schema.names, row, strict=True)) for row in zip(*cells, strict=True)]
+    with closing(batches_of(chosen, part.unit, part.columns)) as batches:
+        for batch in batches:
+            rows += make_objects(batch.slice(0, number - len(rows)))
             if len(rows) >= number:
                 break
     return ExportPart(part.reading, part.columns, shown=rows)
@@ -123,30 +120,24 @@ def _write_unit(chosen: Chosen, part: _Part, folder: Path, request: ExportReques
         "schema": part.schema,
         "partition_id": request.partition_id,
     }
-    total: int = sum(map_partitions(chosen, part.unit, write_partitions, what, request.jobs))
+    total: int = sum(map_partitions(chosen, part.unit, _write_partition, what, request.jobs))
     if not total:
         with ParquetFile(_file_name(what, 0), part.schema):
             pass  # a reader learns the columns from it
     return total
 
 
-def write_partitions(shared: tuple[UnitPlace, Mapping[str, Any]]) -> Callable[[int], Iterator[int]]:
-    """Write the rows of partitions and count them, in any process."""
-    source, what = shared
-    return lambda partition: iter([_write_partition(source.chosen, source.unit, what, partition)])
-
-
-def _write_partition(chosen: Chosen, unit: StateUnit, what: Mapping[str, Any], partition: int) -> int:
+def _write_partition(chosen: Chosen, unit: StateUnit, what: Mapping[str, Any], partition: int) -> Iterator[int]:
     """Write the rows of one partition, if it has any, and count them."""
     columns, total = columns_of(unit, partition_id=what["partition_id"]), 0
     with ExitStack() as stack:
         file = None
-        for raw in stack.enter_context(closing(raw_batches(chosen, unit, partition))):
-            if raw.num_rows:
+        for batch in stack.enter_context(closing(batches_of(chosen, unit, columns, partition))):
+            if batch.num_rows:
                 file = file or stack.enter_context(ParquetFile(_file_name(what, partition), what["schema"]))
-                file.add(shapes.flatten_batch(columns, raw))
-                total += raw.num_rows
-    return total
+                file.add(batch)
+                total += batch.num_rows
+    yield total
 
 
 def _file_name(what: Mapping[str, Any], partition: int) -> str:

@@ -47,6 +47,11 @@ class StoreFiles:
         return tuple(f"{self.place.folder}/{self.place.names.logs[log]}" for log in self.chain.logs)
 
     @property
+    def paths(self) -> list[str]:
+        """The paths of all of them, in the order in which they are loaded."""
+        return [*filter(None, [self.snapshot]), *self.logs]
+
+    @property
     def size(self) -> int:
         """The bytes of these files."""
         snapshot = self.chain.snapshot

@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
+from ckpt.state.reading.units import StateUnit, UnitKind
 
 PARTITION = "partition_id"
 _NOT_IN_NAMES = re.compile(r"[\s,;{}()=.`\x00-\x1f\x7f]+")  # what Parquet, Delta or SQL would have quoted or refuse
@@ -90,6 +91,14 @@ def flat_columns(schema: Json, *, partition_id: bool = False, only_keys: bool = 
             kept.append(Column(names.free(path), path, places, kind))
     dropped += (Dropped(path, BLURRED) for path, _ in find_blurred(schema) if not (only_keys and path[0] == "value"))
     return Columns(tuple(kept), tuple(dropped))
+
+
+def columns_of(unit: StateUnit, schema: Json = None, *, partition_id: bool = False) -> Columns:
+    """The flat columns of a unit: of the schema that Spark gave, or of what the files say."""
+    if schema is None:
+        partition: Json = {"name": PARTITION, "type": "integer", "nullable": True, "metadata": {}}
+        schema = {"type": "struct", "fields": [*(fields_of(unit.schema) or []), partition]}
+    return flat_columns(schema, partition_id=partition_id, only_keys=unit.kind is UnitKind.DEDUPLICATION)
 
 
 def top_columns(schema: Json) -> tuple[Column, ...]:

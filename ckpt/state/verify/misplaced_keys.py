@@ -13,13 +13,12 @@ from ckpt.checkpoint.state.chains import Chain
 from ckpt.errors import CkptError
 from ckpt.model import DamageKind, FileDamage, StateFileKind
 from ckpt.processes import Runner
-from ckpt.state.native import shapes
-from ckpt.state.native.batches import columns_of
+from ckpt.state.native.batches import make_flat
 from ckpt.state.native.entries import entries_in
 from ckpt.state.native.layout import UnitLayout, layout_of
 from ckpt.state.native.lookup import find_partitions, spread_over
 from ckpt.state.native.store_files import StoreFiles, find_store_files
-from ckpt.state.reading.columns import Columns
+from ckpt.state.reading.columns import Columns, columns_of
 from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit
 
@@ -66,7 +65,7 @@ def _read_first_keys(
             first = next((batch for batch in entries if len(batch.keys)), None)
         if first is None:
             continue
-        rows = shapes.flatten_batch(columns, shapes.make_raw(unit, first).slice(0, _KEYS))
+        rows = make_flat(columns, unit, first).slice(0, _KEYS)
         return {column.places: array for column, array in zip(columns.kept, rows.columns, strict=True)}
     return {}
 
