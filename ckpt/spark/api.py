@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from ckpt.errors import UsageError
 from ckpt.model import Location
 from ckpt.spark.export import shape_reading
-from ckpt.spark.initial import read_initial_frame
+from ckpt.spark.frames import read_initial_frame
 from ckpt.spark.installed import find_pyspark_version
 from ckpt.state.reading.choose import Part, RequestedPart
 from ckpt.state.reading.columns import Shape

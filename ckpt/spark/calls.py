@@ -12,7 +12,6 @@ from ckpt.migrate.transform import Api, TransformMigration, plan_transform
 from ckpt.model import Location
 from ckpt.spark.installed import SparkMissing, find_pyspark_version
 from ckpt.state.export.engines import export_without_spark
-from ckpt.state.export.obstacles import check_free
 from ckpt.state.export.request import (
     Action,
     Engine,
@@ -23,7 +22,7 @@ from ckpt.state.export.request import (
     StateExport,
     plan_export,
 )
-from ckpt.state.export.targets import Format, Mode, choose_target
+from ckpt.state.export.targets import Format, Mode, check_free, choose_target
 from ckpt.state.reading.initial import InitialPlan
 from ckpt.versions import NEWEST, Spark
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from ckpt.spark.export import Shaped
-    from ckpt.spark.progress import Watcher
+    from ckpt.spark.jobs import Watcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +105,7 @@ def _run_with_spark(plan: ExportPlan, session: Session) -> Iterator[ExportPart]:
     with open_session(session.master, session.confs or {}, delta=delta, table=table, existing=session.spark) as spark:
         states = _shape_readings(spark, plan)
         if writes:
-            for exported in write_exports(spark, states, plan.target, watcher, apart=request.all_units):
-                yield ExportPart(exported.shaped.reading, exported.shaped.columns, exported.rows, exported.place)
+            yield from write_exports(spark, states, plan.target, watcher, apart=request.all_units)
             return
         for shape in states:
             if request.action is Action.COUNT:

@@ -11,10 +11,9 @@ from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StringType
 
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.migrate.comparison import Carried, TwoWays, VersionComparison
-from ckpt.spark.errors import translate_failures
+from ckpt.spark.frames import read_raw_frame
 from ckpt.spark.installed import find_pyspark_version
-from ckpt.spark.progress import Watcher, watch_jobs
-from ckpt.spark.reading import read_raw_frame
+from ckpt.spark.jobs import Watcher, run_jobs
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import Question, Reading, plan_readings
 from ckpt.state.reading.units import UnitKind, state_units
@@ -74,7 +73,7 @@ class Comparing:
     def _compare_frames(self, reading: Reading, frame: DataFrame, other: DataFrame) -> list[tuple[int, ...]]:
         """For each partition: its id, rows of both, and how many are in one only."""
         doing = f"comparing {reading.unit.label} in batch {reading.moment.batch}"
-        with translate_failures(doing), watch_jobs(self.spark, doing, self.watcher):
+        with run_jobs(self.spark, doing, self.watcher):
             return [tuple(map(int, row)) for row in _count_differences(frame, other).collect()]
 
 

@@ -87,11 +87,10 @@ class Executors:
         from ckpt.spark.installed import find_pyspark_version
 
         find_pyspark_version()
-        from ckpt.spark.errors import translate_failures
-        from ckpt.spark.progress import watch_jobs
+        from ckpt.spark.jobs import run_jobs
         from ckpt.spark.session import open_session, require_classic
 
-        own, doing = self.session, "work on state by executors"
+        own = self.session
         with ExitStack() as stack:
             spark = self._started or (self._held or stack).enter_context(
                 open_session(own.master, own.confs or {}, delta=False, existing=own.spark)
@@ -99,7 +98,7 @@ class Executors:
             if self._held is not None:
                 self._started = spark
             context = require_classic(spark).sparkContext
-            with translate_failures(doing), watch_jobs(spark, doing, own.watcher):
+            with run_jobs(spark, "work on state by executors", own.watcher):
                 yield context
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from ckpt.errors import CkptError
-from ckpt.spark.errors import SparkFailed, translate_failures
+from ckpt.spark.jobs import SparkFailed, translate_failures
 from ckpt.state.export.targets import ExportTarget, check_target, folder_and_name
 
 _RENAMED_AT_ONCE = ("file:", "hdfs:")  # elsewhere renaming a folder may be copying its files one by one

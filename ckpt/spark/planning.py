@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame
 
 from ckpt.errors import UsageError
 from ckpt.inspection.checks.query import SparkAnswer
-from ckpt.spark.errors import words_of
+from ckpt.spark.jobs import words_of
 from ckpt.spark.session import require_classic
 
 _STREAMING = "org.apache.spark.sql.execution.streaming."

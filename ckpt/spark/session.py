@@ -10,8 +10,8 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
 from ckpt.errors import UsageError
-from ckpt.spark.errors import SparkFailed, translate_failures
 from ckpt.spark.installed import SparkMissing, check_delta, check_java
+from ckpt.spark.jobs import SparkFailed, translate_failures
 from ckpt.spark.packages import DELTA_CATALOG, SPARK_CATALOG, add_delta, load_packages
 
 _QUIET = Path(__file__).parent / "log4j2.properties"

@@ -23,8 +23,7 @@ from ckpt.state.native.partitions import map_partitions, open_unit
 from ckpt.state.native.store_files import find_store_files
 from ckpt.state.reading.choose import Part, RequestedPart
 from ckpt.state.reading.columns import Columns, columns_of
-from ckpt.state.reading.moment import Moment
-from ckpt.state.reading.reading import Chosen, Question, choose
+from ckpt.state.reading.reading import Chosen, Moment, Question, choose
 from ckpt.state.reading.units import StateUnit, UnitKind
 from ckpt.values import Value
 
@@ -157,7 +156,7 @@ def _diff_partition(
     """Compare one partition of the earlier state with that of the later one, or all at once."""
     after, later_unit, limit = what
     columns = columns_of(unit)
-    tables = [_read_table(*place, columns, partition) for place in ((before, unit), (after, later_unit))]
+    tables = [_read_table(*state, columns, partition) for state in ((before, unit), (after, later_unit))]
     both = pa.concat_tables(tables)
     if not both.num_rows:
         return

@@ -20,8 +20,7 @@ from ckpt.state.native.json_values import make_objects
 from ckpt.state.native.partitions import map_partitions
 from ckpt.state.reading.choose import Part, RequestedPart
 from ckpt.state.reading.columns import Column, Columns, columns_of
-from ckpt.state.reading.moment import Moment
-from ckpt.state.reading.reading import Chosen, Question, choose
+from ckpt.state.reading.reading import Chosen, Moment, Question, choose
 from ckpt.state.reading.units import StateUnit
 from ckpt.values import Value
 

@@ -24,8 +24,7 @@ from ckpt.state.native.lookup import (
 from ckpt.state.native.partitions import count_rows, map_partitions
 from ckpt.state.reading.choose import Part, RequestedPart
 from ckpt.state.reading.columns import Column, Columns, columns_of
-from ckpt.state.reading.moment import Moment
-from ckpt.state.reading.reading import Chosen, Question, choose
+from ckpt.state.reading.reading import Chosen, Moment, Question, choose
 from ckpt.state.reading.units import StateUnit
 from ckpt.values import Value
 

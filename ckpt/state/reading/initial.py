@@ -1,7 +1,7 @@
 """The frame that a new transformWithState query can be started with: one row for each grouping key of an operator.
 
 All state of a key is in its row: first the key, in the types of the state schema, then its buffers, its variables,
-its timers ... Everything here is known from the files of the checkpoint; ``ckpt.spark.initial`` makes the frame.
+its timers ... Everything here is known from the files of the checkpoint; ``ckpt.spark.frames`` makes the frame.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,8 +15,7 @@ from ckpt.formats.types import array_of, fields_of, map_of, struct_of, type_at
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.columns import Columns, Dropped, Holds, Names
 from ckpt.state.reading.initial_columns import InitialColumn, keys_of, state_of
-from ckpt.state.reading.moment import Moment
-from ckpt.state.reading.reading import Question, Reading, plan_readings
+from ckpt.state.reading.reading import Moment, Question, Reading, plan_readings
 from ckpt.state.reading.units import StateUnit, UnitKind
 from ckpt.versions import NEWEST, Spark, newest
 
