@@ -14,7 +14,7 @@ from ckpt.spark.installed import find_pyspark_version
 from ckpt.state.reading.choose import Part, RequestedPart
 from ckpt.state.reading.columns import Shape
 from ckpt.state.reading.initial import plan_initial_state
-from ckpt.state.reading.reading import Question, Reading, plan_readings
+from ckpt.state.reading.reading import Question, plan_readings
 
 
 def read_state(
@@ -54,8 +54,7 @@ def read_state(
     """
     path = fspath(checkpoint)
     wanted = RequestedPart(**part)
-    reading = _plan_reading(Question(path, wanted, batch=batch), storage_options)
-    return shape_reading(spark, reading, _parse_shape(shape), partition_id=partition_id).frame
+    return _read(spark, Question(path, wanted, batch=batch), storage_options, shape, partition_id)
 
 
 def read_changes(
@@ -101,8 +100,8 @@ def read_changes(
     """
     path = fspath(checkpoint)
     wanted = RequestedPart(operator, store, None, variable)
-    reading = _plan_reading(Question(path, wanted, batch=last, changes_from=first), storage_options)
-    return shape_reading(spark, reading, _parse_shape(shape), partition_id=partition_id).frame
+    question = Question(path, wanted, batch=last, changes_from=first)
+    return _read(spark, question, storage_options, shape, partition_id)
 
 
 def read_initial_state(
@@ -142,12 +141,10 @@ def read_initial_state(
     return read_initial_frame(spark, plan_initial_state(question, storage_options, find_pyspark_version()))
 
 
-def _parse_shape(name: str) -> Shape:
-    if name not in (Shape.FLAT, Shape.RAW):
-        raise UsageError(f"shape {name!r}: flat or raw")
-    return Shape(name)
-
-
-def _plan_reading(question: Question, storage_options: Mapping[str, str] | None) -> Reading:
+def _read(
+    spark: SparkSession, question: Question, storage_options: Mapping[str, str] | None, shape: str, partition_id: bool
+) -> DataFrame:
     (reading,) = plan_readings(question, storage_options, find_pyspark_version())
-    return reading
+    if shape not in (Shape.FLAT, Shape.RAW):
+        raise UsageError(f"shape {shape!r}: flat or raw")
+    return shape_reading(spark, reading, Shape(shape), partition_id=partition_id).frame

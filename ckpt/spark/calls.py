@@ -1,6 +1,6 @@
 """The calls of the commands that need Spark: importing them imports nothing of it, for a plan can do without."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from os import fspath
 from typing import TYPE_CHECKING, Any, Unpack, cast
@@ -29,7 +29,6 @@ from ckpt.versions import NEWEST, Spark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ckpt.spark.export import Shaped
     from ckpt.spark.jobs import Watcher
 
 
@@ -95,15 +94,19 @@ def export_state(
 
 def _run_with_spark(plan: ExportPlan, session: Session) -> Iterator[ExportPart]:
     """Count, show or write; imports pyspark."""
-    from ckpt.spark.export import count_rows, take_first_rows, write_exports
+    from ckpt.spark.export import count_rows, shape_initial, shape_reading, take_first_rows, write_exports
     from ckpt.spark.session import open_session
 
     request, watcher = plan.request, session.watcher
     writes = request.action is Action.EXPORT
     delta = writes and request.format is Format.DELTA
-    table = plan.target.table if writes else None
-    with open_session(session.master, session.confs or {}, delta=delta, table=table, existing=session.spark) as spark:
-        states = _shape_readings(spark, plan)
+    with open_session(session, delta=delta, table=plan.target.table if writes else None) as spark:
+        states = [
+            shape_initial(spark, reading)
+            if isinstance(reading, InitialPlan)
+            else shape_reading(spark, reading, request.shape, partition_id=request.partition_id)
+            for reading in plan.readings
+        ]
         if writes:
             yield from write_exports(spark, states, plan.target, watcher, apart=request.all_units)
             return
@@ -113,18 +116,6 @@ def _run_with_spark(plan: ExportPlan, session: Session) -> Iterator[ExportPart]:
             else:
                 shown = take_first_rows(spark, shape, request.rows, watcher)
                 yield ExportPart(shape.reading, shape.columns, shown=shown)
-
-
-def _shape_readings(spark: "SparkSession", plan: ExportPlan) -> "Sequence[Shaped]":
-    from ckpt.spark.export import shape_initial, shape_reading
-
-    request = plan.request
-    return [
-        shape_initial(spark, reading)
-        if isinstance(reading, InitialPlan)
-        else shape_reading(spark, reading, request.shape, partition_id=request.partition_id)
-        for reading in plan.readings
-    ]
 
 
 def migrate_transform_with_state(
@@ -179,8 +170,7 @@ def migrate_transform_with_state(
     from ckpt.spark.session import open_session
     from ckpt.spark.transform import write_transform
 
-    delta = kind is Format.DELTA
-    with open_session(session.master, session.confs or {}, delta=delta, existing=session.spark) as spark:
+    with open_session(session, delta=kind is Format.DELTA) as spark:
         return TransformMigration(migration, folder, write_transform(spark, migration, folder.name, session.watcher))
 
 
@@ -232,7 +222,7 @@ def _compare_state(switch: ChangelogSwitch, storage_options: Mapping[str, str] |
         from ckpt.spark.compare import Comparing
         from ckpt.spark.session import open_session
 
-        with open_session(session.master, session.confs or {}, delta=False, existing=session.spark) as spark:
+        with open_session(session) as spark:
             result = replace(result, spark=spark.version)
             comparing = Comparing(spark, switch.inspection.checkpoint, storage_options, session.watcher)
             for compared in comparing.compare_versions(switch.ways):

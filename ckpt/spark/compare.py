@@ -1,6 +1,6 @@
 """State read in two ways, or at two versions, compared by Spark: rows are counted where they lie, never collected."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import groupby
@@ -41,21 +41,19 @@ class Comparing:
                 longer = (
                     read_raw_frame(self.spark, _start_at_older(reading, older, partition)) for partition in places
                 )
-                counts = self._compare_frames(
-                    reading, self._read_frame(reading, places), reduce(DataFrame.union, longer)
-                )
-                yield VersionComparison(
-                    operator, reading.unit.label, version, older, places, *_sum_counts(counts), _find_differing(counts)
-                )
+                direct = self._read_frame(reading, places)
+                counts = self._compare_frames(reading, direct, reduce(DataFrame.union, longer))
+                differing = tuple(sorted(partition for partition, _, _, *only in counts if any(only)))
+                label = reading.unit.label
+                yield VersionComparison(operator, label, version, older, places, *_sum_counts(counts), differing)
 
     def count_carried(self, ways: Iterable[TwoWays]) -> Iterator[Carried]:
         """How much the first snapshot of the new way has in common with the last version of the old one."""
         for (operator, store, last, later), places in _group_partitions(ways, "last", "later"):
             both = zip(*(self._plan_readings(operator, store, version) for version in (last, later)), strict=True)
             for reading, other in both:
-                counts = self._compare_frames(
-                    reading, self._read_frame(reading, places), self._read_frame(other, places)
-                )
+                frames = self._read_frame(reading, places), self._read_frame(other, places)
+                counts = self._compare_frames(reading, *frames)
                 rows, rows_later, gone, _ = _sum_counts(counts)
                 yield Carried(operator, reading.unit.label, last, later, places, rows, rows_later, rows - gone)
 
@@ -86,16 +84,10 @@ def _group_partitions(
         yield key, tuple(way.partition for way in group)
 
 
-def _sum_counts(counts: Iterable[tuple[int, ...]]) -> tuple[int, int, int, int]:
+def _sum_counts(counts: Sequence[tuple[int, ...]]) -> tuple[int, int, int, int]:
     """Rows of both, and how many are in one only, over all partitions."""
-    by_partition = [*counts]
-    rows, others, only, only_other = (sum(row[ordinal] for row in by_partition) for ordinal in range(1, 5))
+    rows, others, only, only_other = (sum(row[ordinal] for row in counts) for ordinal in range(1, 5))
     return rows, others, only, only_other
-
-
-def _find_differing(counts: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
-    """Find the partitions whose rows differ."""
-    return tuple(sorted(partition for partition, _, _, *only in counts if any(only)))
 
 
 def _start_at_older(reading: Reading, older: int, partition: int) -> Reading:
@@ -140,24 +132,16 @@ def _name_by_position(kind: DataType) -> DataType:
 
 def _replace_maps(column: Column, kind: DataType) -> Column:
     """Replace every map of a value by an array of entries: maps cannot be grouped."""
+    has_map = "map<" in kind.simpleString()  # fields are named by their position
     match kind:
-        case StructType() if _has_map(kind):
+        case StructType() if has_map:
             fields = (
                 _replace_maps(column.getField(field.name), field.dataType).alias(field.name) for field in kind.fields
             )
             return F.when(column.isNotNull(), F.struct(*fields))
-        case ArrayType() if _has_map(kind):
+        case ArrayType() if has_map:
             return F.transform(column, lambda element: _replace_maps(element, kind.elementType))
         case MapType():
             entry = StructType([StructField("key", kind.keyType), StructField("value", kind.valueType)])
             return _replace_maps(F.map_entries(column), ArrayType(entry))
     return column
-
-
-def _has_map(kind: DataType) -> bool:
-    match kind:
-        case StructType():
-            return any(_has_map(field.dataType) for field in kind.fields)
-        case ArrayType():
-            return _has_map(kind.elementType)
-    return isinstance(kind, MapType)

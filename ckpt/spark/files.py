@@ -36,12 +36,6 @@ class Files:
             return None
         return [status.getPath().getName() for status in system.listStatus(where)]
 
-    def is_empty(self, path: str) -> bool:
-        """Tell whether a path is a folder with nothing in it."""
-        where = self._path(path)
-        system = self._system(where)
-        return bool(system.getFileStatus(where).isDirectory()) and len(system.listStatus(where)) == 0
-
     def rename(self, path: str, to: str) -> None:
         """Rename a folder, on most file systems at once. Raises CkptError where that fails."""
         where, target = self._path(path), self._path(to)

@@ -37,7 +37,10 @@ def translate_failures(doing: str) -> Iterator[None]:
 
 def words_of(error: Exception) -> str:
     """The message that says most: that of the innermost cause that has an error condition, or of the last cause."""
-    messages = [*_list_causes(error.java_exception)] if isinstance(error, Py4JJavaError) else [str(error)]
+    if isinstance(error, Py4JJavaError):
+        messages = [str(cause.toString()) for cause in list_causes(error.java_exception)]
+    else:
+        messages = [str(error)]
     named = [message for message in messages if re.search(r"\[[A-Z][A-Z0-9_.]{4,}\]", message)]
     text = _shorten_traceback((named or messages)[-1])
     first = re.split(r"\n\s*(?:at |JVM stacktrace|Driver stacktrace)|\nCaused by", text.strip())[0]
@@ -53,12 +56,12 @@ def _shorten_traceback(text: str) -> str:
     return f"in a Python worker: {messages[-1]}" if mark and messages else text
 
 
-def _list_causes(thrown: Any) -> Iterator[str]:
-    """The messages of an exception of the JVM and of its causes."""
+def list_causes(thrown: Any) -> Iterator[Any]:
+    """An exception of the JVM, and its causes."""
     for _ in range(20):
         if thrown is None:
             return
-        yield str(thrown.toString())
+        yield thrown
         thrown = thrown.getCause()
 
 

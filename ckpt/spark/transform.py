@@ -25,7 +25,7 @@ def write_transform(spark: SparkSession, plan: TransformPlan, folder: str, watch
     check_types(plan.columns, plan.format)
     files = Files(spark)
     with translate_failures(f"checking {folder}"):
-        if files.exists(folder) and not files.is_empty(folder):
+        if files.exists(folder) and files.list_names(folder) != []:
             raise UsageError(f"`to` {folder}: it exists already and is not changed: name a new folder")
     staged = Staged(files, ExportTarget(folder, None, plan.format, Mode.OVERWRITE))
     with ExitStack() as undo:
@@ -37,10 +37,8 @@ def write_transform(spark: SparkSession, plan: TransformPlan, folder: str, watch
             files_seen = spark.createDataFrame([(file,) for file in start.seen], "file string")
             with translate_failures(f"writing the names of the files that source {start.view.index} has read"):
                 files_seen.coalesce(1).write.parquet(f"{staged.path}/{seen_folder(start)}")
-        code = {
-            PROCESSOR: processor_code(plan),
-            START: start_code(plan, None if folder.startswith("file:") else folder),
-        }
+        start_text = start_code(plan, None if folder.startswith("file:") else folder)
+        code = {PROCESSOR: processor_code(plan), START: start_text}
         staged.finish(code)
         for name in code:
             files.remove(f"{folder}/.{name}.crc")  # Hadoop's checksum would be wrong once the file is edited
