@@ -13,13 +13,11 @@ from ckpt.checkpoint.state.ranges import intersect
 from ckpt.errors import CkptError, UsageError, argument
 from ckpt.formats.types import array_of, fields_of, map_of, struct_of, type_at
 from ckpt.state.reading.choose import RequestedPart
-from ckpt.state.reading.columns import Columns, Dropped, Holds, Names
+from ckpt.state.reading.columns import Columns, Dropped, Names
 from ckpt.state.reading.initial_columns import InitialColumn, keys_of, state_of
 from ckpt.state.reading.reading import Moment, Question, Reading, plan_readings
 from ckpt.state.reading.units import StateUnit, UnitKind
 from ckpt.versions import NEWEST, Spark, newest
-
-__all__ = ["Holds", "InitialColumn", "InitialPlan", "InitialShape", "plan_initial_state", "plan_initial_states"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +46,7 @@ class InitialPlan:
     @property
     def columns(self) -> Columns:
         """The columns as exports describe them."""
-        kept = tuple(initial.column for initial in (*self.shape.keys, *self.shape.state))
-        return Columns(kept, self.shape.dropped)
+        return Columns((*self.shape.keys, *self.shape.state), self.shape.dropped)
 
     @property
     def together(self) -> Reading:
@@ -90,29 +87,28 @@ class InitialPlan:
 
 
 def plan_initial_state(
-    question: Question,
-    storage_options: Mapping[str, str] | None = None,
-    spark: Spark = NEWEST,
+    question: Question, storage_options: Mapping[str, str] | None = None, spark: Spark = NEWEST
 ) -> InitialPlan:
     """Plan the frame of the one operator that there is or that was asked for; raises as ``plan_readings`` does."""
-    plans = plan_initial_states(replace(question, all_units=True), storage_options, spark)
-    if len(plans) > 1:
-        raise ask_which_operator(question, [plan.shape for plan in plans])
-    return plans[0]
+    (plan,) = plan_initial_states(replace(question, all_units=None), storage_options, spark)
+    return plan
 
 
 def plan_initial_states(
-    question: Question,
-    storage_options: Mapping[str, str] | None = None,
-    spark: Spark = NEWEST,
+    question: Question, storage_options: Mapping[str, str] | None = None, spark: Spark = NEWEST
 ) -> tuple[InitialPlan, ...]:
     """Plan initial state, for every operator if ``question.all_units`` is set; ``wanted`` may only name one."""
     check_question(question)
     readings = plan_readings(replace(question, all_units=True), storage_options, spark)
-    plans = tuple(_plan(tuple(group)) for _, group in groupby(readings, lambda reading: reading.unit.operator))
+    plans = []
+    for _, group in groupby(readings, lambda reading: reading.unit.operator):
+        own = [*group]
+        shape = plan_initial_shape([reading.unit for reading in own], own[0].checkpoint)
+        plans.append(InitialPlan(tuple(map(_read_whole, own)), shape))
     if len(plans) > 1 and not question.all_units:
-        raise ask_which_operator(question, [plan.shape for plan in plans], f"; or {argument('all_units', True)}")
-    return plans
+        otherwise = "" if question.all_units is None else f"; or {argument('all_units', True)}"
+        raise ask_which_operator(question, [plan.shape for plan in plans], otherwise)
+    return tuple(plans)
 
 
 def check_question(question: Question) -> None:
@@ -132,11 +128,6 @@ def ask_which_operator(question: Question, shapes: Sequence[InitialShape], other
     return UsageError(f"{question.checkpoint}: one operator at a time: {listed}{otherwise}")
 
 
-def _plan(readings: tuple[Reading, ...]) -> InitialPlan:
-    shape = plan_initial_shape([reading.unit for reading in readings], readings[0].checkpoint)
-    return InitialPlan(tuple(map(_read_whole, readings)), shape)
-
-
 def plan_initial_shape(units: Sequence[StateUnit], checkpoint: str) -> InitialShape:
     """The columns of the frame of one operator, which has these units."""
     first, names = units[0], Names()
@@ -145,7 +136,10 @@ def plan_initial_shape(units: Sequence[StateUnit], checkpoint: str) -> InitialSh
     for number, unit in enumerate(units):
         if unit.schema is None:
             raise CkptError(f"{checkpoint}: no state schema describes the rows of {unit.label}")
-        state += (_number_column(column, number) for column in state_of(unit, names))
+        state += (
+            column if isinstance(column, Dropped) else replace(column, reading=number)
+            for column in state_of(unit, names)
+        )
     return InitialShape(
         first.operator,
         first.operator_name,
@@ -153,10 +147,6 @@ def plan_initial_shape(units: Sequence[StateUnit], checkpoint: str) -> InitialSh
         tuple(column for column in state if isinstance(column, InitialColumn)),
         tuple(column for column in (*keys, *state) if isinstance(column, Dropped)),
     )
-
-
-def _number_column(column: InitialColumn | Dropped, number: int) -> InitialColumn | Dropped:
-    return replace(column, reading=number) if isinstance(column, InitialColumn) else column
 
 
 def _read_whole(reading: Reading) -> Reading:
