@@ -38,9 +38,7 @@ class Comparing:
         """
         for (operator, store, version, older), places in _group_partitions(ways, "version", "older"):
             for reading in self._plan_readings(operator, store, version):
-                longer = (
-                    read_raw_frame(self.spark, _start_at_older(reading, older, partition)) for partition in places
-                )
+                longer = (self._read_longer(reading, older, partition) for partition in places)
                 direct = self._read_frame(reading, places)
                 counts = self._compare_frames(reading, direct, reduce(DataFrame.union, longer))
                 differing = tuple(sorted(partition for partition, _, _, *only in counts if any(only)))
@@ -68,6 +66,11 @@ class Comparing:
     def _read_frame(self, reading: Reading, partitions: Iterable[int]) -> DataFrame:
         return read_raw_frame(self.spark, reading).where(F.col(_PLACE).isin(*partitions))
 
+    def _read_longer(self, reading: Reading, older: int, partition: int) -> DataFrame:
+        """Read one partition again, beginning at an older snapshot (``SupportsFineGrainedReplay``)."""
+        more = {"snapshotStartBatchId": str(older - 1), "snapshotPartitionId": str(partition)}
+        return read_raw_frame(self.spark, replace(reading, options={**reading.options, **more}))
+
     def _compare_frames(self, reading: Reading, frame: DataFrame, other: DataFrame) -> list[tuple[int, ...]]:
         """For each partition: its id, rows of both, and how many are in one only."""
         doing = f"comparing {reading.unit.label} in batch {reading.moment.batch}"
@@ -88,12 +91,6 @@ def _sum_counts(counts: Sequence[tuple[int, ...]]) -> tuple[int, int, int, int]:
     """Rows of both, and how many are in one only, over all partitions."""
     rows, others, only, only_other = (sum(row[ordinal] for row in counts) for ordinal in range(1, 5))
     return rows, others, only, only_other
-
-
-def _start_at_older(reading: Reading, older: int, partition: int) -> Reading:
-    """Read one partition again, beginning at an older snapshot (``SupportsFineGrainedReplay``)."""
-    more = {"snapshotStartBatchId": str(older - 1), "snapshotPartitionId": str(partition)}
-    return replace(reading, options={**reading.options, **more})
 
 
 def _count_differences(direct: DataFrame, replayed: DataFrame) -> DataFrame:

@@ -160,14 +160,13 @@ def _take_held(frame: DataFrame, column: InitialColumn) -> SparkColumn:
             return F.transform(elements, _make_struct(column.inner)) if column.ttl else elements
         case Holds.MAP:
             entries = F.transform(F.map_entries(select_leaf(frame, column.places)), _make_struct(column.inner))
-            return _sort_array(entries, lambda entry: entry["key"]) if _has_order(column.inner[0].type) else entries
+            has_order = _UNORDERED.isdisjoint(type_names(column.inner[0].type))
+            return _sort_array(entries, lambda entry: entry["key"]) if has_order else entries
         case Holds.SESSIONS:
             return F.struct(*(select_leaf(frame, field.places).alias(field.name) for field in column.inner))
         case Holds.ROWS:
-            key = frame.schema.fields[0].dataType
-            order = F.struct(
-                select_leaf(frame, (0, len(key.fields) - 1)), F.monotonically_increasing_id()
-            )  # index, or time
+            last = len(frame.schema.fields[0].dataType.fields) - 1  # of the key: an index, or the time
+            order = F.struct(select_leaf(frame, (0, last)), F.monotonically_increasing_id())
             row = F.struct(*(select_leaf(frame, field.places).alias(field.name) for field in column.inner))
             return F.struct(order.alias("place"), row.alias("row"))
     return select_leaf(frame, column.places)
@@ -205,7 +204,3 @@ def _sort_array(array: SparkColumn, key: Callable[[SparkColumn], SparkColumn]) -
         return F.when(key(element) < key(other), -1).when(key(element) > key(other), 1).otherwise(0)
 
     return F.array_sort(array, compare)
-
-
-def _has_order(kind: Json) -> bool:
-    return _UNORDERED.isdisjoint(type_names(kind))

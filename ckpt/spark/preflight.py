@@ -26,10 +26,9 @@ from ckpt.restart.recorded_settings import recorded_settings_of
 from ckpt.spark.installed import SparkMissing
 from ckpt.spark.planning import Planner, Refusal, list_operator_names
 from ckpt.storage import open_storage
-from ckpt.storage.base import Listing
 from ckpt.versions import Spark, known_version
 
-_DESCRIPTION = ("_metadata", "_stateSchema")
+_DESCRIPTION = frozenset({"_metadata", "_stateSchema"})
 """Folders below ``state/`` that planning reads: of the state only its description."""
 
 _FILES = frozenset({"avro", "binaryfile", "csv", "json", "orc", "parquet", "text", "xml", "libsvm"})
@@ -250,19 +249,13 @@ def _copy_state(checkpoint: Checkpoint, batch: int, storage_options: Mapping[str
     """A temporary folder with the description of a checkpoint's state."""
     storage = open_storage(checkpoint.uri, storage_options or {})
     with _make_scratch_folder(batch) as folder:
-        for path in _list_described(checkpoint.listing):
-            data = storage.read(path)
-            target = folder / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(_move_paths(path, data, folder))
+        for path, _ in checkpoint.listing.walk(STATE):
+            *folders, name = path.split("/")
+            if not name.startswith(".") and not _DESCRIPTION.isdisjoint(folders):
+                target = folder / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(_move_paths(path, storage.read(path), folder))
         yield folder
-
-
-def _list_described(listing: Listing) -> Iterator[str]:
-    for path, _ in listing.walk(STATE):
-        folders, _, name = path.rpartition("/")
-        if any(part in _DESCRIPTION for part in folders.split("/")) and not name.startswith("."):
-            yield path
 
 
 def _move_paths(path: str, data: bytes, folder: Path) -> bytes:

@@ -7,7 +7,7 @@ from typing import Any
 from ckpt.model import Json
 from ckpt.state.export.request import ExportPart
 from ckpt.state.export.targets import Format
-from ckpt.state.reading.columns import Column, Columns, Shape
+from ckpt.state.reading.columns import Columns, Shape
 from ckpt.state.reading.reading import Reading
 from ckpt.storage.locations import spark_uri
 from ckpt.texts import mask_secrets
@@ -37,16 +37,17 @@ def describe(reading: Reading, shape: Shape, columns: Columns | None) -> dict[st
         "next_watermark_ms": moment.next_watermark_ms,
         "sources": [{"index": end.index, "name": end.name, "offset": end.offset} for end in moment.sources],
         "shape": shape,
-        "columns": None if columns is None else [_describe_column(column) for column in columns.kept],
+        "columns": None
+        if columns is None
+        else [
+            {"name": column.name, "path": ".".join(column.path), "type": column.type, "holds": column.holds}
+            for column in columns.kept
+        ],
         "dropped": [] if columns is None else [{"path": ".".join(d.path), "why": d.why} for d in columns.dropped],
         "options": dict(reading.options),
         "confs": [{"name": conf.name, "value": conf.value, "why": conf.why} for conf in reading.confs],
         "mounted": list(reading.mount.reasons) if reading.mount else [],
     }
-
-
-def _describe_column(column: Column) -> dict[str, Any]:
-    return {"name": column.name, "path": ".".join(column.path), "type": column.type, "holds": column.holds}
 
 
 def make_manifest(part: ExportPart, shape: Shape, *, schema: Json, kind: Format, spark: str | None) -> dict[str, Any]:

@@ -83,24 +83,20 @@ def read_hdfs_rows(files: StoreFiles) -> Iterator[tuple[Rows, Rows]]:
 
 
 def _split_records(files: StoreFiles, path: str, records: Records) -> tuple[Rows, Rows]:
-    try:
+    with files.refusing(path):
         keys = rows_at(records.data, records.key_at, records.key_size)
         return keys, rows_at(records.data, records.value_at, records.value_size)
-    except Undecodable as error:
-        raise files.refused(path, error) from None
 
 
 def _read_records(files: StoreFiles) -> list[Records]:
     """The records of every file, oldest first."""
     read: list[Records] = []
     for path in files.paths:
-        try:
+        with files.refusing(path):
             data = decompress(files.pieces(path), files.codec, files.most)
             read.append(records_of(plain_file(data) if files.checksums else data))
             if sum(len(records.data) for records in read) > files.most:
                 raise TooLarge(f"its partition unpacks to more than {files.most:,} bytes: {WITH_SPARK}")
-        except Undecodable as error:
-            raise files.refused(path, error) from None
     return read
 
 
