@@ -52,9 +52,8 @@ def read_state(
     ['key_key', 'value_count', 'value_sum']
 
     """
-    path = fspath(checkpoint)
-    wanted = RequestedPart(**part)
-    return _read(spark, Question(path, wanted, batch=batch), storage_options, shape, partition_id)
+    question = Question(fspath(checkpoint), RequestedPart(**part), batch=batch)
+    return _read(spark, question, storage_options, shape, partition_id)
 
 
 def read_changes(
@@ -98,9 +97,8 @@ def read_changes(
     ['batch_id', 'change_type']
 
     """
-    path = fspath(checkpoint)
     wanted = RequestedPart(operator, store, None, variable)
-    question = Question(path, wanted, batch=last, changes_from=first)
+    question = Question(fspath(checkpoint), wanted, batch=last, changes_from=first)
     return _read(spark, question, storage_options, shape, partition_id)
 
 
@@ -136,8 +134,7 @@ def read_initial_state(
     ['key', 'count', 'sum']
 
     """
-    path = fspath(checkpoint)
-    question = Question(path, RequestedPart(operator), batch=batch)
+    question = Question(fspath(checkpoint), RequestedPart(operator), batch=batch)
     return read_initial_frame(spark, plan_initial_state(question, storage_options, find_pyspark_version()))
 
 

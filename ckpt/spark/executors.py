@@ -113,11 +113,13 @@ def on_spark(session: Session = ANY) -> Executors:
     return Executors(session)
 
 
-@contextmanager
-def _enter_task(job: _Job) -> Iterator[Any]:
-    """Give a task what all share, with relative paths as they are for whoever has asked."""
-    with chdir(job.folder) if os.path.isdir(job.folder) else nullcontext():
-        yield _load(job.shared)
+def _work(job: _Job, use: Callable[[Any], Iterable[Any]]) -> Iterator[Any]:
+    """What a task makes of what all share, or why it was refused; relative paths are as for whoever has asked."""
+    try:
+        with chdir(job.folder) if os.path.isdir(job.folder) else nullcontext():
+            yield from use(_load(job.shared))
+    except CkptError as error:
+        yield error
 
 
 @lru_cache(maxsize=1)
@@ -135,21 +137,21 @@ def _accept(results: Sequence[Any]) -> Iterator[Any]:
 
 
 def _run_task(job: _Job, task: Any) -> list[Any]:
-    try:
-        with _enter_task(job) as (work, shared):
-            return [*work(shared)(task)]
-    except CkptError as error:
-        return [error]
+    def run(job_of_all: tuple[Work, Any]) -> Iterable[Any]:
+        work, shared = job_of_all
+        return work(shared)(task)
+
+    return [*_work(job, run)]
 
 
 def _divide(job: _Job, source: Any) -> Iterator[tuple[int, Any]]:
     """Divide a source: pieces, and in the first target's place its results, or why it was refused."""
-    try:
-        with _enter_task(job) as division:
-            for number, item in division.divide(source):
-                yield (0, (source, item)) if number is None else (number, item)
-    except CkptError as error:
-        yield 0, error
+    for piece in _work(job, lambda division: division.divide(source)):
+        if isinstance(piece, CkptError):
+            yield 0, piece
+        else:
+            number, item = piece
+            yield (0, (source, item)) if number is None else (number, item)
 
 
 def _divide_frame(job: _Job, source: Callable[[int, int, Any], Any], batches: Iterable[Any]) -> Iterator[Any]:
@@ -181,8 +183,5 @@ def _make(job: _Job, targets: Sequence[Any], number: int, items: Iterable[tuple[
             yield item
             if isinstance(item, CkptError):
                 return
-    try:
-        with _enter_task(job) as division:
-            yield from ((targets[number], result) for result in division.make(targets[number], pieces))
-    except CkptError as error:
-        yield error
+    for result in _work(job, lambda division: division.make(targets[number], pieces)):
+        yield result if isinstance(result, CkptError) else (targets[number], result)

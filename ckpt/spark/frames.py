@@ -16,8 +16,7 @@ from ckpt.model import Json
 from ckpt.spark.jobs import translate_failures
 from ckpt.spark.session import clone_session, hand_over, require_classic
 from ckpt.state.reading.columns import Column, Columns, Holds, type_names
-from ckpt.state.reading.initial import InitialPlan
-from ckpt.state.reading.initial_columns import InitialColumn
+from ckpt.state.reading.initial import InitialColumn, InitialPlan
 from ckpt.state.reading.mount import ROOT, VIEW, Mount
 from ckpt.state.reading.reading import Reading
 from ckpt.state.reading.units import StateUnit, UnitKind

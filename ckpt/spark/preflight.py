@@ -13,7 +13,6 @@ from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import OFFSETS, STATE, Checkpoint
 from ckpt.checkpoint.reader import as_checkpoint, open_checkpoint
 from ckpt.checkpoint.sources.kind import SourceType
-from ckpt.formats.operators import parse_operator_metadata, replace_schema_paths
 from ckpt.inspection.checks.query import SparkAnswer, list_families
 from ckpt.inspection.preflight import PlannedStart, Readiness, find_changed_file, judge_start
 from ckpt.inspection.query import DescribedOperator, DescribedSource, DescribedStore, QueryDescription
@@ -21,10 +20,11 @@ from ckpt.live.asking import ask_sources
 from ckpt.live.records import LiveSource
 from ckpt.live.registry import live_kind_of
 from ckpt.live.sink.reader import ask_sink
-from ckpt.model import Location, Operator, OperatorMetadata
+from ckpt.model import Location, Operator
 from ckpt.restart.recorded_settings import recorded_settings_of
 from ckpt.spark.installed import SparkMissing
 from ckpt.spark.planning import Planner, Refusal, list_operator_names
+from ckpt.state.reading.mount import move_schema_paths
 from ckpt.storage import open_storage
 from ckpt.versions import Spark, known_version
 
@@ -254,17 +254,6 @@ def _copy_state(checkpoint: Checkpoint, batch: int, storage_options: Mapping[str
             if not name.startswith(".") and not _DESCRIPTION.isdisjoint(folders):
                 target = folder / path
                 target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(_move_paths(path, storage.read(path), folder))
+                data = storage.read(path)
+                target.write_bytes(move_schema_paths(path, data, folder.as_uri()) or data)
         yield folder
-
-
-def _move_paths(path: str, data: bytes, folder: Path) -> bytes:
-    """Operator metadata v2 with the schema paths of the copy, which are absolute; anything else as it is."""
-    if "/_metadata/" not in path or path.endswith("/schema"):
-        return data
-    record = parse_operator_metadata(path, data)
-    if not isinstance(record, OperatorMetadata):
-        return data
-    paths = [old for store in record.stores for old in store.schema_paths]
-    inside = {old: f"{folder.as_uri()}/{STATE}/{old.rpartition(f'/{STATE}/')[2]}" for old in paths}
-    return replace_schema_paths(data, inside) if inside else data

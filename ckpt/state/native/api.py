@@ -55,9 +55,8 @@ def read_state_arrow(
     ['key_key', 'value_count', 'value_sum']
 
     """
-    path = fspath(checkpoint)
-    wanted = RequestedPart(**part)
-    with _open_reader(Question(path, wanted, batch=batch), shape, partition_id, jobs, storage_options) as reader:
+    question = Question(fspath(checkpoint), RequestedPart(**part), batch=batch)
+    with _open_reader(question, shape, partition_id, jobs, storage_options) as reader:
         return reader.read_all()
 
 
@@ -93,9 +92,8 @@ def read_state_batches(
     7
 
     """
-    path = fspath(checkpoint)
-    wanted = RequestedPart(**part)
-    return _open_reader(Question(path, wanted, batch=batch), shape, partition_id, jobs, storage_options)
+    question = Question(fspath(checkpoint), RequestedPart(**part), batch=batch)
+    return _open_reader(question, shape, partition_id, jobs, storage_options)
 
 
 def _open_reader(

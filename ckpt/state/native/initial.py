@@ -21,8 +21,7 @@ from ckpt.state.native.entries import Entries, entries_of
 from ckpt.state.native.groups import first_of_each, number_groups
 from ckpt.state.native.partitions import map_partitions
 from ckpt.state.reading.columns import Holds
-from ckpt.state.reading.initial import InitialShape
-from ckpt.state.reading.initial_columns import InitialColumn
+from ckpt.state.reading.initial import InitialColumn, InitialShape
 from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit, UnitKind
 

@@ -4,7 +4,7 @@ As of the newest batch that can be read, partition by partition, until so much w
 than comparing bytes. What ckpt cannot decode is left out.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
@@ -127,10 +127,11 @@ class _Operator:
         files = replace(files, most=_MOST_UNPACKED)
         together = len(self._layouts) > 1
         if files.place.names.log_kind is StateFileKind.DELTA:
-            for part in _split_files(files):
-                self._decode(part, layout)
-        elif not together:
-            self._decode(files, layout)
+            parts = _split_files(files)
+        else:
+            parts = iter([] if together else [files])
+        for part in parts:
+            deque(entries_in(part, self._units[0], layout), maxlen=0)
         keys, last, size = [], [], 0
         for entries in entries_in(files, self._units[0], layout) if together else ():
             size += entries.keys.nbytes
@@ -140,10 +141,6 @@ class _Operator:
             last += entries.values.flatten()[-1:]
         kinds = [kind for _, kind in named_fields(layout.value)][-1:]
         return Held(_all(layout.key, keys), _all(kinds[0], last) if kinds == ["long"] else None)
-
-    def _decode(self, files: StoreFiles, layout: UnitLayout) -> None:
-        for _ in entries_in(files, self._units[0], layout):
-            pass
 
 
 def _split_files(files: StoreFiles) -> Iterator[StoreFiles]:
@@ -172,11 +169,9 @@ def _layouts(chosen: Chosen, operator: Operator, units: list[StateUnit]) -> Iter
 def _files(chosen: Chosen, operator: Operator, store: str) -> Mapping[int, StoreFiles]:
     """The files of a store by partition, as far as they are there."""
     files_by_partition: dict[int, StoreFiles] = {}
-    try:
+    with suppress(CkptError):
         for files in find_store_files(chosen, operator.id, store):
             files_by_partition[files.place.partition] = files
-    except CkptError:
-        pass
     return files_by_partition
 
 
