@@ -29,8 +29,7 @@ from pyspark.sql import SparkSession
 from benchmarks.many_keys import PROVIDERS, made as many_keys
 from benchmarks.measure import Pairs, Run, alternated, heading
 from ckpt.spark import export as exporting
-from ckpt.spark.calls import Session
-from ckpt.spark.installed import find_pyspark_version
+from ckpt.spark.installed import Session, find_pyspark_version
 from ckpt.spark.session import open_session
 from ckpt.state.export.targets import Format, Mode, choose_target
 from ckpt.state.reading.columns import Shape

@@ -1,16 +1,16 @@
 """The calls of the commands that need Spark: importing them imports nothing of it, for a plan can do without."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os import fspath
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import Any, Unpack, cast
 
 from ckpt.errors import CkptError, UsageError, argument, parse_choice
 from ckpt.migrate.changelog import Changelog, ChangelogSwitch, SwitchOutcome, switch_changelog
 from ckpt.migrate.comparison import Comparison
 from ckpt.migrate.transform import Api, TransformMigration, plan_transform
 from ckpt.model import Location
-from ckpt.spark.installed import SparkMissing, find_pyspark_version
+from ckpt.spark.installed import ANY, Session, SparkMissing, find_pyspark_version
 from ckpt.state.export.engines import export_without_spark
 from ckpt.state.export.request import (
     Action,
@@ -25,29 +25,6 @@ from ckpt.state.export.request import (
 from ckpt.state.export.targets import Format, Mode, check_free, choose_target
 from ckpt.state.reading.initial import InitialPlan
 from ckpt.versions import NEWEST, Spark
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from ckpt.spark.jobs import Watcher
-
-
-@dataclass(frozen=True, slots=True)
-class Session:
-    """The Spark session that a call uses.
-
-    ``spark`` where it is given; otherwise the one that is active; otherwise one that is started for the call, on
-    ``master`` (by default all cores of this machine) with the settings ``confs``, and stopped afterwards. ``watcher``
-    is called now and then with how many tasks are done, and how many there are.
-    """
-
-    spark: "SparkSession | None" = None
-    master: str | None = None
-    confs: Mapping[str, str] | None = None
-    watcher: "Watcher | None" = None
-
-
-ANY = Session()
 
 
 def export_state(

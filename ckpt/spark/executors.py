@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 from ckpt.copies.exchange import Division, FrameSource
 from ckpt.errors import CkptError
 from ckpt.processes import Work
-from ckpt.spark.calls import ANY, Session
+from ckpt.spark.installed import ANY, Session
 
 
 class _Job(NamedTuple):

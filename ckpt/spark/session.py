@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePath
 from threading import Event, Thread
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from pyspark import SparkConf, SparkContext
@@ -19,12 +18,9 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import DataFrame, SparkSession
 
 from ckpt.errors import CkptError, UsageError
-from ckpt.spark.installed import SparkMissing, check_delta, check_java
+from ckpt.spark.installed import Session, SparkMissing, check_delta, check_java
 from ckpt.spark.jobs import SparkFailed, translate_failures
 from ckpt.storage.base import one_line
-
-if TYPE_CHECKING:
-    from ckpt.spark.calls import Session
 
 _QUIET = Path(__file__).parent / "log4j2.properties"
 _LOCAL = {
@@ -46,7 +42,7 @@ class PackagesMissing(CkptError):
 
 
 @contextmanager
-def open_session(session: "Session", *, delta: bool = False, table: str | None = None) -> Iterator[SparkSession]:
+def open_session(session: Session, *, delta: bool = False, table: str | None = None) -> Iterator[SparkSession]:
     """The session that is given, or is active; otherwise one for the occasion, stopped afterwards.
 
     Under ``spark-submit``, whose settings hold, and elsewhere a session of all cores of this machine, or on ``master``.

@@ -22,7 +22,7 @@ from ckpt.state.native.layout import layout_of
 from ckpt.state.native.partitions import map_partitions, open_unit
 from ckpt.state.native.store_files import find_store_files
 from ckpt.state.reading.choose import Part, RequestedPart
-from ckpt.state.reading.columns import Columns, columns_of
+from ckpt.state.reading.columns import columns_of
 from ckpt.state.reading.reading import Chosen, Moment, Question, choose
 from ckpt.state.reading.units import StateUnit, UnitKind
 from ckpt.values import Value
@@ -156,7 +156,10 @@ def _diff_partition(
     """Compare one partition of the earlier state with that of the later one, or all at once."""
     after, later_unit, limit = what
     columns = columns_of(unit)
-    tables = [_read_table(*state, columns, partition) for state in ((before, unit), (after, later_unit))]
+    tables = [
+        pa.Table.from_batches(batches_of(*state, columns, partition), flat_schema(columns))
+        for state in ((before, unit), (after, later_unit))
+    ]
     both = pa.concat_tables(tables)
     if not both.num_rows:
         return
@@ -182,10 +185,6 @@ def _diff_partition(
         rows += _list_changed_rows(change, both, is_key, old[shown], new[shown])
     added, removed, changed = (len(kinds[change]) for change in Change)
     yield UnitDiff(unit, added, removed, changed, tuple(rows))
-
-
-def _read_table(chosen: Chosen, unit: StateUnit, columns: Columns, partition: int | None) -> Any:
-    return pa.Table.from_batches(batches_of(chosen, unit, columns, partition), flat_schema(columns))
 
 
 def _place_groups(groups: Any, start: int, end: int) -> Any:

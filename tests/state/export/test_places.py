@@ -118,7 +118,7 @@ def test_nothing_is_written_below_a_checkpoint(copy_of: CopyOf, tmp_path: Path) 
     log = tmp_path / "calls"
     script = (
         "import sys, ckpt\n"
-        "from ckpt.spark.calls import Session\n"
+        "from ckpt.spark.installed import Session\n"
         "from ckpt.spark.session import open_session\n"
         "from tests.state.export import rows\n"
         "with open_session(Session(master='local[1]')) as spark:\n"
