@@ -114,7 +114,7 @@ def on_spark(session: Session = ANY) -> Executors:
 
 
 def _work(job: _Job, use: Callable[[Any], Iterable[Any]]) -> Iterator[Any]:
-    """What a task makes of what all share, or why it was refused; relative paths are as for whoever has asked."""
+    """The results of a task, or why it was refused; relative paths are as for whoever has asked."""
     try:
         with chdir(job.folder) if os.path.isdir(job.folder) else nullcontext():
             yield from use(_load(job.shared))
