@@ -29,7 +29,7 @@ from pyspark.sql import SparkSession
 from benchmarks.many_keys import PROVIDERS, made as many_keys
 from benchmarks.measure import Pairs, Run, alternated, heading
 from ckpt.spark import export as exporting
-from ckpt.spark.installed import find_pyspark_version
+from ckpt.spark.installed import Session, find_pyspark_version
 from ckpt.spark.session import open_session
 from ckpt.state.export.targets import Format, Mode, choose_target
 from ckpt.state.reading.columns import Shape
@@ -47,7 +47,7 @@ def main() -> None:
         folder = Path(asked.folder or temporary)
         sizes = (asked.keys // 10, asked.keys)
         made = {(provider, keys): many_keys(folder, provider, keys) for provider in asked.providers for keys in sizes}
-        with open_session(None, MEMORY, delta=False) as spark:
+        with open_session(Session(confs=MEMORY)) as spark:
             for provider in asked.providers:
                 for row in _rows(spark, provider, {keys: made[provider, keys] for keys in sizes}, asked.pairs):
                     print(row, flush=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ckpt.spark.calls import Session
+from ckpt.spark.installed import Session
 
 from . import options
 from .watching import bar

@@ -15,8 +15,7 @@ from typing import Any
 from ckpt.formats.types import fields_of, sql_type, type_at
 from ckpt.model import Json
 from ckpt.state.reading.columns import Holds, Names
-from ckpt.state.reading.initial import InitialPlan
-from ckpt.state.reading.initial_columns import InitialColumn
+from ckpt.state.reading.initial import InitialColumn, InitialPlan
 
 Buffers = tuple[Any, ...]
 

@@ -8,8 +8,7 @@ from enum import StrEnum
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
 from ckpt.state.reading.columns import Holds
-from ckpt.state.reading.initial import InitialShape
-from ckpt.state.reading.initial_columns import InitialColumn
+from ckpt.state.reading.initial import InitialColumn, InitialShape
 
 
 class OperatorFamily(StrEnum):

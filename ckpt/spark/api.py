@@ -9,12 +9,12 @@ from pyspark.sql import DataFrame, SparkSession
 from ckpt.errors import UsageError
 from ckpt.model import Location
 from ckpt.spark.export import shape_reading
-from ckpt.spark.initial import read_initial_frame
+from ckpt.spark.frames import read_initial_frame
 from ckpt.spark.installed import find_pyspark_version
 from ckpt.state.reading.choose import Part, RequestedPart
 from ckpt.state.reading.columns import Shape
 from ckpt.state.reading.initial import plan_initial_state
-from ckpt.state.reading.reading import Question, Reading, plan_readings
+from ckpt.state.reading.reading import Question, plan_readings
 
 
 def read_state(
@@ -52,10 +52,8 @@ def read_state(
     ['key_key', 'value_count', 'value_sum']
 
     """
-    path = fspath(checkpoint)
-    wanted = RequestedPart(**part)
-    reading = _plan_reading(Question(path, wanted, batch=batch), storage_options)
-    return shape_reading(spark, reading, _parse_shape(shape), partition_id=partition_id).frame
+    question = Question(fspath(checkpoint), RequestedPart(**part), batch=batch)
+    return _read(spark, question, storage_options, shape, partition_id)
 
 
 def read_changes(
@@ -99,10 +97,9 @@ def read_changes(
     ['batch_id', 'change_type']
 
     """
-    path = fspath(checkpoint)
     wanted = RequestedPart(operator, store, None, variable)
-    reading = _plan_reading(Question(path, wanted, batch=last, changes_from=first), storage_options)
-    return shape_reading(spark, reading, _parse_shape(shape), partition_id=partition_id).frame
+    question = Question(fspath(checkpoint), wanted, batch=last, changes_from=first)
+    return _read(spark, question, storage_options, shape, partition_id)
 
 
 def read_initial_state(
@@ -137,17 +134,14 @@ def read_initial_state(
     ['key', 'count', 'sum']
 
     """
-    path = fspath(checkpoint)
-    question = Question(path, RequestedPart(operator), batch=batch)
+    question = Question(fspath(checkpoint), RequestedPart(operator), batch=batch)
     return read_initial_frame(spark, plan_initial_state(question, storage_options, find_pyspark_version()))
 
 
-def _parse_shape(name: str) -> Shape:
-    if name not in (Shape.FLAT, Shape.RAW):
-        raise UsageError(f"shape {name!r}: flat or raw")
-    return Shape(name)
-
-
-def _plan_reading(question: Question, storage_options: Mapping[str, str] | None) -> Reading:
+def _read(
+    spark: SparkSession, question: Question, storage_options: Mapping[str, str] | None, shape: str, partition_id: bool
+) -> DataFrame:
     (reading,) = plan_readings(question, storage_options, find_pyspark_version())
-    return reading
+    if shape not in (Shape.FLAT, Shape.RAW):
+        raise UsageError(f"shape {shape!r}: flat or raw")
+    return shape_reading(spark, reading, Shape(shape), partition_id=partition_id).frame

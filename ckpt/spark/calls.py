@@ -1,18 +1,17 @@
 """The calls of the commands that need Spark: importing them imports nothing of it, for a plan can do without."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from os import fspath
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import Any, Unpack, cast
 
 from ckpt.errors import CkptError, UsageError, argument, parse_choice
 from ckpt.migrate.changelog import Changelog, ChangelogSwitch, SwitchOutcome, switch_changelog
 from ckpt.migrate.comparison import Comparison
 from ckpt.migrate.transform import Api, TransformMigration, plan_transform
 from ckpt.model import Location
-from ckpt.spark.installed import SparkMissing, find_pyspark_version
+from ckpt.spark.installed import ANY, Session, SparkMissing, find_pyspark_version
 from ckpt.state.export.engines import export_without_spark
-from ckpt.state.export.obstacles import check_free
 from ckpt.state.export.request import (
     Action,
     Engine,
@@ -23,33 +22,9 @@ from ckpt.state.export.request import (
     StateExport,
     plan_export,
 )
-from ckpt.state.export.targets import Format, Mode, choose_target
+from ckpt.state.export.targets import Format, Mode, check_free, choose_target
 from ckpt.state.reading.initial import InitialPlan
 from ckpt.versions import NEWEST, Spark
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from ckpt.spark.export import Shaped
-    from ckpt.spark.progress import Watcher
-
-
-@dataclass(frozen=True, slots=True)
-class Session:
-    """The Spark session that a call uses.
-
-    ``spark`` where it is given; otherwise the one that is active; otherwise one that is started for the call, on
-    ``master`` (by default all cores of this machine) with the settings ``confs``, and stopped afterwards. ``watcher``
-    is called now and then with how many tasks are done, and how many there are.
-    """
-
-    spark: "SparkSession | None" = None
-    master: str | None = None
-    confs: Mapping[str, str] | None = None
-    watcher: "Watcher | None" = None
-
-
-ANY = Session()
 
 
 def export_state(
@@ -96,18 +71,21 @@ def export_state(
 
 def _run_with_spark(plan: ExportPlan, session: Session) -> Iterator[ExportPart]:
     """Count, show or write; imports pyspark."""
-    from ckpt.spark.export import count_rows, take_first_rows, write_exports
+    from ckpt.spark.export import count_rows, shape_initial, shape_reading, take_first_rows, write_exports
     from ckpt.spark.session import open_session
 
     request, watcher = plan.request, session.watcher
     writes = request.action is Action.EXPORT
     delta = writes and request.format is Format.DELTA
-    table = plan.target.table if writes else None
-    with open_session(session.master, session.confs or {}, delta=delta, table=table, existing=session.spark) as spark:
-        states = _shape_readings(spark, plan)
+    with open_session(session, delta=delta, table=plan.target.table if writes else None) as spark:
+        states = [
+            shape_initial(spark, reading)
+            if isinstance(reading, InitialPlan)
+            else shape_reading(spark, reading, request.shape, partition_id=request.partition_id)
+            for reading in plan.readings
+        ]
         if writes:
-            for exported in write_exports(spark, states, plan.target, watcher, apart=request.all_units):
-                yield ExportPart(exported.shaped.reading, exported.shaped.columns, exported.rows, exported.place)
+            yield from write_exports(spark, states, plan.target, watcher, apart=request.all_units)
             return
         for shape in states:
             if request.action is Action.COUNT:
@@ -115,18 +93,6 @@ def _run_with_spark(plan: ExportPlan, session: Session) -> Iterator[ExportPart]:
             else:
                 shown = take_first_rows(spark, shape, request.rows, watcher)
                 yield ExportPart(shape.reading, shape.columns, shown=shown)
-
-
-def _shape_readings(spark: "SparkSession", plan: ExportPlan) -> "Sequence[Shaped]":
-    from ckpt.spark.export import shape_initial, shape_reading
-
-    request = plan.request
-    return [
-        shape_initial(spark, reading)
-        if isinstance(reading, InitialPlan)
-        else shape_reading(spark, reading, request.shape, partition_id=request.partition_id)
-        for reading in plan.readings
-    ]
 
 
 def migrate_transform_with_state(
@@ -181,8 +147,7 @@ def migrate_transform_with_state(
     from ckpt.spark.session import open_session
     from ckpt.spark.transform import write_transform
 
-    delta = kind is Format.DELTA
-    with open_session(session.master, session.confs or {}, delta=delta, existing=session.spark) as spark:
+    with open_session(session, delta=kind is Format.DELTA) as spark:
         return TransformMigration(migration, folder, write_transform(spark, migration, folder.name, session.watcher))
 
 
@@ -234,7 +199,7 @@ def _compare_state(switch: ChangelogSwitch, storage_options: Mapping[str, str] |
         from ckpt.spark.compare import Comparing
         from ckpt.spark.session import open_session
 
-        with open_session(session.master, session.confs or {}, delta=False, existing=session.spark) as spark:
+        with open_session(session) as spark:
             result = replace(result, spark=spark.version)
             comparing = Comparing(spark, switch.inspection.checkpoint, storage_options, session.watcher)
             for compared in comparing.compare_versions(switch.ways):

@@ -1,6 +1,6 @@
 """State read in two ways, or at two versions, compared by Spark: rows are counted where they lie, never collected."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import groupby
@@ -11,10 +11,9 @@ from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StringType
 
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.migrate.comparison import Carried, TwoWays, VersionComparison
-from ckpt.spark.errors import translate_failures
+from ckpt.spark.frames import read_raw_frame
 from ckpt.spark.installed import find_pyspark_version
-from ckpt.spark.progress import Watcher, watch_jobs
-from ckpt.spark.reading import read_raw_frame
+from ckpt.spark.jobs import Watcher, run_jobs
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import Question, Reading, plan_readings
 from ckpt.state.reading.units import UnitKind, state_units
@@ -39,24 +38,20 @@ class Comparing:
         """
         for (operator, store, version, older), places in _group_partitions(ways, "version", "older"):
             for reading in self._plan_readings(operator, store, version):
-                longer = (
-                    read_raw_frame(self.spark, _start_at_older(reading, older, partition)) for partition in places
-                )
-                counts = self._compare_frames(
-                    reading, self._read_frame(reading, places), reduce(DataFrame.union, longer)
-                )
-                yield VersionComparison(
-                    operator, reading.unit.label, version, older, places, *_sum_counts(counts), _find_differing(counts)
-                )
+                longer = (self._read_longer(reading, older, partition) for partition in places)
+                direct = self._read_frame(reading, places)
+                counts = self._compare_frames(reading, direct, reduce(DataFrame.union, longer))
+                differing = tuple(sorted(partition for partition, _, _, *only in counts if any(only)))
+                label = reading.unit.label
+                yield VersionComparison(operator, label, version, older, places, *_sum_counts(counts), differing)
 
     def count_carried(self, ways: Iterable[TwoWays]) -> Iterator[Carried]:
         """How much the first snapshot of the new way has in common with the last version of the old one."""
         for (operator, store, last, later), places in _group_partitions(ways, "last", "later"):
             both = zip(*(self._plan_readings(operator, store, version) for version in (last, later)), strict=True)
             for reading, other in both:
-                counts = self._compare_frames(
-                    reading, self._read_frame(reading, places), self._read_frame(other, places)
-                )
+                frames = self._read_frame(reading, places), self._read_frame(other, places)
+                counts = self._compare_frames(reading, *frames)
                 rows, rows_later, gone, _ = _sum_counts(counts)
                 yield Carried(operator, reading.unit.label, last, later, places, rows, rows_later, rows - gone)
 
@@ -71,10 +66,15 @@ class Comparing:
     def _read_frame(self, reading: Reading, partitions: Iterable[int]) -> DataFrame:
         return read_raw_frame(self.spark, reading).where(F.col(_PLACE).isin(*partitions))
 
+    def _read_longer(self, reading: Reading, older: int, partition: int) -> DataFrame:
+        """Read one partition again, beginning at an older snapshot (``SupportsFineGrainedReplay``)."""
+        more = {"snapshotStartBatchId": str(older - 1), "snapshotPartitionId": str(partition)}
+        return read_raw_frame(self.spark, replace(reading, options={**reading.options, **more}))
+
     def _compare_frames(self, reading: Reading, frame: DataFrame, other: DataFrame) -> list[tuple[int, ...]]:
         """For each partition: its id, rows of both, and how many are in one only."""
         doing = f"comparing {reading.unit.label} in batch {reading.moment.batch}"
-        with translate_failures(doing), watch_jobs(self.spark, doing, self.watcher):
+        with run_jobs(self.spark, doing, self.watcher):
             return [tuple(map(int, row)) for row in _count_differences(frame, other).collect()]
 
 
@@ -87,22 +87,10 @@ def _group_partitions(
         yield key, tuple(way.partition for way in group)
 
 
-def _sum_counts(counts: Iterable[tuple[int, ...]]) -> tuple[int, int, int, int]:
+def _sum_counts(counts: Sequence[tuple[int, ...]]) -> tuple[int, int, int, int]:
     """Rows of both, and how many are in one only, over all partitions."""
-    by_partition = [*counts]
-    rows, others, only, only_other = (sum(row[ordinal] for row in by_partition) for ordinal in range(1, 5))
+    rows, others, only, only_other = (sum(row[ordinal] for row in counts) for ordinal in range(1, 5))
     return rows, others, only, only_other
-
-
-def _find_differing(counts: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
-    """Find the partitions whose rows differ."""
-    return tuple(sorted(partition for partition, _, _, *only in counts if any(only)))
-
-
-def _start_at_older(reading: Reading, older: int, partition: int) -> Reading:
-    """Read one partition again, beginning at an older snapshot (``SupportsFineGrainedReplay``)."""
-    more = {"snapshotStartBatchId": str(older - 1), "snapshotPartitionId": str(partition)}
-    return replace(reading, options={**reading.options, **more})
 
 
 def _count_differences(direct: DataFrame, replayed: DataFrame) -> DataFrame:
@@ -141,24 +129,16 @@ def _name_by_position(kind: DataType) -> DataType:
 
 def _replace_maps(column: Column, kind: DataType) -> Column:
     """Replace every map of a value by an array of entries: maps cannot be grouped."""
+    has_map = "map<" in kind.simpleString()  # fields are named by their position
     match kind:
-        case StructType() if _has_map(kind):
+        case StructType() if has_map:
             fields = (
                 _replace_maps(column.getField(field.name), field.dataType).alias(field.name) for field in kind.fields
             )
             return F.when(column.isNotNull(), F.struct(*fields))
-        case ArrayType() if _has_map(kind):
+        case ArrayType() if has_map:
             return F.transform(column, lambda element: _replace_maps(element, kind.elementType))
         case MapType():
             entry = StructType([StructField("key", kind.keyType), StructField("value", kind.valueType)])
             return _replace_maps(F.map_entries(column), ArrayType(entry))
     return column
-
-
-def _has_map(kind: DataType) -> bool:
-    match kind:
-        case StructType():
-            return any(_has_map(field.dataType) for field in kind.fields)
-        case ArrayType():
-            return _has_map(kind.elementType)
-    return isinstance(kind, MapType)

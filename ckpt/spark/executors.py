@@ -10,21 +10,12 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, chdir, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, Self
 
 from ckpt.copies.exchange import Division, FrameSource
 from ckpt.errors import CkptError
 from ckpt.processes import Work
-from ckpt.spark.calls import ANY, Session
-
-
-class _Refusal(NamedTuple):
-    """The CkptError that a task raised."""
-
-    module: str
-    name: str
-    text: str
+from ckpt.spark.installed import ANY, Session
 
 
 class _Job(NamedTuple):
@@ -61,17 +52,16 @@ class Executors:
     ) -> Generator[tuple[Any, Any], None, None]:
         """Run work as a ``ckpt.processes.Runner``, in order. Raises SparkMissing, SparkFailed, UsageError."""
         if tasks:
+            job = _Job(pickle.dumps((work, shared)), os.getcwd())
             with self._open_context() as context:
-                results = (
-                    context.parallelize(tasks, len(tasks)).map(partial(_run_task, _make_job((work, shared)))).collect()
-                )
+                results = context.parallelize(tasks, len(tasks)).map(partial(_run_task, job)).collect()
             yield from ((task, result) for task, own in zip(tasks, results, strict=True) for result in _accept(own))
 
     def exchange(
         self, division: Division, sources: Sequence[Any], targets: Sequence[Any], frames: Sequence[FrameSource] = ()
     ) -> Generator[tuple[Any, Any], None, None]:
         """Exchange rows by Spark's shuffle. Raises SparkMissing, SparkFailed, UsageError."""
-        job = _make_job(division)
+        job = _Job(pickle.dumps(division), os.getcwd())
         with self._open_context() as context:
             parts = context.parallelize(sources, max(len(sources), 1)).flatMap(partial(_divide, job))
             for frame, source in frames:
@@ -87,19 +77,15 @@ class Executors:
         from ckpt.spark.installed import find_pyspark_version
 
         find_pyspark_version()
-        from ckpt.spark.errors import translate_failures
-        from ckpt.spark.progress import watch_jobs
+        from ckpt.spark.jobs import run_jobs
         from ckpt.spark.session import open_session, require_classic
 
-        own, doing = self.session, "work on state by executors"
         with ExitStack() as stack:
-            spark = self._started or (self._held or stack).enter_context(
-                open_session(own.master, own.confs or {}, delta=False, existing=own.spark)
-            )
+            spark = self._started or (self._held or stack).enter_context(open_session(self.session))
             if self._held is not None:
                 self._started = spark
             context = require_classic(spark).sparkContext
-            with translate_failures(doing), watch_jobs(spark, doing, own.watcher):
+            with run_jobs(spark, "work on state by executors", self.session.watcher):
                 yield context
 
 
@@ -127,15 +113,13 @@ def on_spark(session: Session = ANY) -> Executors:
     return Executors(session)
 
 
-def _make_job(shared: Any) -> _Job:
-    return _Job(pickle.dumps(shared), os.getcwd())
-
-
-@contextmanager
-def _enter_task(job: _Job) -> Iterator[Any]:
-    """Give a task what all share, with relative paths as they are for whoever has asked."""
-    with chdir(job.folder) if os.path.isdir(job.folder) else nullcontext():
-        yield _load(job.shared)
+def _work(job: _Job, use: Callable[[Any], Iterable[Any]]) -> Iterator[Any]:
+    """The results of a task, or why it was refused; relative paths are as for whoever has asked."""
+    try:
+        with chdir(job.folder) if os.path.isdir(job.folder) else nullcontext():
+            yield from use(_load(job.shared))
+    except CkptError as error:
+        yield error
 
 
 @lru_cache(maxsize=1)
@@ -144,35 +128,30 @@ def _load(shared: bytes) -> Any:
     return pickle.loads(shared)
 
 
-def _refuse(error: CkptError) -> _Refusal:
-    return _Refusal(type(error).__module__, type(error).__qualname__, str(error))
-
-
-def _accept(results: Iterable[Any]) -> Iterator[Any]:
-    """Yield the results. Raises CkptError as the first task did that was refused, before any of them."""
-    results = [*results]
+def _accept(results: Sequence[Any]) -> Iterator[Any]:
+    """Yield the results. Raises the CkptError of the first task that was refused, before any of them."""
     for result in results:
-        if isinstance(result, _Refusal):
-            raise getattr(import_module(result.module), result.name)(result.text)
+        if isinstance(result, CkptError):
+            raise result
     yield from results
 
 
 def _run_task(job: _Job, task: Any) -> list[Any]:
-    try:
-        with _enter_task(job) as (work, shared):
-            return [*work(shared)(task)]
-    except CkptError as error:
-        return [_refuse(error)]
+    def run(job_of_all: tuple[Work, Any]) -> Iterable[Any]:
+        work, shared = job_of_all
+        return work(shared)(task)
+
+    return [*_work(job, run)]
 
 
 def _divide(job: _Job, source: Any) -> Iterator[tuple[int, Any]]:
     """Divide a source: pieces, and in the first target's place its results, or why it was refused."""
-    try:
-        with _enter_task(job) as division:
-            for number, item in division.divide(source):
-                yield (0, (source, item)) if number is None else (number, item)
-    except CkptError as error:
-        yield 0, _refuse(error)
+    for piece in _work(job, lambda division: division.divide(source)):
+        if isinstance(piece, CkptError):
+            yield 0, piece
+        else:
+            number, item = piece
+            yield (0, (source, item)) if number is None else (number, item)
 
 
 def _divide_frame(job: _Job, source: Callable[[int, int, Any], Any], batches: Iterable[Any]) -> Iterator[Any]:
@@ -202,10 +181,7 @@ def _make(job: _Job, targets: Sequence[Any], number: int, items: Iterable[tuple[
             pieces.append(item)
         else:
             yield item
-            if isinstance(item, _Refusal):
+            if isinstance(item, CkptError):
                 return
-    try:
-        with _enter_task(job) as division:
-            yield from ((targets[number], result) for result in division.make(targets[number], pieces))
-    except CkptError as error:
-        yield _refuse(error)
+    for result in _work(job, lambda division: division.make(targets[number], pieces)):
+        yield result if isinstance(result, CkptError) else (targets[number], result)

@@ -3,14 +3,14 @@
 import time
 import uuid
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from ckpt.errors import CkptError
-from ckpt.spark.errors import SparkFailed, translate_failures
+from ckpt.spark.jobs import SparkFailed, translate_failures
 from ckpt.state.export.targets import ExportTarget, check_target, folder_and_name
 
 _RENAMED_AT_ONCE = ("file:", "hdfs:")  # elsewhere renaming a folder may be copying its files one by one
@@ -25,48 +25,37 @@ class Files:
 
     def exists(self, path: str) -> bool:
         """Tell whether there is something at the path."""
-        where = self._path(path)
-        return bool(self._system(where).exists(where))
+        where, system = self._locate(path)
+        return bool(system.exists(where))
 
     def list_names(self, path: str) -> list[str] | None:
         """List a folder; None for a file."""
-        where = self._path(path)
-        system = self._system(where)
+        where, system = self._locate(path)
         if not system.getFileStatus(where).isDirectory():
             return None
         return [status.getPath().getName() for status in system.listStatus(where)]
 
-    def is_empty(self, path: str) -> bool:
-        """Tell whether a path is a folder with nothing in it."""
-        where = self._path(path)
-        system = self._system(where)
-        return bool(system.getFileStatus(where).isDirectory()) and len(system.listStatus(where)) == 0
-
     def rename(self, path: str, to: str) -> None:
         """Rename a folder, on most file systems at once. Raises CkptError where that fails."""
-        where, target = self._path(path), self._path(to)
-        if not self._system(where).rename(where, target):
+        where, system = self._locate(path)
+        if not system.rename(where, self._locate(to)[0]):
             raise CkptError(f"{path} could not be renamed to {to}")
 
     def remove(self, path: str) -> None:
         """Remove a folder and all that is in it; fine where there is none."""
-        where = self._path(path)
-        self._system(where).delete(where, True)
+        where, system = self._locate(path)
+        system.delete(where, True)
 
     def write(self, path: str, text: str) -> None:
         """Write a small file, over one that is there."""
-        where = self._path(path)
-        stream = self._system(where).create(where, True)
-        try:
+        where, system = self._locate(path)
+        with closing(system.create(where, True)) as stream:
             stream.write(bytearray(text, "utf-8"))
-        finally:
-            stream.close()
 
-    def _path(self, path: str) -> Any:
-        return self.spark.sparkContext._jvm.org.apache.hadoop.fs.Path(path)
-
-    def _system(self, path: Any) -> Any:
-        return path.getFileSystem(self.spark._jsparkSession.sessionState().newHadoopConf())
+    def _locate(self, path: str) -> tuple[Any, Any]:
+        """Hadoop's path, and its file system."""
+        where = self.spark.sparkContext._jvm.org.apache.hadoop.fs.Path(path)
+        return where, where.getFileSystem(self.spark._jsparkSession.sessionState().newHadoopConf())
 
 
 class Staged:

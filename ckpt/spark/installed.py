@@ -1,19 +1,48 @@
-"""Check what has to be installed before Spark can be asked: one line, with the cure, before anything is started."""
+"""The session that a call uses, and what has to be installed before there is one: one line, with the cure.
+
+Nothing of Spark is imported here, and nothing started.
+"""
 
 import os
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ckpt.errors import CkptError, argument
 from ckpt.state.reading.reading import OLDEST_SPARK
 from ckpt.versions import Spark, known_version
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from ckpt.spark.jobs import Watcher
+
 OLDEST_JAVA = 17
 """The first Java that Spark 4 runs on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """The Spark session that a call uses.
+
+    ``spark`` where it is given; otherwise the one that is active; otherwise one that is started for the call, on
+    ``master`` (by default all cores of this machine) with the settings ``confs``, and stopped afterwards. ``watcher``
+    is called now and then with how many tasks are done, and how many there are.
+    """
+
+    spark: "SparkSession | None" = None
+    master: str | None = None
+    confs: Mapping[str, str] | None = None
+    watcher: "Watcher | None" = None
+
+
+ANY = Session()
 
 
 class SparkMissing(CkptError):

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame
 
 from ckpt.errors import UsageError
 from ckpt.inspection.checks.query import SparkAnswer
-from ckpt.spark.errors import words_of
+from ckpt.spark.jobs import list_causes, words_of
 from ckpt.spark.session import require_classic
 
 _STREAMING = "org.apache.spark.sql.execution.streaming."
@@ -82,8 +82,7 @@ class Planner:
 
     def check(self) -> None:
         """Raise Refusal where Spark has no such query in this output mode."""
-        jvm = self._jvm
-        checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
+        checker = self._jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
         with _translate_refusals():
             checker.checkForStreaming(self.logical, self._mode)
 
@@ -91,16 +90,18 @@ class Planner:
         """The physical plan of a batch that is the first of a run on ``folder``. Raises Refusal."""
         with _translate_refusals():
             session, metadata = self._open_session()
-            execution = self._make_execution(session, metadata, folder, batch)
-            return execution.executedPlan()
+            return self._make_execution(session, metadata, folder, batch).executedPlan()
 
     @property
     def settings(self) -> Mapping[str, str]:
         """The settings that a new query would record; the recorded ones instead if there are any."""
         session, _ = self._open_session()
-        conf = session.sessionState().conf()
-        recording = json.loads(self._record_settings(conf, session.conf()).json())["conf"]
-        return {name: value for name, value in recording.items() if value is not None}
+        kind = self._find_class(_METADATA)
+        try:
+            recording = kind.apply(0, 0, session.sessionState().conf())
+        except Py4JError:  # before Spark 4.0
+            recording = kind.apply(0, 0, session.conf())
+        return {name: value for name, value in json.loads(recording.json())["conf"].items() if value is not None}
 
     @property
     def _jvm(self) -> Any:
@@ -120,15 +121,13 @@ class Planner:
         line = {"batchWatermarkMs": 0, "batchTimestampMs": int(time.time() * 1000), "conf": dict(self.recorded or {})}
         metadata = kind.apply(json.dumps(line))
         if self.recorded is not None:
-            _call_either(kind.setSessionConf, metadata, conf, session.conf())
+            try:
+                kind.setSessionConf(metadata, conf)
+            except Py4JJavaError:
+                raise
+            except Py4JError:  # before Spark 4.0 it takes the session's ``RuntimeConfig``
+                kind.setSessionConf(metadata, session.conf())
         return session, metadata
-
-    def _record_settings(self, conf: Any, runtime: Any) -> Any:
-        kind = self._find_class(_METADATA)
-        try:
-            return kind.apply(0, 0, conf)
-        except Py4JError:
-            return kind.apply(0, 0, runtime)
 
     def _find_class(self, names: tuple[str, ...]) -> Any:
         """The first of several classes that this Spark has."""
@@ -143,9 +142,11 @@ class Planner:
             except Py4JJavaError:
                 continue
             return _STREAMING + name
-        raise UsageError(
-            f"Spark {self.frame.sparkSession.version} plans streaming queries in a way that ckpt cannot ask"
-        )
+        raise self._refuse_version()
+
+    def _refuse_version(self) -> UsageError:
+        version = self.frame.sparkSession.version
+        return UsageError(f"Spark {version} plans streaming queries in a way that ckpt cannot ask")
 
     def _make_execution(self, session: Any, metadata: Any, folder: Path, batch: int) -> Any:
         jvm = self._jvm
@@ -153,7 +154,6 @@ class Planner:
         loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
         constructors = jvm.java.lang.Class.forName(name, True, loader).getConstructors()
         longest = max(constructors, key=lambda kind: len(kind.getParameterTypes()))
-        uuid = jvm.java.util.UUID.randomUUID
         # The booleans: isFirstBatch, isTerminatingTrigger (4.1), isRealTimeMode (4.3).
         first = iter((True, False, False))
         values = {
@@ -161,7 +161,7 @@ class Planner:
             "LogicalPlan": lambda: self.logical,
             "OutputMode": lambda: self._mode,
             "String": lambda: str(folder / "state"),
-            "UUID": uuid,
+            "UUID": jvm.java.util.UUID.randomUUID,
             "long": lambda: batch,
             "Option": lambda: jvm.scala.Option.apply(None),
             "OffsetSeqMetadata": lambda: metadata,
@@ -173,9 +173,7 @@ class Planner:
         }
         words = [kind.getSimpleName() for kind in longest.getParameterTypes()]
         if any(word not in values for word in words):
-            raise UsageError(
-                f"Spark {self.frame.sparkSession.version} plans streaming queries in a way that ckpt cannot ask"
-            )
+            raise self._refuse_version()
         return _find_attribute(jvm, name)(*(values[word]() for word in words))
 
 
@@ -208,16 +206,6 @@ def _list_interfaces(kind: Any) -> set[str]:
     return names
 
 
-def _call_either(call: Any, metadata: Any, conf: Any, runtime: Any) -> None:
-    """Before Spark 4.0 these calls take the session's ``RuntimeConfig``, since then its ``SQLConf``."""
-    try:
-        call(metadata, conf)
-    except Py4JJavaError:
-        raise
-    except Py4JError:
-        call(metadata, runtime)
-
-
 def _find_attribute(jvm: Any, name: str) -> Any:
     return reduce(getattr, name.split("."), jvm)
 
@@ -237,14 +225,11 @@ def _translate_refusals() -> Iterator[None]:
 def _find_condition(thrown: Any) -> str | None:
     """The error condition of the innermost exception that has one."""
     condition = None
-    for _ in range(20):
-        if thrown is None:
-            break
+    for cause in list_causes(thrown):
         for method in ("getCondition", "getErrorClass"):
             try:
-                condition = getattr(thrown, method)() or condition
+                condition = getattr(cause, method)() or condition
                 break
             except Py4JError:
                 continue
-        thrown = thrown.getCause()
     return condition

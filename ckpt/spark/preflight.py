@@ -3,31 +3,35 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from pyspark.sql import DataFrame
 
 from ckpt import settings
 from ckpt.checkpoint import history
-from ckpt.checkpoint.checkpoint import STATE, Checkpoint
-from ckpt.checkpoint.reader import as_checkpoint
-from ckpt.formats.operators import parse_operator_metadata, replace_schema_paths
-from ckpt.inspection.checks.query import SparkAnswer
+from ckpt.checkpoint.checkpoint import OFFSETS, STATE, Checkpoint
+from ckpt.checkpoint.reader import as_checkpoint, open_checkpoint
+from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.inspection.checks.query import SparkAnswer, list_families
 from ckpt.inspection.preflight import PlannedStart, Readiness, find_changed_file, judge_start
-from ckpt.inspection.query import QueryDescription
+from ckpt.inspection.query import DescribedOperator, DescribedSource, DescribedStore, QueryDescription
 from ckpt.live.asking import ask_sources, live_kind_of
 from ckpt.live.records import LiveSource
 from ckpt.live.sink.reader import ask_sink
-from ckpt.model import Location, OperatorMetadata
+from ckpt.model import Location, Operator
 from ckpt.restart.recorded_settings import recorded_settings_of
-from ckpt.spark.describing import describe, make_scratch_folder
 from ckpt.spark.installed import SparkMissing
-from ckpt.spark.planning import Planner, Refusal
+from ckpt.spark.planning import Planner, Refusal, list_operator_names
+from ckpt.state.reading.mount import move_schema_paths
 from ckpt.storage import open_storage
-from ckpt.storage.base import Listing
 from ckpt.versions import Spark, known_version
 
-_DESCRIPTION = ("_metadata", "_stateSchema")
+_DESCRIPTION = frozenset({"_metadata", "_stateSchema"})
 """Folders below ``state/`` that planning reads: of the state only its description."""
+
+_FILES = frozenset({"avro", "binaryfile", "csv", "json", "orc", "parquet", "text", "xml", "libsvm"})
+_RATES = {"ratestream": SourceType.RATE, "rate": SourceType.RATE, "rate-micro-batch": SourceType.RATE_MICRO_BATCH}
 
 
 def describe_query(
@@ -63,7 +67,7 @@ def describe_query(
     """
     opened = as_checkpoint(checkpoint, storage_options) if checkpoint is not None else None
     recorded = recorded_settings_of(opened) if opened else None
-    return describe(Planner(frame, output_mode, recorded), _find_version(frame))
+    return _describe(Planner(frame, output_mode, recorded), _find_version(frame))
 
 
 def preflight(
@@ -107,7 +111,7 @@ def preflight(
     opened = as_checkpoint(checkpoint, storage_options)
     recorded = recorded_settings_of(opened)
     planner = Planner(frame, output_mode, recorded)
-    query = describe(planner, spark)
+    query = _describe(planner, spark)
     start = PlannedStart(
         spark,
         _read_session_settings(frame, recorded),
@@ -119,6 +123,80 @@ def preflight(
     live = _ask_sources(planner, opened) if sources else None
     has = ask_sink(sink, opened.uri, storage_options or {})
     return judge_start(opened, start, has, live, find_changed_file(opened, storage_options))
+
+
+def _describe(planner: Planner, spark: Spark) -> QueryDescription:
+    """Describe what Spark would write of a new query with these settings."""
+    sources, mode, planned = tuple(_describe_sources(planner)), planner.output_mode.lower(), planner.settings
+    try:
+        planner.check()
+    except Refusal as refusal:
+        return QueryDescription(spark, mode, sources, None, refusal.answer.words, None, planned)
+    with _make_scratch_folder(0) as folder:
+        try:
+            operators = tuple(_describe_operators(folder, list_operator_names(planner.plan(folder, 0))))
+        except Refusal as refusal:
+            return QueryDescription(spark, mode, sources, None, None, refusal.answer.words, planned)
+    return QueryDescription(spark, mode, sources, operators, None, None, planned)
+
+
+def _describe_operators(folder: Path, names: list[str]) -> Iterator[DescribedOperator]:
+    """Each operator; what Spark wrote of it, from 4.0 on."""
+    (folder / STATE).mkdir(exist_ok=True)
+    state = open_checkpoint(str(folder)).state
+    written = {operator.id: operator for operator in state.operators} if state else {}
+    for number, name in enumerate(names):
+        yield _describe_operator(written[number], name) if number in written else DescribedOperator(name)
+
+
+def _describe_operator(operator: Operator, name: str) -> DescribedOperator:
+    properties = operator.properties if isinstance(operator.properties, dict) else {}
+    return DescribedOperator(
+        operator.name or name,
+        tuple(DescribedStore(store.name, list_families(store)) for store in operator.stores),
+        {variable.name: variable.kind for variable in operator.variables},
+        *(value if isinstance(value, str) else None for value in map(properties.get, ("timeMode", "outputMode"))),
+    )
+
+
+def _describe_sources(planner: Planner) -> Iterator[DescribedSource]:
+    for leaf in planner.leaves:
+        options, kind = planner.read_options(leaf), _kind(leaf)
+        loss = options.get("failondataloss", "true").lower() != "false"
+        names = options.get("subscribe") if kind == SourceType.KAFKA else None
+        topics = None if names is None else tuple(sorted({name.strip() for name in names.split(",")} - {""}))
+        if kind != SourceType.FILE:
+            yield DescribedSource(str(kind), topics, loss)
+            continue
+        recursive = options.get("recursivefilelookup", "false").lower() == "true"
+        partitions = not leaf.dataSource().sourceInfo().partitionColumns().isEmpty()
+        yield DescribedSource(str(kind), None, loss, options.get("path"), recursive, partitions)
+
+
+def _kind(leaf: Any) -> str:
+    if leaf.getClass().getSimpleName() == "StreamingRelation":
+        name = str(leaf.dataSource().className()).lower()
+    elif hasattr(leaf, "sourceName"):
+        name = str(leaf.sourceName()).lower()
+    else:
+        return str(leaf.getClass().getSimpleName())
+    short = name.rpartition(".")[2]
+    if short in _FILES or short.removesuffix("fileformat") in _FILES:
+        return SourceType.FILE
+    return _RATES.get(short, short)
+
+
+@contextmanager
+def _make_scratch_folder(batch: int) -> Iterator[Path]:
+    """A folder in which a batch can be planned; gone afterwards.
+
+    The reader of operator metadata v2 wants the batch in the listing of ``offsets/``, and does not read it.
+    """
+    with TemporaryDirectory(prefix="ckpt-preflight-") as name:
+        folder = Path(name)
+        (folder / OFFSETS).mkdir()
+        (folder / OFFSETS / str(batch)).write_text("v1")
+        yield folder
 
 
 def _ask_sources(planner: Planner, checkpoint: Checkpoint) -> tuple[LiveSource, ...] | None:
@@ -154,7 +232,7 @@ def _ask_spark(
 ) -> SparkAnswer | None:
     """Return Spark's answer to the next batch; None where there is none, or Spark does not look while it plans."""
     latest = checkpoint.offsets.latest
-    if latest is None or not _can_compare(planner):
+    if latest is None or not _find_version(planner.frame).rules.operator_metadata:
         return None
     batch = latest + 1 if checkpoint.commits.latest == latest else latest
     with _copy_state(checkpoint, batch, storage_options) as folder:
@@ -165,37 +243,16 @@ def _ask_spark(
     return SparkAnswer(None, None)
 
 
-def _can_compare(planner: Planner) -> bool:
-    return _find_version(planner.frame).rules.operator_metadata
-
-
 @contextmanager
 def _copy_state(checkpoint: Checkpoint, batch: int, storage_options: Mapping[str, str] | None) -> Iterator[Path]:
     """A temporary folder with the description of a checkpoint's state."""
     storage = open_storage(checkpoint.uri, storage_options or {})
-    with make_scratch_folder(batch) as folder:
-        for path in _list_described(checkpoint.listing):
-            data = storage.read(path)
-            target = folder / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(_move_paths(path, data, folder))
+    with _make_scratch_folder(batch) as folder:
+        for path, _ in checkpoint.listing.walk(STATE):
+            *folders, name = path.split("/")
+            if not name.startswith(".") and not _DESCRIPTION.isdisjoint(folders):
+                target = folder / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                data = storage.read(path)
+                target.write_bytes(move_schema_paths(path, data, folder.as_uri()) or data)
         yield folder
-
-
-def _list_described(listing: Listing) -> Iterator[str]:
-    for path, _ in listing.walk(STATE):
-        folders, _, name = path.rpartition("/")
-        if any(part in _DESCRIPTION for part in folders.split("/")) and not name.startswith("."):
-            yield path
-
-
-def _move_paths(path: str, data: bytes, folder: Path) -> bytes:
-    """Operator metadata v2 with the schema paths of the copy, which are absolute; anything else as it is."""
-    if "/_metadata/" not in path or path.endswith("/schema"):
-        return data
-    record = parse_operator_metadata(path, data)
-    if not isinstance(record, OperatorMetadata):
-        return data
-    paths = [old for store in record.stores for old in store.schema_paths]
-    inside = {old: f"{folder.as_uri()}/{STATE}/{old.rpartition(f'/{STATE}/')[2]}" for old in paths}
-    return replace_schema_paths(data, inside) if inside else data

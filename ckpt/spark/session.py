@@ -1,53 +1,65 @@
-"""The session that reads and writes: the one that is active, or one that is built for the occasion."""
+"""The session that reads and writes: the one that is active, or one that is built for the occasion, with its packages.
+
+Packages are jars that Spark loads through Maven when its JVM starts: Delta's, and those in ``spark.jars.packages``.
+"""
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePath
+from threading import Event, Thread
+from urllib.parse import unquote
 
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import DataFrame, SparkSession
 
-from ckpt.errors import UsageError
-from ckpt.spark.errors import SparkFailed, translate_failures
-from ckpt.spark.installed import SparkMissing, check_delta, check_java
-from ckpt.spark.packages import DELTA_CATALOG, SPARK_CATALOG, add_delta, load_packages
+from ckpt.errors import CkptError, UsageError
+from ckpt.spark.installed import Session, SparkMissing, check_delta, check_java
+from ckpt.spark.jobs import SparkFailed, translate_failures
+from ckpt.storage.base import one_line
 
 _QUIET = Path(__file__).parent / "log4j2.properties"
 _LOCAL = {
     "spark.app.name": "ckpt",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_QUIET.as_uri()}",
 }
+_SPARK_CATALOG = "spark_catalog"
+_DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+_PACKAGES = "spark.jars.packages"
+_FAILED = re.compile(r"RuntimeException: \[((?:download failed|unresolved dependency): .*)\]")
+"""What ``org.apache.spark.util.MavenUtils`` throws; in brackets each package or jar that it could not have."""
+_OWN_JARS = "or give the jars themselves: `confs` spark.jars=a.jar,b.jar"
+
+
+class PackagesMissing(CkptError):
+    """Spark could not load a package, or one that it depends on, through Maven."""
 
 
 @contextmanager
-def open_session(
-    master: str | None,
-    confs: Mapping[str, str],
-    *,
-    delta: bool,
-    table: str | None = None,
-    existing: SparkSession | None = None,
-) -> Iterator[SparkSession]:
-    """The session that is ``existing``, or is active; otherwise one for the occasion, stopped afterwards.
+def open_session(session: Session, *, delta: bool = False, table: str | None = None) -> Iterator[SparkSession]:
+    """The session that is given, or is active; otherwise one for the occasion, stopped afterwards.
 
     Under ``spark-submit``, whose settings hold, and elsewhere a session of all cores of this machine, or on ``master``.
     Raises SparkMissing where Java or delta-spark is missing, PackagesMissing where Maven cannot load a package,
     UsageError for settings that come too late, and for a ``table`` that nobody would find once the session has ended.
     """
-    active = existing or SparkSession.getActiveSession()
+    active = session.spark or SparkSession.getActiveSession()
     if active is None and SparkContext._active_spark_context is not None:
         active = SparkSession.builder.getOrCreate()  # there is one, active in another thread: it is not ours to stop
     if active is not None:
-        if master is not None:
+        if session.master is not None:
             raise UsageError("`master` comes too late: a Spark session is active already")
         yield active
         return
     if delta:
         check_delta()
-    started = _start(master, confs, delta=delta)
+    started = _start(session.master, session.confs or {}, delta=delta)
     try:
         if table is not None:
             _check_lasting(started, table)
@@ -63,9 +75,9 @@ def _check_lasting(spark: SparkSession, table: str) -> None:
         return str(spark.conf.get(name, default))
 
     catalog = table.partition(".")[0].strip("`")
-    named = read_setting(f"spark.sql.catalog.{catalog}", "") and catalog != SPARK_CATALOG
-    other = read_setting(f"spark.sql.catalog.{SPARK_CATALOG}", DELTA_CATALOG) != DELTA_CATALOG
-    elsewhere = read_setting("spark.sql.defaultCatalog", SPARK_CATALOG) != SPARK_CATALOG
+    named = read_setting(f"spark.sql.catalog.{catalog}", "") and catalog != _SPARK_CATALOG
+    other = read_setting(f"spark.sql.catalog.{_SPARK_CATALOG}", _DELTA_CATALOG) != _DELTA_CATALOG
+    elsewhere = read_setting("spark.sql.defaultCatalog", _SPARK_CATALOG) != _SPARK_CATALOG
     if (
         not (named or other or elsewhere)
         and read_setting("spark.sql.catalogImplementation", "in-memory") == "in-memory"
@@ -83,19 +95,16 @@ def _start(master: str | None, confs: Mapping[str, str], *, delta: bool) -> Spar
     if not submitted:
         check_java()
         builder = builder.master(master or os.environ.get("MASTER") or "local[*]")
-        quiet = {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_QUIET.as_uri()}"}
-        for name, value in {**_LOCAL, **quiet}.items():
-            builder = builder.config(name, value)
+        builder = builder.config(map=_LOCAL)
     elif master is not None:
         raise UsageError("`master` comes too late: give it to spark-submit")
-    for name, value in confs.items():
-        builder = builder.config(name, value)
+    builder = builder.config(map=dict(confs))
     if delta and not submitted:
-        builder = add_delta(builder, confs)
+        builder = _add_delta(builder, confs)
     try:
         with translate_failures("starting a session"):
             if not submitted:
-                load_packages(builder._options)
+                _load_packages(builder._options)
             return builder.getOrCreate()
     except SparkFailed as error:
         if "JAVA_GATEWAY_EXITED" in str(error):
@@ -128,3 +137,83 @@ def hand_over(frame: DataFrame, spark: SparkSession) -> DataFrame:
     plan = frame._jdf.queryExecution().analyzed()
     dataset = spark.sparkContext._jvm.org.apache.spark.sql.classic.Dataset
     return DataFrame(dataset.ofRows(spark._jsparkSession, plan), spark)
+
+
+def _add_delta(builder: SparkSession.Builder, confs: Mapping[str, str]) -> SparkSession.Builder:
+    """Have the session know Delta, and load Delta's jars unless ``confs`` names them in ``spark.jars``.
+
+    Raises SparkMissing where delta-spark cannot be used.
+    """
+    builder = builder.config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
+    builder = builder.config(f"spark.sql.catalog.{_SPARK_CATALOG}", _DELTA_CATALOG)
+    if any(PurePath(jar).name.startswith("delta-spark_") for jar in confs.get("spark.jars", "").split(",")):
+        return builder
+    try:
+        from delta import configure_spark_with_delta_pip
+    except ImportError as error:
+        raise SparkMissing(f"delta-spark cannot be used: {error}") from error
+    more = [name for name in confs.get(_PACKAGES, "").split(",") if name]
+    return configure_spark_with_delta_pip(builder, more)
+
+
+def _load_packages(settings: Mapping[str, str]) -> None:
+    """Start the JVM of a session with these settings, which loads the packages among them; does nothing without any.
+
+    Raises PackagesMissing where that fails. What Maven says on the way is not shown; after any other failure all that
+    the JVM said is on standard error.
+    """
+    if not settings.get(_PACKAGES) or SparkContext._gateway is not None:
+        return
+    conf = SparkConf().setAll([*settings.items()])
+    ours, its = os.pipe()
+    output: list[str] = []
+    started = Event()
+    listener = Thread(target=_listen, args=(ours, output, started), daemon=True)
+    listener.start()
+    try:
+        SparkContext._ensure_initialized(gateway=launch_gateway(conf, {"stdout": its, "stderr": its}), conf=conf)
+        started.set()
+    except PySparkRuntimeError as error:
+        os.close(its)
+        its = -1
+        listener.join(timeout=10)
+        if failed := _FAILED.search("".join(output)):
+            raise PackagesMissing(_explain_failures(settings[_PACKAGES], "".join(output), failed[1])) from error
+        sys.stderr.writelines(output)
+        raise
+    finally:
+        if its >= 0:
+            os.close(its)
+
+
+def _listen(pipe: int, output: list[str], started: Event) -> None:
+    """Keep what the JVM says until it has started, and pass on what it says later, as it would itself."""
+    with open(pipe, errors="replace") as lines:
+        for line in lines:
+            if started.is_set():
+                sys.stderr.write(line)
+            else:
+                output.append(line)
+
+
+def _explain_failures(packages: str, output: str, failures: str) -> str:
+    """One line: what could not be loaded, and the cure."""
+    each = re.split(r", (?=download failed: |unresolved dependency: )", failures)
+    more = f" (and {len(each) - 1} more)" if len(each) > 1 else ""
+    folders = _find_folders_without_jars(output)
+    if folders:
+        cure = f"a local repository has the POM without the jar: delete {', '.join(folders)} and try again"
+    else:
+        cure = "check the name, and that Maven Central or the repositories in spark.jars.repositories can be reached"
+    return one_line(f"Spark could not load {packages} through Maven: {each[0]}{more}; {cure}; {_OWN_JARS}")
+
+
+def _find_folders_without_jars(output: str) -> list[str]:
+    """The folders of packages whose jars ``~/.m2`` lacks: there, and in Ivy's cache, which remembers the place."""
+    folders = {unquote(str(PurePath(path).parent)) for path in re.findall(r"^\s*file:(/\S+\.jar)$", output, re.M)}
+    cache = re.search(r"^Ivy Default Cache set to: (.+)$", output, re.M)
+    if folders and cache:
+        folders |= {
+            f"{cache[1]}/{of}/{name}" for of, name in re.findall(r"download failed: ([^#\s]+)#([^;\s]+);", output)
+        }
+    return sorted(folders)

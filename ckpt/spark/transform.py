@@ -2,17 +2,16 @@
 
 from contextlib import ExitStack
 
-from pyspark.sql import Observation, SparkSession, functions as F
+from pyspark.sql import SparkSession
 
 from ckpt.errors import UsageError
 from ckpt.migrate.generate.processor import processor_code
 from ckpt.migrate.generate.sources import seen_folder
 from ckpt.migrate.generate.start import start_code, too_many_for_code
 from ckpt.migrate.transform import INITIAL_STATE, PROCESSOR, START, TransformPlan
-from ckpt.spark.errors import translate_failures
 from ckpt.spark.files import Files, Staged
-from ckpt.spark.initial import read_initial_frame
-from ckpt.spark.progress import Watcher, watch_jobs
+from ckpt.spark.frames import read_initial_frame
+from ckpt.spark.jobs import Watcher, translate_failures, write_counted
 from ckpt.state.export.targets import ExportTarget, Mode, check_types
 
 
@@ -26,32 +25,22 @@ def write_transform(spark: SparkSession, plan: TransformPlan, folder: str, watch
     check_types(plan.columns, plan.format)
     files = Files(spark)
     with translate_failures(f"checking {folder}"):
-        if files.exists(folder) and not files.is_empty(folder):
+        if files.exists(folder) and files.list_names(folder) != []:
             raise UsageError(f"`to` {folder}: it exists already and is not changed: name a new folder")
     staged = Staged(files, ExportTarget(folder, None, plan.format, Mode.OVERWRITE))
     with ExitStack() as undo:
         undo.callback(staged.give_up)
-        keys = _write_state(spark, plan, f"{staged.path}/{INITIAL_STATE}", watcher)
+        doing, path = f"writing the initial state of operator {plan.shape.operator}", f"{staged.path}/{INITIAL_STATE}"
+        frame = read_initial_frame(spark, plan.initial)
+        keys = write_counted(spark, frame, doing, watcher, lambda writer: writer.format(plan.format).save(path))
         for start in too_many_for_code(plan):
             files_seen = spark.createDataFrame([(file,) for file in start.seen], "file string")
             with translate_failures(f"writing the names of the files that source {start.view.index} has read"):
                 files_seen.coalesce(1).write.parquet(f"{staged.path}/{seen_folder(start)}")
-        code = {
-            PROCESSOR: processor_code(plan),
-            START: start_code(plan, None if folder.startswith("file:") else folder),
-        }
+        start_text = start_code(plan, None if folder.startswith("file:") else folder)
+        code = {PROCESSOR: processor_code(plan), START: start_text}
         staged.finish(code)
         for name in code:
             files.remove(f"{folder}/.{name}.crc")  # Hadoop's checksum would be wrong once the file is edited
         undo.pop_all()
     return keys
-
-
-def _write_state(spark: SparkSession, plan: TransformPlan, path: str, watcher: Watcher | None) -> int:
-    """Write the initial state, and count its rows on the way."""
-    rows = Observation()
-    frame = read_initial_frame(spark, plan.initial).observe(rows, F.count(F.lit(1)).alias("rows"))
-    doing = f"writing the initial state of operator {plan.shape.operator}"
-    with translate_failures(doing), watch_jobs(spark, doing, watcher):
-        frame.write.format(plan.format).save(path)
-        return int(rows.get["rows"])

@@ -24,10 +24,9 @@ from ckpt.formats.rows.keys import MakeRows
 from ckpt.formats.rows.unsafe_writer import rows_from
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
+from ckpt.state.native.batches import make_raw
 from ckpt.state.native.entries import entries_of
 from ckpt.state.native.groups import number_groups, number_occurrences
-from ckpt.state.native.layout import layout_of
-from ckpt.state.native.shapes import make_raw
 from ckpt.state.reading.columns import TTL
 from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit, UnitKind
@@ -194,7 +193,7 @@ def find_matches(
 
 def _read_joined(chosen: Chosen, unit: StateUnit, only: int | None) -> Joined:
     numbered: dict[bytes, list[tuple[int, bool]]] = {}
-    for entries in entries_of(chosen, unit, layout_of(chosen, unit), only):
+    for entries in entries_of(chosen, unit, only):
         names = _encode_rows(unit, make_raw(unit, entries).columns[:2])
         numbers, flags = entries.keys.flatten()[-1], entries.values.flatten()[-1]
         for name, number, flag in zip(names, np.asarray(numbers).tolist(), flags.to_pylist(), strict=True):

@@ -1,4 +1,4 @@
-"""Rows of a unit, raw or flat, as the columns that Spark's reader gives: the inverse of ``state.native.shapes``."""
+"""Rows of a unit, raw or flat, as the columns that Spark's reader gives: the inverse of ``state.native.batches``."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -13,8 +13,7 @@ from ckpt.formats.operators import OperatorName
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
-from ckpt.state.native.batches import columns_of
-from ckpt.state.reading.columns import BLURRED, PARTITION, Column, all_may_be_null, find_blurred, holds_void
+from ckpt.state.reading.columns import BLURRED, PARTITION, Column, all_may_be_null, columns_of, find_blurred, holds_void
 from ckpt.state.reading.units import StateUnit
 
 MATCHED = "matched"

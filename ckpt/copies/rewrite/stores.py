@@ -27,8 +27,8 @@ from ckpt.formats.rows.unsafe import VERSION, WORD, Rows, structs_of
 from ckpt.formats.rows.unsafe_writer import rows_from
 from ckpt.formats.types import fields_of, named_fields, struct_of
 from ckpt.model import Json, Operator, Provider, Store
-from ckpt.state.native import hdfs, rocksdb
-from ckpt.state.native.entries import Entries, decode_bytes, decode_rows, split_elements
+from ckpt.state.native import rocksdb
+from ckpt.state.native.entries import Entries, decode_bytes, decode_rows, read_hdfs_rows, split_elements
 from ckpt.state.native.layout import UnitLayout
 from ckpt.state.native.store_files import StoreFiles
 
@@ -112,7 +112,7 @@ class Moving:
         Raises Undecodable, StorageError.
         """
         of_hdfs = self.old is Provider.HDFS
-        for rows in starmap(_HdfsRows, hdfs.read_rows(files)) if of_hdfs else _read_rocksdb(files, self.delimiter):
+        for rows in starmap(_HdfsRows, read_hdfs_rows(files)) if of_hdfs else _read_rocksdb(files, self.delimiter):
             if not len(rows):
                 continue
             try:

@@ -1,11 +1,13 @@
 """The manifest of an export: ``_ckpt_export.json`` next to the data, and the JSON of the command."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ckpt.model import Json
+from ckpt.state.export.request import ExportPart
 from ckpt.state.export.targets import Format
-from ckpt.state.reading.columns import Column, Columns, Shape
+from ckpt.state.reading.columns import Columns, Shape
 from ckpt.state.reading.reading import Reading
 from ckpt.storage.locations import spark_uri
 from ckpt.texts import mask_secrets
@@ -35,7 +37,12 @@ def describe(reading: Reading, shape: Shape, columns: Columns | None) -> dict[st
         "next_watermark_ms": moment.next_watermark_ms,
         "sources": [{"index": end.index, "name": end.name, "offset": end.offset} for end in moment.sources],
         "shape": shape,
-        "columns": None if columns is None else [_describe_column(column) for column in columns.kept],
+        "columns": None
+        if columns is None
+        else [
+            {"name": column.name, "path": ".".join(column.path), "type": column.type, "holds": column.holds}
+            for column in columns.kept
+        ],
         "dropped": [] if columns is None else [{"path": ".".join(d.path), "why": d.why} for d in columns.dropped],
         "options": dict(reading.options),
         "confs": [{"name": conf.name, "value": conf.value, "why": conf.why} for conf in reading.confs],
@@ -43,57 +50,41 @@ def describe(reading: Reading, shape: Shape, columns: Columns | None) -> dict[st
     }
 
 
-def _describe_column(column: Column) -> dict[str, Any]:
-    return {"name": column.name, "path": ".".join(column.path), "type": column.type, "holds": column.holds}
+def make_manifest(part: ExportPart, shape: Shape, *, schema: Json, kind: Format, spark: str | None) -> dict[str, Any]:
+    """The manifest of one unit that was written.
 
-
-def make_manifest(
-    reading: Reading,
-    shape: Shape,
-    columns: Columns | None,
-    *,
-    schema: Json,
-    rows: int | None,
-    kind: Format,
-    spark: str | None,
-) -> dict[str, Any]:
-    """The manifest of one unit that was written; ``spark`` is the version of Spark that did, None where it was ckpt.
-
-    ``rows`` is the writer's own count of the rows that were written; None inside a Delta commit, which has it as
-    ``operationMetrics.numOutputRows``. ``schema`` is that of the written rows, in Spark's JSON.
+    ``spark`` is the version of Spark that did, None where it was ckpt. ``part.rows`` is the writer's own count of the
+    rows that were written; None inside a Delta commit, which has it as ``operationMetrics.numOutputRows``. ``schema``
+    is that of the written rows, in Spark's JSON.
     """
+    described = describe(part.reading, shape, part.columns)
+    return _make_document(part.reading, {**described, "format": kind, "rows": part.rows, "schema": schema}, spark)
+
+
+def make_manifest_of_all(parts: Sequence[ExportPart], *, kind: Format, spark: str | None) -> dict[str, Any]:
+    """The manifest above the folders of an export of everything: which there are, and how many rows each has.
+
+    ``parts`` are of one checkpoint at one moment.
+    """
+    folders = [
+        {"folder": part.reading.unit.folder, "unit": part.reading.unit.label, "rows": part.rows} for part in parts
+    ]
+    first = parts[0].reading
+    return _make_document(first, {"batch": first.moment.batch, "format": kind, "folders": folders}, spark)
+
+
+def manifest_text(document: Mapping[str, Any]) -> str:
+    """A manifest as its file has it."""
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _make_document(reading: Reading, facts: Mapping[str, Any], spark: str | None) -> dict[str, Any]:
     return {
         "ckpt": {"version": __version__, "schema": SCHEMA},
         "checkpoint": mask_secrets(reading.checkpoint),
         "location": mask_secrets(spark_uri(reading.checkpoint)),
         "query_id": reading.moment.query_id,
-        **describe(reading, shape, columns),
-        "format": kind,
-        "rows": rows,
-        "schema": schema,
-        **_describe_writer(spark),
+        **facts,
+        "engine": "native" if spark is None else "spark",
+        "spark": spark,
     }
-
-
-def make_manifest_of_all(exports: Sequence[tuple[Reading, int]], *, kind: Format, spark: str | None) -> dict[str, Any]:
-    """The manifest above the folders of an export of everything: which there are, and how many rows each has.
-
-    ``exports`` are the readings of one checkpoint at one moment.
-    """
-    first = exports[0][0]
-    return {
-        "ckpt": {"version": __version__, "schema": SCHEMA},
-        "checkpoint": mask_secrets(first.checkpoint),
-        "location": mask_secrets(spark_uri(first.checkpoint)),
-        "query_id": first.moment.query_id,
-        "batch": first.moment.batch,
-        "format": kind,
-        "folders": [
-            {"folder": reading.unit.folder, "unit": reading.unit.label, "rows": rows} for reading, rows in exports
-        ],
-        **_describe_writer(spark),
-    }
-
-
-def _describe_writer(spark: str | None) -> dict[str, Any]:
-    return {"engine": "native" if spark is None else "spark", "spark": spark}

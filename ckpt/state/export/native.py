@@ -1,100 +1,77 @@
 """Counting, showing and exporting state without Spark: what ``ckpt.spark.export`` does with it, for what is certain."""
 
-import json
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ckpt.errors import CkptError
 from ckpt.model import Json
-from ckpt.state.export.manifest import make_manifest, make_manifest_of_all
+from ckpt.state.export.manifest import make_manifest, make_manifest_of_all, manifest_text
 from ckpt.state.export.parquet import ParquetFile, find_obstacle as find_parquet_obstacle, spark_schema
 from ckpt.state.export.request import Action, ExportPart, ExportPlan, ExportRequest
 from ckpt.state.export.targets import MANIFEST, ExportTarget, check_target, local_target
-from ckpt.state.native import shapes
-from ckpt.state.native.batches import columns_of, raw_batches, shape_batch
-from ckpt.state.native.json_values import make_plain
+from ckpt.state.native.batches import batches_of
+from ckpt.state.native.json_values import make_objects
 from ckpt.state.native.layout import layout_of
-from ckpt.state.native.partitions import UnitPlace, count_rows, map_partitions
+from ckpt.state.native.partitions import count_rows, map_partitions
 from ckpt.state.native.store_files import find_fitting_files
-from ckpt.state.reading.columns import Columns
-from ckpt.state.reading.reading import Chosen, Reading
+from ckpt.state.reading.columns import Columns, columns_of
+from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit
 
 _SUCCESS = "_SUCCESS"  # what Spark puts into a folder that is written (``FileOutputCommitter``)
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """One reading of a plan, found in the files."""
-
-    reading: Reading
-    unit: StateUnit
-    columns: Columns | None  # None for the raw shape, which is not written
-
-    @property
-    def schema(self) -> Json:
-        """The rows that are written, as Spark declares them."""
-        return spark_schema(self.reading, self.columns or Columns((), ()))
-
-
 def find_obstacle(plan: ExportPlan, chosen: Chosen) -> str | None:
     """Why what was planned is left to Spark; None where it would be the same. Raises Undecodable, which says so too."""
-    for part in _list_parts(plan, chosen):
+    for part in _list_parts(plan):
+        unit = part.reading.unit
         if part.reading.schema is None:
-            return f"{part.unit.label}: its state schema cannot be read"
-        for _ in find_fitting_files(chosen, part.unit.operator, layout_of(chosen, part.unit).store):
-            pass  # it raises
-        why = find_parquet_obstacle(part.schema) if plan.target.path is not None else None
+            return f"{unit.label}: its state schema cannot be read"
+        deque(find_fitting_files(chosen, unit.operator, layout_of(chosen, unit).store), maxlen=0)  # it raises
+        why = find_parquet_obstacle(spark_schema(part)) if plan.target.path is not None else None
         if why is not None:
-            return f"{part.unit.label}: {why}"
+            return f"{unit.label}: {why}"
     return None
 
 
 def carry_out(plan: ExportPlan, chosen: Chosen) -> tuple[ExportPart, ...]:
-    """Count, show or write what was planned; of writing all or nothing. ``chosen`` has the units of the plan, in order.
+    """Count, show or write what was planned; of writing all or nothing. ``chosen`` has the checkpoint of the plan.
 
     Raises Undecodable for what only Spark reads, UsageError where the target is taken, CkptError where it cannot be
     written, and what reading raises.
     """
-    parts = _list_parts(plan, chosen)
-    match plan.request.action:
+    request, parts = plan.request, _list_parts(plan)
+    match request.action:
         case Action.COUNT:
-            return tuple(_count_part(chosen, part, plan.request.jobs) for part in parts)
+            counts = (count_rows(chosen, part.reading.unit, request.jobs) for part in parts)
+            return tuple(replace(part, rows=rows) for part, rows in zip(parts, counts, strict=True))
         case Action.SHOW:
-            return tuple(_show_part(chosen, part, plan.request.rows) for part in parts)
+            return tuple(_show_part(chosen, part, request.rows) for part in parts)
     return _export_parts(plan, chosen, parts)
 
 
-def _list_parts(plan: ExportPlan, chosen: Chosen) -> list[_Part]:
-    return [
-        _Part(part.reading, unit, part.columns_of(plan.request))
-        for part, unit in zip(plan.parts, chosen.units, strict=True)
-    ]
+def _list_parts(plan: ExportPlan) -> list[ExportPart]:
+    return [replace(part, columns=part.columns_of(plan.request)) for part in plan.parts]
 
 
-def _count_part(chosen: Chosen, part: _Part, jobs: int | None) -> ExportPart:
-    return ExportPart(part.reading, part.columns, count_rows(chosen, part.unit, jobs))
-
-
-def _show_part(chosen: Chosen, part: _Part, number: int) -> ExportPart:
+def _show_part(chosen: Chosen, part: ExportPart, number: int) -> ExportPart:
     rows: list[dict[str, Any]] = []
-    with closing(raw_batches(chosen, part.unit)) as batches:
-        for raw in batches:
-            batch = shape_batch(part.columns, raw).slice(0, number - len(rows))
-            cells = [make_plain(batch.column(ordinal)) for ordinal in range(batch.num_columns)]
-            rows += [dict(zip(batch.schema.names, row, strict=True)) for row in zip(*cells, strict=True)]
+    with closing(batches_of(chosen, part.reading.unit, part.columns)) as batches:
+        for batch in batches:
+            rows += make_objects(batch.slice(0, number - len(rows)))
             if len(rows) >= number:
                 break
-    return ExportPart(part.reading, part.columns, shown=rows)
+    return replace(part, shown=rows)
 
 
-def _export_parts(plan: ExportPlan, chosen: Chosen, parts: list[_Part]) -> tuple[ExportPart, ...]:
+def _export_parts(plan: ExportPlan, chosen: Chosen, parts: list[ExportPart]) -> tuple[ExportPart, ...]:
     request, target = plan.request, plan.target
     done = []
     with _replace_folder(target) as folder:
@@ -103,58 +80,41 @@ def _export_parts(plan: ExportPlan, chosen: Chosen, parts: list[_Part]) -> tuple
             own = folder / inside
             own.mkdir(exist_ok=True)
             rows = _write_unit(chosen, part, own, request)
-            description = make_manifest(
-                part.reading, request.shape, part.columns, schema=part.schema, rows=rows, kind=target.format, spark=None
-            )
-            _write_json(own / MANIFEST, description)
+            done.append(replace(part, rows=rows, place=f"{target.name}/{inside}".rstrip("/")))
+            manifest = make_manifest(done[-1], request.shape, schema=spark_schema(part), kind=target.format, spark=None)
+            (own / MANIFEST).write_text(manifest_text(manifest), encoding="utf-8")
             (own / _SUCCESS).touch()
-            done.append(ExportPart(part.reading, part.columns, rows, f"{target.name}/{inside}".rstrip("/")))
         if request.all_units:
-            listed = [(exported.reading, exported.rows or 0) for exported in done]
-            _write_json(folder / MANIFEST, make_manifest_of_all(listed, kind=target.format, spark=None))
+            manifest = make_manifest_of_all(done, kind=target.format, spark=None)
+            (folder / MANIFEST).write_text(manifest_text(manifest), encoding="utf-8")
     return tuple(done)
 
 
-def _write_unit(chosen: Chosen, part: _Part, folder: Path, request: ExportRequest) -> int:
+def _write_unit(chosen: Chosen, part: ExportPart, folder: Path, request: ExportRequest) -> int:
     """Write the rows of a unit, a file for each partition that has any, and count them."""
-    what = {
-        "folder": str(folder),
-        "own": str(uuid.uuid4()),
-        "schema": part.schema,
-        "partition_id": request.partition_id,
-    }
-    total: int = sum(map_partitions(chosen, part.unit, write_partitions, what, request.jobs))
+    unit, end = part.reading.unit, f"{uuid.uuid4()}-c000.snappy.parquet"
+    columns, schema = columns_of(unit, partition_id=request.partition_id), spark_schema(part)
+    what = str(folder), end, columns, schema
+    total: int = sum(map_partitions(chosen, unit, _write_partition, what, request.jobs))
     if not total:
-        with ParquetFile(_file_name(what, 0), part.schema):
+        with ParquetFile(f"{folder}/part-00000-{end}", schema):
             pass  # a reader learns the columns from it
     return total
 
 
-def write_partitions(shared: tuple[UnitPlace, Mapping[str, Any]]) -> Callable[[int], Iterator[int]]:
-    """Write the rows of partitions and count them, in any process."""
-    source, what = shared
-    return lambda partition: iter([_write_partition(source.chosen, source.unit, what, partition)])
-
-
-def _write_partition(chosen: Chosen, unit: StateUnit, what: Mapping[str, Any], partition: int) -> int:
+def _write_partition(
+    chosen: Chosen, unit: StateUnit, what: tuple[str, str, Columns, Json], partition: int
+) -> Iterator[int]:
     """Write the rows of one partition, if it has any, and count them."""
-    columns, total = columns_of(unit, partition_id=what["partition_id"]), 0
+    (folder, end, columns, schema), total = what, 0
     with ExitStack() as stack:
         file = None
-        for raw in stack.enter_context(closing(raw_batches(chosen, unit, partition))):
-            if raw.num_rows:
-                file = file or stack.enter_context(ParquetFile(_file_name(what, partition), what["schema"]))
-                file.add(shapes.flatten_batch(columns, raw))
-                total += raw.num_rows
-    return total
-
-
-def _file_name(what: Mapping[str, Any], partition: int) -> str:
-    return f"{what['folder']}/part-{partition:05}-{what['own']}-c000.snappy.parquet"
-
-
-def _write_json(path: Path, document: Any) -> None:
-    path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+        for batch in stack.enter_context(closing(batches_of(chosen, unit, columns, partition))):
+            if batch.num_rows:
+                file = file or stack.enter_context(ParquetFile(f"{folder}/part-{partition:05}-{end}", schema))
+                file.add(batch)
+                total += batch.num_rows
+    yield total
 
 
 @contextmanager

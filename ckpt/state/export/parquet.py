@@ -14,8 +14,8 @@ from ckpt.formats.rows.errors import Undecodable
 from ckpt.formats.rows.types import TypeShape, arrow_type, shape_of
 from ckpt.formats.types import fields_of
 from ckpt.model import Json
-from ckpt.state.reading.columns import Columns, type_names
-from ckpt.state.reading.reading import Reading
+from ckpt.state.export.request import ExportPart
+from ckpt.state.reading.columns import type_names
 from ckpt.versions import NEWEST
 
 _ALIKE = frozenset({"boolean", "byte", "short", "integer", "long", "float", "double", "string", "binary", "date"})
@@ -24,18 +24,19 @@ _NESTED = frozenset({"array", "map", "struct"})
 _NOTHING: Json = {}
 
 
-def spark_schema(reading: Reading, columns: Columns) -> Json:
-    """The StructType of the flat shape as Spark has it, in its JSON: what its frame declares."""
+def spark_schema(part: ExportPart) -> Json:
+    """The StructType of the flat columns as Spark has it, in its JSON: what its frame declares."""
+    schema, columns = part.reading.schema, part.columns.kept if part.columns else ()
     fields: list[Json] = [
-        {"name": column.name, "type": column.type, "nullable": True, "metadata": _metadata(reading, column.places)}
-        for column in columns.kept
+        {"name": column.name, "type": column.type, "nullable": True, "metadata": _metadata(schema, column.places)}
+        for column in columns
     ]
     return {"type": "struct", "fields": fields}
 
 
-def _metadata(reading: Reading, places: tuple[int, ...]) -> Json:
+def _metadata(kind: Json, places: tuple[int, ...]) -> Json:
     """Return a field's metadata as a column keeps it: none unless it has to be told apart from others of its name."""
-    kind, metadata = reading.schema, _NOTHING
+    metadata = _NOTHING
     for ordinal in places:
         fields = [field for field in fields_of(kind) or () if isinstance(field, dict)]
         names = [str(field.get("name")).lower() for field in fields]

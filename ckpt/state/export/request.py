@@ -1,15 +1,14 @@
 """An export of state as it is asked for, planned without a JVM, and what came of it."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, TypedDict
 
 from ckpt.errors import UsageError, parse_choice
-from ckpt.state.export.obstacles import check_export, list_promised_columns
-from ckpt.state.export.targets import ExportTarget, Format, Mode, choose_target
+from ckpt.state.export.targets import ExportTarget, Format, Mode, check_place, check_types, choose_target
 from ckpt.state.reading.choose import RequestedPart
-from ckpt.state.reading.columns import Column, Columns, Shape
+from ckpt.state.reading.columns import Columns, Shape, columns_of, top_columns
 from ckpt.state.reading.initial import InitialPlan, plan_initial_states
 from ckpt.state.reading.reading import Question, Reading, plan_readings
 from ckpt.values import Value
@@ -31,15 +30,6 @@ class Engine(StrEnum):
     AUTO = "auto"  # ckpt itself, where it is certain to do what Spark does; otherwise Spark
     NATIVE = "native"  # ckpt itself, or nobody
     SPARK = "spark"
-
-
-_ENUMERATIONS: Mapping[str, type[StrEnum]] = {
-    "format": Format,
-    "mode": Mode,
-    "shape": Shape,
-    "action": Action,
-    "engine": Engine,
-}
 
 
 class ExportOptions(TypedDict, total=False):
@@ -95,7 +85,8 @@ class ExportRequest:
 
     def __post_init__(self) -> None:
         """Take the values of enumerations as texts too. Raises UsageError."""
-        for name, kind in _ENUMERATIONS.items():
+        kinds = {"format": Format, "mode": Mode, "shape": Shape, "action": Action, "engine": Engine}
+        for name, kind in kinds.items():
             object.__setattr__(self, name, parse_choice(kind, getattr(self, name), name))
 
     @property
@@ -142,7 +133,7 @@ class ExportPart:
         if self.columns is not None or request.shape is Shape.RAW:
             return self.columns
         schema = self.reading.schema
-        return None if schema is None else self.reading.columns(schema, partition_id=request.partition_id)
+        return None if schema is None else columns_of(self.reading.unit, schema, partition_id=request.partition_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,15 +168,15 @@ def plan_export(
     to = choose_target(request.to, request.table, request.format, request.mode, request.checkpoint)
     _check(request, to)
     options = storage_options or {}
-    readings: tuple[Reading | InitialPlan, ...]
-    if request.shape is Shape.INITIAL_STATE:
-        readings = plan_initial_states(request.question, options, spark)
-    else:
-        readings = plan_readings(request.question, options, spark)
-    unseen = None
-    if request.action in (Action.PLAN, Action.EXPORT):
-        unseen = check_export(request.checkpoint, _list_promised_columns(readings, request), request.shape, to, options)
-    return ExportPlan(request, to, readings, unseen)
+    read = plan_initial_states if request.shape is Shape.INITIAL_STATE else plan_readings
+    plan = ExportPlan(request, to, read(request.question, options, spark))
+    if request.action not in (Action.PLAN, Action.EXPORT):
+        return plan
+    for part in plan.parts:
+        columns = part.columns_of(request)
+        promised = columns.kept if columns is not None else top_columns(part.reading.schema)
+        check_types(promised, to.format, request.shape)
+    return replace(plan, unseen=check_place(to, request.checkpoint, options))
 
 
 def _check(request: ExportRequest, to: ExportTarget) -> None:
@@ -205,14 +196,3 @@ def _check(request: ExportRequest, to: ExportTarget) -> None:
         )
     if request.wanted != RequestedPart(request.operator):
         raise UsageError("`all_units` is every part of the state: leave out `store`, `side`, `variable` and `timers`")
-
-
-def _list_promised_columns(
-    readings: Sequence[Reading | InitialPlan], request: ExportRequest
-) -> Iterator[tuple[Column, ...]]:
-    """The columns of each part that will be written, as far as the files tell."""
-    for reading in readings:
-        if isinstance(reading, InitialPlan):
-            yield reading.columns.kept
-        else:
-            yield list_promised_columns(reading, request.shape, partition_id=request.partition_id)

@@ -1,13 +1,16 @@
-"""Where an export goes, what may be replaced there, and which types each format stores."""
+"""Where an export goes, what may be replaced there, and which types each format stores; checked without a JVM."""
 
+import os
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
-from ckpt.errors import UsageError, argument
+from ckpt.errors import CkptError, NotFound, UsageError, argument
 from ckpt.formats.types import repeated_field
 from ckpt.state.reading.columns import Column, Shape, holds_void, type_names
+from ckpt.storage import open_storage
 from ckpt.storage.locations import is_inside, spark_uri
 from ckpt.texts import mask_secrets
 
@@ -100,6 +103,52 @@ def check_target(target: ExportTarget, names: Collection[str] | None) -> None:
         )
 
 
+def check_place(target: ExportTarget, checkpoint: str, storage_options: Mapping[str, str]) -> str | None:
+    """Refuse a target that is taken or cannot be written, as far as that is visible without a JVM.
+
+    ``storage_options`` are those of the checkpoint, and hold for a target of the same scheme. Returns None, or why a
+    remote target could not be checked: then only Spark can. Raises UsageError.
+    """
+    if target.path is None:
+        return None
+    path = local_target(target.path)
+    if path is not None:
+        _check_local(Path(path), target)
+        return None
+    same = spark_uri(checkpoint).partition(":")[0] == target.path.partition(":")[0]
+    try:
+        level = open_storage(target.shown, storage_options if same else {}).list_level()
+    except NotFound:
+        return None
+    except CkptError as error:
+        return str(error)
+    check_target(target, {*level.files, *level.folders})
+    return None
+
+
+def check_free(target: ExportTarget) -> None:
+    """Raise UsageError if a new local folder exists and is not empty; Spark checks remote ones."""
+    path = local_target(target.name)
+    if path is not None and os.path.lexists(path) and not (os.path.isdir(path) and not os.listdir(path)):
+        raise UsageError(f"`to` {target.shown}: it exists already and is not changed: name a new folder")
+
+
+def _check_local(path: Path, target: ExportTarget) -> None:
+    """Look at a local target, and whether its folder can be written to."""
+    try:
+        if path.is_dir():
+            check_target(target, [entry.name for entry in path.iterdir()])
+        elif path.exists():
+            check_target(target, None)
+        above = next(folder for folder in path.parents if folder.exists())
+    except OSError as error:
+        raise UsageError(f"`to` {target.given}: it cannot be checked: {error.strerror}") from error
+    if not above.is_dir():
+        raise UsageError(f"`to` {target.given}: {above} is a file, so nothing can be written below it")
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise UsageError(f"`to` {target.given}: no permission to write in {above}")
+
+
 _NESTED = frozenset({"array", "map", "struct"})
 _INTERVALS = ("interval", "calendarinterval")
 _OTHERS = {
@@ -122,9 +171,8 @@ def check_types(columns: Iterable[Column], kind: Format, shape: Shape = Shape.FL
         refused = _find_refused_type(column, kind)
         if refused is None:
             continue
-        cures = (
-            [argument("shape", Shape.FLAT)] if refused == _VOID or (shape is Shape.RAW and refused == "struct") else []
-        )
+        flat_helps = refused == _VOID or (shape is Shape.RAW and refused == "struct")
+        cures = [argument("shape", Shape.FLAT)] if flat_helps else []
         if refused != _VOID:
             cures += (argument("format", other) for other in _OTHERS[kind])
         raise UsageError(
@@ -139,12 +187,10 @@ def _find_refused_type(column: Column, kind: Format) -> str | None:
     """The type inside a column that a format does not store."""
     if holds_void(column.type):
         return _VOID
-    for name in type_names(column.type):
-        interval = name.startswith(_INTERVALS)
-        if kind is Format.CSV and (name in _NESTED or name == "binary" or name.startswith("variant")):
-            return name
-        if kind is Format.DELTA and interval:
-            return name
-        if kind is Format.PARQUET and name in _INTERVALS:  # of months, days and microseconds at once
-            return name
-    return None
+    refuses: dict[Format, Callable[[str], bool]] = {
+        Format.CSV: lambda name: name in _NESTED or name == "binary" or name.startswith("variant"),
+        Format.DELTA: lambda name: name.startswith(_INTERVALS),
+        Format.PARQUET: lambda name: name in _INTERVALS,  # of months, days and microseconds at once
+        Format.JSON: lambda _: False,
+    }
+    return next(filter(refuses[kind], type_names(column.type)), None)

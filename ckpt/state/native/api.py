@@ -10,12 +10,11 @@ import pyarrow as pa
 
 from ckpt.errors import UsageError
 from ckpt.model import Location
-from ckpt.state.native import shapes
-from ckpt.state.native.batches import columns_of
+from ckpt.state.native.batches import flat_schema, raw_schema
 from ckpt.state.native.initial import read_initial_table
 from ckpt.state.native.partitions import read_batches
 from ckpt.state.reading.choose import Part, RequestedPart
-from ckpt.state.reading.columns import Shape
+from ckpt.state.reading.columns import Shape, columns_of
 from ckpt.state.reading.initial import ask_which_operator, check_question, plan_initial_shape
 from ckpt.state.reading.reading import Question, choose
 
@@ -56,9 +55,8 @@ def read_state_arrow(
     ['key_key', 'value_count', 'value_sum']
 
     """
-    path = fspath(checkpoint)
-    wanted = RequestedPart(**part)
-    with _open_reader(Question(path, wanted, batch=batch), shape, partition_id, jobs, storage_options) as reader:
+    question = Question(fspath(checkpoint), RequestedPart(**part), batch=batch)
+    with _open_reader(question, shape, partition_id, jobs, storage_options) as reader:
         return reader.read_all()
 
 
@@ -94,9 +92,8 @@ def read_state_batches(
     7
 
     """
-    path = fspath(checkpoint)
-    wanted = RequestedPart(**part)
-    return _open_reader(Question(path, wanted, batch=batch), shape, partition_id, jobs, storage_options)
+    question = Question(fspath(checkpoint), RequestedPart(**part), batch=batch)
+    return _open_reader(question, shape, partition_id, jobs, storage_options)
 
 
 def _open_reader(
@@ -109,7 +106,7 @@ def _open_reader(
     chosen = choose(question, storage_options)
     (unit,) = chosen.units
     columns = None if shape == Shape.RAW else columns_of(unit, partition_id=partition_id)
-    schema = shapes.raw_schema(unit) if columns is None else shapes.flat_schema(columns)
+    schema = raw_schema(unit) if columns is None else flat_schema(columns)
     return pa.RecordBatchReader.from_batches(schema, read_batches(chosen, unit, columns, jobs))
 
 

@@ -73,11 +73,11 @@ def _check_rows_by_time(side: str, rows: Held | None, index: Held | None) -> Ite
     """Join state format 4: an entry by time for each key and time; none where nothing is ever evicted."""
     if rows is None or index is None or not len(index.keys):
         return
-    lost, stale = _count_differences(rows.keys.flatten(), index.keys.flatten())
-    if lost:
-        yield f"keys of the {side} side without an entry by time: {lost:,} (Spark never removes their rows)"
-    if stale:
-        yield f"entries by time of the {side} side without rows: {stale:,}"
+    lost = f"keys of the {side} side without an entry by time"
+    stale = f"entries by time of the {side} side without rows"
+    yield from _report_differences(
+        (rows.keys.flatten(), lost, " (Spark never removes their rows)"), (index.keys.flatten(), stale, "")
+    )
 
 
 def _check_timers(timers: Held | None, index: Held | None) -> Iterator[str]:
@@ -85,11 +85,10 @@ def _check_timers(timers: Held | None, index: Held | None) -> Iterator[str]:
         return
     key, at = timers.keys.flatten()
     also_at, also_key = index.keys.flatten()
-    lost, stale = _count_differences([key, at], [also_key, also_at])
-    if lost:
-        yield f"timers without an entry by time: {lost:,} (they never fire)"
-    if stale:
-        yield f"entries by time without a timer: {stale:,} (once due, they fire in every batch)"
+    yield from _report_differences(
+        ([key, at], "timers without an entry by time", " (they never fire)"),
+        ([also_key, also_at], "entries by time without a timer", " (once due, they fire in every batch)"),
+    )
 
 
 def _check_expiring(variable: str, values: Held | None, index: Held) -> Iterator[str]:
@@ -97,14 +96,12 @@ def _check_expiring(variable: str, values: Held | None, index: Held) -> Iterator
     if values is None or values.last is None:
         return
     at, key = index.keys.flatten()
-    lost, stale = _count_differences([*values.keys.flatten(), values.last], [*key.flatten(), at])
-    if lost:
-        yield f"values of {variable} without an entry by expiry time: {lost:,} (Spark does not remove them)"
-    if stale:
-        yield (
-            f"entries by expiry time without a value of {variable}: {stale:,} "
-            "(when one is due, Spark removes what its key has by then)"
-        )
+    lost, kept = f"values of {variable} without an entry by expiry time", " (Spark does not remove them)"
+    stale = f"entries by expiry time without a value of {variable}"
+    removed = " (when one is due, Spark removes what its key has by then)"
+    yield from _report_differences(
+        ([*values.keys.flatten(), values.last], lost, kept), ([*key.flatten(), at], stale, removed)
+    )
 
 
 def _check_element_counts(variable: str, counts: Held | None, elements: Held) -> Iterator[str]:
@@ -119,13 +116,14 @@ def _check_element_counts(variable: str, counts: Held | None, elements: Held) ->
         yield f"lists of {variable} whose length is not the one counted: {wrong:,} (only Spark's metrics use the count)"
 
 
-def _count_differences(left: Sequence[Any], right: Sequence[Any]) -> tuple[int, int]:
-    """How many rows of the first are not in the second, and the reverse; equal ones are one."""
-    groups = _group_together(left, right)
+def _report_differences(*sides: tuple[Sequence[Any], str, str]) -> Iterator[str]:
+    """How many rows of each of two are not in the other, between words; equal ones are one."""
+    groups = _group_together(sides[0][0], sides[1][0])
     if groups is None:
-        return 0, 0
-    first, second = groups
-    return len(np.setdiff1d(first, second)), len(np.setdiff1d(second, first))
+        return
+    for (_, words, consequence), own, other in zip(sides, groups, groups[::-1], strict=True):
+        if count := len(np.setdiff1d(own, other)):
+            yield f"{words}: {count:,}{consequence}"
 
 
 def _group_together(left: Sequence[Any], right: Sequence[Any]) -> tuple[Any, Any] | None:

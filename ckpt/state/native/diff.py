@@ -1,6 +1,6 @@
 """Compare two states: of two batches, or of two checkpoints. Read without Spark."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
@@ -15,17 +15,15 @@ from ckpt.errors import UsageError
 from ckpt.formats.rows.arrow import whole
 from ckpt.model import Json, Location
 from ckpt.processes import Processes, Runner
-from ckpt.state.native import shapes
-from ckpt.state.native.batches import columns_of, raw_batches
+from ckpt.state.native.batches import batches_of, flat_schema
 from ckpt.state.native.groups import number_groups, number_occurrences
-from ckpt.state.native.json_values import make_plain
+from ckpt.state.native.json_values import make_objects
 from ckpt.state.native.layout import layout_of
-from ckpt.state.native.partitions import UnitPlace, map_partitions
+from ckpt.state.native.partitions import map_partitions, open_unit
 from ckpt.state.native.store_files import find_store_files
 from ckpt.state.reading.choose import Part, RequestedPart
-from ckpt.state.reading.columns import Columns
-from ckpt.state.reading.moment import Moment
-from ckpt.state.reading.reading import Chosen, Question, choose
+from ckpt.state.reading.columns import columns_of
+from ckpt.state.reading.reading import Chosen, Moment, Question, choose
 from ckpt.state.reading.units import StateUnit, UnitKind
 from ckpt.values import Value
 
@@ -118,11 +116,11 @@ def state_diff(
     before = choose(Question(path, wanted, all_units=True, batch=earlier), storage_options)
     units = []
     for old, new in _match_units(before, after):
-        places = UnitPlace(before, old), UnitPlace(after, new)
-        if _list_partitions(places[0]) == _list_partitions(places[1]):
-            parts = [*map_partitions(before, old, diff_partitions, (places[1], limit), jobs, by)]
+        what = after, new, limit
+        if _list_partitions(before, old) == _list_partitions(after, new):
+            parts = [*map_partitions(before, old, _diff_partition, what, jobs, by)]
         else:
-            run = (by or Processes(1)).run(diff_partitions, (places[0], (places[1], limit)), [None])
+            run = (by or Processes(1)).run(open_unit, (_diff_partition, before, old, what), [None])
             parts = [diff for _, diff in run]
         units.append(_join_diffs(old, parts, limit))
     return StateDiff(path, later, before.moment, after.moment, tuple(units))
@@ -149,20 +147,14 @@ def _match_units(before: Chosen, after: Chosen) -> list[tuple[StateUnit, StateUn
     if missing:
         raise UsageError(f"{after.checkpoint.uri}: only one of the two has {', '.join(sorted(missing))}")
     for unit in before.units:
-        if shapes.flat_schema(columns_of(unit)) != shapes.flat_schema(columns_of(there[unit.label])):
+        if flat_schema(columns_of(unit)) != flat_schema(columns_of(there[unit.label])):
             raise UsageError(f"{after.checkpoint.uri}: {unit.label} has other columns there")
     return [(unit, there[unit.label]) for unit in before.units]
 
 
-def _list_partitions(unit_place: UnitPlace) -> list[int]:
-    store = layout_of(unit_place.chosen, unit_place.unit).store
-    return [files.place.partition for files in find_store_files(unit_place.chosen, unit_place.unit.operator, store)]
-
-
-def diff_partitions(shared: tuple[UnitPlace, tuple[UnitPlace, int]]) -> Callable[[int | None], Iterator[UnitDiff]]:
-    """Compare partitions of the earlier state with those of the later one, or all at once, in any process."""
-    before, (after, limit) = shared
-    return lambda partition: iter([_diff_partition(before, after, partition, limit)])
+def _list_partitions(chosen: Chosen, unit: StateUnit) -> list[int]:
+    store = layout_of(chosen, unit).store
+    return [files.place.partition for files in find_store_files(chosen, unit.operator, store)]
 
 
 def _join_diffs(unit: StateUnit, parts: Sequence[UnitDiff], limit: int) -> UnitDiff:
@@ -172,15 +164,21 @@ def _join_diffs(unit: StateUnit, parts: Sequence[UnitDiff], limit: int) -> UnitD
     return UnitDiff(unit, added, removed, changed, tuple(islice(rows, limit)))
 
 
-def _diff_partition(before: UnitPlace, after: UnitPlace, partition: int | None, limit: int) -> UnitDiff:
-    """Compare one partition, or all at once."""
-    old_unit, columns = before.unit, columns_of(before.unit)
-    tables = [_read_table(unit_place, columns, partition) for unit_place in (before, after)]
-    both = pa.concat_tables(tables).combine_chunks()
-    arrays = [column.combine_chunks() if both.num_rows else None for column in both.columns]
+def _diff_partition(
+    before: Chosen, unit: StateUnit, what: tuple[Chosen, StateUnit, int], partition: int | None
+) -> Iterator[UnitDiff]:
+    """Compare one partition of the earlier state with that of the later one, or all at once."""
+    after, later_unit, limit = what
+    columns = columns_of(unit)
+    tables = [
+        pa.Table.from_batches(batches_of(*state, columns, partition), flat_schema(columns))
+        for state in ((before, unit), (after, later_unit))
+    ]
+    both = pa.concat_tables(tables)
     if not both.num_rows:
-        return UnitDiff(old_unit, 0, 0, 0, ())
-    keyed = old_unit.kind in _BY_KEY
+        return
+    arrays = [column.combine_chunks() for column in both.columns]
+    keyed = unit.kind in _BY_KEY
     is_key = [not keyed or column.path[0] in ("key", "user_map_key") for column in columns.kept]
     first = tables[0].num_rows
     groups = number_groups([array for array, key in zip(arrays, is_key, strict=True) if key], both.num_rows)
@@ -200,12 +198,7 @@ def _diff_partition(before: UnitPlace, after: UnitPlace, partition: int | None, 
         shown = numbers[:limit]
         rows += _list_changed_rows(change, both, is_key, old[shown], new[shown])
     added, removed, changed = (len(kinds[change]) for change in Change)
-    return UnitDiff(old_unit, added, removed, changed, tuple(rows))
-
-
-def _read_table(unit_place: UnitPlace, columns: Columns, partition: int | None) -> Any:
-    batches = [shapes.flatten_batch(columns, raw) for raw in raw_batches(unit_place.chosen, unit_place.unit, partition)]
-    return pa.Table.from_batches(batches, shapes.flat_schema(columns))
+    yield UnitDiff(unit, added, removed, changed, tuple(rows))
 
 
 def _place_groups(groups: Any, start: int, end: int) -> Any:
@@ -228,7 +221,5 @@ def _list_changed_rows(change: Change, both: Any, is_key: list[bool], old: Any, 
 
 def _make_objects(both: Any, places: Any) -> list[dict[str, Json] | None]:
     """Rows as objects; None for a row that is not there."""
-    present = both.take(whole(pa.int64(), np.maximum(places, 0)))
-    cells = [make_plain(column.combine_chunks()) for column in present.columns]
-    rows = [dict(zip(both.column_names, row, strict=True)) for row in zip(*cells, strict=True)]
+    rows = make_objects(both.take(whole(pa.int64(), np.maximum(places, 0))))
     return [row if index >= 0 else None for row, index in zip(rows, places.tolist(), strict=True)]

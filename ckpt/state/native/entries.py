@@ -1,6 +1,6 @@
 """The stored keys and values of a unit, decoded batch by batch."""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,13 +9,16 @@ import pyarrow as pa
 
 from ckpt.formats.rows import avro
 from ckpt.formats.rows.arrow import whole
-from ckpt.formats.rows.errors import Undecodable, Unfit
+from ckpt.formats.rows.codecs import decompress
+from ckpt.formats.rows.errors import WITH_SPARK, TooLarge, Undecodable, Unfit
+from ckpt.formats.rows.hdfs import Records, find_key, keep_newest, records_of
 from ckpt.formats.rows.keys import keys_of
-from ckpt.formats.rows.unsafe import VERSION, Rows, rows_of, structs_of
+from ckpt.formats.rows.row_checksums import plain_file
+from ckpt.formats.rows.unsafe import VERSION, Rows, rows_at, rows_of, structs_of
 from ckpt.model import Provider
-from ckpt.state.native import hdfs, rocksdb
-from ckpt.state.native.layout import UnitLayout
-from ckpt.state.native.store_files import StoreFiles, find_fitting_files
+from ckpt.state.native import rocksdb
+from ckpt.state.native.layout import UnitLayout, layout_of
+from ckpt.state.native.store_files import MOST_ROWS, StoreFiles, find_fitting_files
 from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit
 
@@ -35,42 +38,70 @@ class Entries:
     sizes: Any  # of each value, in bytes as it is stored
 
 
-def entries_of(
-    chosen: Chosen, unit: StateUnit, layout: UnitLayout, only: int | None = None
-) -> Generator[Entries, None, None]:
+def entries_of(chosen: Chosen, unit: StateUnit, only: int | None = None) -> Generator[Entries, None, None]:
     """Everything that is stored for a unit, or in one partition. Raises Undecodable, StateDamaged and StorageError."""
+    layout = layout_of(chosen, unit)
     for files in find_fitting_files(chosen, unit.operator, layout.store, only):
         yield from entries_in(files, unit, layout)
 
 
 def entries_in(files: StoreFiles, unit: StateUnit, layout: UnitLayout) -> Generator[Entries, None, None]:
     """Read a unit's entries from files of one partition. Raises Undecodable and StorageError."""
-    yield from _read_hdfs(files, layout) if unit.provider is Provider.HDFS else _read_rocksdb(files, layout)
+    if unit.provider is Provider.HDFS:
+        for rows in read_hdfs_rows(files):
+            yield _decode(decode_rows, files, layout, *rows)
+        return
+    with rocksdb.store(files, layout.delimiter) as store:
+        number = store.number(layout.family)
+        for pairs in store.batches(number):
+            keys = [key[len(number) :] for key, _ in pairs]
+            yield _decode(decode_bytes, files, layout, keys, [value for _, value in pairs])
 
 
 def entry_of(chosen: Chosen, unit: StateUnit, layout: UnitLayout, only: int, key: bytes) -> Iterator[Entries]:
     """Read the entries of one key, in the one partition where it can be; ``key`` is the bytes of its row."""
     for files in find_fitting_files(chosen, unit.operator, layout.store, only):
         if unit.provider is Provider.HDFS:
-            row = hdfs.read_row(files, key)
-            if row is not None:
-                yield _decode_rows_of(files, layout, *row)
+            record = find_key(_read_records(files), key)
+            if record is not None:
+                yield _decode(decode_rows, files, layout, *_split_records(files, files.place.folder, record))
             continue
         with rocksdb.store(files, layout.delimiter) as store:
             stored = VERSION + key
             value = store.value(store.number(layout.family) + stored)
             if value is not None:
-                yield _decode_bytes_of(files, layout, [stored], [value])
+                yield _decode(decode_bytes, files, layout, [stored], [value])
 
 
-def _read_hdfs(files: StoreFiles, layout: UnitLayout) -> Iterator[Entries]:
-    for keys, values in hdfs.read_rows(files):
-        yield _decode_rows_of(files, layout, keys, values)
+def read_hdfs_rows(files: StoreFiles) -> Iterator[tuple[Rows, Rows]]:
+    """Keys and values of an HDFS-backed store, some at a time. Its files are in memory, as they are in Spark."""
+    newest = keep_newest(_read_records(files), distinct=files.snapshot is not None)
+    for path, records in zip(files.paths, newest, strict=True):
+        for start in range(0, len(records), MOST_ROWS):
+            yield _split_records(files, path, records.take(slice(start, start + MOST_ROWS)))
 
 
-def _decode_rows_of(files: StoreFiles, layout: UnitLayout, keys: Rows, values: Rows) -> Entries:
+def _split_records(files: StoreFiles, path: str, records: Records) -> tuple[Rows, Rows]:
+    with files.refusing(path):
+        keys = rows_at(records.data, records.key_at, records.key_size)
+        return keys, rows_at(records.data, records.value_at, records.value_size)
+
+
+def _read_records(files: StoreFiles) -> list[Records]:
+    """The records of every file, oldest first."""
+    read: list[Records] = []
+    for path in files.paths:
+        with files.refusing(path):
+            data = decompress(files.pieces(path), files.codec, files.most)
+            read.append(records_of(plain_file(data) if files.checksums else data))
+            if sum(len(records.data) for records in read) > files.most:
+                raise TooLarge(f"its partition unpacks to more than {files.most:,} bytes: {WITH_SPARK}")
+    return read
+
+
+def _decode(decode: Callable[..., Entries], files: StoreFiles, layout: UnitLayout, *rows: Any) -> Entries:
     try:
-        return decode_rows(files.place.partition, layout, keys, values)
+        return decode(files.place.partition, layout, *rows)
     except NOT_AS_WRITTEN as error:
         raise files.refused(files.place.folder, error) from None
 
@@ -81,21 +112,6 @@ def decode_rows(partition: int, layout: UnitLayout, keys: Rows, values: Rows) ->
     return Entries(partition, *columns, values.size)
 
 
-def _read_rocksdb(files: StoreFiles, layout: UnitLayout) -> Iterator[Entries]:
-    with rocksdb.store(files, layout.delimiter) as store:
-        number = store.number(layout.family)
-        for pairs in store.batches(number):
-            keys = [key[len(number) :] for key, _ in pairs]
-            yield _decode_bytes_of(files, layout, keys, [value for _, value in pairs])
-
-
-def _decode_bytes_of(files: StoreFiles, layout: UnitLayout, keys: Sequence[bytes], values: Sequence[bytes]) -> Entries:
-    try:
-        return decode_bytes(files.place.partition, layout, keys, values)
-    except NOT_AS_WRITTEN as error:
-        raise files.refused(files.place.folder, error) from None
-
-
 def decode_bytes(partition: int, layout: UnitLayout, keys: Sequence[bytes], values: Sequence[bytes]) -> Entries:
     """Decode keys and values of a RocksDB family, without its number. Raises what is in ``NOT_AS_WRITTEN``."""
     key_structs = keys_of(layout.key, layout.encoder, keys, avro.key_columns if layout.avro else None)
@@ -104,13 +120,11 @@ def decode_bytes(partition: int, layout: UnitLayout, keys: Sequence[bytes], valu
         counts = np.fromiter(map(len, parts), np.int64, len(parts))
         key_structs = key_structs.take(whole(pa.int64(), np.repeat(np.arange(len(keys)), counts)))
         values = [element for part in parts for element in part]
-    own = (
-        avro.structs_of(layout.value, values, "value")
-        if layout.avro
-        else structs_of(layout.value, rows_of(values), "value")
-    )
-    sizes = np.fromiter(map(len, values), np.int64, len(values))
-    return Entries(partition, key_structs, own, sizes)
+    if layout.avro:
+        own = avro.structs_of(layout.value, values, "value")
+    else:
+        own = structs_of(layout.value, rows_of(values), "value")
+    return Entries(partition, key_structs, own, np.fromiter(map(len, values), np.int64, len(values)))
 
 
 def split_elements(value: bytes) -> list[bytes]:

@@ -16,6 +16,11 @@ def number_groups(columns: Iterable[Any], rows: int) -> Any:
     return groups
 
 
+def first_of_each(groups: Any) -> Any:
+    """For each number the first row that has it."""
+    return np.unique(groups, return_index=True)[1]
+
+
 def number_occurrences(groups: Any) -> Any:
     """For each row how many before it have its number."""
     order = np.argsort(groups, kind="stable")

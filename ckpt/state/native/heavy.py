@@ -1,6 +1,6 @@
 """Find heavy keys of the state, and how it is spread over its partitions. Read without Spark."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from os import fspath
@@ -13,17 +13,14 @@ from ckpt.errors import UsageError
 from ckpt.formats.rows.arrow import whole
 from ckpt.model import Json, Location
 from ckpt.processes import Runner
-from ckpt.state.native import shapes
-from ckpt.state.native.batches import columns_of
-from ckpt.state.native.entries import Entries, entries_of
-from ckpt.state.native.groups import number_groups
-from ckpt.state.native.json_values import make_plain
-from ckpt.state.native.layout import layout_of
-from ckpt.state.native.partitions import UnitPlace, map_partitions
+from ckpt.state.native.batches import flat_schema, make_flat
+from ckpt.state.native.entries import entries_of
+from ckpt.state.native.groups import first_of_each, number_groups
+from ckpt.state.native.json_values import make_objects
+from ckpt.state.native.partitions import map_partitions
 from ckpt.state.reading.choose import Part, RequestedPart
-from ckpt.state.reading.columns import Column, Columns
-from ckpt.state.reading.moment import Moment
-from ckpt.state.reading.reading import Question, choose
+from ckpt.state.reading.columns import Column, Columns, columns_of
+from ckpt.state.reading.reading import Chosen, Moment, Question, choose
 from ckpt.state.reading.units import StateUnit
 from ckpt.values import Value
 
@@ -100,54 +97,38 @@ def state_keys(
     own = Columns(tuple(column for column in columns_of(unit).kept if column.path[0] == "key"), ())
     keys: list[HeavyKey] = []
     partitions = []
-    with closing(map_partitions(chosen, unit, measure_partitions, (own, limit), jobs, by)) as measured:
+    with closing(map_partitions(chosen, unit, _measure_partition, (own, limit), jobs, by)) as measured:
         for size, heaviest in measured:
             partitions.append(size)
             keys = sorted([*keys, *heaviest], key=lambda key: (-key.bytes, -key.rows))[:limit]
     return StateSizes(path, unit, chosen.moment, own.kept, tuple(keys), tuple(partitions))
 
 
-def measure_partitions(
-    shared: tuple[UnitPlace, tuple[Columns, int]],
-) -> Callable[[int], Iterator[tuple[PartitionSize, list[HeavyKey]]]]:
-    """Measure partitions that hold rows, in any process: the size and the heaviest keys of each."""
-    source, (own, limit) = shared
-    layout = layout_of(source.chosen, source.unit)
-
-    def measure(partition: int) -> Iterator[tuple[PartitionSize, list[HeavyKey]]]:
-        with closing(entries_of(source.chosen, source.unit, layout, partition)) as entries:
-            table, sizes = _read_keys_and_sizes(source.unit, own, entries)
-        if len(sizes):
-            yield _measure_partition(partition, table, sizes, limit)
-
-    return measure
-
-
-def _read_keys_and_sizes(unit: StateUnit, own: Columns, entries: Iterator[Entries]) -> tuple[Any, Any]:
-    """The key of each row of a partition, and the bytes of its value."""
-    keys: list[Any] = []
-    sizes: list[Any] = [np.zeros(0, np.int64)]
-    for batch in entries:
-        keys.append(shapes.flatten_batch(own, shapes.make_raw(unit, batch)))
-        sizes.append(batch.sizes)
-    return pa.Table.from_batches(keys, shapes.flat_schema(own)), np.concatenate(sizes)
-
-
-def _measure_partition(partition: int, table: Any, sizes: Any, limit: int) -> tuple[PartitionSize, list[HeavyKey]]:
-    rows = len(sizes)
-    groups = number_groups((column.combine_chunks() for column in table.columns), rows)
+def _measure_partition(
+    chosen: Chosen, unit: StateUnit, what: tuple[Columns, int], partition: int
+) -> Iterator[tuple[PartitionSize, list[HeavyKey]]]:
+    """The size and the heaviest keys of a partition that holds rows."""
+    own, limit = what
+    batches: list[Any] = []
+    stored: list[Any] = [np.zeros(0, np.int64)]
+    with closing(entries_of(chosen, unit, partition)) as every:
+        for entries in every:
+            batches.append(make_flat(own, unit, entries))
+            stored.append(entries.sizes)
+    table, sizes = pa.Table.from_batches(batches, flat_schema(own)), np.concatenate(stored)
+    if not len(sizes):
+        return
+    groups = number_groups((column.combine_chunks() for column in table.columns), len(sizes))
     counts = np.bincount(groups)
     totals: Any = np.zeros(len(counts), np.int64)
     np.add.at(totals, groups, sizes)
-    size = PartitionSize(partition, len(counts), rows, int(totals.sum()))
     heaviest = np.lexsort((-counts, -totals))[:limit]
-    first: Any = np.empty(len(counts), np.int64)
-    first[groups[::-1]] = np.arange(rows)[::-1]  # the last to be assigned stays
-    places = whole(pa.int64(), first[heaviest])
-    cells = [make_plain(column.combine_chunks().take(places)) for column in table.columns]
-    rows_of_keys = zip(*cells, strict=True) if cells else ((),) * len(heaviest)
-    shown = [dict(zip(table.column_names, row, strict=True)) for row in rows_of_keys]
-    return size, [
-        HeavyKey(key, int(counts[group]), int(totals[group]), partition)
-        for key, group in zip(shown, heaviest.tolist(), strict=True)
-    ]
+    shown = table.take(whole(pa.int64(), first_of_each(groups)[heaviest]))
+    keys = make_objects(shown) if own.kept else [{}] * len(heaviest)
+    yield (
+        PartitionSize(partition, len(counts), len(sizes), int(totals.sum())),
+        [
+            HeavyKey(key, int(counts[group]), int(totals[group]), partition)
+            for key, group in zip(keys, heaviest.tolist(), strict=True)
+        ],
+    )

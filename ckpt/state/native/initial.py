@@ -4,7 +4,8 @@ What the columns are is planned by ``reading.initial``; here the rows of every u
 together, partition by partition.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,13 +16,12 @@ import pyarrow as pa
 from ckpt.formats.rows.arrow import fixed, lists, structs, whole
 from ckpt.formats.rows.errors import LeftToSpark
 from ckpt.formats.rows.types import arrow_type
+from ckpt.state.native.batches import pick_field
 from ckpt.state.native.entries import Entries, entries_of
-from ckpt.state.native.groups import number_groups
-from ckpt.state.native.layout import layout_of
-from ckpt.state.native.partitions import UnitPlace, map_partitions
+from ckpt.state.native.groups import first_of_each, number_groups
+from ckpt.state.native.partitions import map_partitions
 from ckpt.state.reading.columns import Holds
-from ckpt.state.reading.initial import InitialShape
-from ckpt.state.reading.initial_columns import InitialColumn
+from ckpt.state.reading.initial import InitialColumn, InitialShape
 from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit, UnitKind
 
@@ -31,8 +31,8 @@ class _Part:
     """The rows of one unit: for each column of the frame that is theirs its values, with their order."""
 
     keys: list[Any] = field(default_factory=list)  # structs of the key's columns
-    held: dict[str, list[Any]] = field(default_factory=dict)
-    order: dict[str, list[Any]] = field(default_factory=dict)
+    held: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
+    order: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
 
 
 def read_initial_table(chosen: Chosen, shape: InitialShape, jobs: int | None = None) -> Any:
@@ -40,50 +40,37 @@ def read_initial_table(chosen: Chosen, shape: InitialShape, jobs: int | None = N
 
     Raises what reading raises.
     """
-    with closing(map_partitions(chosen, chosen.units[0], read_initial_partitions, shape, jobs)) as tables:
-        return pa.concat_tables([*tables] or [_read_partition(chosen, shape, None)])
+    first = chosen.units[0]
+    with closing(map_partitions(chosen, first, _read_partition, shape, jobs)) as tables:
+        return pa.concat_tables([*tables] or _read_partition(chosen, first, shape, None))
 
 
-def read_initial_partitions(shared: tuple[UnitPlace, InitialShape]) -> Callable[[int], Iterator[Any]]:
-    """Read partitions of an operator, in any process."""
-    source, shape = shared
-    return lambda partition: iter([_read_partition(source.chosen, shape, partition)])
-
-
-def _read_partition(chosen: Chosen, shape: InitialShape, partition: int | None) -> Any:
+def _read_partition(chosen: Chosen, _: StateUnit, shape: InitialShape, partition: int | None) -> Iterator[Any]:
     parts = [_read_part(chosen, unit, shape, number, partition) for number, unit in enumerate(chosen.units)]
-    keys = pa.concat_arrays([key for part in parts for key in part.keys] or [_make_empty_table(shape)])
+    columns, names = (*shape.keys, *shape.state), [key.name for key in shape.keys]
+    empty = structs(names, [pa.nulls(0, arrow_type(key.type)) for key in shape.keys], 0)
+    keys = pa.concat_arrays([key for part in parts for key in part.keys] or [empty])
     groups = number_groups(keys.flatten(), len(keys))
-    first: Any = np.empty(int(groups.max(initial=-1)) + 1, np.int64)
-    first[groups[::-1]] = np.arange(len(keys))[::-1]  # the last to be assigned stays
-    columns = keys.take(whole(pa.int64(), first)).flatten()
+    first = first_of_each(groups)
+    filled: dict[str, Any] = dict(zip(names, keys.take(whole(pa.int64(), first)).flatten(), strict=True))
     start = 0
-    filled: dict[str, Any] = dict(zip((key.name for key in shape.keys), columns, strict=True))
-    for part in parts:
-        rows = sum(map(len, part.keys))
-        own, start = groups[start : start + rows], start + rows
+    for number, part in enumerate(parts):
+        own = groups[start : start + sum(map(len, part.keys))]
+        start += len(own)
         for column in shape.state:
-            if part.held.get(column.name) or (column.name in part.held and pa.types.is_list(arrow_type(column.type))):
+            if column.reading == number:
                 filled[column.name] = _join_values(column, part, own, len(first))
-    every = [*shape.keys, *shape.state]
-    schema = pa.schema([pa.field(column.name, arrow_type(column.type)) for column in every])
-    nothing = {column.name: pa.nulls(len(first), arrow_type(column.type)) for column in every}
-    return pa.Table.from_arrays([(nothing | filled)[column.name] for column in every], schema=schema)
-
-
-def _make_empty_table(shape: InitialShape) -> Any:
-    return structs([key.name for key in shape.keys], [pa.nulls(0, arrow_type(key.type)) for key in shape.keys], 0)
+    schema = pa.schema([pa.field(column.name, arrow_type(column.type)) for column in columns])
+    yield pa.Table.from_arrays([filled[column.name] for column in columns], schema=schema)
 
 
 def _read_part(chosen: Chosen, unit: StateUnit, shape: InitialShape, number: int, partition: int | None) -> _Part:
     part = _Part()
     columns = [column for column in shape.state if column.reading == number]
-    for column in columns:
-        part.held[column.name], part.order[column.name] = [], []
-    for entries in entries_of(chosen, unit, layout_of(chosen, unit), partition):
+    for entries in entries_of(chosen, unit, partition):
         row, element = _split_row(unit, entries)
-        names = [key.name for key in shape.keys]
-        part.keys.append(structs(names, [_pick_field(row, key.places) for key in shape.keys], len(entries.keys)))
+        keys = [pick_field(row, key.places) for key in shape.keys]
+        part.keys.append(structs([key.name for key in shape.keys], keys, len(entries.keys)))
         for column in columns:
             held, order = _hold_values(column, row, element, len(entries.keys))
             part.held[column.name].append(held)
@@ -104,14 +91,6 @@ def _split_row(unit: StateUnit, entries: Entries) -> tuple[list[Any], list[Any]]
     return [entries.keys, entries.values], []
 
 
-def _pick_field(columns: Sequence[Any], places: Sequence[int]) -> Any:
-    """A field of a field ..., by position."""
-    array = columns[places[0]]
-    for ordinal in places[1:]:
-        array = array.flatten()[ordinal]
-    return array
-
-
 def _hold_values(column: InitialColumn, row: list[Any], element: list[Any], count: int) -> tuple[Any, list[Any]]:
     """Return each row's value of a column, and its place among the rows of its key."""
     match column.holds:
@@ -120,18 +99,18 @@ def _hold_values(column: InitialColumn, row: list[Any], element: list[Any], coun
         case Holds.MAP:
             return _make_struct(column, element, count), [element[0]]
         case Holds.TIMERS:
-            timers = _pick_field(row, column.places)
+            timers = pick_field(row, column.places)
             return timers, [timers]
         case Holds.SESSIONS:
             held = _make_struct(column, row, count)
             return held, [held.flatten()[0]]
         case Holds.ROWS:
             return _make_struct(column, row, count), [row[0].flatten()[-1]]  # an index, or the time
-    return _pick_field(row, column.places), []
+    return pick_field(row, column.places), []
 
 
 def _make_struct(column: InitialColumn, columns: list[Any], count: int) -> Any:
-    parts = [_pick_field(columns, inner.places) for inner in column.inner]
+    parts = [pick_field(columns, inner.places) for inner in column.inner]
     return structs([inner.name for inner in column.inner], parts, count)
 
 
@@ -139,12 +118,12 @@ def _join_values(column: InitialColumn, part: _Part, groups: Any, count: int) ->
     """Return each key's value of a column, from all its rows."""
     kind = arrow_type(column.type)
     if not part.held[column.name]:
-        return lists(pa.nulls(0, kind.value_type), np.zeros(count, np.int64))
+        is_list = pa.types.is_list(kind)
+        return lists(pa.nulls(0, kind.value_type), np.zeros(count, np.int64)) if is_list else pa.nulls(count, kind)
     held = pa.concat_arrays(part.held[column.name])
     if column.holds not in (Holds.LIST, Holds.MAP, Holds.TIMERS, Holds.SESSIONS, Holds.ROWS):
         return _pick_first(held, groups, count)
-    orders = part.order[column.name]
-    sorted_by = [pa.concat_arrays([order[number] for order in orders]) for number in range(len(orders[0]))]
+    sorted_by = map(pa.concat_arrays, zip(*part.order[column.name], strict=True))
     ranks = [rank for array in sorted_by for rank in _rank_values(array, column.name)]
     order = np.lexsort((*reversed(ranks), groups))
     return lists(held.take(whole(pa.int64(), order)), np.bincount(groups, minlength=count))

@@ -3,15 +3,14 @@
 import base64
 import math
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 
 from ckpt.model import Json
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def make_plain(array: Any) -> list[Json]:
@@ -21,36 +20,41 @@ def make_plain(array: Any) -> list[Json]:
     where its keys are text, and otherwise a list of objects {key, value}. Where a calendar has no such time, it is the
     number that is stored.
     """
+    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     kind = array.type
     if pa.types.is_struct(kind):
         columns = [make_plain(inner) for inner in array.flatten()]
-        names = [kind.field(index).name for index in range(kind.num_fields)]
         rows = zip(*columns, strict=True) if columns else ((),) * len(array)
-        cells: list[Json] = [dict(zip(names, row, strict=True)) for row in rows]
+        cells: list[Json] = [dict(zip((field.name for field in kind), row, strict=True)) for row in rows]
     elif pa.types.is_map(kind):
         cells = _maps(array)
     elif pa.types.is_list(kind):
-        cells = [list(part) for part in _parts(array, make_plain(array.values))]
+        cells = [*_parts(array, make_plain(array.values))]
     else:
         return _simple(array)
-    return [value if there else None for value, there in zip(cells, _list_valid(array), strict=True)]
+    return [value if there else None for value, there in zip(cells, array.is_valid().to_pylist(), strict=True)]
+
+
+def make_objects(rows: Any) -> list[dict[str, Json]]:
+    """The rows of a record batch or a table as objects, their values as of ``make_plain``."""
+    cells = [make_plain(column) for column in rows.columns]
+    return [dict(zip(rows.schema.names, row, strict=True)) for row in zip(*cells, strict=True)]
 
 
 def _simple(array: Any) -> list[Json]:
-    convert = _converter(array.type)
-    if convert is None:
-        values: list[Json] = array.to_pylist()
-        return values
-    stored = array.cast(pa.int64()) if pa.types.is_timestamp(array.type) else array
-    stored = stored.cast(pa.int32()) if pa.types.is_date32(array.type) else stored
-    stored = stored.cast(pa.int64()) if pa.types.is_duration(array.type) else stored
-    return [None if value is None else convert(value) for value in stored.to_pylist()]
+    convert, kind = _converter(array.type), array.type
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        array = array.cast(pa.int64())
+    elif pa.types.is_date32(kind):
+        array = array.cast(pa.int32())
+    values: list[Any] = array.to_pylist()
+    return values if convert is None else [None if value is None else convert(value) for value in values]
 
 
 def _converter(kind: Any) -> Callable[[Any], Json] | None:
     """Return a function that makes JSON of a value that is not JSON already."""
     if pa.types.is_timestamp(kind):
-        return _instant if kind.tz else _local
+        return partial(_time, zone="Z" if kind.tz else "")
     for test, convert in (
         (pa.types.is_date32, _day),
         (pa.types.is_floating, _number),
@@ -65,14 +69,9 @@ def _converter(kind: Any) -> Callable[[Any], Json] | None:
     return None
 
 
-def _instant(micros: int) -> Json:
-    local = _local(micros)
-    return f"{local}Z" if isinstance(local, str) else local
-
-
-def _local(micros: int) -> Json:
+def _time(micros: int, zone: str) -> Json:
     try:
-        return (_EPOCH + timedelta(microseconds=micros)).replace(tzinfo=None).isoformat(timespec="auto")
+        return (datetime(1970, 1, 1) + timedelta(microseconds=micros)).isoformat() + zone
     except OverflowError:
         return micros
 
@@ -93,18 +92,12 @@ def _number(value: float) -> Json:
 
 def _maps(array: Any) -> list[Json]:
     keys, values = make_plain(array.keys), make_plain(array.items)
-    pairs = list(zip(keys, values, strict=True))
+    maps = _parts(array, list(zip(keys, values, strict=True)))
     if pa.types.is_string(array.type.key_type):
-        return [{str(key): value for key, value in part} for part in _parts(array, pairs)]
-    return [[{"key": key, "value": value} for key, value in part] for part in _parts(array, pairs)]
+        return [{str(key): value for key, value in entries} for entries in maps]
+    return [[{"key": key, "value": value} for key, value in entries] for entries in maps]
 
 
 def _parts(array: Any, elements: list[Any]) -> list[list[Any]]:
     """The elements of each list or map."""
-    bounds = array.offsets.to_pylist()
-    return [elements[first:end] for first, end in pairwise(bounds)]
-
-
-def _list_valid(array: Any) -> list[bool]:
-    valid: list[bool] = array.is_valid().to_pylist()
-    return valid
+    return [elements[first:end] for first, end in pairwise(array.offsets.to_pylist())]

@@ -25,9 +25,9 @@ class UnitLayout:
     key: Json  # StructTypes in Spark's JSON
     value: Json
     encoder: Json  # of keys, as ``keyStateEncoderSpec``; only RocksDB has any
-    several: bool  # a value is a list of rows
-    avro: bool
     delimiter: bytes  # between the rows of a list
+    several: bool = False  # a value is a list of rows
+    avro: bool = False
 
     @property
     def rows_are_keys(self) -> bool:
@@ -46,10 +46,8 @@ def layout_of(chosen: Chosen, unit: StateUnit) -> UnitLayout:
     store = stores.get(unit.row_store or unit.stores[0]) or stores[DEFAULT_STORE]
     families = {family.name: family for family in store.column_families}
     if not families:
-        encoder = _encoder(unit, store)
-        return UnitLayout(
-            store.name, None, store.key_schema, store.value_schema, encoder, False, False, delimiter_of(chosen.recorded)
-        )
+        delimiter = delimiter_of(chosen.recorded)
+        return UnitLayout(store.name, None, store.key_schema, store.value_schema, _encoder(unit, store), delimiter)
     if name not in families:
         raise Undecodable(f"{chosen.checkpoint.uri}: no state schema describes the rows of {unit.label}")
     return _of_family(chosen, operators[unit.operator], store, families[name])

@@ -83,12 +83,6 @@ def _make_array(kind: Json, value: Any) -> Any:
     return pa.Array.from_buffers(arrow_type(kind), 1, [None, *map(pa.py_buffer, buffers)], 0)
 
 
-def _boolean(text: str) -> bool:
-    if text not in ("true", "false"):
-        raise ValueError(text)
-    return text == "true"
-
-
 def _micros(text: str) -> int:
     moment = datetime.fromisoformat(text)
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
@@ -101,7 +95,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(("timestamp", "timestamp_ntz"), _micros),
     **dict.fromkeys(("float", "double"), lambda text: float(text) + 0.0),  # as a key, zero has one sign
     **dict.fromkeys(("string", "char", "varchar"), str),
-    "boolean": _boolean,
+    "boolean": lambda text: bool(("false", "true").index(text)),
     "date": lambda text: (date.fromisoformat(text) - date(1970, 1, 1)).days,
     "decimal": Decimal,
     "binary": lambda text: base64.b64decode(text, validate=True),
@@ -165,10 +159,10 @@ def _spread_by(unit: StateUnit) -> list[tuple[tuple[int, ...], Json]] | None:
     Measured on all samples with operator metadata (``tests/state/native``).
     """
     name = unit.operator_name
-    key = [(path, places, kind) for path, places, kind in walk_leaves(unit.schema) if path[0] == "key"]
+    key = [leaf for leaf in walk_leaves(unit.schema) if leaf[0][0] == "key"]
     if name == OperatorName.JOIN:
         indexed = unit.kind is UnitKind.STORE and unit.stores[0].endswith("keyWithIndexToValue")
-        key = key[:-1] if indexed else [part for part in key if part[0][-1] != _EVENT_TIME]
+        key = key[:-1] if indexed else [leaf for leaf in key if leaf[0][-1] != _EVENT_TIME]
     elif name == OperatorName.SESSIONS:
         key = key[:-1]
     elif name not in BY_WHOLE_KEY | TRANSFORM_WITH_STATE:

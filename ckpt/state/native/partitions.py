@@ -1,9 +1,10 @@
 """The partitions of a unit read side by side, in processes of their own, where there is enough to read."""
 
 import os
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -11,8 +12,8 @@ from ckpt.checkpoint.state.folders import SSTS
 from ckpt.errors import UsageError
 from ckpt.formats.rows.codecs import MOST_BYTES
 from ckpt.model import Provider
-from ckpt.processes import Processes, Runner, Work
-from ckpt.state.native.batches import raw_batches, shape_batch
+from ckpt.processes import Processes, Runner
+from ckpt.state.native.batches import batches_of
 from ckpt.state.native.layout import layout_of
 from ckpt.state.native.store_files import StoreFiles, find_fitting_files
 from ckpt.state.native.temporary import make_temporary_folder
@@ -25,11 +26,8 @@ _WORTH_A_PROCESS = 16 << 20  # bytes of files: what takes twice as long to decod
 _UNPACKED = 10  # times the bytes of its files: what HDFS-backed state takes as rows
 
 
-class UnitPlace(NamedTuple):
-    """A unit of a checkpoint."""
-
-    chosen: Chosen
-    unit: StateUnit
+UnitWork: TypeAlias = Callable[[Chosen, StateUnit, Any, Any], Iterable[Any]]
+"""A function of a module: from a unit, what all partitions share and one partition, to results."""
 
 
 class _Batch:
@@ -50,39 +48,33 @@ def read_batches(
     chosen: Chosen, unit: StateUnit, columns: Columns | None, jobs: int | None = None
 ) -> Generator[Any, None, None]:
     """All rows of a unit, flat if columns are given, in the order of the partitions. Raises what reading raises."""
-    with closing(map_partitions(chosen, unit, read_rows, columns, jobs)) as batches:
+    with closing(map_partitions(chosen, unit, _read_rows, columns, jobs)) as batches:
         yield from (batch.rows for batch in batches)
 
 
-def read_rows(shared: tuple[UnitPlace, Columns | None]) -> Callable[[int], Iterator[_Batch]]:
-    """Read the rows of partitions, in any process."""
-    source, columns = shared
-    return lambda partition: (
-        _Batch(shape_batch(columns, raw)) for raw in raw_batches(source.chosen, source.unit, partition)
-    )
+def _read_rows(chosen: Chosen, unit: StateUnit, columns: Columns | None, partition: int) -> Iterator[_Batch]:
+    return map(_Batch, batches_of(chosen, unit, columns, partition))
 
 
 def count_rows(chosen: Chosen, unit: StateUnit, jobs: int | None = None, by: Runner | None = None) -> int:
     """How many rows a unit has. Raises what reading raises."""
-    return sum(map_partitions(chosen, unit, count_batches, None, jobs, by))
+    return sum(map_partitions(chosen, unit, _count_rows, None, jobs, by))
 
 
-def count_batches(shared: tuple[UnitPlace, None]) -> Callable[[int], Iterator[int]]:
-    """Count the rows of partitions, in any process."""
-    source, _ = shared
-    return lambda partition: (raw.num_rows for raw in raw_batches(source.chosen, source.unit, partition))
+def _count_rows(chosen: Chosen, unit: StateUnit, _: None, partition: int) -> Iterator[int]:
+    return (batch.num_rows for batch in batches_of(chosen, unit, only=partition))
 
 
 def map_partitions(
     chosen: Chosen,
     unit: StateUnit,
-    work: Work,
+    work: UnitWork,
     what: Any,
     jobs: int | None,
     by: Runner | None = None,
     only: int | None = None,
 ) -> Generator[Any, None, None]:
-    """The results of each partition of a unit, or of one, in order; ``work`` gets a ``UnitPlace`` and ``what``.
+    """The results of each partition of a unit, or of one, in order.
 
     ``by`` does the work; by default this process, and others where there is enough to share. Raises UsageError for an
     impossible ``jobs``.
@@ -95,8 +87,14 @@ def map_partitions(
             environment = {**os.environ, "TMPDIR": stack.enter_context(make_temporary_folder())}
         partitions = [own.place.partition for own in files]
         runner = by or Processes(count, environment)
-        results = runner.run(work, (UnitPlace(chosen, unit), what), partitions, ordered=True)
+        results = runner.run(open_unit, (work, chosen, unit, what), partitions, ordered=True)
         yield from (result for _, result in stack.enter_context(closing(results)))
+
+
+def open_unit(shared: tuple[UnitWork, Chosen, StateUnit, Any]) -> Callable[[Any], Iterable[Any]]:
+    """Work on partitions of a unit, in any process."""
+    work, *first = shared
+    return partial(work, *first)
 
 
 def count_processes(chosen: Chosen, stores: Sequence[StoreFiles], jobs: int | None, worth: int | None = None) -> int:

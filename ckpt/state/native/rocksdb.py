@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from ckpt.checkpoint.state.folders import SSTS
@@ -33,45 +34,32 @@ def store(files: StoreFiles, delimiter: bytes) -> Iterator["RocksDBStore"]:
         if path is not None:
             try:
                 folder = Path(stack.enter_context(make_temporary_folder()))
-                recorded = _unpack(files, path, folder)
-                if recorded.ssts and not (folder / CURRENT).exists():
-                    raise Undecodable(f"it has no entry {CURRENT}")
-                snapshot = stack.enter_context(open_database(folder, delimiter))
-            except Undecodable as error:
-                raise files.refused(path, error) from None
+                with files.refusing(path):
+                    recorded = _unpack(files, path, folder)
+                    if recorded.ssts and not (folder / CURRENT).exists():
+                        raise Undecodable(f"it has no entry {CURRENT}")
+                    snapshot = stack.enter_context(open_database(folder, delimiter))
             except OSError as error:
                 raise report_no_room(str(error.strerror)) from None
-        families = recorded.column_families if recorded else {}
-        internal = recorded.internal_families if recorded else frozenset()
-        yield RocksDBStore(files, delimiter, snapshot, families, internal)
+        yield RocksDBStore(files, delimiter, snapshot, recorded.column_families if recorded else {})
 
 
 def read_recorded(files: StoreFiles) -> RocksDBSnapshot | None:
     """Read what the zip of a snapshot records of itself; None where it has nothing. Raises Undecodable, LeftToSpark."""
     if files.snapshot is None:
         return None
-    try:
+    with files.refusing(files.snapshot):
         return _parse_recorded(files.snapshot, _entries(files, files.snapshot))
-    except Undecodable as error:
-        raise files.refused(files.snapshot, error) from None
 
 
+@dataclass(frozen=True, slots=True)
 class RocksDBStore:
     """One version of one store in one partition."""
 
-    def __init__(
-        self,
-        files: StoreFiles,
-        delimiter: bytes,
-        snapshot: OpenSnapshot,
-        families: Mapping[str, int],
-        internal: frozenset[str],
-    ) -> None:
-        self.files = files
-        self.delimiter = delimiter  # between the rows of a list
-        self.families = families  # and the number of each
-        self.internal = internal  # those that Spark keeps for itself
-        self._snapshot = snapshot
+    files: StoreFiles
+    delimiter: bytes  # between the rows of a list
+    snapshot: OpenSnapshot
+    families: Mapping[str, int]  # and the number of each
 
     def number(self, family: str | None) -> bytes:
         """Return the prefix of a column family's keys: empty in a store without families."""
@@ -88,20 +76,16 @@ class RocksDBStore:
     def batches(self, prefix: bytes) -> Iterator[Pairs]:
         """The keys that begin with a prefix, and their values, some at a time."""
         overlay = self._overlay()
-        try:
-            for pairs in overlay.over(self._snapshot.batches(MOST_ROWS, prefix), prefix):
+        with self.files.refusing(self.files.snapshot or self.files.place.folder):
+            for pairs in overlay.over(self.snapshot.batches(MOST_ROWS, prefix), prefix):
                 yield self._strip_checksums(pairs)
-        except Undecodable as error:
-            raise self.files.refused(self.files.snapshot or self.files.place.folder, error) from None
 
     def value(self, key: bytes) -> bytes | None:
         """The value of one key; None where it is not there."""
         overlay = self._overlay()
-        try:
-            stored = overlay.value(key, self._snapshot.value(key))
+        with self.files.refusing(self.files.snapshot or self.files.place.folder):
+            stored = overlay.value(key, self.snapshot.value(key))
             return None if stored is None else self._strip_checksums([(key, stored)])[0][1]
-        except Undecodable as error:
-            raise self.files.refused(self.files.snapshot or self.files.place.folder, error) from None
 
     def _strip_checksums(self, pairs: Pairs) -> Pairs:
         if not self.files.checksums:
@@ -111,15 +95,13 @@ class RocksDBStore:
     def _overlay(self) -> Overlay:
         overlay, total = Overlay(self.delimiter), 0
         for path in self.files.logs:
-            try:
+            with self.files.refusing(path):
                 data = decompress(self.files.pieces(path), self.files.codec, self.files.most)
                 total += len(data)
                 if total > self.files.most:
                     raise TooLarge(f"its changelogs unpack to more than {self.files.most:,} bytes: {WITH_SPARK}")
                 changes = changes_of(data)
                 overlay.apply(plain_changes(changes) if self.files.checksums else changes)
-            except Undecodable as error:
-                raise self.files.refused(path, error) from None
         return overlay
 
 

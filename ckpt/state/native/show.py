@@ -1,19 +1,17 @@
 """A look at state without Spark: some rows, the rows of a key, how many there are."""
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from os import fspath
 from typing import Any, Unpack
 
 from ckpt.errors import UsageError
 from ckpt.model import Json, Location
 from ckpt.processes import Runner
-from ckpt.state.native import shapes
-from ckpt.state.native.batches import columns_of, raw_batches
+from ckpt.state.native.batches import batches_of, make_flat
 from ckpt.state.native.entries import entry_of
-from ckpt.state.native.json_values import make_plain
+from ckpt.state.native.json_values import make_objects
 from ckpt.state.native.layout import layout_of
 from ckpt.state.native.lookup import (
     KeyPart,
@@ -23,11 +21,10 @@ from ckpt.state.native.lookup import (
     parse_key_parts,
     spread_over,
 )
-from ckpt.state.native.partitions import UnitPlace, count_rows, map_partitions
+from ckpt.state.native.partitions import count_rows, map_partitions
 from ckpt.state.reading.choose import Part, RequestedPart
-from ckpt.state.reading.columns import Column, Columns
-from ckpt.state.reading.moment import Moment
-from ckpt.state.reading.reading import Chosen, Question, choose
+from ckpt.state.reading.columns import Column, Columns, columns_of
+from ckpt.state.reading.reading import Chosen, Moment, Question, choose
 from ckpt.state.reading.units import StateUnit
 from ckpt.values import Value
 
@@ -101,12 +98,9 @@ def state_show(
     parts = parse_key_parts(columns, key or {})
     only = _find_partition(chosen, unit, parts)
     rows: list[dict[str, Json]] = []
-    matching = _read_matching_batches(chosen, unit, columns, parts, only, by_bytes=only is not None)
-    with closing(matching) as batches:
+    with closing(_read_matching_batches(chosen, unit, columns, parts, only, by_bytes=only is not None)) as batches:
         for table in batches:
-            shown = table.slice(0, limit + 1 - len(rows))
-            cells = [make_plain(shown.column(index)) for index in range(shown.num_columns)]
-            rows += [dict(zip(shown.schema.names, row, strict=True)) for row in zip(*cells, strict=True)]
+            rows += make_objects(table.slice(0, limit + 1 - len(rows)))
             if len(rows) > limit:
                 break
     return StateRows(path, unit, chosen.moment, columns.kept, tuple(rows[:limit]), len(rows) > limit, only)
@@ -148,19 +142,19 @@ def state_count(
         parts = parse_key_parts(columns_of(unit), key or {})
         if parts:
             only = _find_partition(chosen, unit, parts)
-            total = sum(map_partitions(chosen, unit, count_matches, (parts, only is not None), jobs, by, only))
+            total = sum(map_partitions(chosen, unit, _count_matches, (parts, only is not None), jobs, by, only))
         else:
             total = count_rows(chosen, unit, jobs, by)
         counts.append(StateCount(unit, total))
     return StateCounts(path, chosen.moment, tuple(counts))
 
 
-def count_matches(shared: tuple[UnitPlace, tuple[tuple[KeyPart, ...], bool]]) -> Callable[[int], Iterator[int]]:
-    """Count the rows of a key in partitions, in any process."""
-    source, (parts, by_bytes) = shared
-    columns = columns_of(source.unit)
-    read = partial(_read_matching_batches, source.chosen, source.unit, columns, parts, by_bytes=by_bytes)
-    return lambda partition: (table.num_rows for table in read(partition))
+def _count_matches(
+    chosen: Chosen, unit: StateUnit, what: tuple[tuple[KeyPart, ...], bool], partition: int
+) -> Iterator[int]:
+    parts, by_bytes = what
+    matching = _read_matching_batches(chosen, unit, columns_of(unit), parts, partition, by_bytes=by_bytes)
+    return (table.num_rows for table in matching)
 
 
 def _find_partition(chosen: Chosen, unit: StateUnit, parts: tuple[KeyPart, ...]) -> int | None:
@@ -178,13 +172,9 @@ def _read_matching_batches(
     layout = layout_of(chosen, unit)
     row = encode_key_row(layout.key, parts) if by_bytes and layout.rows_are_keys else None
     if row is not None and only is not None:
-        rows = [shapes.make_raw(unit, entries) for entries in entry_of(chosen, unit, layout, only, row)]
+        rows = [make_flat(columns, unit, entries) for entries in entry_of(chosen, unit, layout, only, row)]
         if rows:
-            yield from (shapes.flatten_batch(columns, raw) for raw in rows)
+            yield from rows
             return
-    for raw in raw_batches(chosen, unit, only):
-        yield (
-            filter_matching(parts, columns, shapes.flatten_batch(columns, raw))
-            if parts
-            else shapes.flatten_batch(columns, raw)
-        )
+    for batch in batches_of(chosen, unit, columns, only):
+        yield filter_matching(parts, columns, batch) if parts else batch

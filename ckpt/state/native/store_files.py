@@ -1,6 +1,7 @@
 """Files that hold the state of a batch: one ``StoreFiles`` for each store in each partition."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ckpt.checkpoint.state.chains import Chain, WantedVersion, chain_to, read_lineages
@@ -46,19 +47,16 @@ class StoreFiles:
         return tuple(f"{self.place.folder}/{self.place.names.logs[log]}" for log in self.chain.logs)
 
     @property
+    def paths(self) -> list[str]:
+        """The paths of all of them, in the order in which they are loaded."""
+        return [*filter(None, [self.snapshot]), *self.logs]
+
+    @property
     def size(self) -> int:
         """The bytes of these files."""
         snapshot = self.chain.snapshot
         own = 0 if snapshot is None else self.place.snapshot(snapshot).size
         return own + sum(self.place.log(log).size for log in self.chain.logs)
-
-    def must_fit(self) -> None:
-        """Raise TooLarge where the files that are held in memory are larger than what may be."""
-        logs = sum(self.place.log(log).size for log in self.chain.logs)
-        held = self.size if self.place.names.log_kind is StateFileKind.DELTA else logs
-        if held > self.most:
-            why = f"its files have {held:,} bytes, and not more than {self.most:,} are unpacked into memory"
-            raise self.refused(self.place.folder, TooLarge(f"{why}: {WITH_SPARK}"))
 
     def pieces(self, path: str) -> Iterator[bytes]:
         """A file of it, from its beginning, read as it is asked for."""
@@ -66,6 +64,14 @@ class StoreFiles:
         while piece := self.storage.read_range(path, at, _PIECE):
             at += len(piece)
             yield piece
+
+    @contextmanager
+    def refusing(self, path: str) -> Iterator[None]:
+        """Name a file in what is raised because it is not decoded."""
+        try:
+            yield
+        except Undecodable as error:
+            raise self.refused(path, error) from None
 
     def refused(self, path: str, why: Exception | str) -> CkptError:
         """Why a file of it is not decoded, as an error that names it."""
@@ -101,14 +107,18 @@ def find_store_files(chosen: Chosen, operator: int, store: str, only: int | None
 
 def find_fitting_files(chosen: Chosen, operator: int, store: str, only: int | None = None) -> Iterator[StoreFiles]:
     """Find files of which none is too large for memory. Raises TooLarge: of HDFS-backed stores before any is read."""
-    stores: Iterable[StoreFiles] = find_store_files(chosen, operator, store, only)
-    if chosen.units[0].provider is Provider.HDFS:
-        stores = list(stores)
-        for files in stores:
-            files.must_fit()
-    for files in stores:
-        files.must_fit()
-        yield files
+    stores = map(_check_size, find_store_files(chosen, operator, store, only))
+    yield from [*stores] if chosen.units[0].provider is Provider.HDFS else stores
+
+
+def _check_size(files: StoreFiles) -> StoreFiles:
+    """Raise TooLarge where the files that are held in memory are larger than what may be."""
+    logs = sum(files.place.log(log).size for log in files.chain.logs)
+    held = files.size if files.place.names.log_kind is StateFileKind.DELTA else logs
+    if held > files.most:
+        why = f"its files have {held:,} bytes, and not more than {files.most:,} are unpacked into memory"
+        raise files.refused(files.place.folder, TooLarge(f"{why}: {WITH_SPARK}"))
+    return files
 
 
 def context_of(chosen: Chosen) -> Context:
@@ -128,13 +138,8 @@ def _read_lineage(
 ) -> Lineage | None:
     """Format 2: which files lead to a version, as its changelog says. Raises Undecodable where that cannot be read."""
     lineage = run(read_lineages({store_partition: target}, codec), storage.read_many).get(store_partition)
-    this = (target.version, target.unique_id)
-    if (
-        lineage is None
-        and this[1] is not None
-        and this not in store_partition.names.snapshots
-        and this in store_partition.names.logs
-    ):
+    this, names = (target.version, target.unique_id), store_partition.names
+    if lineage is None and this[1] is not None and this not in names.snapshots and this in names.logs:
         files = StoreFiles(store_partition, Chain(None, (this,)), storage, codec, checksums=False)
         why = LeftToSpark(f"ckpt cannot read in it which files lead to it (its codec is {codec})")
         raise files.refused(files.logs[0], why)

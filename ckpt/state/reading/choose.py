@@ -77,18 +77,13 @@ def choose_units(
 def check_operators(checkpoint: Checkpoint) -> None:
     """Raise StateDamaged where the folder of an operator is lost, so that the others are not all."""
     damages = checkpoint.state.damages if checkpoint.state else ()
-    lost = next(
-        (damage for damage in damages if damage.kind is DamageKind.MISSING_STATE and damage.operator is not None), None
-    )
-    if lost is not None:
-        left = ", ".join(argument("operator", damage) for damage in _operators(checkpoint))
-        raise StateDamaged(
-            f"{checkpoint.uri}: {lost.path}: {lost.detail}, so this is not all of the state; what is left: {left}"
-        )
-
-
-def _operators(checkpoint: Checkpoint) -> list[int]:
-    return sorted({unit.operator for unit in state_units(checkpoint)})
+    for lost in damages:
+        if lost.kind is DamageKind.MISSING_STATE and lost.operator is not None:
+            operators = sorted({unit.operator for unit in state_units(checkpoint)})
+            left = ", ".join(argument("operator", operator) for operator in operators)
+            raise StateDamaged(
+                f"{checkpoint.uri}: {lost.path}: {lost.detail}, so this is not all of the state; what is left: {left}"
+            )
 
 
 def _explain_no_such_part(wanted: RequestedPart, units: Sequence[StateUnit]) -> str:
@@ -140,16 +135,16 @@ def choose_batch(checkpoint: Checkpoint, units: Sequence[StateUnit], batch: int 
         if not unit.described:
             raise StateDamaged(_explain_no_schema(checkpoint, unit))
         broken = _is_broken(checkpoint, unit, chosen)
-        if not broken and _is_within(chosen, unit.readable_batches):
+        readable = unit.readable_batches
+        if not broken and any(first <= chosen <= last for first, last in readable):
             continue
-        readable = _cut_before(chosen, unit.readable_batches) if broken else unit.readable_batches
+        if broken:
+            readable = tuple((first, min(last, chosen - 1)) for first, last in readable if first < chosen)
         if batch is not None and not broken:
-            instead = f": {argument('batch', readable[-1][1])}" if readable else ""
-            raise UsageError(f"{checkpoint.uri}: there is no batch {chosen} to read; {_offer(unit, readable)}{instead}")
+            raise UsageError(f"{checkpoint.uri}: there is no batch {chosen} to read; {_offer(unit, readable)}")
         raise StateDamaged(
             f"{checkpoint.uri}: the state of batch {chosen} cannot be read: "
             f"{_describe_finding(checkpoint, unit, chosen)}; {_offer(unit, readable)}"
-            + (f": {argument('batch', readable[-1][1])}" if readable else "")
         )
     return chosen
 
@@ -166,34 +161,22 @@ def _is_broken(checkpoint: Checkpoint, unit: StateUnit, batch: int) -> bool:
 _HARMLESS = (DamageKind.ODD_END, DamageKind.BLOCKED, DamageKind.VERSION_1)  # a load gets round them
 
 
-def _is_within(batch: int, ranges: Ranges) -> bool:
-    return any(first <= batch <= last for first, last in ranges)
-
-
-def _cut_before(batch: int, ranges: Ranges) -> Ranges:
-    """The parts of the ranges before a batch."""
-    return tuple((first, min(last, batch - 1)) for first, last in ranges if first < batch)
-
-
 def _offer(unit: StateUnit, readable: Ranges) -> str:
     """Name what can be read of a unit instead."""
     if not readable:
         return f"{unit.label}: no batch can be read"
-    return f"{unit.label}: batches {ranges(readable, len(readable))} can be read"
+    newest = argument("batch", readable[-1][1])
+    return f"{unit.label}: batches {ranges(readable, len(readable))} can be read: {newest}"
 
 
 def _describe_finding(checkpoint: Checkpoint, unit: StateUnit, batch: int) -> str:
     """Return inspect's worst finding about the files of a unit, or else the damage itself."""
     paths = {*(damage.path for damage in unit.damages), f"commits/{batch}"}
-    folder = f"state/{unit.operator}/"
     troubles = sorted(inspect(checkpoint).troubles, key=lambda j: (j.finding.path not in paths, -j.severity.rank))
-    for judged in troubles:
-        if judged.finding.path in paths or judged.finding.path.startswith(folder) or judged.finding.path == "state":
-            evidence = judged.finding
+    for evidence in (judged.finding for judged in troubles):
+        if evidence.path in {*paths, "state"} or evidence.path.startswith(f"state/{unit.operator}/"):
             return f"{evidence.diagnosis.code} {evidence.diagnosis.name}, {evidence.path}: {evidence.detail}"
-    for damage in unit.damages:
-        return f"{damage.path}: {damage.detail}"
-    return "files of it are missing"
+    return next((f"{damage.path}: {damage.detail}" for damage in unit.damages), "files of it are missing")
 
 
 def _explain_no_schema(checkpoint: Checkpoint, unit: StateUnit) -> str:

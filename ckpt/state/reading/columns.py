@@ -7,15 +7,17 @@ Arrays and maps are leaves.
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
+from ckpt.state.reading.units import StateUnit, UnitKind
 
 PARTITION = "partition_id"
 _NOT_IN_NAMES = re.compile(r"[\s,;{}()=.`\x00-\x1f\x7f]+")  # what Parquet, Delta or SQL would have quoted or refuse
 _EVENT_TIME = "__event_time"
+_NO_FIELDS = "struct<>"
 _NEVER_NULL = (("window", ["start", "end"]), ("session_window", ["start", "end"]))
 TTL = "ttlExpirationMs"  # Spark wraps a value that has a time to live: {value, ttlExpirationMs}
 BLURRED = "whether it is NULL or a struct of NULLs: its columns are NULL for both"
@@ -62,6 +64,7 @@ class Dropped:
 
     path: tuple[str, ...]
     why: str
+    places: tuple[int, ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,40 +83,49 @@ def flat_columns(schema: Json, *, partition_id: bool = False, only_keys: bool = 
     kept: list[Column] = []
     dropped: list[Dropped] = []
     names = Names()
-    for path, places, kind in walk_leaves(schema):
-        if path == (PARTITION,) and not partition_id:
-            continue
-        why = explain_left_out(path, kind, only_keys)
-        if why is not None:
-            dropped.append(Dropped(path, why))
-        else:
-            kept.append(Column(names.free(path), path, places, kind))
-    dropped += (Dropped(path, BLURRED) for path, _ in find_blurred(schema) if not (only_keys and path[0] == "value"))
+    for leaf in list_leaves(schema, only_keys=only_keys):
+        if isinstance(leaf, Dropped):
+            dropped.append(leaf)
+        elif leaf.path != (PARTITION,) or partition_id:
+            kept.append(replace(leaf, name=names.free(leaf.path)))
     return Columns(tuple(kept), tuple(dropped))
 
 
-def top_columns(schema: Json) -> tuple[Column, ...]:
-    """The columns of a StructType (Spark's JSON) as they are."""
-    fields = [field for field in fields_of(schema) or () if isinstance(field, dict)]
-    return tuple(
-        Column(str(field["name"]), (str(field["name"]),), (ordinal,), field["type"])
-        for ordinal, field in enumerate(fields)
-    )
+def list_leaves(
+    schema: Json, path: tuple[str, ...] = (), places: tuple[int, ...] = (), *, only_keys: bool = False
+) -> Iterator[Column | Dropped]:
+    """The leaves of a StructType, as columns without a name, or why they are left out; then what they do not tell."""
+    for own_path, own_places, kind in walk_leaves(schema, path, places):
+        why = explain_left_out(own_path, kind, only_keys)
+        yield Column("", own_path, own_places, kind) if why is None else Dropped(own_path, why, own_places)
+    for own_path, own_places in find_blurred(schema, path, places):
+        if not (only_keys and own_path[0] == "value"):
+            yield Dropped(own_path, BLURRED, own_places)
+
+
+def columns_of(unit: StateUnit, schema: Json = None, *, partition_id: bool = False) -> Columns:
+    """The flat columns of a unit: of the schema that Spark gave, or of what the files say."""
+    if schema is None:
+        partition: Json = {"name": PARTITION, "type": "integer", "nullable": True, "metadata": {}}
+        schema = {"type": "struct", "fields": [*(fields_of(unit.schema) or []), partition]}
+    return flat_columns(schema, partition_id=partition_id, only_keys=unit.kind is UnitKind.DEDUPLICATION)
+
+
+def top_columns(schema: Json, path: tuple[str, ...] = (), places: tuple[int, ...] = ()) -> tuple[Column, ...]:
+    """The fields of a StructType (Spark's JSON), each as it is."""
+    fields = enumerate(named_fields(schema))
+    return tuple(Column(name, (*path, name), (*places, ordinal), kind) for ordinal, (name, kind) in fields)
 
 
 def walk_leaves(
     schema: Json, path: tuple[str, ...] = (), places: tuple[int, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], tuple[int, ...], Json]]:
     """Every field that is not a struct, of a StructType and of all structs in it: path, positions, type."""
-    for ordinal, field in enumerate(fields_of(schema) or ()):
-        if not isinstance(field, dict):
-            continue
-        kind = field.get("type")
-        here, at = (*path, str(field.get("name"))), (*places, ordinal)
-        if fields_of(kind):
-            yield from walk_leaves(kind, here, at)
+    for column in top_columns(schema, path, places):
+        if fields_of(column.type):
+            yield from walk_leaves(column.type, column.path, column.places)
         else:
-            yield here, at, kind
+            yield column.path, column.places, column.type
 
 
 def find_blurred(
@@ -123,15 +135,13 @@ def find_blurred(
 
     A window is never NULL, though Spark 4.3 records it as nullable; nor is a value that has a time to live.
     """
-    fields = [field for field in fields_of(schema) or () if isinstance(field, dict)]
-    names = [str(field.get("name")) for field in fields]
-    for ordinal, (field, name) in enumerate(zip(fields, names, strict=True)):
-        kind, here, at = field.get("type"), (*path, name), (*places, ordinal)
-        inner = [inner for inner, _ in named_fields(kind)]
-        never = (name, inner) in _NEVER_NULL or TTL in names
-        if path and not never and all_may_be_null(field):
-            yield here, at
-        yield from find_blurred(kind, here, at)
+    columns = top_columns(schema, path, places)
+    never = any(column.name == TTL for column in columns)
+    for column, own in zip(columns, fields_of(schema) or (), strict=True):
+        inner = [name for name, _ in named_fields(column.type)]
+        if path and not never and (column.name, inner) not in _NEVER_NULL and all_may_be_null(own):
+            yield column.path, column.places
+        yield from find_blurred(column.type, column.path, column.places)
 
 
 def all_may_be_null(field: Json) -> bool:
@@ -178,23 +188,16 @@ class Names:
 
 def holds_void(kind: Json) -> bool:
     """Tell whether a type is void, has void inside, or is a struct without fields."""
-    return any(name in ("void", "null", _NO_FIELDS) for name in type_names(kind))
-
-
-_NO_FIELDS = "struct<>"
+    return not {"void", "null", _NO_FIELDS}.isdisjoint(type_names(kind))
 
 
 def type_names(kind: Json) -> Iterator[str]:
     """The names of a type and of all types inside it: ``array``, ``struct``, ``bigint`` ...; Spark's JSON names."""
     if isinstance(kind, str):
         yield kind
-        return
-    if not isinstance(kind, dict):
-        return
-    name = str(kind.get("type"))
-    fields = kind.get("fields")
-    yield _NO_FIELDS if name == "struct" and not fields else name
-    inner = [kind.get(key) for key in ("elementType", "keyType", "valueType", "sqlType") if key in kind]
-    inner += [field.get("type") for field in (fields if isinstance(fields, list) else ()) if isinstance(field, dict)]
-    for part in inner:
-        yield from type_names(part)
+    elif isinstance(kind, dict):
+        name = str(kind.get("type"))
+        yield _NO_FIELDS if name == "struct" and not kind.get("fields") else name
+        inner = [kind.get(key) for key in ("elementType", "keyType", "valueType", "sqlType")]
+        for part in (*inner, *(own for _, own in named_fields(kind))):
+            yield from type_names(part)

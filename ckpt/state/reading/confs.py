@@ -6,6 +6,7 @@ its offset log (shuffle partitions, compression codec, ...) Spark takes from the
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ckpt import settings
 from ckpt.model import Provider
@@ -34,62 +35,42 @@ class Conf:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
+class _Rule(NamedTuple):
     name: str
     why: str
     value: Callable[[Situation], str | None]  # None: not needed
-
-
-def _is_format_1(situation: Situation) -> bool:
-    return situation.unit.format_version == 1
-
-
-def _provider(situation: Situation) -> str | None:
-    recorded = settings.PROVIDER_CLASS in situation.recorded
-    return None if recorded else PROVIDER_CLASSES.get(situation.unit.provider)
-
-
-def _format_validation(situation: Situation) -> str | None:
-    return "false" if situation.unit.kind is UnitKind.DEDUPLICATION else None
-
-
-def _file_manager(situation: Situation) -> str | None:
-    if not situation.mounted:
-        return None
-    return situation.spark.rules.file_manager
 
 
 RULES = (
     _Rule(
         settings.CHECKPOINT_FORMAT,
         "the names of its state files carry unique ids, and a session set to 1 finds none of them",
-        lambda situation: "2" if situation.unit.format_version == 2 else None,
+        lambda at: "2" if at.unit.format_version == 2 else None,
     ),
     _Rule(
         settings.CHECKPOINT_FORMAT,
         "its state is HDFS-backed, which a session set to 2 refuses",
-        lambda situation: "1" if _is_format_1(situation) and situation.unit.provider is Provider.HDFS else None,
+        lambda at: "1" if at.unit.format_version == 1 and at.unit.provider is Provider.HDFS else None,
     ),
     _Rule(
         settings.CHECKPOINT_FORMAT,
         "the names of its state files carry no unique ids, which a session set to 2 looks for",
-        lambda situation: "1" if _is_format_1(situation) and situation.unit.provider is not Provider.HDFS else None,
+        lambda at: "1" if at.unit.format_version == 1 and at.unit.provider is not Provider.HDFS else None,
     ),
     _Rule(
         settings.PROVIDER_CLASS,
         "its offset log does not record it, and the session's may be another",
-        _provider,
+        lambda at: None if settings.PROVIDER_CLASS in at.recorded else PROVIDER_CLASSES.get(at.unit.provider),
     ),
     _Rule(
         settings.FORMAT_VALIDATION,
         "it is a deduplication of Spark before 3.5, which recorded a value schema that its rows lack",
-        _format_validation,
+        lambda at: "false" if at.unit.kind is UnitKind.DEDUPLICATION else None,
     ),
     _Rule(
         settings.CHECKPOINT_FILE_MANAGER,
         "it is read through a mount table; the default one fails there before Spark 4.2, or where a path is encoded",
-        _file_manager,
+        lambda at: at.spark.rules.file_manager if at.mounted else None,
     ),
 )
 

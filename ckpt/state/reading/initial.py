@@ -1,26 +1,59 @@
 """The frame that a new transformWithState query can be started with: one row for each grouping key of an operator.
 
 All state of a key is in its row: first the key, in the types of the state schema, then its buffers, its variables,
-its timers ... Everything here is known from the files of the checkpoint; ``ckpt.spark.initial`` makes the frame.
+its timers ... Everything here is known from the files of the checkpoint; ``ckpt.spark.frames`` makes the frame.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import groupby
 
 from ckpt.checkpoint.state.ranges import intersect
 from ckpt.errors import CkptError, UsageError, argument
-from ckpt.formats.types import array_of, fields_of, map_of, struct_of, type_at
+from ckpt.formats.operators import OperatorName
+from ckpt.formats.types import array_of, fields_of, map_of, named_fields, struct_of, type_at, type_named
+from ckpt.model import Json
 from ckpt.state.reading.choose import RequestedPart
-from ckpt.state.reading.columns import Columns, Dropped, Holds, Names
-from ckpt.state.reading.initial_columns import InitialColumn, keys_of, state_of
-from ckpt.state.reading.moment import Moment
-from ckpt.state.reading.reading import Question, Reading, plan_readings
+from ckpt.state.reading.columns import (
+    TTL,
+    Column,
+    Columns,
+    Dropped,
+    Holds,
+    Names,
+    explain_left_out,
+    list_leaves,
+    top_columns,
+)
+from ckpt.state.reading.reading import Moment, Question, Reading, plan_readings
 from ckpt.state.reading.units import StateUnit, UnitKind
 from ckpt.versions import NEWEST, Spark, newest
 
-__all__ = ["Holds", "InitialColumn", "InitialPlan", "InitialShape", "plan_initial_state", "plan_initial_states"]
+EXPIRES = "expires_at_ms"
+_GROUP_STATE = "groupState"  # of mapGroupsWithState and its kin (``FlatMapGroupsWithStateExecHelper``)
+_TIMEOUT = "timeoutTimestamp"
+_EXPIRES_MICROS = "expiresAtMicros"  # of dropDuplicatesWithinWatermark
+_SESSION_START = "sessionStartTime"  # ends the key of session windows (``StreamingSessionWindowStateManager``)
+
+
+@dataclass(frozen=True, slots=True)
+class InitialColumn(Column):
+    """A column of the DataFrame, and where its content is read. Arrays are empty, never NULL, for a key without.
+
+    What is nullable in its type is not settled.
+    """
+
+    variable: str | None = None
+    side: str | None = None
+    ttl: bool = False  # the last field of each struct in the array is the expiry; or the next column is
+    reading: int = 0  # which reading of the plan gives it: keys are given by all
+    inner: tuple[Column, ...] = ()  # of an array of structs: its fields, placed from the row or the element
+
+    @property
+    def gathered(self) -> bool:
+        """True if each row that is read is one element of the array."""
+        return self.holds in (Holds.TIMERS, Holds.SESSIONS, Holds.ROWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +82,7 @@ class InitialPlan:
     @property
     def columns(self) -> Columns:
         """The columns as exports describe them."""
-        kept = tuple(initial.column for initial in (*self.shape.keys, *self.shape.state))
-        return Columns(kept, self.shape.dropped)
+        return Columns((*self.shape.keys, *self.shape.state), self.shape.dropped)
 
     @property
     def together(self) -> Reading:
@@ -91,29 +123,28 @@ class InitialPlan:
 
 
 def plan_initial_state(
-    question: Question,
-    storage_options: Mapping[str, str] | None = None,
-    spark: Spark = NEWEST,
+    question: Question, storage_options: Mapping[str, str] | None = None, spark: Spark = NEWEST
 ) -> InitialPlan:
     """Plan the frame of the one operator that there is or that was asked for; raises as ``plan_readings`` does."""
-    plans = plan_initial_states(replace(question, all_units=True), storage_options, spark)
-    if len(plans) > 1:
-        raise ask_which_operator(question, [plan.shape for plan in plans])
-    return plans[0]
+    (plan,) = plan_initial_states(replace(question, all_units=None), storage_options, spark)
+    return plan
 
 
 def plan_initial_states(
-    question: Question,
-    storage_options: Mapping[str, str] | None = None,
-    spark: Spark = NEWEST,
+    question: Question, storage_options: Mapping[str, str] | None = None, spark: Spark = NEWEST
 ) -> tuple[InitialPlan, ...]:
     """Plan initial state, for every operator if ``question.all_units`` is set; ``wanted`` may only name one."""
     check_question(question)
     readings = plan_readings(replace(question, all_units=True), storage_options, spark)
-    plans = tuple(_plan(tuple(group)) for _, group in groupby(readings, lambda reading: reading.unit.operator))
+    plans = []
+    for _, group in groupby(readings, lambda reading: reading.unit.operator):
+        own = [*group]
+        shape = plan_initial_shape([reading.unit for reading in own], own[0].checkpoint)
+        plans.append(InitialPlan(tuple(map(_read_whole, own)), shape))
     if len(plans) > 1 and not question.all_units:
-        raise ask_which_operator(question, [plan.shape for plan in plans], f"; or {argument('all_units', True)}")
-    return plans
+        otherwise = "" if question.all_units is None else f"; or {argument('all_units', True)}"
+        raise ask_which_operator(question, [plan.shape for plan in plans], otherwise)
+    return tuple(plans)
 
 
 def check_question(question: Question) -> None:
@@ -133,11 +164,6 @@ def ask_which_operator(question: Question, shapes: Sequence[InitialShape], other
     return UsageError(f"{question.checkpoint}: one operator at a time: {listed}{otherwise}")
 
 
-def _plan(readings: tuple[Reading, ...]) -> InitialPlan:
-    shape = plan_initial_shape([reading.unit for reading in readings], readings[0].checkpoint)
-    return InitialPlan(tuple(map(_read_whole, readings)), shape)
-
-
 def plan_initial_shape(units: Sequence[StateUnit], checkpoint: str) -> InitialShape:
     """The columns of the frame of one operator, which has these units."""
     first, names = units[0], Names()
@@ -146,7 +172,10 @@ def plan_initial_shape(units: Sequence[StateUnit], checkpoint: str) -> InitialSh
     for number, unit in enumerate(units):
         if unit.schema is None:
             raise CkptError(f"{checkpoint}: no state schema describes the rows of {unit.label}")
-        state += (_number_column(column, number) for column in state_of(unit, names))
+        state += (
+            column if isinstance(column, Dropped) else replace(column, reading=number)
+            for column in state_of(unit, names)
+        )
     return InitialShape(
         first.operator,
         first.operator_name,
@@ -154,10 +183,6 @@ def plan_initial_shape(units: Sequence[StateUnit], checkpoint: str) -> InitialSh
         tuple(column for column in state if isinstance(column, InitialColumn)),
         tuple(column for column in (*keys, *state) if isinstance(column, Dropped)),
     )
-
-
-def _number_column(column: InitialColumn | Dropped, number: int) -> InitialColumn | Dropped:
-    return replace(column, reading=number) if isinstance(column, InitialColumn) else column
 
 
 def _read_whole(reading: Reading) -> Reading:
@@ -173,3 +198,123 @@ def _read_whole(reading: Reading) -> Reading:
     held = ("list_value", array_of(inner[0])) if unit.kind is UnitKind.LIST else ("map_value", map_of(*inner))
     schema = struct_of([("key", key), held])
     return replace(reading, unit=replace(unit, schema=schema), options=options | {"flattenCollectionTypes": "false"})
+
+
+def keys_of(unit: StateUnit, names: Names) -> Iterator[InitialColumn | Dropped]:
+    """The leaves of the grouping key; of session windows without the session."""
+    key = type_at(unit.schema, (0,))
+    without = len(fields_of(key) or ()) - 1 if _session_place(unit) is not None else None
+    for leaf in list_leaves(key, ("key",), (0,)):
+        if isinstance(leaf, Dropped):
+            yield leaf
+        elif leaf.places[1] != without:
+            yield InitialColumn(names.free(leaf.path[1:]), leaf.path, leaf.places, leaf.type, Holds.KEY)
+
+
+def state_of(unit: StateUnit, names: Names) -> Iterator[InitialColumn | Dropped]:
+    """Return what a unit holds for a key, apart from the key."""
+    match unit.kind:
+        case UnitKind.SIDE:
+            yield from _rows(unit, names)
+        case UnitKind.VALUE | UnitKind.LIST | UnitKind.MAP:
+            yield from _variable(unit, names)
+        case UnitKind.TIMERS:
+            name = names.free(("timers",))
+            yield InitialColumn(name, ("expiration_timestamp_ms",), (1,), array_of("long"), Holds.TIMERS)
+        case _ if (session := _session_place(unit)) is not None:
+            yield from _sessions(unit, session, names)
+        case kind:
+            value = type_at(unit.schema, (1,))
+            for leaf in list_leaves(value, ("value",), (1,), only_keys=kind is UnitKind.DEDUPLICATION):
+                if isinstance(leaf, Dropped):
+                    yield leaf
+                    continue
+                holds, path = _holds(unit, leaf.path), leaf.path
+                start = 2 if holds is Holds.STATE and path[1] == _GROUP_STATE and len(path) > 2 else 1
+                yield InitialColumn(names.free(path[start:]), path, leaf.places, leaf.type, holds)
+
+
+def _holds(unit: StateUnit, path: tuple[str, ...]) -> Holds:
+    """Return the meaning of a leaf of a value; Spark before 4.0 recorded no name of its operator."""
+    name, value = unit.operator_name, type_at(unit.schema, (1,))
+    if "WithState" in name if name else type_named(value, _GROUP_STATE) is not None:
+        return Holds.TIMEOUT if path == ("value", _TIMEOUT) else Holds.STATE
+    deduplicates = name == OperatorName.DEDUPLICATION_WITHIN_WATERMARK if name else len(fields_of(value) or ()) == 1
+    return Holds.EXPIRY if deduplicates and path == ("value", _EXPIRES_MICROS) else Holds.BUFFER
+
+
+def _variable(unit: StateUnit, names: Names) -> Iterator[InitialColumn]:
+    """A variable of transformWithState, as Spark gives it: value, list_element, or user_map_key and user_map_value."""
+    variable, ttl = unit.variable or "", unit.ttl
+    held = type_at(unit.schema, (2 if unit.kind is UnitKind.MAP else 1,))
+    own = type_named(held, "value") if ttl else held
+    name = names.free((variable,))
+    path, places = (("value", "value"), (1, 0)) if ttl else (("value",), (1,))
+    expiry = Column(EXPIRES, ("value", TTL), (1, 1), "long")
+    if unit.kind is UnitKind.VALUE:
+        yield InitialColumn(name, path, places, own, Holds.VALUE, variable, ttl=ttl)
+        if ttl:
+            free = names.free((f"{variable}_{EXPIRES}",))
+            yield InitialColumn(free, expiry.path, expiry.places, expiry.type, Holds.EXPIRY, variable, ttl=True)
+        return
+    if unit.kind is UnitKind.LIST:
+        holds, inner = Holds.LIST, [*top_columns(own, path[1:], (0,) if ttl else ())]
+        expiry = Column(Names(column.name for column in inner).free((EXPIRES,)), (TTL,), (1,), "long")
+    else:
+        key = Column("key", ("key",), (0,), type_at(unit.schema, (1,)))
+        holds, inner = Holds.MAP, [key, Column("value", path, places, own)]
+    fields = (*inner, expiry) if ttl else tuple(inner)
+    yield InitialColumn(name, (f"{holds}_value",), (1,), _array(fields), holds, variable, ttl=ttl, inner=fields)
+
+
+def _rows(unit: StateUnit, names: Names) -> Iterator[InitialColumn | Dropped]:
+    """The rows of a join side, with ``matched`` where that is stored."""
+    value = type_at(unit.buffer.schema if unit.buffer else unit.schema, (1,))
+    own, inner = Names(), []
+    for column in top_columns(value, ("value",), (1,)):
+        why = explain_left_out(column.path, column.type)
+        if why is None:
+            inner.append(replace(column, name=own.free(column.path[1:])))
+        else:
+            yield Dropped(column.path, why)
+    free = names.free((unit.side or "",))
+    yield InitialColumn(free, ("value",), (1,), _array(inner), Holds.ROWS, side=unit.side, inner=tuple(inner))
+
+
+def _session_place(unit: StateUnit) -> int | None:
+    """The position of a session window among the grouping columns, with which its value begins; None for no session."""
+    if unit.kind is not UnitKind.KEY:
+        return None
+    value = type_at(unit.schema, (1,))
+    keys, values = _names(type_at(unit.schema, (0,))), _names(value)
+    if not keys or keys[-1] != _SESSION_START:
+        return None
+    for ordinal in range(len(keys)):
+        others = values[:ordinal] + values[ordinal + 1 : len(keys)]
+        if others == keys[:-1] and _names(type_at(value, (ordinal,))) == ["start", "end"]:
+            return ordinal
+    return None
+
+
+def _sessions(unit: StateUnit, session: int, names: Names) -> Iterator[InitialColumn | Dropped]:
+    """All sessions of a key: start, end, buffers."""
+    value, grouping = type_at(unit.schema, (1,)), len(fields_of(type_at(unit.schema, (0,))) or ())
+    own, inner = Names(), []
+    for leaf in list_leaves(value, ("value",), (1,)):
+        of_session = leaf.places[1] == session
+        if isinstance(leaf, Dropped):
+            if leaf.places[1] >= grouping:
+                yield leaf
+        elif of_session or leaf.places[1] >= grouping:
+            inner.append(replace(leaf, name=own.free(leaf.path[2:] if of_session else leaf.path[1:])))
+    inner.sort(key=lambda column: column.places[1] != session)
+    free = names.free(("sessions",))
+    yield InitialColumn(free, ("value",), (1,), _array(inner), Holds.SESSIONS, inner=tuple(inner))
+
+
+def _names(kind: Json) -> list[str]:
+    return [name for name, _ in named_fields(kind)]
+
+
+def _array(inner: Iterable[Column]) -> Json:
+    return array_of(struct_of((column.name, column.type) for column in inner))

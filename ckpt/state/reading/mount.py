@@ -16,8 +16,8 @@ from urllib.parse import quote
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES, STATE, Checkpoint
 from ckpt.errors import StorageError
 from ckpt.formats.limits import refuse_too_large
-from ckpt.formats.operators import OperatorName
-from ckpt.model import Json
+from ckpt.formats.operators import OperatorName, parse_operator_metadata, replace_schema_paths
+from ckpt.model import Json, OperatorMetadata
 from ckpt.state.reading.units import StateUnit
 from ckpt.storage.locations import spark_uri
 
@@ -25,7 +25,6 @@ VIEW = "viewfs"
 ROOT = f"{VIEW}://ckpt-view"
 """How replaced files name the root of the view: its name is chosen when it is mounted."""
 
-_SCHEMA_PATHS = {"stateSchemaFilePaths", "stateSchemaFilePath"}  # the latter before Spark 4.0.0 was released
 _KEPT = "/-_.!~*'():@&=+$,;"  # what Java's URI leaves in a path as it is
 
 
@@ -48,7 +47,7 @@ def is_plain(uri: str) -> bool:
 
 def mount_for(checkpoint: Checkpoint, unit: StateUnit, read: Callable[[str], bytes]) -> Mount | None:
     """The mount that reading a unit needs, if any; ``read`` reads a file of the checkpoint. Raises StorageError."""
-    reasons, replaced = [], {path: rewrite_root(read(path), unit.operator) for path in _find_misled(checkpoint, unit)}
+    reasons, replaced = [], {path: _move_to_root(path, read(path), unit) for path in _find_misled(checkpoint, unit)}
     if replaced:
         reasons.append("operator metadata names schema files by paths that are not in this checkpoint")
     elif unit.prefix_columns is not None:
@@ -97,20 +96,20 @@ def _find_misled(checkpoint: Checkpoint, unit: StateUnit) -> Iterator[str]:
                 yield path
 
 
-def rewrite_root(data: bytes, operator: int) -> str:
-    """Operator metadata v2 with schema paths that begin at the root of the view. Raises StorageError."""
-    version, _, body = data.decode(errors="replace").partition("\n")
-    inside = f"/{STATE}/{operator}/_stateSchema/"
-    try:
-        value = json.loads(body)
-        for store in value["stateStoreInfo"]:
-            for key in _SCHEMA_PATHS & store.keys():
-                paths = store[key] if isinstance(store[key], list) else [store[key]]
-                moved = [f"{ROOT}{inside}{path.rpartition(inside)[2]}" for path in paths]
-                store[key] = moved if isinstance(store[key], list) else moved[0]
-        return f"{version}\n" + json.dumps(value, separators=(",", ":"))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise StorageError(f"operator metadata of operator {operator} is not what Spark writes") from error
+def _move_to_root(path: str, data: bytes, unit: StateUnit) -> str:
+    moved = move_schema_paths(path, data, ROOT)
+    if moved is None:
+        raise StorageError(f"operator metadata of operator {unit.operator} is not what Spark writes")
+    return moved.decode()
+
+
+def move_schema_paths(path: str, data: bytes, root: str) -> bytes | None:
+    """Operator metadata v2 with schema paths below ``root``, which are absolute; None for another file."""
+    record = parse_operator_metadata(path, data)
+    if not isinstance(record, OperatorMetadata):
+        return None
+    paths = [old for store in record.stores for old in store.schema_paths]
+    return replace_schema_paths(data, {old: f"{root}/{STATE}/{old.rpartition(f'/{STATE}/')[2]}" for old in paths})
 
 
 def _metadata_with_prefix(checkpoint: Checkpoint, unit: StateUnit) -> str:

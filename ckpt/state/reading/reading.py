@@ -1,7 +1,7 @@
 """One reading of state, planned: the options of Spark's reader. Whoever carries it out adds nothing to it."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -9,11 +9,10 @@ from typing import Any
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.errors import CkptError, UsageError, argument
-from ckpt.model import Json, Provider
+from ckpt.formats.types import fields_of, struct_of
+from ckpt.model import Json, Provider, QueryMetadata, Unreadable
 from ckpt.state.reading.choose import RequestedPart, check_operators, choose_batch, choose_units
-from ckpt.state.reading.columns import Columns, flat_columns
 from ckpt.state.reading.confs import Conf, Situation, confs_for
-from ckpt.state.reading.moment import Moment, moment_of
 from ckpt.state.reading.mount import Mount, mount_for
 from ckpt.state.reading.units import StateUnit, UnitKind
 from ckpt.storage import Storage, open_storage
@@ -22,6 +21,28 @@ from ckpt.versions import NEWEST, Spark, first_with
 
 OLDEST_SPARK = first_with(lambda rules: rules.state_reader)
 """The oldest version whose state reader reads what is planned here."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceEnd:
+    """Up to where the state accounts for one source: its offset at the end of the batch."""
+
+    index: int
+    name: str | None  # offset log v2 names its sources
+    offset: Json  # as in the offset log; None if the source had none yet
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A committed batch: the state after it accounts for exactly the rows up to ``sources``. Times are ms."""
+
+    query_id: str | None
+    batch: int
+    state_version: int  # of the state stores: the state of batch B is version B + 1
+    planned_ms: int | None  # when the batch was planned
+    watermark_ms: int | None  # under which the batch ran, and so evicted state
+    next_watermark_ms: int | None  # after the batch, for the next one
+    sources: tuple[SourceEnd, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,47 +72,46 @@ class Reading:
     @property
     def schema(self) -> Json:
         """The columns that Spark will give, as far as the files say: a StructType in Spark's JSON, or None."""
-        fields = self.unit.schema.get("fields") if isinstance(self.unit.schema, dict) else None
-        if not isinstance(fields, list):
+        fields = fields_of(self.unit.schema)
+        if fields is None:
             return None
-        extra = [("partition_id", "integer")]
-        before = [("batch_id", "long"), ("change_type", "string")] if self.changes_from is not None else []
-        return {"type": "struct", "fields": [*map(_field, before), *fields, *map(_field, extra)]}
-
-    def columns(self, schema: Json, *, partition_id: bool = False) -> Columns:
-        """The flat columns of a schema."""
-        only_keys = self.unit.kind is UnitKind.DEDUPLICATION
-        return flat_columns(schema, partition_id=partition_id, only_keys=only_keys)
-
-
-def _field(column: tuple[str, str]) -> Json:
-    name, kind = column
-    return {"name": name, "type": kind, "nullable": True, "metadata": {}}
+        extra = struct_of([("batch_id", "long"), ("change_type", "string"), ("partition_id", "integer")])
+        *changes, partition = fields_of(extra) or []
+        return {"type": "struct", "fields": [*(changes if self.changes_from is not None else ()), *fields, partition]}
 
 
 def plan_readings(
-    question: Question,
-    storage_options: Mapping[str, str] | None = None,
-    spark: Spark = NEWEST,
+    question: Question, storage_options: Mapping[str, str] | None = None, spark: Spark = NEWEST
 ) -> tuple[Reading, ...]:
     """Plan what was asked for; reads the checkpoint's small files, and starts no JVM.
 
     ``spark`` is the version that will read. Raises StateDamaged, UsageError, and what ``open_checkpoint`` raises.
     """
     chosen = choose(question, storage_options)
-    checkpoint, moment = chosen.checkpoint, chosen.moment
+    uri, first = chosen.checkpoint.uri, question.changes_from
     for unit in chosen.units:
         if unit.oldest_spark is not None and not spark.at_least(unit.oldest_spark):
             raise CkptError(
-                f"{checkpoint.uri}: {unit.label} is stored in a form that Spark reads since {unit.oldest_spark}, "
+                f"{uri}: {unit.label} is stored in a form that Spark reads since {unit.oldest_spark}, "
                 f"and this is {spark}: pip install 'pyspark>={unit.oldest_spark}'"
             )
-    if question.changes_from is not None:
-        for unit in chosen.units:
-            _check_changes(checkpoint.uri, unit, question.changes_from, moment.batch)
-    return tuple(
-        _plan(checkpoint, unit, moment, question.changes_from, chosen.recorded, spark, chosen.storage.read)
-        for unit in chosen.units
+        if first is not None:
+            _check_changes(uri, unit, first, chosen.moment.batch)
+    return tuple(_plan(chosen, unit, spark) for unit in chosen.units)
+
+
+def _plan(chosen: "Chosen", unit: StateUnit, spark: Spark) -> Reading:
+    uri, first = chosen.checkpoint.uri, chosen.question.changes_from
+    mount = mount_for(chosen.checkpoint, unit, chosen.storage.read)
+    return Reading(
+        checkpoint=uri,
+        unit=unit,
+        moment=chosen.moment,
+        changes_from=first,
+        options=_options(unit, chosen.moment.batch, first),
+        confs=confs_for(Situation(unit, chosen.recorded, mount is not None, spark)),
+        location=spark_uri(uri) if mount is None else mount.path,
+        mount=mount,
     )
 
 
@@ -135,7 +155,7 @@ def choose(
         checkpoint=checkpoint,
         storage=open_storage(question.checkpoint, options),
         units=units,
-        moment=moment_of(checkpoint, batch),
+        moment=_moment_of(checkpoint, batch),
         recorded=latest.metadata.conf if latest and latest.metadata else {},
     )
 
@@ -149,25 +169,25 @@ def _open_at(uri: str, options: Mapping[str, str], batch: int | None) -> Checkpo
     return open_checkpoint(uri, options, batches=len(ids) - bisect_left(ids, batch))
 
 
-def _plan(
-    checkpoint: Checkpoint,
-    unit: StateUnit,
-    moment: Moment,
-    changes_from: int | None,
-    recorded: Mapping[str, str],
-    spark: Spark,
-    read: Callable[[str], bytes],
-) -> Reading:
-    mount = mount_for(checkpoint, unit, read)
-    return Reading(
-        checkpoint=checkpoint.uri,
-        unit=unit,
-        moment=moment,
-        changes_from=changes_from,
-        options=_options(unit, moment.batch, changes_from),
-        confs=confs_for(Situation(unit, recorded, mount is not None, spark)),
-        location=spark_uri(checkpoint.uri) if mount is None else mount.path,
-        mount=mount,
+def _moment_of(checkpoint: Checkpoint, batch: int) -> Moment:
+    """Read what the logs record of a batch. Raises CkptError where its offsets cannot be read."""
+    entry = checkpoint.offsets.entries.get(batch)
+    if entry is None or isinstance(entry, Unreadable):
+        why = "there are none" if entry is None else entry.reason
+        raise CkptError(
+            f"{checkpoint.uri}: the offsets of batch {batch} (offsets/{batch}) cannot be read ({why}), and Spark reads "
+            f"no state without them; see ckpt inspect"
+        )
+    commit = checkpoint.commits.readable(batch)
+    metadata = entry.metadata
+    return Moment(
+        query_id=checkpoint.metadata.query_id if isinstance(checkpoint.metadata, QueryMetadata) else None,
+        batch=batch,
+        state_version=batch + 1,
+        planned_ms=metadata.timestamp_ms if metadata else None,
+        watermark_ms=metadata.watermark_ms if metadata else None,
+        next_watermark_ms=commit.next_watermark_ms if commit else None,
+        sources=tuple(SourceEnd(i, source.name, source.value) for i, source in enumerate(entry.sources)),
     )
 
 
@@ -177,11 +197,8 @@ def _options(unit: StateUnit, batch: int, changes_from: int | None) -> dict[str,
     if changes_from is None:
         options["batchId"] = str(batch)
     else:
-        options |= {
-            "readChangeFeed": "true",
-            "changeStartBatchId": str(changes_from),
-            "changeEndBatchId": str(batch),
-        }
+        span = {"changeStartBatchId": str(changes_from), "changeEndBatchId": str(batch)}
+        options |= {"readChangeFeed": "true", **span}
     if unit.row_store is not None:  # also of a join side: Spark's own way (joinSide) writes to HDFS-backed stores
         return options | {"storeName": unit.row_store}
     match unit.kind:
@@ -201,9 +218,9 @@ def _check_changes(uri: str, unit: StateUnit, first: int, last: int) -> None:
     if any(a <= first and last <= b for a, b in unit.change_batches):
         return
     if unit.kind is UnitKind.SIDE:
-        why = "Spark reads changes of a join store by store: " + " or ".join(
-            argument("store", store) for store in _list_stores_with_rows(unit.stores)
-        )
+        stores = [store for store in unit.stores if not store.endswith("keyToNumValues")] or unit.stores
+        listed = " or ".join(argument("store", store) for store in stores)
+        why = f"Spark reads changes of a join store by store: {listed}"
     elif unit.kind is UnitKind.TIMERS:
         why = "Spark reads no changes of timers"
     elif not unit.change_batches and unit.provider is Provider.ROCKSDB:
@@ -212,7 +229,3 @@ def _check_changes(uri: str, unit: StateUnit, first: int, last: int) -> None:
         spans = ", ".join(f"{a} to {b}" for a, b in unit.change_batches) or "none"
         why = f"changes are there of batches: {spans}"
     raise UsageError(f"{uri}: {unit.label}: the changes of batches {first} to {last} cannot be read: {why}")
-
-
-def _list_stores_with_rows(stores: Sequence[str]) -> list[str]:
-    return [store for store in stores if not store.endswith("keyToNumValues")] or list(stores)

@@ -148,15 +148,8 @@ def state_units(checkpoint: Location, storage_options: Mapping[str, str] | None 
     folders = {folder.id: folder for folder in find_operators(checkpoint.listing, state.provider)}
     units: list[StateUnit] = []
     for operator in state.operators:
-        building = _Building(checkpoint, state, operator, folders[operator.id])
-        units += building.units()
+        units += _Building(checkpoint, state, operator, folders[operator.id]).units()
     return tuple(units)
-
-
-@dataclass(frozen=True, slots=True)
-class _Side:
-    schema: Json
-    buffer: Buffer
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,18 +204,19 @@ class _Building:
         together = DEFAULT_STORE in stores  # join state formats 3 and 4: column families of one store
         for side in SIDES:
             named = [store for name, store in stores.items() if together or name.startswith(f"{side}-")]
-            half = self._side(side, stores, families)
-            schema = half.schema if half else None
+            schema, buffer = self._side(side, stores, families)
             unit = self._unit(UnitKind.SIDE, named, schema, all(map(_is_described, named)))
             if together:
                 unit = replace(unit, oldest_spark=_JOIN_FORMAT_4 if f"{side}-{_TIMED}" in families else _JOIN_FORMAT_3)
-            yield replace(unit, side=side, change_batches=(), buffer=half.buffer if half else None)
+            yield replace(unit, side=side, change_batches=(), buffer=buffer)
         if not together:
             for store in self.operator.stores:
                 schema = _entry(store.key_schema, store.value_schema)
                 yield replace(self._unit(UnitKind.STORE, [store], schema), shown_elsewhere=True)
 
-    def _side(self, side: str, stores: Mapping[str, Store], families: Mapping[str, ColumnFamily]) -> _Side | None:
+    def _side(
+        self, side: str, stores: Mapping[str, Store], families: Mapping[str, ColumnFamily]
+    ) -> tuple[Json, Buffer | None]:
         """The rows of one side: as they are stored, and without what Spark adds, an index and whether one matched."""
         entries = {store.name: (store.key_schema, store.value_schema) for store in stores.values()}
         entries |= {family.name: (family.key_schema, family.value_schema) for family in families.values()}
@@ -233,8 +227,8 @@ class _Building:
                 matched = self._recorded.get(settings.JOIN_FORMAT, "1") != "1"
                 own_key: Json = {"type": "struct", "fields": keys[: len(keys) - extra]}
                 own_value: Json = {"type": "struct", "fields": values[: len(values) - matched]}
-                return _Side(_entry(own_key, own_value), Buffer(name, _entry(key, value)))
-        return None
+                return _entry(own_key, own_value), Buffer(name, _entry(key, value))
+        return None, None
 
     @property
     def _recorded(self) -> Mapping[str, str]:

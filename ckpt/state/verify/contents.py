@@ -4,11 +4,11 @@ As of the newest batch that can be read, partition by partition, until so much w
 than comparing bytes. What ckpt cannot decode is left out.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from typing import Any
 
@@ -22,10 +22,13 @@ from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import named_fields, struct_of
 from ckpt.model import DamageKind, FileDamage, Json, Operator, StateFileKind
 from ckpt.processes import Runner
+from ckpt.state.native.batches import make_flat
 from ckpt.state.native.contradictions import Held, find_contradictions, find_missing_rows
 from ckpt.state.native.entries import entries_in
 from ckpt.state.native.layout import UnitLayout, layout_of, layouts_of
+from ckpt.state.native.lookup import find_partitions, spread_over
 from ckpt.state.native.store_files import StoreFiles, find_store_files
+from ckpt.state.reading.columns import columns_of
 from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit, UnitKind, state_units
 
@@ -33,6 +36,10 @@ MOST_BYTES = 64 << 20
 """Bytes of state files whose rows are decoded: a second or two of CPU, where they are small and hardly compressed."""
 
 _MOST_UNPACKED = 256 << 20  # bytes of a partition that are in memory
+
+_KEYS = 50  # of a partition: of files that were swapped, nearly all are wrong
+_LOGS = 5  # how many of the newest deltas or changelogs are opened to find a key
+_LARGEST = 64 << 20  # bytes of a file that is decompressed for that, and of what comes of it
 
 _ONE_NULL = struct_of([("__dummy__", "void")])  # what a deduplication stores, whatever its schema says
 
@@ -61,11 +68,11 @@ def check_contents(chosen: Chosen, runner: Runner) -> Contents:
             if size <= left:
                 left -= size
                 tasks.append((operator.id, partition))
-    damages = [damages for _, damages in runner.run(open_contents, chosen, tasks, ordered=True)]
+    damages = [damages for _, damages in runner.run(_open_contents, chosen, tasks, ordered=True)]
     return Contents(tuple(chain.from_iterable(damages)), len(damages), partitions)
 
 
-def open_contents(chosen: Chosen) -> Callable[[tuple[int, int]], Iterator[list[FileDamage]]]:
+def _open_contents(chosen: Chosen) -> Callable[[tuple[int, int]], Iterator[list[FileDamage]]]:
     """Check partitions of operators that fit into memory, in any process: what is wrong with the rows of each."""
     state = chosen.checkpoint.state
     operators = {operator.id: operator for operator in (state.operators if state else ())}
@@ -120,10 +127,11 @@ class _Operator:
         files = replace(files, most=_MOST_UNPACKED)
         together = len(self._layouts) > 1
         if files.place.names.log_kind is StateFileKind.DELTA:
-            for part in _split_files(files):
-                self._decode(part, layout)
-        elif not together:
-            self._decode(files, layout)
+            parts = _split_files(files)
+        else:
+            parts = iter([] if together else [files])
+        for part in parts:
+            deque(entries_in(part, self._units[0], layout), maxlen=0)
         keys, last, size = [], [], 0
         for entries in entries_in(files, self._units[0], layout) if together else ():
             size += entries.keys.nbytes
@@ -133,10 +141,6 @@ class _Operator:
             last += entries.values.flatten()[-1:]
         kinds = [kind for _, kind in named_fields(layout.value)][-1:]
         return Held(_all(layout.key, keys), _all(kinds[0], last) if kinds == ["long"] else None)
-
-    def _decode(self, files: StoreFiles, layout: UnitLayout) -> None:
-        for _ in entries_in(files, self._units[0], layout):
-            pass
 
 
 def _split_files(files: StoreFiles) -> Iterator[StoreFiles]:
@@ -165,13 +169,65 @@ def _layouts(chosen: Chosen, operator: Operator, units: list[StateUnit]) -> Iter
 def _files(chosen: Chosen, operator: Operator, store: str) -> Mapping[int, StoreFiles]:
     """The files of a store by partition, as far as they are there."""
     files_by_partition: dict[int, StoreFiles] = {}
-    try:
+    with suppress(CkptError):
         for files in find_store_files(chosen, operator.id, store):
             files_by_partition[files.place.partition] = files
-    except CkptError:
-        pass
     return files_by_partition
 
 
 def _all(kind: Json, arrays: list[Any]) -> Any:
     return pa.concat_arrays(arrays) if arrays else pa.nulls(0, arrow_type(kind))
+
+
+def find_misplaced_keys(chosen: Chosen, runner: Runner) -> Iterator[FileDamage]:
+    """The folders of partitions whose first keys belong to other partitions, as of the newest batch.
+
+    Files in the folder of another partition are as they were written, and Spark loads them without an error; it then
+    does not find their keys. What cannot be read without Spark is left out.
+    """
+    return (damage for _, damage in runner.run(_open_units, chosen, chosen.units, ordered=True))
+
+
+def _open_units(chosen: Chosen) -> Callable[[StateUnit], Iterator[FileDamage]]:
+    return partial(_find_misplaced, chosen)
+
+
+def _find_misplaced(chosen: Chosen, unit: StateUnit) -> Iterator[FileDamage]:
+    """Look at the first keys of every partition of a unit."""
+    with suppress(CkptError):
+        count, layout = spread_over(chosen), layout_of(chosen, unit)
+        for files in find_store_files(chosen, unit.operator, layout.store) if count is not None else ():
+            owners = find_partitions(unit, _read_first_keys(files, unit, layout), count) or []
+            wrong = [partition for partition in owners if partition != files.place.partition]
+            if wrong:
+                detail = f"{len(wrong)} of {len(owners)} keys of {unit.label} belong to other partitions"
+                yield FileDamage(files.place.folder, DamageKind.WRONG_PARTITION, f"{detail}, such as {wrong[0]}")
+
+
+def _read_first_keys(files: StoreFiles, unit: StateUnit, layout: UnitLayout) -> Mapping[tuple[int, ...], Any]:
+    """Leaves of the first keys in one file of a partition: the newest changes that have any, or its snapshot."""
+    columns = columns_of(unit)
+    for part in _list_worth_opening(files, layout):
+        with closing(entries_in(part, unit, layout)) as entries:
+            first = next((batch for batch in entries if len(batch.keys)), None)
+        if first is None:
+            continue
+        rows = make_flat(columns, unit, first).slice(0, _KEYS)
+        return {column.places: array for column, array in zip(columns.kept, rows.columns, strict=True)}
+    return {}
+
+
+def _list_worth_opening(files: StoreFiles, layout: UnitLayout) -> Iterator[StoreFiles]:
+    """Files of a version, each as if it were alone: a key is in its partition in every one of them.
+
+    Only snapshots have the numbers of column families.
+    """
+    names = files.place.names
+    files = replace(files, most=_LARGEST)
+    for log in files.chain.logs[: -_LOGS - 1 : -1] if layout.family is None else ():
+        if files.place.log(log).size <= _LARGEST:
+            yield replace(files, chain=Chain(None, (log,)))
+    snapshot = files.chain.snapshot
+    zipped = names.snapshot_kind is StateFileKind.ZIP  # of remote ones all SST files would be fetched again
+    if snapshot is not None and (files.storage.local if zipped else files.place.snapshot(snapshot).size <= _LARGEST):
+        yield replace(files, chain=Chain(snapshot, ()))

@@ -1,7 +1,8 @@
 """Every byte of one state file: read once, in pieces, and compared with whatever checksums there are."""
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 from zlib import crc32
 
 from ckpt.checkpoint.state.file_ends import Verdict
@@ -24,8 +25,11 @@ from ckpt.formats.sidecars import (
 from ckpt.formats.sst import FOOTER, CorruptData, UnknownTable, check_footer, check_sst
 from ckpt.formats.statefiles import CHECKSUM, LZ4, last_bytes
 from ckpt.model import DamageKind, StateFileKind
-from ckpt.storage import Storage
+from ckpt.processes import Processes, Runner
+from ckpt.storage import Storage, open_storage
+from ckpt.storage.locations import is_in_memory
 
+_WORTH_A_PROCESS = 48 << 20  # bytes: what takes as long to verify as a process to start
 _PIECE = 8 << 20  # bytes that are read at a time
 _LARGEST_WHOLE = 1 << 29  # bytes of an SST file, which is looked at as a whole
 _LARGEST_ODD = 256 << 20  # bytes of a stream with an odd end that are unpacked to find its last record
@@ -36,11 +40,26 @@ _NO_CHECKSUM = "its codec has no checksums, and no checksum file is beside it"
 _BY_HADOOP = "Checksum error"  # the ChecksumException of Hadoop's LocalFileSystem
 
 
-class FileOutcome(NamedTuple):
-    """The verdict on one file; with neither verdict nor unknown it is as it was written."""
+FileOutcome: TypeAlias = Verdict | str | None
+"""What is wrong with a file, or why nothing is known of it; None for one that is as it was written."""
 
-    verdict: Verdict | None = None
-    unknown: str | None = None  # why nothing is known of it
+
+def check_files(
+    uri: str, options: Mapping[str, str], files: Sequence[NeededFile], jobs: int, by: Runner | None = None
+) -> Iterator[tuple[NeededFile, FileOutcome]]:
+    """Check each file, one after the other, or side by side in processes; outcomes come as files are done.
+
+    Raises CkptError where a process ends before its work is done.
+    """
+    count = min(jobs, sum(file.size for file in files) // _WORTH_A_PROCESS + 1 if not is_in_memory(uri) else 1)
+    if count > 1:
+        files = sorted(files, key=lambda file: file.size, reverse=True)  # shares of about the same size
+    return (by or Processes(count)).run(_open_checker, (uri, dict(options)), files)
+
+
+def _open_checker(shared: tuple[str, Mapping[str, str]]) -> Callable[[NeededFile], Iterator[FileOutcome]]:
+    storage = open_storage(*shared)
+    return lambda file: iter([check_file(storage, file)])
 
 
 def check_file(storage: Storage, file: NeededFile) -> FileOutcome:
@@ -48,7 +67,7 @@ def check_file(storage: Storage, file: NeededFile) -> FileOutcome:
     try:
         return _File(storage, file).outcome()
     except StorageError as error:
-        return FileOutcome(unknown=str(error))
+        return str(error)
 
 
 class _File:
@@ -67,8 +86,8 @@ class _File:
         """The worst that is found: by the file itself, by Spark's checksum of it, by Hadoop's."""
         kind = self._file.kind
         if self._file.size == 0 and kind is not None:
-            return FileOutcome(Verdict(DamageKind.EMPTY, "the file is empty"))
-        itself = FileOutcome(unknown=None if kind is None else _NO_CHECKSUM)
+            return Verdict(DamageKind.EMPTY, "the file is empty")
+        itself: FileOutcome = None if kind is None else _NO_CHECKSUM
         if kind is StateFileKind.SST:
             itself = self._check_sst_file()
         elif kind is StateFileKind.ZIP:
@@ -76,22 +95,20 @@ class _File:
         elif kind is not None and self._file.codec == LZ4:
             itself = self._stream()
         else:
-            self._read_to_end(self._pieces())
-        return itself if itself.verdict else self._judge_by_checksums(itself)
+            _exhaust(self._pieces())
+        return itself if isinstance(itself, Verdict) else self._judge_by_checksums(itself)
 
-    def _judge_by_checksums(self, itself: FileOutcome) -> FileOutcome:
+    def _judge_by_checksums(self, unknown: str | None) -> FileOutcome:
         recorded = self._read_spark_checksum()
         if isinstance(recorded, Verdict):
-            return FileOutcome(recorded)
-        known = recorded is not None or self._hidden is not None
+            return recorded
         if self._hidden_wrong is None:
-            return FileOutcome(unknown=None if known else itself.unknown)
+            return unknown if recorded is None and self._hidden is None else None
         name = hadoop_sidecar_name(self._file.path.rpartition("/")[2])
         detail = f"the bytes from {self._hidden_wrong:,} on do not match its hidden checksum file {name}"
-        if self._hidden_wrong < self._compared_by_hadoop or itself.unknown:
-            return FileOutcome(Verdict(DamageKind.UNREADABLE, detail, _BY_HADOOP))
-        of_state = self._file.kind is not None
-        return FileOutcome(Verdict(DamageKind.CHECKSUM_DIFFERS if of_state else DamageKind.CHANGED, detail))
+        if self._hidden_wrong < self._compared_by_hadoop or unknown:
+            return Verdict(DamageKind.UNREADABLE, detail, _BY_HADOOP)
+        return Verdict(DamageKind.CHANGED if self._file.kind is None else DamageKind.CHECKSUM_DIFFERS, detail)
 
     def _check_sst_file(self) -> FileOutcome:
         self._compared_by_hadoop = self._file.size
@@ -99,17 +116,17 @@ class _File:
         try:
             check_footer(end)  # what does not end as an SST file is not held in memory
         except Corrupt as error:
-            self._read_to_end(self._pieces())
-            return FileOutcome(Verdict(DamageKind.UNREADABLE, str(error), self._judge_as_hadoop()))
+            _exhaust(self._pieces())
+            return Verdict(DamageKind.UNREADABLE, str(error), self._judge_as_hadoop())
         except UnknownTable as error:
-            self._read_to_end(self._pieces())
-            return FileOutcome(unknown=str(error))
+            _exhaust(self._pieces())
+            return str(error)
         return self._check_whole_file(check_sst)
 
     def _zip(self) -> FileOutcome:
         if self._file.size > LARGEST_ZIP:
-            self._read_to_end(self._pieces())
-            return FileOutcome(unknown=f"a zip of more than {LARGEST_ZIP:,} bytes")
+            _exhaust(self._pieces())
+            return f"a zip of more than {LARGEST_ZIP:,} bytes"
 
         def check(data: bytes) -> None:
             self._compared_by_hadoop = read_zip(data)[1]
@@ -119,8 +136,8 @@ class _File:
     def _check_whole_file(self, check: Callable[[bytes], None]) -> FileOutcome:
         """A file that is looked at as a whole."""
         if self._file.size > _LARGEST_WHOLE:
-            self._read_to_end(self._pieces())
-            return FileOutcome(unknown=f"an SST file of more than {_LARGEST_WHOLE:,} bytes")
+            _exhaust(self._pieces())
+            return f"an SST file of more than {_LARGEST_WHOLE:,} bytes"
         data = self._storage.read(self._file.path)
         for at in range(0, len(data), _PIECE):
             self._note(memoryview(data)[at : at + _PIECE])
@@ -128,14 +145,13 @@ class _File:
         try:
             check(data)
         except (UnknownTable, ZipTooLarge) as error:
-            return FileOutcome(unknown=str(error))
+            return str(error)
         except CorruptData as error:
-            return FileOutcome(
-                Verdict(DamageKind.UNREADABLE if by_hadoop else DamageKind.BAD_BLOCK, str(error), by_hadoop)
-            )
+            kind = DamageKind.UNREADABLE if by_hadoop else DamageKind.BAD_BLOCK
+            return Verdict(kind, str(error), by_hadoop)
         except Corrupt as error:
-            return FileOutcome(Verdict(DamageKind.UNREADABLE, str(error), by_hadoop))
-        return FileOutcome()
+            return Verdict(DamageKind.UNREADABLE, str(error), by_hadoop)
+        return None
 
     def _judge_as_hadoop(self) -> str | None:
         """The error of a file whose hidden checksums Hadoop has compared before anything else."""
@@ -149,21 +165,20 @@ class _File:
             for block in stream.blocks(Pieces(pieces)):
                 head = head or block[:_HEAD]
         except LeadsOutside as error:
-            return FileOutcome(Verdict(DamageKind.LEADS_OUTSIDE, str(error)))
+            return Verdict(DamageKind.LEADS_OUTSIDE, str(error))
         except Corrupt as error:
-            return FileOutcome(Verdict(DamageKind.UNREADABLE, str(error)))
-        self._read_to_end(pieces)
+            return Verdict(DamageKind.UNREADABLE, str(error))
+        _exhaust(pieces)
         complete = bool(head) and stream.tail.endswith(last_bytes(head))
         if stream.wrong is None and stream.marked and complete:
-            return FileOutcome()
+            return None
         if complete and stream.wrong and not stream.cut and self._is_empty_changelog(stream):
-            return FileOutcome(Verdict(DamageKind.BAD_END, f"it has no records, and {stream.wrong}"))
+            return Verdict(DamageKind.BAD_END, f"it has no records, and {stream.wrong}")
         if complete and self._has_last_record(stream):
-            detail = "its end is not that of a complete file, but all its data is there"
-            return FileOutcome(Verdict(DamageKind.ODD_END, detail))
+            return Verdict(DamageKind.ODD_END, "its end is not that of a complete file, but all its data is there")
         if stream.wrong is None or stream.cut:
-            return FileOutcome(Verdict(DamageKind.TRUNCATED, stream.wrong or "its last record is not there"))
-        return FileOutcome(Verdict(DamageKind.UNREADABLE, stream.wrong))
+            return Verdict(DamageKind.TRUNCATED, stream.wrong or "its last record is not there")
+        return Verdict(DamageKind.UNREADABLE, stream.wrong)
 
     def _is_empty_changelog(self, stream: Stream) -> bool:
         """Since 4.0 Spark takes -1, the only record, for the length of a version, and reads on behind it."""
@@ -190,10 +205,6 @@ class _File:
         if self._hidden is not None and self._hidden_wrong is None:
             self._compare_hidden(piece, self._hidden)
         self._read += len(piece)
-
-    def _read_to_end(self, pieces: Iterator[bytes]) -> None:
-        for _ in pieces:
-            pass
 
     def _compare_hidden(self, piece: memoryview, recorded: HadoopChecksums) -> None:
         """Pieces of a file begin where those of Hadoop do: both sizes are powers of two."""
@@ -234,3 +245,7 @@ class _File:
         else:
             return recorded
         return Verdict(DamageKind.ODD_END if self._file.codec == LZ4 else DamageKind.UNREADABLE, detail)
+
+
+def _exhaust(pieces: Iterator[bytes]) -> None:
+    deque(pieces, maxlen=0)

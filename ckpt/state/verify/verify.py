@@ -80,15 +80,14 @@ def verify_state(
     if verification is None:
         raise CkptError(f"{opened.uri}: there is no state to verify")
     units = [unit.readable_batches for unit in state_units(opened)]
-    loadable = reduce(intersect, units) if units else ()
     return StateVerification(
-        opened,
-        verification.files,
-        verification.bytes,
-        verification.damages,
-        verification.unknown,
-        loadable,
-        verification.reasons,
+        checkpoint=opened,
+        files=verification.files,
+        bytes=verification.bytes,
+        damages=verification.damages,
+        unknown=verification.unknown,
+        loadable=reduce(intersect, units) if units else (),
+        reasons=verification.reasons,
     )
 
 
@@ -110,25 +109,19 @@ def read_every_byte(
     checkpoint = read_checkpoint(storage, batches=batches)
     if checkpoint.state is None:
         return checkpoint
-    _load_packages()
+    from ckpt.state.verify import contents, one_file  # noqa: F401  (who lacks a package learns it before any reading)
+
     needed = run(find_needed_files(checkpoint.listing, checkpoint.offsets, checkpoint.commits), storage.read_many)
     if announce is not None:
         announce(Estimate(len(needed.files), needed.bytes))
     verified = _verify_files(uri, options, needed, jobs or os.cpu_count() or 1, by, watcher)
-    return _add_contents(
-        read_checkpoint(storage, batches=batches, fully_read=verified), uri, options, by or Processes(1)
-    )
-
-
-def _load_packages() -> None:
-    """Whoever lacks the packages of the extra ``native`` learns it before anything is read. Raises CkptError."""
-    from ckpt.state.verify import contents, misplaced_keys, workers  # noqa: F401
+    checkpoint = read_checkpoint(storage, batches=batches, fully_read=verified)
+    return _add_contents(checkpoint, uri, options, by or Processes(1))
 
 
 def _add_contents(checkpoint: Checkpoint, uri: str, options: Mapping[str, str], runner: Runner) -> Checkpoint:
     """Add what a look at rows finds. What cannot be read without Spark is left out."""
-    from ckpt.state.verify.contents import check_contents
-    from ckpt.state.verify.misplaced_keys import find_misplaced_keys
+    from ckpt.state.verify.contents import check_contents, find_misplaced_keys
 
     state = checkpoint.state
     if state is None or state.every_byte is None:
@@ -138,10 +131,8 @@ def _add_contents(checkpoint: Checkpoint, uri: str, options: Mapping[str, str], 
     except CkptError:
         return checkpoint
     contents = check_contents(chosen, runner)
-    damages = {
-        file_damage.path: file_damage
-        for file_damage in (*contents.damages, *find_misplaced_keys(chosen, runner), *state.every_byte.damages)
-    }
+    every = (*contents.damages, *find_misplaced_keys(chosen, runner), *state.every_byte.damages)
+    damages = {damage.path: damage for damage in every}
     bad = () if chosen.moment.state_version != state.needed_version else contents.damages
     loaded = [_make_state_damage(damage, chosen.moment.state_version) for damage in bad if damage.kind in _OF_LOAD]
     every_byte = replace(
@@ -162,18 +153,18 @@ def _make_state_damage(damage: FileDamage, version: int) -> StateDamage:
 def _verify_files(
     uri: str, options: Mapping[str, str], needed: Needed, jobs: int, by: Runner | None, watcher: Watcher | None
 ) -> Verified:
-    from ckpt.state.verify.workers import check_files
+    from ckpt.state.verify.one_file import check_files
 
     wrong: dict[str, Verdict] = {}
     unknown: dict[str, str] = {}
     done, total = 0, needed.bytes
     for file, outcome in check_files(uri, options, needed.files, jobs, by):
-        if outcome.verdict is not None:
-            wrong[file.path] = outcome.verdict
-        if outcome.unknown is not None:
-            unknown[file.path] = outcome.unknown
+        if isinstance(outcome, Verdict):
+            wrong[file.path] = outcome
+        elif outcome is not None:
+            unknown[file.path] = outcome
         done += file.size
         if watcher is not None:
             watcher(done, total)
-    verified = Verified(wrong, frozenset(unknown), {}, frozenset(file.path for file in needed.files), unknown)
-    return needed.ends.with_all(verified)
+    files = frozenset(file.path for file in needed.files)
+    return needed.ends.with_all(Verified(wrong, frozenset(unknown), {}, files, unknown))

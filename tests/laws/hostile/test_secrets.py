@@ -11,7 +11,7 @@ from ckpt.formats.text import quoted
 from ckpt.migrate.generate.text import plain
 from ckpt.migrate.handoff.plan import handoff
 from ckpt.migrate.handoff.snippets import Language
-from ckpt.spark.errors import SparkFailed, translate_failures
+from ckpt.spark.jobs import SparkFailed, translate_failures
 from ckpt.storage import open_storage
 from ckpt.storage.errors import explain
 from ckpt.texts import mask_json, mask_secrets, quote_path

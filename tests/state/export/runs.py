@@ -55,9 +55,10 @@ def _main(asked: dict[str, Any]) -> dict[str, Any]:
 def _session(settings: dict[str, str] | None) -> Any:
     if settings is None:
         return nullcontext()
+    from ckpt.spark.installed import Session
     from ckpt.spark.session import open_session
 
-    return open_session("local[2]", settings, delta=False)
+    return open_session(Session(master="local[2]", confs=settings))
 
 
 if __name__ == "__main__":

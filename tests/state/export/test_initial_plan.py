@@ -9,9 +9,8 @@ import pytest
 from ckpt.errors import UsageError
 from ckpt.formats.types import struct_of
 from ckpt.state.reading.choose import RequestedPart
-from ckpt.state.reading.columns import Dropped, Names
-from ckpt.state.reading.initial import Holds, InitialColumn, plan_initial_state, plan_initial_states
-from ckpt.state.reading.initial_columns import keys_of, state_of
+from ckpt.state.reading.columns import Dropped, Holds, Names
+from ckpt.state.reading.initial import InitialColumn, keys_of, plan_initial_state, plan_initial_states, state_of
 from ckpt.state.reading.reading import Question
 from ckpt.state.reading.units import UnitKind, state_units
 from tests.commands import contract

@@ -118,9 +118,10 @@ def test_nothing_is_written_below_a_checkpoint(copy_of: CopyOf, tmp_path: Path) 
     log = tmp_path / "calls"
     script = (
         "import sys, ckpt\n"
+        "from ckpt.spark.installed import Session\n"
         "from ckpt.spark.session import open_session\n"
         "from tests.state.export import rows\n"
-        "with open_session('local[1]', {}, delta=False) as spark:\n"
+        "with open_session(Session(master='local[1]')) as spark:\n"
         "    for path in sys.argv[1:]:\n"
         "        for unit in ckpt.state_units(ckpt.open_checkpoint(path)):\n"
         "            assert ckpt.read_state(spark, path, **rows.choice(unit)).count()\n"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ckpt.spark.errors import SparkFailed, translate_failures
+from ckpt.spark.jobs import SparkFailed, translate_failures
 
 pyspark = pytest.importorskip("pyspark")
 TRACEBACK = """An exception was thrown from the Python worker:

@@ -15,7 +15,7 @@ import pytest
 import ckpt
 from ckpt.errors import CkptError, UsageError
 from ckpt.formats.rows.codecs import decompress
-from ckpt.state.native.batches import columns_of
+from ckpt.state.reading.columns import columns_of
 from ckpt.state.reading.units import StateUnit, UnitKind, state_units
 from tests.conftest import CopyOf
 from tests.state.export import rows

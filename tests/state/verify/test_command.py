@@ -21,7 +21,7 @@ from ckpt.errors import CkptError, UsageError
 from ckpt.formats.checksums import of_lz4_block
 from ckpt.formats.compression import MAGIC
 from ckpt.inspection.inspection import inspect
-from ckpt.state.verify import workers
+from ckpt.state.verify import one_file
 from ckpt.state.verify.verify import Estimate, verify_state
 from commands import watching
 from tests.changes.applying import facts
@@ -137,7 +137,7 @@ def test_an_sst_file_makes_every_snapshot_that_names_it_bad(ckpt: Ckpt, copy_of:
 
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_processes_find_what_one_finds(jobs: int, copy_of: CopyOf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "_WORTH_A_PROCESS", 4096)
+    monkeypatch.setattr(one_file, "_WORTH_A_PROCESS", 4096)
     checkpoint = copy_of("join-rocksdb-4.0")
     for place, path in enumerate(sorted((checkpoint / "state").rglob("*.sst"))[:5]):
         flip(path, 30 + place)
@@ -150,7 +150,7 @@ def test_processes_find_what_one_finds(jobs: int, copy_of: CopyOf, monkeypatch: 
 
 
 def test_a_process_that_ends_early_is_no_all_clear(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(workers, "_WORTH_A_PROCESS", 4096)
+    monkeypatch.setattr(one_file, "_WORTH_A_PROCESS", 4096)
     broken = tmp_path / "python"
     broken.write_text("#!/bin/sh\nread place\nexit 9\n")
     broken.chmod(0o755)
