@@ -27,6 +27,7 @@ def import_state(
     ],
     form: FormOptions,
     engine: EngineOption = Workers.NATIVE,
+    jobs: options.JobsOption = None,
     master: options.MasterOption = None,
     conf: options.ConfOption = None,
     storage_option: options.StorageOption = None,
@@ -49,6 +50,6 @@ def import_state(
     options.check_stays(form.into)
     with writing(engine, master, conf, quiet=quiet) as (by, watcher):
         rewrite = ckpt.import_state(
-            export, like, storage_options=storage_options, by=by, watcher=watcher, **asdict(form)
+            export, like, storage_options=storage_options, jobs=jobs, by=by, watcher=watcher, **asdict(form)
         )
     emit(ImportReport(rewrite, like, export), output)

@@ -38,6 +38,7 @@ def import_state(
     format_version: int | None = None,
     new_id: bool = False,
     plan: bool = False,
+    jobs: int | None = None,
     by: Exchange | None = None,
     watcher: Watcher | None = None,
 ) -> Rewrite:
@@ -57,7 +58,8 @@ def import_state(
         format_version: The state store checkpoint format, 1 or 2; by default as in ``like``.
         new_id: Give the new checkpoint a query id of its own.
         plan: Check all rows, and only say what would be written.
-        by: Who checks and writes: by default this process, ``on_spark`` the executors of Spark.
+        jobs: How many processes check and make files, at most; by default as many as there are cores.
+        by: Who checks and writes: by default processes of this machine, ``on_spark`` the executors of Spark.
         watcher: Called with the number of partitions written so far, and the number of all.
 
     Raises:
@@ -81,7 +83,7 @@ def import_state(
     source = open_export(export, choose_options(export, storage_options or {}))
     form = (provider, partitions, format_version)
     return _write(
-        source, fspath(like), into, storage_options or {}, form, by, new_id=new_id, plan=plan, watcher=watcher
+        source, fspath(like), into, storage_options or {}, form, by, jobs, new_id=new_id, plan=plan, watcher=watcher
     )
 
 
@@ -124,7 +126,7 @@ def write_state(
     """
     source = Frames(frames if by is not None else {label: table_of(frame) for label, frame in frames.items()})
     form = (provider, partitions, format_version)
-    return _write(source, fspath(like), into, storage_options or {}, form, by, new_id=new_id)
+    return _write(source, fspath(like), into, storage_options or {}, form, by, None, new_id=new_id)
 
 
 def _write(
@@ -134,6 +136,7 @@ def _write(
     options: Mapping[str, str],
     form: tuple[str | None, int | None, int | None],
     by: Exchange | None,
+    jobs: int | None,
     *,
     new_id: bool,
     plan: bool = False,
@@ -147,7 +150,7 @@ def _write(
     if isinstance(source, Export):
         _check_belongs(source, like, options, chosen)
     counts: Counter[str] = Counter()
-    files = partial(fill, chosen, rewrite, source, options, by, counts)
+    files = partial(fill, chosen, rewrite, source, options, by, jobs, counts)
     count = partial(_count_rows, source, rewrite, counts)
     if not plan:
         writes = by is not None and by.writes

@@ -5,6 +5,7 @@ target is an operator in one partition: all of its rows are checked, and their s
 """
 
 import json
+import os
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from ckpt.copies.rewrite.spreading import count_partitions
 from ckpt.copies.rewrite.stored_rows import divide_rows
 from ckpt.copies.rewrite.stores import Families
 from ckpt.copies.rewrite.writing import NewState, write_files
+from ckpt.errors import UsageError
 from ckpt.formats.rows.arrow import whole
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import named_fields
@@ -33,6 +35,7 @@ from ckpt.model import Operator, Store
 from ckpt.processes import Processes
 from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit
+from ckpt.storage.locations import is_in_memory
 
 Counts: TypeAlias = Mapping[str, int]
 """Rows of units, by label."""
@@ -60,6 +63,9 @@ class TableSource(NamedTuple):
     order: int
     first: int
     piece: Piece
+
+
+_WORTH_A_PROCESS = 2 << 20  # bytes of an export: what takes longer to encode than a process to start
 
 
 @dataclass
@@ -172,14 +178,16 @@ def fill(
     source: Export | Frames,
     options: Mapping[str, str],
     by: Exchange | None,
+    jobs: int | None,
     counts: Counter[str],
     state: NewState | None,
 ) -> Iterator[Mapping[str, bytes | int]]:
     """Check all rows and, unless ``state`` is None, make their files, or have tasks write them: then their bytes.
 
-    ``counts`` gets the rows of each unit. By default this process does it. Raises CkptError.
+    ``counts`` gets the rows of each unit. By default ``jobs`` processes do it; None is as many as are worth it. Raises
+    CkptError.
     """
-    by = by or ThroughFiles(Processes(1))
+    by = by or ThroughFiles(Processes(_count_processes(chosen, source, jobs)))
     export = source if isinstance(source, Export) else None
     new = (rewrite.old, rewrite.new, rewrite.into, options)
     work = Workplace(chosen, *new, source.place, export, state, by.writes)
@@ -197,6 +205,15 @@ def fill(
     for _, (files, rows) in by.exchange(work, sources, [*work.targets], frames):
         counts.update(rows)
         yield files
+
+
+def _count_processes(chosen: Chosen, source: Export | Frames, jobs: int | None) -> int:
+    """How many processes pay for an export; frames in memory stay in this one. Raises UsageError."""
+    if jobs is not None and jobs < 1:
+        raise UsageError("`jobs` has to be 1 or more")
+    if isinstance(source, Frames) or any(map(is_in_memory, (source.place, chosen.question.checkpoint))):
+        return 1
+    return max(min(jobs or os.cpu_count() or 1, source.listing.bytes // _WORTH_A_PROCESS), 1)
 
 
 def _wrap_frame(label: str, partition: int, first: int, batch: Any) -> TableSource:

@@ -12,6 +12,7 @@ import pytest
 from pyarrow import parquet
 
 import ckpt
+from ckpt.copies.fill import workplace
 from ckpt.copies.rewrite.writing import NewState
 from ckpt.errors import CkptError, UsageError
 from tests.changes.killing import killed, stops
@@ -362,6 +363,18 @@ def test_a_plan_checks_every_row_and_writes_nothing(ckpt: Ckpt, tmp_path: Path) 
     again(export)
     assert ckpt(*words).exit_code == 3
     assert not (tmp_path / "new").exists()
+
+
+def test_processes_write_what_one_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    export = exported(AGGREGATION, tmp_path / "export")
+    monkeypatch.setattr(workplace, "_WORTH_A_PROCESS", 1)
+    made = [
+        ckpt.import_state(str(export), str(AGGREGATION), str(tmp_path / f"{n}"), partitions=4, jobs=n) for n in (1, 2)
+    ]
+    assert made[0].units == made[1].units
+    assert state_of(tmp_path / "1") == state_of(tmp_path / "2")
+    with pytest.raises(UsageError, match="`jobs`"):
+        ckpt.import_state(str(export), str(AGGREGATION), str(tmp_path / "0"), jobs=0)
 
 
 def test_new_is_neither_full_nor_inside(ckpt: Ckpt, tmp_path: Path) -> None:
