@@ -1,6 +1,7 @@
 """The application: its commands, and the one place where an error becomes a line and an exit code."""
 
 import os
+import re
 import sys
 from collections import UserDict
 from collections.abc import Iterator
@@ -64,6 +65,14 @@ _MOVED = {
     ("state keys", "--largest"): "the heaviest keys are shown without it",
 }
 """Options that were spelled otherwise before 0.1.0, each with what to type now."""
+_WORDS = {
+    r"Value error, ": "",
+    r"Input should be greater than or equal to (\S+)": r"it has to be \1 or more",
+    r"Input should be less than or equal to (\S+)": r"it has to be \1 at most",
+    r"Input should be a valid integer.*": "it has to be a whole number",
+    r"Input should be a valid number.*": "it has to be a number",
+}
+"""What pydantic, with which Typer reads options, says of a wrong value; and what ckpt says."""
 
 
 @cache
@@ -123,7 +132,9 @@ def _print_errors() -> Iterator[None]:
     except _MISUSE as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # no words at all: the page of help is the answer
             raise
-        message = " ".join(error.format_message().replace(": Value error, ", ": ").split()).rstrip(".")
+        message = " ".join(error.format_message().split()).rstrip(".")
+        for theirs, ours in _WORDS.items():
+            message = re.sub(theirs, ours, message)
         if error.ctx and (
             hint := _MOVED.get((error.ctx.command_path.partition(" ")[2], getattr(error, "option_name", "")))
         ):

@@ -70,6 +70,13 @@ def pairs(option: str, words: list[str] | None, *, once: bool = False) -> dict[s
     return values
 
 
+def key_values(words: list[str] | None) -> dict[str, str | None]:
+    """What ``--key`` names: a value by column; None for a column without one, which the library explains."""
+    return {
+        column: value if equals else None for column, equals, value in (word.partition("=") for word in words or ())
+    }
+
+
 def kafka_options(asked_by: str, words: list[str] | None) -> dict[str, str]:
     """The options of every Kafka reader, as ``--source-option`` gives them. Raises UsageError."""
     from ckpt.live.kafka.options import SERVERS

@@ -57,7 +57,7 @@ def show(
         checkpoint,
         options.pairs("--storage-option", storage_option),
         batch=batch,
-        key=options.pairs("--key", key),
+        key=options.key_values(key),
         limit=limit,
         **asdict(unit),
     )
@@ -92,7 +92,7 @@ def count(
             checkpoint,
             options.pairs("--storage-option", storage_option),
             batch=batch,
-            key=options.pairs("--key", key),
+            key=options.key_values(key),
             jobs=run.jobs,
             by=by,
             **asdict(unit),

@@ -14,7 +14,7 @@ from ckpt.errors import parse_choice, parse_choices
 from ckpt.inspection.checks import check
 from ckpt.inspection.checks.sink import SinkOutcome, SinkOutlook, add_query_id, find_noop_start, foresee_sink
 from ckpt.inspection.next_steps import NextStep, RowCost, split_remedy
-from ckpt.inspection.verdict import verdict
+from ckpt.inspection.verdict import IF_STATELESS, verdict
 from ckpt.inspection.written_by import WrittenBy, written_by
 from ckpt.live.outlook import SourceOutlook
 from ckpt.live.records import LiveSource
@@ -104,6 +104,16 @@ class Inspection(Value):
     def troubles(self) -> tuple[RatedFinding, ...]:
         """The findings that are more than notes, worst first."""
         return tuple(judged for judged in self.findings if judged.severity is not Severity.NOTE)
+
+    @property
+    def notes(self) -> tuple[RatedFinding, ...]:
+        """The other findings, but those that the verdict or the lines of the forecast say already."""
+        return tuple(j for j in self.findings if j.severity is Severity.NOTE and not self._is_in_verdict(j))
+
+    def _is_in_verdict(self, note: RatedFinding) -> bool:
+        if note.finding.diagnosis is NO_STATE_FOLDER:
+            return IF_STATELESS in self.verdict and self.checkpoint.stateful is False
+        return note.finding.diagnosis is ASYNC_REFUSES_STATE
 
     @property
     def next_steps(self) -> tuple[NextStep, ...]:

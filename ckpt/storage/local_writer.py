@@ -109,12 +109,14 @@ class LocalWriter(Writer):
                 os.unlink(unfinished, dir_fd=folder)
             handle = os.open(unfinished, _NEW_FILE, 0o644 if attributes is None else 0o600, dir_fd=folder)
             try:
-                with os.fdopen(handle, "wb") as file:
-                    file.writelines(pieces)
-                    file.flush()
+                try:
+                    for piece in pieces:
+                        _write_all(handle, piece)
                     if attributes is not None:
                         _set_attributes(handle, attributes)
                     os.fsync(handle)
+                finally:
+                    os.close(handle)
                 yield unfinished, name, folder
             finally:
                 with suppress(FileNotFoundError):
@@ -222,6 +224,12 @@ def _rename_no_replace(old: str, new: str, folder: int) -> None:
     if rename(folder, os.fsencode(old), folder, os.fsencode(new), _RENAME_NOREPLACE) != 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
+
+
+def _write_all(handle: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(handle, left) :]
 
 
 def _set_attributes(handle: int, wanted: Attributes) -> None:

@@ -72,7 +72,7 @@ def _show_inspection(inspection: Inspection) -> dict[str, Any]:
             for operator in operators
         ],
         "sizes": _compare_sizes(operators),
-        "findings": _group_findings(inspection.findings),
+        "findings": _group_findings((*inspection.troubles, *inspection.notes)),
     }
 
 

@@ -4,11 +4,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from ckpt.inspection.inspection import Inspection, RatedFinding
-from ckpt.inspection.verdict import IF_STATELESS
-from ckpt.restart.diagnoses.logs import ASYNC_REFUSES_STATE
 from ckpt.restart.diagnoses.others import EMPTY
-from ckpt.restart.diagnoses.state import NO_STATE_FOLDER
-from ckpt.restart.findings import Asked, Severity
+from ckpt.restart.findings import Asked
 from ckpt.texts import quote_path
 
 from .blocks import Block, FindingHead, Heading, Item, Line, Next
@@ -20,11 +17,7 @@ _INDENT = 11
 def show_findings(inspection: Inspection) -> Iterator[Block]:
     """Findings, worst first; the page ends with the remedy of the worst."""
     troubles = inspection.troubles
-    notes = [
-        rated
-        for rated in inspection.findings
-        if rated.severity is Severity.NOTE and not _is_in_verdict(rated, inspection)
-    ]
+    notes = inspection.notes
     yield Heading("Findings", "" if troubles else _describe_all_clear(notes))
     for number, same in enumerate(_group_by_code(troubles)):
         yield from _show_trouble(same, remedy=number > 0)
@@ -32,19 +25,12 @@ def show_findings(inspection: Inspection) -> Iterator[Block]:
         yield from _show_note(same)
 
 
-def _describe_all_clear(notes: list[RatedFinding]) -> str:
+def _describe_all_clear(notes: Sequence[RatedFinding]) -> str:
     """Fact of a page without troubles, as far as it is known."""
     diagnoses = {rated.finding.diagnosis for rated in notes}
     if EMPTY in diagnoses:
         return "there is nothing here"
     return "nothing that stops or harms a start"
-
-
-def _is_in_verdict(note: RatedFinding, inspection: Inspection) -> bool:
-    """True if the verdict, or the lines of the forecast, say it already."""
-    if note.finding.diagnosis is NO_STATE_FOLDER:
-        return IF_STATELESS in inspection.verdict and inspection.checkpoint.stateful is False
-    return note.finding.diagnosis is ASYNC_REFUSES_STATE
 
 
 def show_next(inspection: Inspection) -> Iterator[Block]:

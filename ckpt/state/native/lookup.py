@@ -37,14 +37,19 @@ class KeyPart:
     value: Any
 
 
-def parse_key_parts(columns: Columns, texts: Mapping[str, str]) -> tuple[KeyPart, ...]:
-    """Turn typed text into values of columns. Raises UsageError for a column that is not there, or a wrong value."""
+def parse_key_parts(columns: Columns, texts: Mapping[str, str | None]) -> tuple[KeyPart, ...]:
+    """Turn typed text into values of columns.
+
+    Raises UsageError for a column that is not there, and for a wrong value or none.
+    """
     known = {column.name: column for column in columns.kept if column.path[0] in ("key", "user_map_key")}
     parts = []
     for name, text in texts.items():
         column = known.get(name) or known.get(_KEY + name)
         if column is None:
             raise UsageError(f"`key`: there is no {name} in the key; it has {', '.join(known)}")
+        if text is None:
+            raise UsageError(f"`key`: give {name} a value, as in {name}=VALUE; the key has {', '.join(known)}")
         parts.append(KeyPart(column, _make_array(column.type, parse_typed(column.name, column.type, text))))
     return tuple(parts)
 

@@ -64,7 +64,7 @@ def state_show(
     storage_options: Mapping[str, str] | None = None,
     *,
     batch: int | None = None,
-    key: Mapping[str, str] | None = None,
+    key: Mapping[str, str | None] | None = None,
     limit: int = 20,
     **part: Unpack[Part],
 ) -> StateRows:
@@ -111,7 +111,7 @@ def state_count(
     storage_options: Mapping[str, str] | None = None,
     *,
     batch: int | None = None,
-    key: Mapping[str, str] | None = None,
+    key: Mapping[str, str | None] | None = None,
     jobs: int | None = None,
     by: Runner | None = None,
     **part: Unpack[Part],

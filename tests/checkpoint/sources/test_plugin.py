@@ -95,7 +95,7 @@ def test_its_end_is_set(words: tuple[str, str], end: int, cost: str, ckpt: Run, 
     assert plan["refused"] is None
     assert plan[cost][0]["sources"][0]["amount"] == abs(end - 50)
     accepted = {"replay": "--accept-replay", "skipped": "--accept-skip"}[cost]
-    ckpt("offsets", "set", checkpoint, *words, "--batch", 5, "--apply", "--grace", 0, accepted)
+    ckpt("offsets", "set", checkpoint, *words, "--expect-batch", 5, "--apply", "--grace", 0, accepted)
     assert document(ckpt("inspect", checkpoint, "-o", "json"))["sources"][0]["offset"] == feed(end)
 
 
