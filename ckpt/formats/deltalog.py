@@ -51,6 +51,7 @@ class TableSettings:
     """The part of a table's metadata that is about transactions."""
 
     retention: str | None  # how long they count, in Delta's words; None: for ever
+    created_ms: int | None = None  # when the table was created, or replaced (``Metadata.createdTime``)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,10 @@ def read_settings(value: Json) -> TableSettings:
     listed = fields.get("configuration")
     pairs = listed if isinstance(listed, list) else [*object_field(fields, "configuration").items()]
     retention = next((pair[1] for pair in pairs if isinstance(pair, tuple) and pair[0] == RETENTION), None)
-    return TableSettings(retention if isinstance(retention, str) else None)
+    created_ms = fields.get("createdTime")
+    return TableSettings(
+        retention if isinstance(retention, str) else None, created_ms if isinstance(created_ms, int) else None
+    )
 
 
 def parse_retention_ms(text: str) -> float | None:

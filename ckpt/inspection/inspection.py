@@ -264,7 +264,7 @@ def _rate_findings(
     notes = {f.key for f in spoken_of} - {f.key for forecast in counted for f in forecast.because}
     judged = []
     for key, finding in findings.items():
-        severity = Severity.NOTE if key in notes or finding.past else finding.diagnosis.severity_for(progress)
+        severity = Severity.NOTE if key in notes or finding.minor else finding.diagnosis.severity_for(progress)
         words = (finding.diagnosis.meaning, finding.remedy or finding.diagnosis.remedy or "")
         meaning, remedy = (_fill_in(text, finding, named[finding.diagnosis.code], checkpoint.uri) for text in words)
         judged.append(RatedFinding(finding, severity, meaning, remedy or None))

@@ -50,7 +50,7 @@ class Finding:
     path: str  # relative to the checkpoint; "" is the checkpoint itself
     detail: str  # what was seen here, one line
     remedy: str | None = None  # where this place knows better than the diagnosis
-    past: bool = False  # about batches further back than the newest that are judged: a note, whatever the diagnosis
+    minor: bool = False  # a note, whatever the diagnosis: about batches further back, or what is usual
 
     @property
     def key(self) -> tuple[str, str]:

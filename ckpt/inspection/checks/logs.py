@@ -66,8 +66,10 @@ def find_two_writers(checkpoint: Checkpoint) -> Iterator[Finding]:
             detail = f"batch {later} was planned at an earlier time than batch {earlier}"
         else:
             continue
-        findings.append(Finding(diagnoses.logs.TWO_WRITERS, f"offsets/{later}", detail, past=checkpoint.is_past(later)))
-    yield from sorted(findings, key=lambda finding: finding.past)[:1]
+        findings.append(
+            Finding(diagnoses.logs.TWO_WRITERS, f"offsets/{later}", detail, minor=checkpoint.is_past(later))
+        )
+    yield from sorted(findings, key=lambda finding: finding.minor)[:1]
 
 
 def find_lagging_log(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -94,11 +96,11 @@ def compare_offsets(checkpoint: Checkpoint) -> Iterator[Finding]:
             where = f"source {index}, from batch {earlier} to batch {later}"
             if advance is not None and advance.replaced:
                 detail = f"{where}: the table id differs"
-                yield Finding(diagnoses.others.SOURCE_REPLACED, f"offsets/{later}", detail, past=past)
+                yield Finding(diagnoses.others.SOURCE_REPLACED, f"offsets/{later}", detail, minor=past)
             elif advance is not None and advance.switched:
                 gone, came = advance.switched
                 detail = f"{where}: topic {came} instead of {gone}"
-                yield Finding(diagnoses.others.TOPIC_SWITCHED, f"offsets/{later}", detail, past=past)
+                yield Finding(diagnoses.others.TOPIC_SWITCHED, f"offsets/{later}", detail, minor=past)
             elif advance is not None and advance.went_back:
                 remedy = topic_was_recreated(earlier) if advance.recreated else None
                 detail = f"{where}: {advance.went_back[0]}"

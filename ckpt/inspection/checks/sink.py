@@ -133,7 +133,7 @@ def _compare_batches(
 ) -> SinkOutlook:
     batch = start.batch
     if last is None and (batch == 0 or log.sink.is_by_query):
-        return _foresee_first(log, start)
+        return _foresee_first(checkpoint, log, start)
     newest = -1 if last is None else last
     outlook = SinkOutlook(log, SinkOutcome.CONTINUES, "", batch, last)
     if writer is not None and writer.expired and newest >= batch:
@@ -153,7 +153,7 @@ def _compare_batches(
     return outlook if gone is None or gone[0] >= batch else _foresee_restored(checkpoint, outlook, gone)
 
 
-def _foresee_first(log: SinkLog, start: _Start) -> SinkOutlook:
+def _foresee_first(checkpoint: Checkpoint, log: SinkLog, start: _Start) -> SinkOutlook:
     """Foresee a start with a sink that has no batch of this query."""
     sentence = f"it has no batch of this query, so batch {start.batch} is written"
     others = ""
@@ -165,8 +165,19 @@ def _foresee_first(log: SinkLog, start: _Start) -> SinkOutlook:
     detail = f"{log.uri} has no {log.sink.record} of this query, and batch {start.batch} runs next{others}"
     if log.cut:
         detail += "; its first snapshots have expired, and with them what it knew of their batches"
-    findings = (Finding(diagnoses.sinks.SINK_WITHOUT_QUERY, "", detail),)
+    by_id = not _is_written_without_ids(checkpoint, log)
+    if not by_id:
+        detail += "; no query ever wrote to it by batch id, as is usual in foreachBatch, such as with MERGE"
+    findings = (Finding(diagnoses.sinks.SINK_WITHOUT_QUERY, "", detail, minor=not by_id),)
     return SinkOutlook(log, SinkOutcome.UNKNOWN_QUERY, sentence, start.batch, findings=findings)
+
+
+def _is_written_without_ids(checkpoint: Checkpoint, log: SinkLog) -> bool:
+    """True for a Delta table older than the newest batch, without a transaction of anybody, none of which expire."""
+    entry = checkpoint.offsets.newest
+    planned_ms = entry.metadata.timestamp_ms if entry is not None and entry.metadata is not None else None
+    known = log.created_ms is not None and planned_ms is not None and log.created_ms < planned_ms
+    return known and not log.writers and log.retention is None
 
 
 def _foresee_restored(checkpoint: Checkpoint, outlook: SinkOutlook, gone: Batches) -> SinkOutlook:

@@ -22,10 +22,11 @@ def replay_delta_log(
     last: dict[str, Transaction] = {}
     history = list(earlier)
     retention: str | None = None
+    created_ms: int | None = None
     for version, action in counting:
         match action:
             case TableSettings():
-                retention = action.retention
+                retention, created_ms = action.retention, action.created_ms
             case Transaction():
                 last[action.app_id] = action
         history.append((version, action))
@@ -45,7 +46,7 @@ def replay_delta_log(
         for transaction in last.values()
     ]
     writers.sort(key=lambda writer: writer.updated_ms or 0, reverse=True)
-    return SinkLog(uri, SinkKind.DELTA, writers=tuple(writers), retention=retention)
+    return SinkLog(uri, SinkKind.DELTA, writers=tuple(writers), retention=retention, created_ms=created_ms)
 
 
 def _find_lost_batches(history: Iterable[VersionedAction]) -> dict[str, set[int]]:

@@ -49,6 +49,7 @@ class SinkLog:
     hole: str | None = None  # of a file sink: the first file that its log lacks
     writers: tuple[SinkWriter, ...] = ()  # of a table, the latest first
     retention: str | None = None  # of a Delta table: how long transactions count, where that is limited
+    created_ms: int | None = None  # when a Delta table was created
     read_from: str | None = None  # of an Iceberg table: its metadata file
     cut: bool = False  # of an Iceberg table: its first snapshots have expired
     unknown: str | None = None  # why nothing can be known, a sentence without its full stop
