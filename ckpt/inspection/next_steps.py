@@ -1,7 +1,7 @@
 """The next steps: a person reads them at the end of a page, and a program finds them in the document."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -73,6 +73,11 @@ def split_remedy(remedy: str) -> tuple[NextStep, ...]:
         )
         for part, command in zip(parts, commands, strict=True)
     )
+
+
+def drop_repairs(steps: Iterable[NextStep]) -> tuple[NextStep, ...]:
+    """Keep the steps that neither repair the checkpoint in place nor need a copy of it."""
+    return tuple(step for step in steps if "`ckpt repair" not in step.what and not _FROM_COPY.search(step.what))
 
 
 def _find_commands(sentence: str) -> Iterator[str]:

@@ -126,7 +126,7 @@ def newer_version(version: int) -> str:
         return "Start the query with a Spark version for which `ckpt inspect {checkpoint}` forecasts a restart."
     return (
         f"No Spark version up to {list(RULES)[-1]} writes v{version}: if a newer one wrote this checkpoint, start the "
-        "query with that one; otherwise the file is damaged: put {path} back from a copy of the checkpoint."
+        "query with that one. Otherwise the file is damaged: `ckpt repair {checkpoint}` shows the fixes, and what each costs."
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from os import fspath
 from typing import ClassVar, Unpack
 
-from ckpt.changes.check_fix import MORE_STARTS, Rule, find_failing, find_running
+from ckpt.changes.check_fix import MORE_STARTS, Rule, find_failing, find_running, find_trouble
 from ckpt.changes.draft import Cost, Draft, plan_first
 from ckpt.changes.fixes.registry import FIXES, WayName
 from ckpt.changes.fixes.tidy import Tidied, draft_tidying, tidy
@@ -130,7 +130,7 @@ def plan_repairs(
             found_id=only.app_id if only else None,
         )
     ways: tuple[Way, ...] = ()
-    if tidied or find_failing(inspection):
+    if tidied or find_failing(inspection) or find_trouble(inspection):
         ways = tuple(_adapt_to_sink(way, sink, storage) for way in _plan_ways(storage, inspection, tidied, versions))
     possible = [way for way in ways if way.cost is not None]
     if not possible and (not ways or find_running(inspection)):
