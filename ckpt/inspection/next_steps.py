@@ -69,15 +69,20 @@ def split_remedy(remedy: str) -> tuple[NextStep, ...]:
             part,
             command,
             RowCost.NONE if command else RowCost.UNKNOWN,
-            stop=not (command or helps) and bool(_FROM_COPY.search(part)),
+            stop=not (command or helps) and needs_copy(part),
         )
         for part, command in zip(parts, commands, strict=True)
     )
 
 
+def needs_copy(text: str) -> bool:
+    """Tell whether a remedy is to put something back from a copy of the checkpoint, or may be."""
+    return bool(_FROM_COPY.search(text))
+
+
 def drop_repairs(steps: Iterable[NextStep]) -> tuple[NextStep, ...]:
     """Keep the steps that neither repair the checkpoint in place nor need a copy of it."""
-    return tuple(step for step in steps if "`ckpt repair" not in step.what and not _FROM_COPY.search(step.what))
+    return tuple(step for step in steps if "`ckpt repair" not in step.what and not needs_copy(step.what))
 
 
 def _find_commands(sentence: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ from ckpt.changes.fixes.registry import WayName
 from ckpt.changes.fixes.repair import LOST_ID, Way, WaysPlan
 from ckpt.changes.steps import Step
 from ckpt.inspection.inspection import RatedFinding
-from ckpt.inspection.next_steps import NextStep, RowCost, drop_repairs, split_remedy
+from ckpt.inspection.next_steps import NextStep, RowCost, drop_repairs, needs_copy, split_remedy
 from ckpt.inspection.verdict import spell
 from ckpt.restart.diagnoses.logs import QUERY_ID
 from ckpt.restart.findings import Severity
@@ -162,7 +162,8 @@ class WaysReport(ChangeReport[WaysPlan]):
     @property
     def _paths(self) -> str:
         """The first places that are wrong."""
-        return ", ".join(dict.fromkeys(rated.finding.path for rated in self._errors[:_NAMED]))
+        lost = [rated for rated in self._errors if needs_copy(rated.remedy or "")] or self._errors
+        return ", ".join(dict.fromkeys(rated.finding.path for rated in lost[:_NAMED]))
 
 
 def _describe_cost(way: Way) -> str:

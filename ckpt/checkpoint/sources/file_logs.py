@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 from ckpt.checkpoint.sources.files import FileOffset
 from ckpt.checkpoint.sources.registry import offsets_of
-from ckpt.errors import StorageError
+from ckpt.errors import NotFound, StorageError
 from ckpt.formats.compaction import CompactibleLog, compactible_log
 from ckpt.formats.names import compactible_id
 from ckpt.formats.sourcelogs import SourceFile, parse_source_log
@@ -109,7 +109,10 @@ def files_between(storage: Storage, folder: str, after: int, last: int) -> tuple
         last: The last one that counts.
 
     """
-    names = storage.list_level(folder).files
+    try:
+        names = storage.list_level(folder).files
+    except NotFound:
+        return None
     wanted = [
         name for entry in range(after + 1, last + 1) for name in (f"{entry}.compact", str(entry)) if name in names
     ]
