@@ -95,7 +95,11 @@ def load_state(start: Start) -> Forecast | None:
     if not failing:
         return _doubt_changed_schemas(start) or _doubt_old_state(start)
     without_ids = _find_commit_without_ids(start)
-    damages = (Finding(_diagnose(damage), damage.path, damage.detail) for damage, _ in failing)
+    damages = (
+        Finding(diagnosis, damage.path, damage.detail, remedies.seen_in_every_byte(diagnosis, kept))
+        for damage, _ in failing
+        for diagnosis in (_diagnose(damage),)
+    )
     because = tuple(damages) if without_ids is None else (without_ids,)
     at_start = next((failure for _, failure in failing if failure.at_start), None)
     if at_start is not None:

@@ -6,10 +6,13 @@ together.
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import reduce
 
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
-from ckpt.model import Json
+from ckpt.checkpoint.state.ranges import intersect
+from ckpt.model import Json, StateInventory
 from ckpt.restart import diagnoses
+from ckpt.restart.findings import Diagnosis
 from ckpt.restart.sinks import DROPS_OR_REPEATS
 from ckpt.storage.locations import local_path
 from ckpt.texts import quote_path, quote_word, span
@@ -83,6 +86,23 @@ def topic_recreated(latest: int | None, source: int, beginning: Mapping[str, Jso
         f"`ckpt offsets set {{checkpoint}} --source {source} --to {to}` shows the plan to begin at the earliest rows "
         f"of the new topic; apply it.{others} If it was not, put {OFFSETS}/{latest} back from a copy of the "
         "checkpoint, this file alone."
+    )
+
+
+def seen_in_every_byte(diagnosis: Diagnosis, state: StateInventory) -> str | None:
+    """For state files that fail a start, where every byte was read: ``ckpt repair`` does not read them all.
+
+    None leaves it to the diagnosis.
+    """
+    if state.every_byte is None or diagnosis.remedy != diagnoses.common.REPAIR:
+        return None
+    readable = (store.readable_batches for operator in state.operators for store in operator.stores)
+    loadable = reduce(intersect, readable)
+    if not loadable:
+        return diagnoses.common.RESTORE
+    return (
+        f"`ckpt rewind {{checkpoint}} --to-batch {loadable[-1][1]}` plans to go back to the newest batch whose state "
+        f"is complete. Or: {_lower(_PUT_BACK)}"
     )
 
 

@@ -1,0 +1,311 @@
+"""A program that obeys ``next`` literally, and a person who does what it cannot; on every damage of the oracle.
+
+``python -m tests.laws.next_obeyed`` prints how each case ends, and what is wrong with any of them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner
+
+from ckpt.inspection.inspection import Inspection, inspect
+from ckpt.restart.findings import Severity
+from ckpt.versions import Progress
+from tests.restart.oracle import answers
+from tests.restart.oracle.cases import CASES, Case
+from tests.restart.oracle.test_forecast import NOT_IN_THE_FILES
+from tests.support.spark import mutations
+
+MOST_STEPS = 8  # inspect, repair-async, repair, apply, and as many again for a second damage
+_MOST_ACTS = 12  # files that are put back one after the other: a remedy names the first few
+_STARTED = ("resumes", "starts-fresh")
+Document = dict[str, Any]
+
+
+class End(StrEnum):
+    """The step at which a program can go no further."""
+
+    NOTHING = "nothing is to be done"
+    PERSON = "a person has to do something"
+    STOP = "only a copy helps"
+
+
+@dataclass
+class Obeyed:
+    """The documents that a program saw, one for each command, and how it ended."""
+
+    end: End
+    documents: list[Document]
+    commands: list[tuple[str, ...]]
+    faults: list[str] = field(default_factory=list)
+
+    @property
+    def last(self) -> Document | None:
+        """The step at which it ended; None if there was none."""
+        steps: list[Document] = self.documents[-1]["next"]
+        return steps[0] if steps else None
+
+    @property
+    def applied(self) -> list[Document]:
+        """The documents of changes that were carried out."""
+        return [document for document in self.documents if document.get("applied")]
+
+    @property
+    def planned(self) -> list[Document]:
+        """The steps that carried them out, as they were announced."""
+        ran = zip(self.documents, self.commands[1:], strict=False)
+        return [document["next"][0] for document, command in ran if "--apply" in command]
+
+
+@cache
+def _app() -> Any:
+    (script,) = entry_points(group="console_scripts", name="ckpt")
+    return script.load()
+
+
+def run(*words: str) -> Document:
+    """Run a command in this process as a program does, at once even if the checkpoint is new; its document."""
+    now = ("--grace", "0") if {"--apply", "--undo"} & {*words} else ()
+    result = CliRunner().invoke(_app(), [*words, *now, "-o", "json"], catch_exceptions=False)
+    assert result.stdout, (words, result.exit_code, result.stderr)
+    document: Document = json.loads(result.stdout)
+    return document
+
+
+def obey(checkpoint: Path, *first: str, without_copy: bool = False) -> Obeyed:
+    """Run the first step of each document until there is none, or none that a program can do.
+
+    Args:
+        checkpoint: It is changed.
+        first: Options of the first command, ``ckpt inspect``.
+        without_copy: Where a person is to put something back, take the step after that, as one without a copy does.
+
+    """
+    words: tuple[str, ...] = ("ckpt", "inspect", str(checkpoint), *first)
+    commands, documents, faults = [], [], []
+    while True:
+        commands.append(words)
+        documents.append(run(*words[1:]))
+        steps = documents[-1]["next"]
+        step = next((s for s in steps if s["command"] and s["command"][1] != "inspect"), None) if without_copy else None
+        step = steps[0] if steps and (step is None or documents[-1].get("applied")) else step
+        if not steps or step["command"] is None:
+            end = End.NOTHING if not steps else End.STOP if step["stop"] else End.PERSON
+            break
+        words = tuple(step["command"])
+        if words in commands or len(commands) >= MOST_STEPS:
+            faults.append(f"it never ends: {[' '.join(command[1:]) for command in (*commands, words)]}")
+            end = End.PERSON
+            break
+    return Obeyed(end, documents, commands, faults)
+
+
+def act(step: Document, checkpoint: Path, whole: Path) -> bool:
+    """Do what a person does who has a copy, ``whole``; False where only a decision is asked for."""
+    what = step["what"]
+    back = re.search(r"[Pp]ut ([^:;]*?) back from (?:a copy|it)\b", what) or re.search(r"Restore \S*/(offsets) from", what)
+    if back:
+        paths = re.split(r", | and ", re.sub(r" and \d+ more files", "", back[1]))
+        for path in paths:
+            _put_back(checkpoint, whole, path.rstrip("/"))
+        return all((whole / path).exists() for path in paths)
+    away = re.search(r"move (\S.*?) out of ", what)
+    if away:
+        place = checkpoint / away[1]
+        shutil.rmtree(place) if place.is_dir() else place.unlink()
+        return True
+    if "--query-id ID" in what:
+        query_id = json.loads((whole / "metadata").read_text())["id"]
+        run("repair", str(checkpoint), "--query-id", query_id, "--apply")
+        return True
+    return False
+
+
+def _put_back(checkpoint: Path, whole: Path, path: str) -> None:
+    """A file comes with its hidden checksums; one that is there is replaced."""
+    for name in (path, str(mutations.crc_of(Path(path)))):
+        source, target = whole / name, checkpoint / name
+        if target.is_dir():
+            shutil.rmtree(target)
+        target.unlink(missing_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target)
+        elif source.is_file():
+            shutil.copyfile(source, target)
+
+
+def obey_with_copy(checkpoint: Path, whole: Path, *first: str) -> tuple[Obeyed, int]:
+    """Obey, and do what is left to a person, until nothing is left; how often the person had to act."""
+    for acts in range(_MOST_ACTS):
+        obeyed = obey(checkpoint, *first)
+        if obeyed.faults or obeyed.applied or obeyed.last is None or not act(obeyed.last, checkpoint, whole):
+            break
+    return obeyed, acts
+
+
+@dataclass
+class Told:
+    """How one case ended."""
+
+    case: str
+    obeyed: Obeyed
+    restarts: bool  # every start that somebody may try runs in the end
+    faults: list[str]
+    announced: str = ""  # the cost in rows of the change
+    found: str = ""
+
+
+def is_hidden(case: Case) -> bool:
+    """The recorded start failed, or ran, for a reason that no file shows."""
+    return any(part in case.name for part in NOT_IN_THE_FILES)
+
+
+def tell(case: Case, folder: Path, *first: str) -> Told:
+    """Obey for one case, and list what is wrong."""
+    checkpoint = mutations.copy_of(case.folder, folder / "strict", case.mutations)
+    before = look(checkpoint, first)
+    obeyed = obey(checkpoint, *first)
+    after = inspect(str(checkpoint)) if obeyed.applied else before
+    told = Told(case.name, obeyed, not failing(after) and not unsafe(after), list(obeyed.faults))
+    told.faults += _judge(case, obeyed, before, after, deep="--deep" in first)
+    if obeyed.applied:
+        told.announced, told.found = announced_rows(obeyed), found_rows(obeyed)
+        if told.announced != told.found:
+            told.faults.append(f"rows: {told.announced} was announced, and {told.found} found")
+    return told
+
+
+def look(checkpoint: Path, first: Iterable[str] = ()) -> Inspection:
+    """The inspection that the first document is of."""
+    if "--deep" not in first:
+        return inspect(str(checkpoint))
+    from ckpt.state.verify.verify import read_every_byte
+
+    return inspect(read_every_byte(str(checkpoint), jobs=1))
+
+
+def failing(inspection: Inspection) -> list[str]:
+    """The synchronous starts that somebody may try, and that fail or leave out batches."""
+    starts = [f for f in inspection.counted if f.progress is Progress.SYNC]
+    return [f"{f.spark}/{f.outcome}" for f in starts if not f.outcome.runs or f.lost]
+
+
+def unsafe(inspection: Inspection) -> list[str]:
+    """The errors that are no start's: a marked start into noop is one that the page asks for."""
+    errors = (rated for rated in inspection.findings if rated.severity is Severity.ERROR)
+    return [rated.finding.diagnosis.code for rated in errors if rated.finding.diagnosis.code != "CKPT419"]
+
+
+def recorded_failures(case: Case, inspection: Inspection) -> Iterator[str]:
+    """The starts that the page counts, synchronous or not, and that failed when they were recorded."""
+    for forecast in inspection.counted:
+        answer = answers.read(str(forecast.spark))["answers"].get(f"{case.name}/{forecast.progress}")
+        if answer is not None and answer["outcome"] not in _STARTED:
+            yield f"{forecast.spark}/{forecast.progress}"
+
+
+def _judge(case: Case, obeyed: Obeyed, before: Inspection, after: Inspection, *, deep: bool) -> Iterator[str]:
+    failed = list(recorded_failures(case, before))
+    last = obeyed.last
+    if obeyed.end is End.NOTHING and not (is_hidden(case) and not deep):
+        if failed:
+            yield f"nothing is to be done, and {failed} failed"
+        if failing(before) or unsafe(before):
+            yield f"nothing is to be done, and the page says {before.verdict}"
+    if obeyed.end is End.STOP:
+        safe = [f for f in before.counted if f.progress is Progress.SYNC and f.outcome.runs]
+        if safe and not unsafe(before):
+            yield f"only a copy helps, and {[str(f.spark) for f in safe]} restart"
+        if not failed and not unsafe(before) and not is_hidden(case):
+            yield "only a copy helps, and no recorded start failed"
+        if not obeyed.applied and run("repair", obeyed.commands[0][2])["steps"]:
+            yield "only a copy helps, and `ckpt repair` has a fix"
+    if obeyed.applied:
+        yield from _judge_change(obeyed, before, after)
+    elif last is not None and not last["what"]:
+        yield "a step that says nothing"
+
+
+def _judge_change(obeyed: Obeyed, before: Inspection, after: Inspection) -> Iterator[str]:
+    """Starts after a change are those that its plan promised, and it says to start the query."""
+    document = obeyed.applied[-1]
+    promised = [(each["spark"], each["progress"], each["outcome"], each["batch_id"]) for each in document["after"]]
+    found = [(str(f.spark), str(f.progress), str(f.outcome), f.batch_id) for f in after.forecasts]
+    if promised != found:
+        yield "the starts are not those that were promised"
+    if obeyed.end is not End.PERSON or "start the query" not in (obeyed.last or {"what": ""})["what"]:
+        yield f"after a change it ends with {obeyed.last}"
+    starts = [f for f in after.counted if f.progress is Progress.SYNC]
+    if not any(f.outcome.runs and not f.lost for f in starts) and before.sound is False:
+        yield f"no start runs after the change: {after.verdict}"
+    if unsafe(after):
+        yield f"after the change there is {unsafe(after)}: {after.verdict}"
+
+
+def announced_rows(obeyed: Obeyed) -> str:
+    """The cost in rows that the step announced which changed the checkpoint; of several the worst."""
+    order = ["none", "again", "unknown", "left-out"]
+    return max((step["rows"] for step in obeyed.planned), key=order.index)
+
+
+def found_rows(obeyed: Obeyed) -> str:
+    """The cost in rows by what was done: what the receipts say, and what had to be accepted."""
+    accepted = {word for command in obeyed.commands for word in command}
+    if "--accept-skip" in accepted:
+        return "left-out"
+    replayed = any(document.get("replay") for document in obeyed.applied)
+    return "again" if replayed or "--accept-replay" in accepted else "none"
+
+
+def oracle_cases() -> list[Case]:
+    """All whose sample is on this machine."""
+    return [case for case in CASES if case.folder.is_dir()]
+
+
+def deep_cases() -> list[Case]:
+    """Those of which a plain look misses something."""
+    return [case for case in oracle_cases() if case.stateful and case.name.startswith(("flipped-", "contents-"))]
+
+
+def main() -> None:
+    """Print the figures."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as scratch:
+        for title, cases, first in (("plain", oracle_cases(), ()), ("--deep", deep_cases(), ("--deep", "--jobs", "1"))):
+            told = []
+            for number, case in enumerate(cases):
+                folder = Path(scratch) / f"{title}-{number}"
+                told.append(tell(case, folder, *first))
+                shutil.rmtree(folder)
+            print(f"{title}: {len(told)} cases")
+            print_figures(told)
+
+
+def print_figures(told: list[Told]) -> None:
+    """Print how cases ended, one line a kind."""
+    ends: Counter[str] = Counter()
+    for one in told:
+        changed = "changed, then " if one.obeyed.applied else ""
+        ends[f"{changed}{one.obeyed.end}; {'restarts' if one.restarts else 'does not restart everywhere'}"] += 1
+    rows = Counter(f"{one.announced} announced, {one.found} found" for one in told if one.announced)
+    for kind, count in (*ends.most_common(), *rows.most_common()):
+        print(f"  {count:5} {kind}")
+    for one in told:
+        for fault in one.faults:
+            print(f"  FAULT {one.case}: {fault}")
+
+
+if __name__ == "__main__":
+    main()
