@@ -13,7 +13,6 @@ from ckpt.checkpoint.state.ranges import intersect
 from ckpt.model import Json, StateInventory
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Diagnosis
-from ckpt.restart.sinks import DROPS_OR_REPEATS
 from ckpt.storage.locations import local_path
 from ckpt.texts import quote_path, quote_word, span
 from ckpt.versions import RULES
@@ -23,7 +22,6 @@ _PUT_BACK = (
     "only that."
 )
 _REPAIR = "`ckpt repair-async {checkpoint}` plans a repair."
-_BACK = f"{DROPS_OR_REPEATS}. So find the newest batch in the sink first."
 
 
 def unreadable_log(checkpoint: Checkpoint, folder: str, batch_id: int) -> str | None:
@@ -48,21 +46,17 @@ def no_predecessor(checkpoint: Checkpoint, latest: int) -> str | None:
     """For missing offsets, if asynchronous tracking is no remedy; None leaves it to the diagnosis."""
     committed = latest in checkpoint.commits
     if checkpoint.stateful and not committed:
-        return (
-            "Put {path} back from a copy of the checkpoint, or all of the checkpoint as it was before the loss: "
-            f"the state holds what was read before batch {latest}, and where that batch begins is unknown. If all "
-            f"of it is restored, batches run again under the same ids: {_BACK}"
-        )
+        return diagnoses.common.REPAIR
     if checkpoint.stateful or (not committed and latest - 1 in checkpoint.commits):
         return f"{_REPAIR} Or: {_lower(_PUT_BACK)}"
     return None
 
 
-def restore_offsets(batch_ids: Sequence[int]) -> str:
+def repair_offsets(batch_ids: Sequence[int]) -> str:
     """For offset files that differ from those before them."""
     which = span("batch", batch_ids[0], batch_ids[-1])
     named = " and ".join(_join_paths(OFFSETS, batch_ids)) if len(batch_ids) < 3 else f"offsets/ of {which}"
-    return diagnoses.common.RESTORE.replace("{path}", named)
+    return diagnoses.common.REPAIR.replace("{path}", named)
 
 
 def topic_recreated(latest: int | None, source: int, beginning: Mapping[str, Json], *, alone: bool) -> str:
@@ -98,8 +92,8 @@ def seen_in_every_byte(diagnosis: Diagnosis, state: StateInventory) -> str | Non
         return None
     readable = (store.readable_batches for operator in state.operators for store in operator.stores)
     loadable = reduce(intersect, readable)
-    if not loadable:
-        return diagnoses.common.RESTORE
+    if not loadable or loadable[-1][1] + 1 == state.needed_version:  # whose rows are wrong
+        return diagnoses.common.RESTORE_DEEP
     return (
         f"`ckpt rewind {{checkpoint}} --to-batch {loadable[-1][1]}` plans to go back to the newest batch whose state "
         f"is complete. Or: {_lower(_PUT_BACK)}"
@@ -146,7 +140,8 @@ def newer_version(version: int) -> str:
         return "Start the query with a Spark version for which `ckpt inspect {checkpoint}` forecasts a restart."
     return (
         f"No Spark version up to {list(RULES)[-1]} writes v{version}: if a newer one wrote this checkpoint, start the "
-        "query with that one. Otherwise the file is damaged: `ckpt repair {checkpoint}` shows the fixes, and what each costs."
+        "query with that one. Otherwise the file is damaged: `ckpt repair {checkpoint}` shows the fixes, and what each "
+        "costs."
     )
 
 

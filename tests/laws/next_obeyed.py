@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -30,6 +31,8 @@ from tests.support.spark import mutations
 
 MOST_STEPS = 8  # inspect, repair-async, repair, apply, and as many again for a second damage
 _MOST_ACTS = 12  # files that are put back one after the other: a remedy names the first few
+_PUT_BACK = re.compile(r"[Pp]ut ([^:;]*?) back from (?:a copy|it)\b")
+_RESTORE = re.compile(r"Restore \S*/(offsets) from")
 _STARTED = ("resumes", "starts-fresh")
 Document = dict[str, Any]
 
@@ -99,10 +102,13 @@ def obey(checkpoint: Path, *first: str, without_copy: bool = False) -> Obeyed:
         commands.append(words)
         documents.append(run(*words[1:]))
         steps = documents[-1]["next"]
-        step = next((s for s in steps if s["command"] and s["command"][1] != "inspect"), None) if without_copy else None
-        step = steps[0] if steps and (step is None or documents[-1].get("applied")) else step
-        if not steps or step["command"] is None:
-            end = End.NOTHING if not steps else End.STOP if step["stop"] else End.PERSON
+        if not steps:
+            end = End.NOTHING
+            break
+        others = [step for step in steps if step["command"] and step["command"][1] != "inspect"]
+        step = others[0] if others and without_copy and not documents[-1].get("applied") else steps[0]
+        if step["command"] is None:
+            end = End.STOP if step["stop"] else End.PERSON
             break
         words = tuple(step["command"])
         if words in commands or len(commands) >= MOST_STEPS:
@@ -115,7 +121,7 @@ def obey(checkpoint: Path, *first: str, without_copy: bool = False) -> Obeyed:
 def act(step: Document, checkpoint: Path, whole: Path) -> bool:
     """Do what a person does who has a copy, ``whole``; False where only a decision is asked for."""
     what = step["what"]
-    back = re.search(r"[Pp]ut ([^:;]*?) back from (?:a copy|it)\b", what) or re.search(r"Restore \S*/(offsets) from", what)
+    back = _PUT_BACK.search(what) or _RESTORE.search(what)
     if back:
         paths = re.split(r", | and ", re.sub(r" and \d+ more files", "", back[1]))
         for path in paths:
@@ -149,11 +155,13 @@ def _put_back(checkpoint: Path, whole: Path, path: str) -> None:
 
 def obey_with_copy(checkpoint: Path, whole: Path, *first: str) -> tuple[Obeyed, int]:
     """Obey, and do what is left to a person, until nothing is left; how often the person had to act."""
-    for acts in range(_MOST_ACTS):
+    acts = 0
+    while True:
         obeyed = obey(checkpoint, *first)
-        if obeyed.faults or obeyed.applied or obeyed.last is None or not act(obeyed.last, checkpoint, whole):
-            break
-    return obeyed, acts
+        done = obeyed.faults or obeyed.applied or obeyed.last is None or acts == _MOST_ACTS
+        if done or not act(obeyed.last or {}, checkpoint, whole):
+            return obeyed, acts
+        acts += 1
 
 
 @dataclass
@@ -258,7 +266,7 @@ def _judge_change(obeyed: Obeyed, before: Inspection, after: Inspection) -> Iter
 def announced_rows(obeyed: Obeyed) -> str:
     """The cost in rows that the step announced which changed the checkpoint; of several the worst."""
     order = ["none", "again", "unknown", "left-out"]
-    return max((step["rows"] for step in obeyed.planned), key=order.index)
+    return str(max((step["rows"] for step in obeyed.planned), key=order.index))
 
 
 def found_rows(obeyed: Obeyed) -> str:
@@ -280,6 +288,10 @@ def deep_cases() -> list[Case]:
     return [case for case in oracle_cases() if case.stateful and case.name.startswith(("flipped-", "contents-"))]
 
 
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+
+
 def main() -> None:
     """Print the figures."""
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as scratch:
@@ -289,7 +301,7 @@ def main() -> None:
                 folder = Path(scratch) / f"{title}-{number}"
                 told.append(tell(case, folder, *first))
                 shutil.rmtree(folder)
-            print(f"{title}: {len(told)} cases")
+            _say(f"{title}: {len(told)} cases")
             print_figures(told)
 
 
@@ -301,10 +313,10 @@ def print_figures(told: list[Told]) -> None:
         ends[f"{changed}{one.obeyed.end}; {'restarts' if one.restarts else 'does not restart everywhere'}"] += 1
     rows = Counter(f"{one.announced} announced, {one.found} found" for one in told if one.announced)
     for kind, count in (*ends.most_common(), *rows.most_common()):
-        print(f"  {count:5} {kind}")
+        _say(f"  {count:5} {kind}")
     for one in told:
         for fault in one.faults:
-            print(f"  FAULT {one.case}: {fault}")
+            _say(f"  FAULT {one.case}: {fault}")
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ SOURCE_LOG_UNREADABLE = Diagnosis(
     "source-log-unreadable",
     ERROR,
     "A file that a source stores in the checkpoint, and reads at start, cannot be read.",
-    RESTORE,
+    REPAIR,
 )
 SINK_LOG_HOLE = Diagnosis(
     "CKPT405",
