@@ -6,10 +6,13 @@ replacement characters (``InputStreamReader``), unlike the logs.
 """
 
 import json
+import re
 
 from ckpt.formats.extract import fields_of, text_field
 from ckpt.formats.text import Damaged, json_of, tolerant
 from ckpt.model import Fault, QueryMetadata
+
+_JAVA_UUID = re.compile(r"(?=.{9,36}$)[0-9a-fA-F]+(-[0-9a-fA-F]+){4}")  # java.util.UUID.fromString
 
 
 @tolerant
@@ -22,6 +25,11 @@ def parse_metadata(raw: bytes) -> QueryMetadata:
     if query_id is None:
         raise Damaged(Fault.BAD_JSON, "the id in it is null")
     return QueryMetadata(query_id)
+
+
+def is_query_id(text: str) -> bool:
+    """Tell whether a query takes the id in ``metadata``."""
+    return _JAVA_UUID.fullmatch(text) is not None
 
 
 def build_metadata(query_id: str) -> bytes:

@@ -20,10 +20,11 @@ from ckpt.changes.steps import Changed
 from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.errors import UsageError, argument, parse_choice, parse_choices
+from ckpt.formats.metadata import is_query_id
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.live.sink.reader import ask_sink
 from ckpt.live.sink.records import SinkLog
-from ckpt.model import Location, QueryMetadata
+from ckpt.model import Location
 from ckpt.storage import Storage
 from ckpt.versions import Spark
 
@@ -119,7 +120,7 @@ def plan_repairs(
     if checkpoint.unfinished:
         return WaysPlan(inspection=inspection, needed=True, refused=NEVER_FINISHED)
     tidied = tidy(checkpoint, storage, query_id, temporary=remove_leftovers)
-    has_id = isinstance(checkpoint.metadata, QueryMetadata) or checkpoint.offsets.latest is None
+    has_id = checkpoint.offsets.latest is None or is_query_id(checkpoint.query_id or "")
     if query_id is None and not has_id:
         only = sink.only_query if sink is not None else None
         return WaysPlan(

@@ -15,8 +15,8 @@ from ckpt.changes.steps import Step, plan_removals, plan_unread_removals, plan_w
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, Checkpoint
 from ckpt.checkpoint.sources.ranges import source_ranges
 from ckpt.errors import UsageError, argument
-from ckpt.formats.metadata import build_metadata
-from ckpt.model import DamageKind, QueryMetadata, Unreadable
+from ckpt.formats.metadata import build_metadata, is_query_id
+from ckpt.model import DamageKind, Unreadable
 from ckpt.restart.sinks import DROPS_OR_REPEATS, AboutSinks
 from ckpt.storage import Storage
 
@@ -106,7 +106,7 @@ def _write_metadata(checkpoint: Checkpoint, storage: Storage, query_id: str | No
         text = str(UUID(query_id))
     except ValueError:
         raise UsageError(f"{argument('query_id', query_id)} is no UUID, as Spark's query ids are") from None
-    if isinstance(checkpoint.metadata, QueryMetadata):
+    if is_query_id(checkpoint.query_id or ""):
         raise UsageError(f"{argument('query_id', query_id)}: {METADATA} holds the id {checkpoint.query_id} already")
     yield from plan_writing(storage, checkpoint.listing, METADATA, build_metadata(text))
 
