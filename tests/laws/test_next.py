@@ -95,7 +95,7 @@ _UNDECIDED = {
     "CKPT401": "the source may have been made again",
     "CKPT406": "the old topic has to be read to its end",
     "CKPT312": "only the user knows whether the query keeps state",
-    "CKPT601": "only the user knows whether the query has run before",
+    "CKPT602": "only the user knows whether the query has run before",
 }
 """Codes of pages that ask for a decision, which a copy does not make."""
 
