@@ -96,9 +96,8 @@ def load_state(start: Start) -> Forecast | None:
         return _doubt_changed_schemas(start) or _doubt_old_state(start)
     without_ids = _find_commit_without_ids(start)
     damages = (
-        Finding(diagnosis, damage.path, damage.detail, remedies.seen_in_every_byte(diagnosis, kept))
+        Finding(_diagnose(damage), damage.path, damage.detail, remedies.seen_in_every_byte(damage, kept))
         for damage, _ in failing
-        for diagnosis in (_diagnose(damage),)
     )
     because = tuple(damages) if without_ids is None else (without_ids,)
     at_start = next((failure for _, failure in failing if failure.at_start), None)

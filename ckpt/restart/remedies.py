@@ -10,9 +10,8 @@ from functools import reduce
 
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.checkpoint.state.ranges import intersect
-from ckpt.model import Json, StateInventory
+from ckpt.model import DamageKind, Json, StateDamage, StateInventory
 from ckpt.restart import diagnoses
-from ckpt.restart.findings import Diagnosis
 from ckpt.storage.locations import local_path
 from ckpt.texts import quote_path, quote_word, span
 from ckpt.versions import RULES
@@ -22,6 +21,20 @@ _PUT_BACK = (
     "only that."
 )
 _REPAIR = "`ckpt repair-async {checkpoint}` plans a repair."
+
+_OF_CONTENT = (
+    DamageKind.MISSING,
+    DamageKind.EMPTY,
+    DamageKind.TRUNCATED,
+    DamageKind.ODD_END,
+    DamageKind.UNREADABLE,
+    DamageKind.MISSING_SST,
+    DamageKind.BAD_BLOCK,
+    DamageKind.BAD_ROW,
+    DamageKind.LEADS_OUTSIDE,
+    DamageKind.BAD_END,
+)
+"""Damage of which there may be more where only reading every byte shows it."""
 
 
 def unreadable_log(checkpoint: Checkpoint, folder: str, batch_id: int) -> str | None:
@@ -83,12 +96,12 @@ def topic_recreated(latest: int | None, source: int, beginning: Mapping[str, Jso
     )
 
 
-def seen_in_every_byte(diagnosis: Diagnosis, state: StateInventory) -> str | None:
+def seen_in_every_byte(damage: StateDamage, state: StateInventory) -> str | None:
     """For state files that fail a start, where every byte was read: ``ckpt repair`` does not read them all.
 
-    None leaves it to the diagnosis.
+    None leaves it to the diagnosis: of a schema, and where the files are as some Spark version wrote them.
     """
-    if state.every_byte is None or diagnosis.remedy != diagnoses.common.REPAIR:
+    if state.every_byte is None or damage.kind not in _OF_CONTENT:
         return None
     readable = (store.readable_batches for operator in state.operators for store in operator.stores)
     loadable = reduce(intersect, readable)

@@ -128,9 +128,11 @@ def act(step: Document, checkpoint: Path, whole: Path) -> bool:
     back = _PUT_BACK.search(what) or _RESTORE.search(what)
     if back:
         paths = re.split(r", | and ", re.sub(r" and \d+ more files", "", back[1]))
+        if not all((whole / path).exists() for path in paths):
+            return False
         for path in paths:
             _put_back(checkpoint, whole, path.rstrip("/"))
-        return all((whole / path).exists() for path in paths)
+        return True
     away = re.search(r"move (\S.*?) out of ", what)
     if away:
         place = checkpoint / away[1]
