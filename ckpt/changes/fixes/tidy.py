@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from ckpt.changes.draft import Cost, Draft
-from ckpt.changes.plan import END_FIRST, First, Replay
+from ckpt.changes.plan import END_FIRST, STOP_FIRST, First, Replay
 from ckpt.changes.rewind.files_after import state_above
 from ckpt.changes.steps import Step, plan_removals, plan_unread_removals, plan_writing, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, Checkpoint
@@ -86,9 +86,18 @@ def draft_tidying(checkpoint: Checkpoint, tidied: Sequence[Tidied]) -> Draft | N
         f"{files.what} ({count} {'file' if count == 1 else 'files'})"
         for files, count in zip(tidied, counts, strict=True)
     )
-    if not any(files.of_later_batches for files in tidied):
-        return Draft(does, Cost.NOTHING, steps)
     latest = checkpoint.offsets.latest
+    if not any(files.of_later_batches for files in tidied):
+        misnamed = next((odd.name for odd in checkpoint.commits.names.odd if odd.batch_id == latest), None)
+        if misnamed is None or latest is None or latest in checkpoint.commits:
+            return Draft(does, Cost.NOTHING, steps)
+        ranges = source_ranges(checkpoint.offsets.readable(latest - 1), checkpoint.offsets.readable(latest))
+        finished = (
+            f"{COMMITS}/{misnamed} says that batch {latest} is done, and it runs again. Rename the file to "
+            f"{COMMITS}/{latest} instead: then no row is read again."
+        )
+        again = (Replay(latest, ranges, finished=True),)
+        return Draft(does, Cost.FINISHED_AGAIN, steps, 1, again, (STOP_FIRST, finished))
     assert latest is not None  # or nothing would be later
     ran = AboutSinks(f"Batches after {latest} ran, and their ids are used again: {DROPS_OR_REPEATS}.")
     copied = (
