@@ -140,8 +140,8 @@ def act(step: Document, checkpoint: Path, whole: Path) -> bool:
         return True
     if "--query-id ID" in what:
         query_id = json.loads((whole / "metadata").read_text())["id"]
-        run("repair", str(checkpoint), "--query-id", query_id, "--apply")
-        return True
+        document = run("repair", str(checkpoint), "--query-id", query_id, "--apply")
+        return bool(document["applied"]) or act(document["next"][0], checkpoint, whole)
     return False
 
 
