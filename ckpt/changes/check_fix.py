@@ -50,7 +50,7 @@ def must_run_first(batch: int) -> Rule:
 
 def _refuse_without_gain(before: Inspection, after: Inspection) -> str | None:
     if not find_failing(after) or len(find_running(after)) > len(find_running(before)):
-        return _find_trouble(after)
+        return find_trouble(after)
     return _explain_failure(after)
 
 
@@ -100,7 +100,7 @@ def _synchronous_forecasts(inspection: Inspection) -> list[Forecast]:
     return [f for f in inspection.counted if f.progress is Progress.SYNC]
 
 
-def _find_trouble(after: Inspection) -> str | None:
+def find_trouble(after: Inspection) -> str | None:
     """The worst error that the versions that run have to fear after their first batch."""
     for rated in inspect(after.checkpoint, find_running(after), Asked.SYNC).findings:
         finding = rated.finding

@@ -10,6 +10,7 @@ this name. It speaks of one plan of the batch only, by the time at which that wa
 """
 
 import json
+import re
 
 from ckpt.formats.extract import fields_of, long_field, text_field
 from ckpt.formats.text import Damaged, json_of, tolerant
@@ -19,6 +20,8 @@ _WHY = (
     "ckpt took this batch back, and the sink has its rows. Before any other start, start the query once into the sink "
     "noop: it computes the state of the batch and writes no row. `ckpt preflight` says when that is done."
 )
+
+_JAVA_UUID = re.compile(r"(?=.{9,36}$)[0-9a-fA-F]+(-[0-9a-fA-F]+){4}")  # java.util.UUID.fromString
 
 
 @tolerant
@@ -31,6 +34,11 @@ def parse_metadata(raw: bytes) -> QueryMetadata:
     if query_id is None:
         raise Damaged(Fault.BAD_JSON, "the id in it is null")
     return QueryMetadata(query_id)
+
+
+def is_query_id(text: str) -> bool:
+    """Tell whether a query takes the id in ``metadata``."""
+    return _JAVA_UUID.fullmatch(text) is not None
 
 
 def build_metadata(query_id: str) -> bytes:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from ckpt.checkpoint import history
@@ -119,7 +119,9 @@ class Inspection(Value):
     def next_steps(self) -> tuple[NextStep, ...]:
         """The remedy of the worst finding in steps, the recommended one first; none: nothing is to be done."""
         if self.troubles:
-            return split_remedy(self.troubles[0].remedy or "")
+            worst = self.troubles[0]
+            steps = split_remedy(worst.remedy or "")
+            return steps if worst.severity is Severity.ERROR else tuple(replace(step, stop=False) for step in steps)
         by_diagnosis = {rated.finding.diagnosis: rated for rated in self.findings}
         if EMPTY in by_diagnosis:
             return split_remedy(by_diagnosis[EMPTY].remedy or "")

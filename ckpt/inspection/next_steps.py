@@ -1,7 +1,7 @@
 """The next steps: a person reads them at the end of a page, and a program finds them in the document."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -58,11 +58,19 @@ def split_remedy(remedy: str) -> tuple[NextStep, ...]:
             steps[-1] = NextStep(f"{steps[-1].what} {sentence}", steps[-1].shell or command)
     helps = any(step.shell and split_command(step.shell)[1] != "inspect" for step in steps)
     return tuple(
-        replace(step, rows=RowCost.NONE)
-        if step.shell
-        else replace(step, stop=not helps and bool(_FROM_COPY.search(step.what)))
+        replace(step, rows=RowCost.NONE) if step.shell else replace(step, stop=not helps and needs_copy(step.what))
         for step in steps
     )
+
+
+def needs_copy(text: str) -> bool:
+    """Tell whether a remedy is to put something back from a copy of the checkpoint, or may be."""
+    return bool(_FROM_COPY.search(text))
+
+
+def drop_repairs(steps: Iterable[NextStep]) -> tuple[NextStep, ...]:
+    """Keep the steps that neither repair the checkpoint in place nor need a copy of it."""
+    return tuple(step for step in steps if "`ckpt repair" not in step.what and not needs_copy(step.what))
 
 
 def _find_commands(sentence: str) -> Iterator[str]:

@@ -1,9 +1,8 @@
 """Rules of a start before its logs: what kind of checkpoint, which query, which sources, and whether it is new."""
 
-import re
-
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, STATE
 from ckpt.checkpoint.sources.file_logs import file_source_logs
+from ckpt.formats.metadata import is_query_id
 from ckpt.model import Fault, Kind, Unreadable
 from ckpt.restart import diagnoses, messages
 from ckpt.restart.batch import find_obstacle, meet_obstacle
@@ -11,8 +10,6 @@ from ckpt.restart.findings import Finding
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.start import Start
 from ckpt.storage.base import Listing
-
-_JAVA_UUID = re.compile(r"(?=.{9,36}$)[0-9a-fA-F]+(-[0-9a-fA-F]+){4}")  # java.util.UUID.fromString
 
 
 def no_micro_batches(start: Start) -> Forecast | None:
@@ -33,7 +30,7 @@ def query_metadata(start: Start) -> Forecast | None:
     if isinstance(metadata, Unreadable):
         return start.fails(diagnoses.logs.UNREADABLE_METADATA, METADATA, metadata.reason, metadata.says)
     if metadata is not None:
-        if _JAVA_UUID.fullmatch(metadata.query_id):
+        if is_query_id(metadata.query_id):
             return None
         detail = "its id is not a UUID"
         return start.fails(diagnoses.logs.UNREADABLE_METADATA, METADATA, detail, messages.NO_UUID)

@@ -6,20 +6,34 @@ together.
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import reduce
 
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
-from ckpt.model import Json
+from ckpt.checkpoint.state.ranges import intersect
+from ckpt.model import DamageKind, Json, StateDamage, StateInventory
 from ckpt.restart import diagnoses
-from ckpt.restart.sinks import DROPS_OR_REPEATS
 from ckpt.storage.locations import local_path
 from ckpt.texts import quote_path, quote_word, span
 from ckpt.versions import RULES
 
-_REPAIR = (
-    "`ckpt repair-async {checkpoint}` plans a repair. Or: stop the query and put {path} back from a copy of the "
-    "checkpoint (object stores with versioning keep one), and only that."
+_PUT_BACK = (
+    "stop the query and put {path} back from a copy of the checkpoint (object stores with versioning keep one), and "
+    "only that."
 )
-_BACK = f"{DROPS_OR_REPEATS}. So find the newest batch in the sink first."
+_REPAIR = f"`ckpt repair-async {{checkpoint}}` plans a repair. Or: {_PUT_BACK}"
+_OF_CONTENT = (
+    DamageKind.MISSING,
+    DamageKind.EMPTY,
+    DamageKind.TRUNCATED,
+    DamageKind.ODD_END,
+    DamageKind.UNREADABLE,
+    DamageKind.MISSING_SST,
+    DamageKind.BAD_BLOCK,
+    DamageKind.BAD_ROW,
+    DamageKind.LEADS_OUTSIDE,
+    DamageKind.BAD_END,
+)
+"""Damage of which there may be more where only reading every byte shows it."""
 
 
 def unreadable_log(checkpoint: Checkpoint, folder: str, batch_id: int) -> str | None:
@@ -44,21 +58,17 @@ def no_predecessor(checkpoint: Checkpoint, latest: int) -> str | None:
     """For missing offsets, if asynchronous tracking is no remedy; None leaves it to the diagnosis."""
     committed = latest in checkpoint.commits
     if checkpoint.stateful and not committed:
-        return (
-            "Put {path} back from a copy of the checkpoint, or all of the checkpoint as it was before the loss: "
-            f"the state holds what was read before batch {latest}, and where that batch begins is unknown. If all "
-            f"of it is restored, batches run again under the same ids: {_BACK}"
-        )
+        return diagnoses.common.REPAIR
     if checkpoint.stateful or (not committed and latest - 1 in checkpoint.commits):
         return _REPAIR
     return None
 
 
-def restore_offsets(batch_ids: Sequence[int]) -> str:
+def repair_offsets(batch_ids: Sequence[int]) -> str:
     """For offset files that differ from those before them."""
     which = span("batch", batch_ids[0], batch_ids[-1])
     named = f"offsets/ of {which}" if len(batch_ids) > 2 else " and ".join(f"{OFFSETS}/{i}" for i in batch_ids)
-    return diagnoses.common.RESTORE.replace("{path}", named)
+    return diagnoses.common.REPAIR.replace("{path}", named)
 
 
 def topic_recreated(latest: int | None, source: int, beginning: Mapping[str, Json], *, alone: bool) -> str:
@@ -77,6 +87,23 @@ def topic_recreated(latest: int | None, source: int, beginning: Mapping[str, Jso
         f"`ckpt offsets set {{checkpoint}} --source {source} --to {to}` shows the plan to begin at the earliest rows "
         f"of the new topic; apply it.{others} If it was not, put {OFFSETS}/{latest} back from a copy of the "
         "checkpoint, this file alone."
+    )
+
+
+def seen_in_every_byte(damage: StateDamage, state: StateInventory) -> str | None:
+    """For state files that fail a start, where every byte was read: ``ckpt repair`` does not read them all.
+
+    None leaves it to the diagnosis: of a schema, and where the files are as some Spark version wrote them.
+    """
+    if state.every_byte is None or damage.kind not in _OF_CONTENT:
+        return None
+    readable = (store.readable_batches for operator in state.operators for store in operator.stores)
+    loadable = reduce(intersect, readable)
+    if not loadable or loadable[-1][1] + 1 == state.needed_version:  # whose rows are wrong
+        return diagnoses.common.RESTORE_DEEP
+    return (
+        f"`ckpt rewind {{checkpoint}} --to-batch {loadable[-1][1]}` plans to go back to the newest batch whose state "
+        f"is complete. Or: {_PUT_BACK}"
     )
 
 
@@ -120,7 +147,8 @@ def newer_version(version: int) -> str:
         return "Start the query with a Spark version for which `ckpt inspect {checkpoint}` forecasts a restart."
     return (
         f"No Spark version up to {list(RULES)[-1]} writes v{version}: if a newer one wrote this checkpoint, start the "
-        "query with that one; otherwise the file is damaged: put {path} back from a copy of the checkpoint."
+        "query with that one. Otherwise the file is damaged: `ckpt repair {checkpoint}` shows the fixes, and what each "
+        "costs."
     )
 
 

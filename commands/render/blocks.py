@@ -127,6 +127,7 @@ class Next:
     steps: tuple[NextStep, ...]
     otherwise: str = ""  # said where nothing is to be done
     numbered: bool = False  # all of them, one after the other
+    shown: bool = True  # False: in the document only, where the page is code to be copied
 
 
 Plain = Title | Headline | Heading | Item | Line | Command | Code | Table | Cases | FindingHead
@@ -142,6 +143,8 @@ def page_of(*parts: Iterable[Block]) -> Page:
 
 def lay_out_next(block: Next) -> Iterator[Item | Command]:
     """The steps of a page as paragraphs, each with its command on a line of its own if the sentence has it not."""
+    if not block.shown:
+        return
     if not block.steps and block.otherwise:
         yield Item(block.otherwise, _NEXT, "Next")
     for number, step in enumerate(block.steps, 1):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Generic, TypeVar, assert_never
 
 from ckpt.changes.apply import Receipt
+from ckpt.changes.check_fix import find_trouble
 from ckpt.changes.plan import ChangePlan, First
 from ckpt.changes.steps import FileContent, Step
 from ckpt.errors import DISK_FULL
@@ -227,7 +228,12 @@ class ChangeReport(ABC, Generic[Planned]):
         half_done = bool(receipt.problem and receipt.backup and plan.steps) and not receipt.undone
         if receipt.applied:
             take_back = NextStep(f"or, before that, take {self.back} back", undo, RowCost.NONE, writes=True)
-            yield Next((NextStep(self.start(), rows=self._rows), take_back))
+            after = plan.inspection_after
+            if after is not None and find_trouble(after):
+                look = f"ckpt inspect {self.path}"
+                yield Next((NextStep("look at what is left before you start the query", look, self._rows), take_back))
+            else:
+                yield Next((NextStep(self.start(), rows=self._rows), take_back))
         elif half_done:
             yield Next((NextStep("undo what was changed", undo, RowCost.NONE, writes=True),))
         elif plan.steps and not receipt.undone:

@@ -99,13 +99,18 @@ class HandoffReport:
             return Exit.FAILED
         return Exit.OK if self.handoff.exact else Exit.FOUND
 
+    @property
+    def _rows(self) -> RowCost:
+        return RowCost.NONE if self.handoff.exact else RowCost.AGAIN
+
     def document(self) -> HandoffDocument:
         starts = [derive(_Source, start.view, live=None, **as_json(start)) for start in self.handoff.sources]
         return derive(HandoffDocument, self.handoff, sources=starts, snippet=self.code)
 
     def page(self) -> Page:
         if self.code is not None:
-            return page_of([Code(self.code)])
+            step = NextStep("start the new query with this code, on a new checkpoint", rows=self._rows)
+            return page_of([Code(self.code), Next((step,), shown=False)])
         parts = (show_title(self.handoff.inspection), _show_headline(self.handoff))
         sections = (
             part(self.handoff)

@@ -1,11 +1,13 @@
 """Report of ``ckpt repair-async``."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from ckpt.changes.fixes.repair_async import RepairPlan, Strategy
 
-from .change import ChangeReport
+from .blocks import Block
+from .change import ChangeReport, show_command
 from .change_keys import ChangeBody, ChangeHead, ChangeTail, ReplayKeys, WritingStepKeys
 from .keys import Keys
 
@@ -41,3 +43,6 @@ class RepairReport(ChangeReport[RepairPlan]):
 
     def options(self) -> str:
         return f" --strategy {self.plan.strategy}" if self.plan.strategy is Strategy.REWIND else ""
+
+    def next_if_refused(self) -> Iterator[Block]:
+        return show_command("see whether another fix helps, and what each costs", f"ckpt repair {self.path}")

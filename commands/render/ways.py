@@ -5,10 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from ckpt.changes.check_fix import Cost
+from ckpt.changes.check_fix import Cost, find_failing, find_running
 from ckpt.changes.fixes.repair import LOST_ID, Way, WayName, WaysPlan
 from ckpt.changes.steps import Step
-from ckpt.inspection.next_steps import NextStep, split_remedy
+from ckpt.inspection.inspection import RatedFinding
+from ckpt.inspection.next_steps import NextStep, RowCost, drop_repairs, needs_copy, split_remedy
+from ckpt.inspection.verdict import spell
 from ckpt.restart.diagnoses.logs import QUERY_ID
 from ckpt.restart.findings import Severity
 from ckpt.texts import quote_word
@@ -121,17 +123,40 @@ class WaysReport(ChangeReport[WaysPlan]):
                 )
             )
             return
-        errors = [rated for rated in self.plan.inspection.findings if rated.severity is Severity.ERROR]
-        elsewhere = next(
-            (rated.remedy for rated in errors if rated.remedy and "`ckpt repair " not in rated.remedy), None
-        )
-        paths = ", ".join(dict.fromkeys(rated.finding.path for rated in errors[:_NAMED]))
+        remedies = [rated.remedy for rated in self._errors if rated.remedy]
+        elsewhere = next((remedy for remedy in remedies if "`ckpt repair" not in remedy), None)
+        others = drop_repairs(split_remedy(remedies[0])) if remedies else ()
         again = (
-            f"put {paths} back from a copy of the checkpoint, and only that. Without a copy what is lost cannot be "
-            f"recovered from these files: start the query with a new checkpoint, where `ckpt handoff {self.path}` or "
-            f"`ckpt offsets show {self.path}` says; its state begins empty"
+            f"put {self._paths} back from a copy of the checkpoint, and only that. Without a copy what is lost cannot "
+            f"be recovered from these files: start the query with a new checkpoint, where `ckpt handoff {self.path}` "
+            f"or `ckpt offsets show {self.path}` says; its state begins empty"
         )
-        yield Next(split_remedy(elsewhere) if elsewhere else (NextStep(again, stop=True),))
+        yield Next(split_remedy(elsewhere) if elsewhere else (NextStep(again, stop=not others), *others))
+
+    def next_if_nothing(self) -> Iterator[Block]:
+        """Advice of ``ckpt inspect``, but never to run this command again."""
+        inspection = self.plan.inspection
+        steps = inspection.next_steps
+        if not any(step.command and step.command[1] == "repair" for step in steps):
+            return ChangeReport.next_if_nothing(self)
+        running, failing = find_running(inspection), find_failing(inspection)
+        if not running or not failing:
+            return iter((Next(drop_repairs(steps)),))
+        start = (
+            f"start the query with Spark {spell(running)}, where it restarts. For Spark {spell(failing)} put "
+            f"{self._paths} back from a copy of the checkpoint, and only that"
+        )
+        return iter((Next((NextStep(start, rows=RowCost.NONE),)),))
+
+    @property
+    def _errors(self) -> list[RatedFinding]:
+        return [rated for rated in self.plan.inspection.findings if rated.severity is Severity.ERROR]
+
+    @property
+    def _paths(self) -> str:
+        """The first places that are wrong."""
+        lost = [rated for rated in self._errors if needs_copy(rated.remedy or "")] or self._errors
+        return ", ".join(dict.fromkeys(rated.finding.path for rated in lost[:_NAMED]))
 
 
 def _describe_cost(way: Way) -> str:

@@ -19,6 +19,7 @@ from ckpt.changes.check_fix import (
     Rule,
     find_failing,
     find_running,
+    find_trouble,
     plan_first,
 )
 from ckpt.changes.fixes.read_again import draft_plan_again, draft_read_again, draft_run_again
@@ -32,10 +33,11 @@ from ckpt.changes.steps import Changed
 from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.errors import UsageError, argument, parse_choice, parse_choices
+from ckpt.formats.metadata import is_query_id
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.live.sink.reader import ask_sink
 from ckpt.live.sink.records import SinkLog
-from ckpt.model import Location, QueryMetadata
+from ckpt.model import Location
 from ckpt.storage import Storage
 from ckpt.versions import Spark
 
@@ -151,7 +153,7 @@ def plan_repairs(
     if checkpoint.unfinished:
         return WaysPlan(inspection=inspection, needed=True, refused=NEVER_FINISHED)
     tidied = tidy(checkpoint, storage, query_id, temporary=remove_leftovers)
-    has_id = isinstance(checkpoint.metadata, QueryMetadata) or checkpoint.offsets.latest is None
+    has_id = checkpoint.offsets.latest is None or is_query_id(checkpoint.query_id or "")
     if query_id is None and not has_id:
         only = sink.only_query if sink is not None else None
         return WaysPlan(
@@ -162,7 +164,7 @@ def plan_repairs(
             found_id=only.app_id if only else None,
         )
     ways: tuple[Way, ...] = ()
-    if tidied or find_failing(inspection):
+    if tidied or find_failing(inspection) or find_trouble(inspection):
         ways = tuple(_adapt_to_sink(way, sink, storage) for way in _plan_ways(storage, inspection, tidied, versions))
     possible = [way for way in ways if way.cost is not None]
     if not possible and (not ways or find_running(inspection)):

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from ckpt.changes.check_fix import Cost, Draft
-from ckpt.changes.plan import END_FIRST, First, Replay
+from ckpt.changes.plan import END_FIRST, STOP_FIRST, First, Replay
 from ckpt.changes.rewind.files_after import state_above
 from ckpt.changes.steps import Step, plan_removals, plan_unread_removals, plan_writing, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, Checkpoint
 from ckpt.checkpoint.sources.ranges import source_ranges
 from ckpt.errors import UsageError, argument
-from ckpt.formats.metadata import build_metadata
-from ckpt.model import DamageKind, QueryMetadata, Unreadable
+from ckpt.formats.metadata import build_metadata, is_query_id
+from ckpt.model import DamageKind, Unreadable
 from ckpt.restart.sinks import DROPS_OR_REPEATS, AboutSinks
 from ckpt.storage import Storage
 
@@ -78,9 +78,18 @@ def draft_tidying(checkpoint: Checkpoint, tidied: Sequence[Tidied]) -> Draft | N
         f"{files.what} ({count} {'file' if count == 1 else 'files'})"
         for files, count in zip(tidied, counts, strict=True)
     )
-    if not any(files.of_later_batches for files in tidied):
-        return Draft(does, Cost.NOTHING, steps)
     latest = checkpoint.offsets.latest
+    if not any(files.of_later_batches for files in tidied):
+        misnamed = next((name for name, batch in checkpoint.commits.names.odd.items() if batch == latest), None)
+        if misnamed is None or latest is None or latest in checkpoint.commits:
+            return Draft(does, Cost.NOTHING, steps)
+        ranges = source_ranges(checkpoint.offsets.readable(latest - 1), checkpoint.offsets.readable(latest))
+        finished = (
+            f"{COMMITS}/{misnamed} says that batch {latest} is done, and it runs again. Rename the file to "
+            f"{COMMITS}/{latest} instead: then no row is read again."
+        )
+        again = (Replay(latest, ranges, finished=True),)
+        return Draft(does, Cost.FINISHED_AGAIN, steps, 1, again, (STOP_FIRST, finished))
     assert latest is not None  # or nothing would be later
     ran = AboutSinks(f"Batches after {latest} ran, and their ids are used again: {DROPS_OR_REPEATS}.")
     copied = (
@@ -98,7 +107,7 @@ def _write_metadata(checkpoint: Checkpoint, storage: Storage, query_id: str | No
         text = str(UUID(query_id))
     except ValueError:
         raise UsageError(f"{argument('query_id', query_id)} is no UUID, as Spark's query ids are") from None
-    if isinstance(checkpoint.metadata, QueryMetadata):
+    if is_query_id(checkpoint.query_id or ""):
         raise UsageError(f"{argument('query_id', query_id)}: {METADATA} holds the id {checkpoint.query_id} already")
     yield from plan_writing(storage, checkpoint.listing, METADATA, build_metadata(text))
 

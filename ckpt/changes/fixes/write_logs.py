@@ -115,7 +115,8 @@ def draft_offsets(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
     if any(later[1] - earlier[1] != later[0] - earlier[0] for earlier, later in pairwise(ends)):
         raise NoWay("batches of this query do not end one entry of its source log after the other")
     (log,) = file_source_logs(checkpoint.listing, known)
-    end = max(entry + top - origin, *log.entries)  # of an entry without a batch one was planned, which a sink may have
+    # of an entry without a batch one was planned, which a sink may have
+    end = max((entry + top - origin, *log.entries))
     if files_between(storage, log.folder, entry, end) is None:
         raise NoWay(f"{log.folder} lacks entries {entry + 1} to {end}, or they cannot be read")
     source = f"{OFFSETS}/{origin}"

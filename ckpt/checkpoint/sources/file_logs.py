@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 from ckpt.checkpoint.sources.files import FileOffset
 from ckpt.checkpoint.sources.registry import offsets_of
-from ckpt.errors import StorageError
+from ckpt.errors import NotFound, StorageError
 from ckpt.formats.names import CompactibleLog, compactible_id, compactible_log
 from ckpt.formats.sourcelogs import SourceFile, parse_source_log
 from ckpt.model import OffsetLog, Unreadable
@@ -97,7 +97,10 @@ def files_between(storage: Storage, folder: str, after: int, last: int) -> tuple
 
     None where an entry is missing or cannot be read.
     """
-    names = storage.list_level(folder).files
+    try:
+        names = storage.list_level(folder).files
+    except NotFound:
+        return None
     entries = range(after + 1, last + 1)
     wanted = [name for entry in entries for name in (f"{entry}.compact", str(entry)) if name in names]
     if len({compactible_id(name) for name in wanted}) < last - after:

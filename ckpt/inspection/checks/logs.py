@@ -10,7 +10,7 @@ from ckpt.formats.names import compactible_log
 from ckpt.model import OffsetLog, Unreadable
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Finding
-from ckpt.restart.remedies import restore_offsets, topic_was_recreated
+from ckpt.restart.remedies import repair_offsets, topic_was_recreated
 
 
 def find_unreadable_files(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -114,7 +114,7 @@ def compare_source_counts(checkpoint: Checkpoint) -> Iterator[Finding]:
     for (few, earlier), (many, later) in pairwise(runs):
         detail = f"{_describe_files(earlier)} {few}, {_describe_files(later)} {many}"
         past = checkpoint.is_past(later[0])
-        yield Finding(diagnoses.logs.SOURCES_DIFFER, f"offsets/{later[0]}", detail, restore_offsets(later), past)
+        yield Finding(diagnoses.logs.SOURCES_DIFFER, f"offsets/{later[0]}", detail, repair_offsets(later), past)
 
 
 def _describe_files(batch_ids: list[int]) -> str:

@@ -13,6 +13,8 @@ RESTORE = (
     "Stop the query and put {path} back from a copy of the checkpoint (object stores with versioning keep one). "
     f"{_ONLY_THAT} Then run `ckpt inspect {{checkpoint}}` again."
 )
+RESTORE_DEEP = RESTORE.replace("`ckpt inspect {checkpoint}`", "`ckpt inspect {checkpoint} --deep`")
+"""For what shows only where every byte is read."""
 
 REPAIR = (
     "`ckpt repair {checkpoint}` shows the fixes, and what each costs. If there is a copy of the checkpoint (object "

@@ -41,8 +41,8 @@ UNREADABLE_METADATA = error(
 NEWER_LOG_VERSION = error(
     "CKPT105 log-version-not-supported",
     "A log file that a start reads has a version line that this Spark version cannot read.",
-    "Start the query with a Spark version for which `ckpt inspect {checkpoint}` forecasts a restart; if there is "
-    "none, put {path} back from a copy of the checkpoint.",
+    "Start the query with a Spark version for which `ckpt inspect {checkpoint}` forecasts a restart. If there is "
+    "none, `ckpt repair {checkpoint}` shows the fixes, and what each costs.",
 )
 SOURCES_DIFFER = error(
     "CKPT106 number-of-sources-changed",

@@ -34,7 +34,7 @@ SOURCE_LOG_HOLE = error(
 SOURCE_LOG_UNREADABLE = error(
     "CKPT404 source-log-unreadable",
     "A file that a source stores in the checkpoint, and reads at start, cannot be read.",
-    RESTORE,
+    REPAIR,
 )
 SINK_LOG_HOLE = error(
     "CKPT405 file-sink-log-hole",

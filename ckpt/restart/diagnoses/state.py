@@ -1,7 +1,7 @@
 """Diagnoses of the state and what describes it (CKPT3xx)."""
 
 from ckpt import settings
-from ckpt.restart.diagnoses.common import REPAIR, RESTORE, error, note, warning
+from ckpt.restart.diagnoses.common import REPAIR, RESTORE, RESTORE_DEEP, error, note, warning
 
 STATE_CHAIN_HOLE = error(
     "CKPT301 state-file-missing",
@@ -140,20 +140,20 @@ STATE_REDESCRIBED = warning(
     "CKPT323 state-schema-changed-since-it-was-written",
     "A state schema, or operator metadata, does not match its hidden checksum file: it was changed by hand or damaged. "
     "Spark compares what it says with the query: a type or an operator that is another one now makes the start fail.",
-    RESTORE,
+    RESTORE_DEEP,
 )
 KEYS_ELSEWHERE = error(
     "CKPT324 keys-in-the-wrong-partition",
     "State files hold keys that belong to other partitions: they were put into the wrong folder. Spark loads them "
     "without an error and does not find their keys, so it begins them anew and writes wrong results.",
-    RESTORE,
+    RESTORE_DEEP,
 )
 STATE_CONTRADICTS = error(
     "CKPT325 state-that-contradicts-itself",
     "What Spark keeps twice differs: the rows of a join and how many it counts, or timers, expiry times or lists and "
     "the index or count that belongs to them. Spark loads the state without an error. Later it fails when it looks for "
     "a row that is not there, or silently leaves out what it does not find.",
-    RESTORE,
+    RESTORE_DEEP,
 )
 STATE_NAME_ASTRAY = error(
     "CKPT326 state-file-name-that-is-no-version",
@@ -170,6 +170,6 @@ OTHER_STATE_DAMAGED = warning(
     "CKPT322 damaged-state-that-no-start-loads-now",
     "A state file is damaged that the next start does not load. Going back to a batch that needs the file fails, and "
     "so does reading or copying its state; a start cannot fall back to it.",
-    "`ckpt state verify {checkpoint}` says which batches can still be loaded. If an older one is needed, restore the "
-    "file from a copy of the checkpoint; otherwise nothing has to be done: Spark deletes it in time.",
+    "If an older batch is needed whose state is not complete, restore the file from a copy of the checkpoint. "
+    "Otherwise nothing has to be done: Spark deletes it in time.",
 )
