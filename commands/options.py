@@ -71,10 +71,9 @@ def pairs(option: str, words: list[str] | None, *, once: bool = False) -> dict[s
 
 
 def key_values(words: list[str] | None) -> dict[str, str | None]:
-    """What ``--key`` names: a value by column; None for a column without one, which the library explains."""
-    return {
-        column: value if equals else None for column, equals, value in (word.partition("=") for word in words or ())
-    }
+    """Values by column of ``--key``; None for a column without a value, which the library explains."""
+    parts = (word.partition("=") for word in words or ())
+    return {column: value if equals else None for column, equals, value in parts}
 
 
 def kafka_options(asked_by: str, words: list[str] | None) -> dict[str, str]:

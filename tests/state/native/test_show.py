@@ -113,7 +113,7 @@ def test_a_key_that_is_not_there(ckpt: Ckpt) -> None:
         (("--key", "key=one"), "--key: one is no long for key_key"),
         (("--key", "key=9223372036854775808"), "--key: 9223372036854775808 is no long for key_key"),
         (("--key", "window_start=yesterday"), "--key: yesterday is no timestamp for key_window_start"),
-        (("--key", "key"), "--key: write it as key=value"),
+        (("--key", "key"), "--key: give key a value, as in key=VALUE; the key has key_"),
         (("--operator", "7"), "there is no --operator 7"),
         (("--batch", "77"), "there is no batch 77 to read"),
     ],
