@@ -56,9 +56,11 @@ def run_change(
 ) -> ChangeResult[Planned]:
     """The plan for a checkpoint, of the class ``kind``, and what came of it; an undo is described as a plan too.
 
-    Raises NotACheckpoint, NotFound, StorageError, or UsageError where a URI or option is wrong, or the backup would be
-    inside the checkpoint.
+    Raises NotACheckpoint, NotFound, StorageError, UsageError where a URI or option is wrong, or the backup would be
+    inside the checkpoint, or TypeError for an argument that no change has.
     """
+    for name in how.keys() - How.__annotations__.keys():
+        raise TypeError(f"unexpected keyword argument {name!r}: a change takes {', '.join(How.__annotations__)}")
     options, grace_s, back = storage_options or {}, how.get("grace_s", 30.0), how.get("undo")
     must_be_seconds(grace_s)
     kept_at = how.get("backup")
