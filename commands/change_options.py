@@ -15,46 +15,15 @@ from ckpt.errors import UsageError
 from ckpt.inspection.activity import must_be_seconds
 
 from . import options
-from .report import Output
 
-ApplyOption = Annotated[bool, typer.Option("--apply", help="Carry out the plan. Default: print it.")]
-BackupOption = Annotated[
-    str | None,
-    typer.Option(
-        "--backup",
-        metavar="DIR",
-        help="Back up to this new folder. Default: a sibling.",
-    ),
-]
-GraceOption = Annotated[
-    float,
-    typer.Option(
-        "--grace",
-        min=0,
-        metavar="SECONDS",
-        help="Refuse if written to in the last SECONDS.",
-    ),
-]
-UndoOption = Annotated[
-    str | None,
-    typer.Option("--undo", metavar="BACKUP", help="Restore what an earlier run changed."),
-]
-
-AcceptSkipOption = Annotated[
-    bool,
-    typer.Option("--accept-skip", help="Accept that rows are left out."),
-]
-AcceptReplayOption = Annotated[
-    bool,
-    typer.Option("--accept-replay", help="Accept that rows are read again."),
-]
+AcceptReplayOption = Annotated[bool, typer.Option("--accept-replay", help="Accept that rows are read again.")]
 
 
 @dataclass(frozen=True, slots=True)
 class AcceptOptions:
     """Consequences of a plan that the user accepts."""
 
-    accept_skip: AcceptSkipOption = False
+    accept_skip: Annotated[bool, typer.Option("--accept-skip", help="Accept that rows are left out.")] = False
     accept_replay: AcceptReplayOption = False
 
 
@@ -63,21 +32,17 @@ _NO_OPTIONS: Mapping[str, object] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeOptions:
+class ChangeOptions(options.CommonOptions):
     """Options of every command that changes a checkpoint."""
 
-    apply: ApplyOption = False
-    backup: BackupOption = None
-    undo: UndoOption = None
-    grace: GraceOption = 30.0
-    storage_option: options.StorageOption = None
-    output: options.OutputOption = Output.TABLE
-    quiet: options.QuietOption = False
-
-    @property
-    def storage_options(self) -> dict[str, str]:
-        """For the file system. Raises UsageError."""
-        return options.pairs("--storage-option", self.storage_option)
+    apply: Annotated[bool, typer.Option("--apply", help="Carry out the plan. Default: print it.")] = False
+    backup: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Back up to this new folder. Default: a sibling.")
+    ] = None
+    undo: Annotated[str | None, typer.Option(metavar="BACKUP", help="Restore what an earlier run changed.")] = None
+    grace: Annotated[
+        float, typer.Option(min=0, metavar="SECONDS", help="Refuse if written to in the last SECONDS.")
+    ] = 30.0
 
     def how(self, of_plan: Mapping[str, object] = _NO_OPTIONS, accepted: AcceptOptions = _NOTHING) -> How:
         """How a plan is carried out; standard error says why nothing happens for some seconds.

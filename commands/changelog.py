@@ -9,26 +9,21 @@ from ckpt.errors import UsageError
 from ckpt.migrate.changelog import Changelog
 
 from . import options
-from .progress import session
 from .render.changelog import ChangelogReport
-from .report import Output, emit
+from .report import emit
+from .run_options import session
 
 
 def changelog(
     checkpoint: options.CheckpointArg,
-    to: Annotated[Changelog, typer.Option("--to", help="Changelog checkpointing on or off.")],
-    verify: Annotated[
-        bool,
-        typer.Option("--verify", help="After batches have run: did it take effect?"),
-    ] = False,
+    common: options.CommonOptions,
+    to: Annotated[Changelog, typer.Option(help="Changelog checkpointing on or off.")],
+    verify: Annotated[bool, typer.Option("--verify", help="After batches have run: did it take effect?")] = False,
     files_only: Annotated[
         bool, typer.Option("--files-only", help="With --verify: compare no state, use no Spark.")
     ] = False,
     master: options.MasterOption = None,
     conf: options.ConfOption = None,
-    storage_option: options.StorageOption = None,
-    output: options.OutputOption = Output.TABLE,
-    quiet: options.QuietOption = False,
 ) -> None:
     """Say how to switch changelog checkpointing on or off.
 
@@ -41,13 +36,12 @@ def changelog(
     Exit status: 0 already switched, or it took effect and state was compared; 1 it can be switched, has not taken
     effect everywhere, or state differs or cannot be compared yet; 2 bad usage; 3 refused, could not read, or Spark
     could not compare.
-
     """
     if not verify and (files_only or master is not None or conf):
         raise UsageError("--files-only, --master and --conf need --verify; nothing else uses Spark")
-    storage_options = options.pairs("--storage-option", storage_option)
-    with session(master, conf, quiet=quiet) as with_spark:
+    storage_options = common.storage_options
+    with session(master, conf, quiet=common.quiet) as with_spark:
         switch = ckpt.migrate_changelog(
             checkpoint, to, storage_options, verify=verify, files_only=files_only, session=with_spark
         )
-    emit(ChangelogReport(switch), output)
+    emit(ChangelogReport(switch), common.output)

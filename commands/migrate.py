@@ -10,39 +10,27 @@ from ckpt.state.export.targets import Format
 
 from . import options
 from .changelog import changelog
-from .help import CommandGroup, HelpCommand
-from .progress import session
+from .help import CommandGroup
 from .provider import provider
 from .render.transform import RefusalReport, TransformReport
 from .report import Output, emit
+from .run_options import session
 from .watching import interruptible
 
-migrate = CommandGroup("Move a query to another way of keeping state.")
-migrate.add(changelog, provider)
 
-
-@migrate.command(name="transform-with-state", cls=HelpCommand)
 def transform_with_state(
     checkpoint: options.CheckpointArg,
-    to: Annotated[str, typer.Option("--to", metavar="DIR", help="A new or empty folder, local or remote.")],
+    common: options.CommonOptions,
+    to: Annotated[str, typer.Option(metavar="DIR", help="A new or empty folder, local or remote.")],
     batch: Annotated[
-        int | None,
-        typer.Option(
-            "--batch",
-            min=0,
-            metavar="N",
-            help="Continue after it. Default: the newest.",
-        ),
+        int | None, typer.Option(min=0, metavar="N", help="Continue after it. Default: the newest.")
     ] = None,
     operator: options.OperatorOption = None,
     kind: Annotated[Format, typer.Option("--format", help="parquet or delta.")] = Format.PARQUET,
-    api: Annotated[Api, typer.Option("--api", help="row needs Spark 4.1.")] = Api.PANDAS,
+    api: Annotated[Api, typer.Option(help="row needs Spark 4.1.")] = Api.PANDAS,
     plan: Annotated[bool, typer.Option("--plan", help="Only say what would be written.")] = False,
     master: options.MasterOption = None,
     conf: options.ConfOption = None,
-    storage_option: options.StorageOption = None,
-    output: options.OutputOption = Output.TABLE,
-    quiet: options.QuietOption = False,
 ) -> None:
     """Write a transformWithState query that continues it.
 
@@ -53,14 +41,13 @@ def transform_with_state(
     ckpt migrate transform-with-state /cp/orders --to /data/orders-tws
 
     Exit status: 0 written, 1 planned, 2 bad usage, 3 could not do it.
-
     """
     try:
-        with interruptible(), session(master, conf, quiet=quiet) as with_spark:
+        with interruptible(), session(master, conf, quiet=common.quiet) as with_spark:
             migration = migrate_transform_with_state(
                 checkpoint,
                 to,
-                options.pairs("--storage-option", storage_option),
+                common.storage_options,
                 batch=batch,
                 operator=operator,
                 format=kind,
@@ -69,7 +56,13 @@ def transform_with_state(
                 session=with_spark,
             )
     except TransformRefused as refused:
-        if output is Output.JSON:
-            emit(RefusalReport(refused, to, kind, api, plans=plan), output)
+        if common.output is Output.JSON:
+            emit(RefusalReport(refused, to, kind, api, plans=plan), common.output)
         raise
-    emit(TransformReport(migration), output)
+    emit(TransformReport(migration), common.output)
+
+
+migrate = CommandGroup(
+    "Move a query to another way of keeping state.",
+    {"changelog": changelog, "provider": provider, "transform-with-state": transform_with_state},
+)

@@ -7,36 +7,13 @@ from dataclasses import fields, replace
 from functools import singledispatch
 from typing import Any
 
+from ckpt import types
 from ckpt.changes.apply import Receipt
-from ckpt.changes.fixes.repair import WaysPlan
-from ckpt.changes.fixes.repair_async import RepairPlan
-from ckpt.changes.offsets.plan import OffsetsPlan
-from ckpt.changes.offsets.positions import Positions
 from ckpt.changes.plan import ChangePlan
-from ckpt.changes.prune.plan import PrunePlan
-from ckpt.changes.relocate.plan import RelocationPlan
-from ckpt.changes.rewind.plan import RewindPlan
 from ckpt.changes.run import ChangeResult
-from ckpt.changes.skip.plan import SkipPlan
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.copies.copy.copy import CheckpointCopy
-from ckpt.copies.rewrite.plan import Rewrite
 from ckpt.formats.types import type_name
-from ckpt.inspection.explain.explain import Explanation
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.inspection.preflight import Readiness
-from ckpt.inspection.query import QueryDescription
-from ckpt.inspection.scan.scan import Scan
-from ckpt.migrate.changelog import ChangelogSwitch
-from ckpt.migrate.handoff.plan import Handoff
-from ckpt.migrate.provider import ProviderMove
-from ckpt.migrate.transform import TransformMigration
-from ckpt.state.export.request import StateExport
-from ckpt.state.native.diff import StateDiff
-from ckpt.state.native.heavy import StateSizes
-from ckpt.state.native.show import StateCounts, StateRows
-from ckpt.state.reading.units import StateUnit
-from ckpt.state.verify.verify import StateVerification
 from ckpt.texts import batch_ranges, mask_secrets
 from ckpt.values import Renderers
 from ckpt.webpage.parts import inspection_part
@@ -84,29 +61,29 @@ from .render.verification import VerificationReport
 from .render.ways import WaysReport
 
 _REPORTS: dict[type, Any] = {
-    Explanation: ExplanationReport,
-    Handoff: HandoffReport,
+    types.Explanation: ExplanationReport,
+    types.Handoff: HandoffReport,
     Inspection: InspectionReport,
-    Positions: PositionsReport,
-    ProviderMove: ProviderReport,
-    ChangelogSwitch: ChangelogReport,
-    Readiness: PreflightReport,
-    Scan: ScanReport,
-    StateCounts: CountsReport,
-    StateDiff: DiffReport,
-    StateExport: ExportReport,
-    StateRows: RowsReport,
-    StateVerification: VerificationReport,
-    TransformMigration: TransformReport,
+    types.Positions: PositionsReport,
+    types.ProviderMove: ProviderReport,
+    types.ChangelogSwitch: ChangelogReport,
+    types.Readiness: PreflightReport,
+    types.Scan: ScanReport,
+    types.StateCounts: CountsReport,
+    types.StateDiff: DiffReport,
+    types.StateExport: ExportReport,
+    types.StateRows: RowsReport,
+    types.StateVerification: VerificationReport,
+    types.TransformMigration: TransformReport,
 }
 _CHANGES: dict[type[ChangePlan], type[ChangeReport[Any]]] = {
-    OffsetsPlan: OffsetsReport,
-    PrunePlan: PruneReport,
-    RelocationPlan: RelocationReport,
-    RepairPlan: RepairReport,
-    RewindPlan: RewindReport,
-    SkipPlan: SkipReport,
-    WaysPlan: WaysReport,
+    types.OffsetsPlan: OffsetsReport,
+    types.PrunePlan: PruneReport,
+    types.RelocationPlan: RelocationReport,
+    types.RepairPlan: RepairReport,
+    types.RewindPlan: RewindReport,
+    types.SkipPlan: SkipReport,
+    types.WaysPlan: WaysReport,
 }
 
 
@@ -193,25 +170,25 @@ def _repeat_call(block: Plain) -> Plain:
 
 
 @_page_of.register
-def _(value: CheckpointCopy) -> Page:
+def _(value: types.CheckpointCopy) -> Page:
     return CopyReport(value, value.inspection.checkpoint.uri).page()
 
 
 @_page_of.register
-def _(value: Rewrite) -> Page:
+def _(value: types.Rewrite) -> Page:
     source = value.inspection.checkpoint.uri
     imported = any(unit.exported is not None for unit in value.units)
     return (ImportReport(value, source, "the rows given") if imported else RewriteReport(value, source)).page()
 
 
 @_page_of.register
-def _(value: StateSizes) -> Page:
+def _(value: types.StateSizes) -> Page:
     ((_, *spread),) = SizesReport(value, skew=True).page()
     return (*SizesReport(value, skew=False).page(), tuple(spread))
 
 
 @_page_of.register
-def _(value: StateUnit) -> Page:
+def _(value: types.StateUnit) -> Page:
     schema = value.schema
     columns = schema.get("fields") if isinstance(schema, dict) else None
     rows = tuple(
@@ -238,6 +215,6 @@ def _(value: Receipt) -> Page:
 
 
 @_page_of.register
-def _(value: QueryDescription) -> Page:
+def _(value: types.QueryDescription) -> Page:
     rows = [(field.name, str(getattr(value, field.name))) for field in fields(value)]
     return page_of([Title("query", (f"planned by Spark {value.spark}",))], [Table(tuple(rows), ("field", "value"))])

@@ -8,15 +8,13 @@ from ckpt.migrate.provider import ToProvider, migrate_provider
 
 from . import options
 from .render.provider import ProviderReport
-from .report import Output, emit
+from .report import emit
 
 
 def provider(
     checkpoint: options.CheckpointArg,
-    to: Annotated[ToProvider, typer.Option("--to", help="The target state store provider.")],
-    storage_option: options.StorageOption = None,
-    output: options.OutputOption = Output.TABLE,
-    quiet: options.QuietOption = False,
+    common: options.CommonOptions,
+    to: Annotated[ToProvider, typer.Option(help="The target state store provider.")],
 ) -> None:
     """Say how state can move to another state store provider.
 
@@ -26,9 +24,8 @@ def provider(
     ckpt migrate provider /cp/orders --to rocksdb
     ckpt migrate provider s3://bucket/orders --to hdfs
 
-    Exit status: 0 it already has that provider, or there is no state; 1 it can; 2 bad usage;
-    3 it cannot, refused or could not read.
-
+    Exit status: 0 it already has that provider, or there is no state; 1 it can; 2 bad usage; 3 it cannot, refused or
+    could not read.
     """
-    move = migrate_provider(checkpoint, to, options.pairs("--storage-option", storage_option))
-    emit(ProviderReport(move), output)
+    move = migrate_provider(checkpoint, to, common.storage_options)
+    emit(ProviderReport(move), common.output)

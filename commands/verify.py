@@ -4,18 +4,15 @@ from ckpt.state.verify.verify import verify_state
 
 from . import options
 from .render.verification import VerificationReport
-from .report import Output, emit
+from .report import emit
 from .run_options import RunOptions
 from .watching import reading
 
 
-@options.grouped
 def verify(
     checkpoint: options.CheckpointArg,
+    common: options.CommonOptions,
     run: RunOptions,
-    storage_option: options.StorageOption = None,
-    output: options.OutputOption = Output.TABLE,
-    quiet: options.QuietOption = False,
 ) -> None:
     """Read every byte of the state, and name damaged files.
 
@@ -25,11 +22,9 @@ def verify(
     ckpt state verify /cp/orders
     ckpt state verify s3://bucket/orders --jobs 8
 
-    Exit status: 0 nothing is damaged, 1 something is, 2 bad usage,
-    3 could not do it.
-
+    Exit status: 0 nothing is damaged, 1 something is, 2 bad usage, 3 could not do it.
     """
-    storage_options = options.pairs("--storage-option", storage_option)
-    with run.executors(quiet=quiet) as by, reading(quiet=quiet) as (tell, watcher):
+    storage_options = common.storage_options
+    with run.executors(quiet=common.quiet) as by, reading(quiet=common.quiet) as (tell, watcher):
         verification = verify_state(checkpoint, storage_options, jobs=run.jobs, by=by, told=tell, watcher=watcher)
-    emit(VerificationReport(verification), output)
+    emit(VerificationReport(verification), common.output)
