@@ -11,12 +11,11 @@ from ckpt.state.export.engines import is_under_spark_submit
 from ckpt.state.export.request import Action, Engine, ExportRequest
 from ckpt.state.export.targets import Format, Mode
 from ckpt.state.reading.columns import Shape
-from ckpt.texts import mask_secrets
+from ckpt.texts import escape_unprintable, mask_secrets
 
 from . import options
 from .arguments import as_options
 from .render.export import ExportReport
-from .render.text import escape_unprintable
 from .report import emit
 from .run_options import session
 from .watching import interruptible

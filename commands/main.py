@@ -14,12 +14,11 @@ import typer
 
 import ckpt
 from ckpt.errors import CkptError, UsageError
-from ckpt.texts import mask_secrets
+from ckpt.texts import escape_unprintable, mask_secrets
 
 from .arguments import as_options
-from .exits import Exit
 from .help import HelpCommand, HelpGroup, split_groups
-from .render.text import escape_unprintable
+from .render.reports import Exit
 
 _REPAIR = "Repair (damage: repair; wrong rows: rewind; a batch that always fails: skip)"
 GROUPS = {

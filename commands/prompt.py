@@ -21,20 +21,8 @@ from ckpt.webpage.templates import HtmlMissing
 
 from .arguments import library_words
 from .calls import as_call, in_python
-from .render.blocks import (
-    Code,
-    Command,
-    Headline,
-    Item,
-    Page,
-    Plain,
-    Table,
-    Title,
-    Tone,
-    change_texts,
-    flatten_page,
-    page_of,
-)
+from .render import blocks
+from .render.blocks import Headline, Item, Page, Plain, Table, Title, Tone, change_texts, flatten_page, page_of
 from .render.change import ChangeReport
 from .render.changelog import ChangelogReport
 from .render.copying import CopyReport
@@ -130,9 +118,9 @@ def _make_page(value: object) -> Page:
 
 def _as_python(block: Plain) -> Plain:
     """A block with calls instead of command lines."""
-    if isinstance(block, Command):
+    if isinstance(block, blocks.Command):
         return replace(block, text=as_call(block.text))
-    changed: Plain = block if isinstance(block, Code) else change_texts(block, in_python)
+    changed: Plain = block if isinstance(block, blocks.Code) else change_texts(block, in_python)
     return changed
 
 
@@ -163,7 +151,7 @@ def _(value: ChangeResult[ChangePlan]) -> Page:
 
 def _repeat_call(block: Plain) -> Plain:
     """Name only what is new in the call that applies a plan: the plan does not have all of the arguments."""
-    if not (isinstance(block, Command) and block.text.endswith(" --apply")):
+    if not (isinstance(block, blocks.Command) and block.text.endswith(" --apply")):
         return block
     arguments = as_call(block.text).partition(", ")[2].removesuffix(")")
     return Item(f"the same call with {arguments}", block.indent)

@@ -115,9 +115,9 @@ def _print(report: ScanReport, output: ScanOutput, *, clear: bool) -> None:
         case ScanOutput.HTML:
             show(report, Output.HTML)
         case ScanOutput.JSONL:
-            _print_lines(report.scan, [mask_json(line) for line in report.lines()])
+            _print_lines(report.record, [mask_json(line) for line in report.lines()])
         case ScanOutput.PROMETHEUS:
-            _print_lines(report.scan, exposition(report.scan).splitlines())
+            _print_lines(report.record, exposition(report.record).splitlines())
         case _:
             assert_never(output)
 

@@ -5,11 +5,11 @@ from itertools import groupby
 from typing import Annotated
 
 from ckpt.migrate.comparison import Carried, Comparison, ComparisonVerdict, TwoWays, VersionComparison
+from ckpt.texts import plural
 
 from ..arguments import as_options
 from .blocks import Block, Heading, Item, Line
 from .keys import Keys, of
-from .text import plural
 
 _SHOWN = 12  # how many partitions or units are named
 

@@ -1,7 +1,6 @@
 """Meaning of an error, as a page and as a document."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated
 
 from ckpt.inspection.explain.catalog import KnownError
@@ -9,12 +8,12 @@ from ckpt.inspection.explain.explain import ErrorMatch, Explanation
 from ckpt.inspection.inspection import Inspection
 from ckpt.inspection.next_steps import NextStep, RowCost, split_remedy
 from ckpt.restart.diagnoses import all_diagnoses
+from ckpt.texts import plural
 
-from ..exits import Exit
 from .blocks import Block, Headline, Item, Line, Next, Page, Tone, page_of
 from .document import DocumentKeys
-from .keys import Keys, derive, of
-from .text import plural
+from .keys import Keys, of
+from .reports import Exit, Report
 
 _OTHERS = 5  # further matches that are named
 _SHOWN = 3  # findings of the checkpoint that are named
@@ -81,21 +80,17 @@ class ExplanationDocument(DocumentKeys):
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class ExplanationReport:
+class ExplanationReport(Report[Explanation]):
     """Report of ``ckpt explain``."""
 
-    explanation: Explanation
+    keys = ExplanationDocument
 
     @property
     def exit(self) -> Exit:
-        return Exit.OK if self.explanation.matches else Exit.FOUND
-
-    def document(self) -> ExplanationDocument:
-        return derive(ExplanationDocument, self.explanation)
+        return Exit.OK if self.record.matches else Exit.FOUND
 
     def page(self) -> Page:
-        explanation = self.explanation
+        explanation = self.record
         if not explanation.matches:
             return page_of(_show_unknown(explanation))
         first, *others = explanation.matches

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ckpt.formats.types import sql_type
@@ -11,26 +10,18 @@ from ckpt.state.export.request import Action, Engine, ExportPart, ExportPlan, Ex
 from ckpt.state.export.targets import ExportTarget, local_target
 from ckpt.state.reading.columns import Shape
 from ckpt.state.reading.reading import OLDEST_SPARK
-from ckpt.texts import instant
+from ckpt.texts import batch_ranges, instant, plural, span
 
-from ..exits import Exit
 from .blocks import Block, Headline, Item, Line, Page, Table, Tone, TooWide, page_of
 from .document import Document, ToolKeys
-from .text import batch_ranges, plural, span
+from .report import Report
 
 
-@dataclass(frozen=True, slots=True)
-class ExportReport:
+class ExportReport(Report[StateExport]):
     """Report of ``ckpt export-state``."""
 
-    exported: StateExport
-
-    @property
-    def exit(self) -> Exit:
-        return Exit.OK
-
     def document(self) -> Document:
-        request, parts = self.exported.plan.request, self.exported.parts
+        request, parts = self.record.plan.request, self.record.parts
         exports = [
             describe(part.reading, request.shape, part.columns_of(request))
             | {"readable_batches": [list(span) for span in part.reading.unit.readable_batches]}
@@ -43,17 +34,17 @@ class ExportReport:
             "ckpt": ToolKeys(),
             "checkpoint": {"path": first.checkpoint, "query_id": first.moment.query_id},
             "action": request.action,
-            "engine": self.exported.engine,
-            "to": self.exported.plan.target.name or None,
+            "engine": self.record.engine,
+            "to": self.record.plan.target.name or None,
             "format": request.format,
             "exports": exports,
         }
 
     def page(self) -> Page:
-        moment = [Item(text, 12, f"  {name}") for name, text in _describe_moment(self.exported.parts[0])]
-        if self.exported.engine is Engine.NATIVE:
+        moment = [Item(text, 12, f"  {name}") for name, text in _describe_moment(self.record.parts[0])]
+        if self.record.engine is Engine.NATIVE:
             moment.append(Item("native: without Spark", 12, "  engine"))
-        return page_of(*(_show_part(part, self.exported.plan) for part in self.exported.parts), moment)
+        return page_of(*(_show_part(part, self.record.plan) for part in self.record.parts), moment)
 
 
 def _show_part(part: ExportPart, plan: ExportPlan) -> Iterator[Block]:

@@ -5,13 +5,25 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ckpt.checkpoint.sources.starts import Begin
-from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.migrate.handoff.plan import Handoff
 from ckpt.migrate.handoff.starts import SourceStart
-from ckpt.texts import instant, quote_path
+from ckpt.texts import instant, plural, quote_path
 
-from ..exits import Exit
-from .blocks import Block, Code, Heading, Headline, Item, Line, Next, Page, Tone, bullets, more, page_of
+from .blocks import (
+    Block,
+    Code,
+    Heading,
+    Headline,
+    Item,
+    Line,
+    Page,
+    Tone,
+    bullets,
+    more,
+    page_of,
+    show_command,
+    show_warnings,
+)
 from .document import (
     CheckpointKeys,
     DocumentKeys,
@@ -19,9 +31,8 @@ from .document import (
     SourceKeys,
 )
 from .keys import Keys, as_json, derive, of
-from .offsets import offset_text, range_text
-from .page import show_title
-from .text import plural
+from .page import offset_text, range_text, show_title
+from .reports import Exit, Report
 
 _SHOWN = 10  # how many sources, later batches and files are named
 _BEGINS = {
@@ -86,32 +97,27 @@ class HandoffDocument(DocumentKeys):
     snippet: Annotated[str | None, "with `--snippet`"]
 
 
-@dataclass(frozen=True, slots=True)
-class HandoffReport:
+@dataclass(frozen=True)
+class HandoffReport(Report[Handoff]):
     """Report of ``ckpt handoff``; requested code takes the place of the page."""
 
-    handoff: Handoff
     code: str | None = None
 
     @property
     def exit(self) -> Exit:
-        if self.handoff.refused:
+        if self.record.refused:
             return Exit.FAILED
-        return Exit.OK if self.handoff.exact else Exit.FOUND
+        return Exit.OK if self.record.exact else Exit.FOUND
 
     def document(self) -> HandoffDocument:
-        starts = [derive(_Source, start.view, live=None, **as_json(start)) for start in self.handoff.sources]
-        return derive(HandoffDocument, self.handoff, sources=starts, snippet=self.code)
+        starts = [derive(_Source, start.view, live=None, **as_json(start)) for start in self.record.sources]
+        return derive(HandoffDocument, self.record, sources=starts, snippet=self.code)
 
     def page(self) -> Page:
         if self.code is not None:
             return page_of([Code(self.code)])
-        parts = (show_title(self.handoff.inspection), _show_headline(self.handoff))
-        sections = (
-            part(self.handoff)
-            for part in (_show_sources, _show_since, _show_watermark, _show_sinks, _show_warnings, _show_next)
-        )
-        return page_of(*parts, *sections)
+        parts = (_show_headline, _show_sources, _show_since, _show_watermark, _show_sinks, _show_warnings, _show_next)
+        return page_of(show_title(self.record.inspection), *(part(self.record) for part in parts))
 
 
 def _show_headline(handoff: Handoff) -> Iterator[Block]:
@@ -183,16 +189,14 @@ def _show_sinks(handoff: Handoff) -> Iterator[Block]:
 
 
 def _show_warnings(handoff: Handoff) -> Iterator[Block]:
-    if handoff.warnings and not handoff.refused:
-        yield Heading("Mind")
-        yield from bullets(handoff.warnings)
+    if not handoff.refused:
+        yield from show_warnings(handoff.warnings)
 
 
 def _show_next(handoff: Handoff) -> Iterator[Block]:
     path = quote_path(handoff.inspection.checkpoint.uri)
     if handoff.refused:
-        step = NextStep("see what is there", f"ckpt inspect {path}", RowCost.NONE)
+        yield from show_command("see what is there", f"ckpt inspect {path}")
     else:
         command = f"ckpt handoff {path} --batch {handoff.batch} --snippet python"
-        step = NextStep("get the code that starts the sources there", command, RowCost.NONE)
-    yield Next((step,))
+        yield from show_command("get the code that starts the sources there", command)

@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal, NamedTuple
 from ckpt.checkpoint.sources.kind import Unit
 from ckpt.live.outlook import Fate, SourceOutcome, SourceOutlook
 from ckpt.live.records import Answer, DeltaNow, IcebergNow, TopicNow
+from ckpt.texts import plural
 
 from .blocks import Block, Item
 from .keys import Keys, derive, of
-from .text import plural
 
 _PARTITIONS = 8  # how many partitions are shown
 

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from ckpt.inspection.scan.rows import ScannedCheckpoint
 from ckpt.inspection.scan.scan import Scan
 from ckpt.restart.findings import Severity
-from ckpt.texts import mask_secrets
-
-from .text import escape_unprintable
+from ckpt.texts import escape_unprintable, mask_secrets
 
 _Value = float | int | bool | None
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\""})

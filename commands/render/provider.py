@@ -1,7 +1,6 @@
 """A move to another state store provider: as a page for a tired person, and as the JSON document of the contract."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated
 
 from ckpt.inspection.next_steps import NextStep, RowCost
@@ -10,11 +9,11 @@ from ckpt.model import Provider
 from ckpt.texts import quote_path
 
 from ..arguments import as_options
-from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Next, Page, Tone, bullets, page_of
 from .document import CheckpointKeys, DocumentKeys
-from .keys import Keys, derive, of
+from .keys import Keys, of
 from .page import show_title
+from .reports import Exit, Report
 
 _CARRIES = {
     Carry.AS_IT_IS: "CONTINUES in the same query",
@@ -24,13 +23,7 @@ _CARRIES = {
 }
 
 
-_EXITS = {
-    MoveOutcome.ALREADY: Exit.OK,
-    MoveOutcome.NOTHING: Exit.OK,
-    MoveOutcome.POSSIBLE: Exit.FOUND,
-    MoveOutcome.NO_WAY: Exit.FAILED,
-    MoveOutcome.REFUSED: Exit.FAILED,
-}
+_EXITS = {MoveOutcome.POSSIBLE: Exit.FOUND, MoveOutcome.NO_WAY: Exit.FAILED, MoveOutcome.REFUSED: Exit.FAILED}
 
 
 class _Operator(Keys):
@@ -79,22 +72,18 @@ class ProviderDocument(DocumentKeys):
     refused: Annotated[str | None, lambda move: move.refused and as_options(move.refused)]
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderReport:
+class ProviderReport(Report[ProviderMove]):
     """Report of ``ckpt migrate provider``."""
 
-    move: ProviderMove
+    keys = ProviderDocument
 
     @property
     def exit(self) -> Exit:
-        return _EXITS[self.move.outcome]
-
-    def document(self) -> ProviderDocument:
-        return derive(ProviderDocument, self.move)
+        return _EXITS.get(self.record.outcome, Exit.OK)
 
     def page(self) -> Page:
         parts = (_show_headline, _show_why, _show_operators, _show_steps, _show_remains, _show_next)
-        return page_of(show_title(self.move.handoff.inspection), *(part(self.move) for part in parts))
+        return page_of(show_title(self.record.handoff.inspection), *(part(self.record) for part in parts))
 
 
 def _show_headline(move: ProviderMove) -> Iterator[Block]:

@@ -6,13 +6,13 @@ from typing import Annotated
 
 from ckpt.changes.prune.plan import Pruned, PrunePlan, PruneReason
 from ckpt.changes.steps import FileContent, Step, sidecar
+from ckpt.texts import plural, size
 
 from .blocks import Block, Heading, Table
 from .change import ChangeReport
 from .change_keys import ChangeBody, ChangeHead, ChangeTail, RemovalKeys
 from .document import RestartKeys
 from .keys import Keys
-from .text import plural, size
 
 _WORDS = {
     PruneReason.OLD_VERSION: "state of versions that no start needs",

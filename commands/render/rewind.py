@@ -5,11 +5,11 @@ from typing import Annotated
 
 from ckpt.changes.rewind.plan import Replayed, RewindPlan
 from ckpt.changes.steps import FileContent
+from ckpt.texts import plural, size
 
 from .change import ChangeReport, start_anew
 from .change_keys import ChangeBody, ChangeHead, ChangeTail, RemovalKeys
 from .keys import Keys
-from .text import plural, size
 
 
 class _Request(Keys):

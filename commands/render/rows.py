@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from ckpt.formats.types import sql_type
 from ckpt.model import Json
 from ckpt.state.reading.units import StateUnit, UnitKind
+from ckpt.texts import plural
 
-from ..exits import Exit
 from .blocks import Block, Headline, Line, Page, Table, Tone, TooWide, page_of
 from .document import DocumentKeys
 from .keys import Keys, derive, itself, of
-from .text import plural
+from .reports import Exit, Report
 
 if TYPE_CHECKING:
     from ckpt.state.native.diff import StateDiff, UnitDiff
@@ -138,24 +138,17 @@ class SizesDocument(UnitDocument):
     partitions: Annotated[tuple[_PartitionSize, ...], "every one that has rows"]
 
 
-@dataclass(frozen=True, slots=True)
-class RowsReport:
+class RowsReport(Report[Any]):
     """Report of ``ckpt state show``."""
 
-    rows: "StateRows"
-
-    @property
-    def exit(self) -> Exit:
-        return Exit.OK
-
-    def document(self) -> RowsDocument:
-        return derive(RowsDocument, self.rows)
+    record: "StateRows"
+    keys = RowsDocument
 
     def page(self) -> Page:
         return page_of(self._show_rows())
 
     def _show_rows(self) -> Iterator[Block]:
-        rows = self.rows
+        rows = self.record
         where = "" if rows.partition is None else f", in partition {rows.partition}"
         yield Headline(f"{_name_unit(rows.unit)}, batch {rows.moment.batch}{where}", Tone.PLAIN)
         if not rows.rows:
@@ -167,46 +160,38 @@ class RowsReport:
             yield Line("  there are more: see --limit")
 
 
-@dataclass(frozen=True, slots=True)
-class CountsReport:
+class CountsReport(Report[Any]):
     """Report of ``ckpt state count``."""
 
-    counts: "StateCounts"
-
-    @property
-    def exit(self) -> Exit:
-        return Exit.OK
-
-    def document(self) -> CountsDocument:
-        return derive(CountsDocument, self.counts)
+    record: "StateCounts"
+    keys = CountsDocument
 
     def page(self) -> Page:
-        counts = self.counts
+        counts = self.record
         total = sum(unit.rows for unit in counts.units)
         rows = tuple((_name_unit(unit.unit), f"{unit.rows:,}") for unit in counts.units)
         return page_of((Headline(f"{plural(total, 'row')} as of batch {counts.moment.batch}", Tone.PLAIN), Table(rows)))
 
 
-@dataclass(frozen=True, slots=True)
-class DiffReport:
+class DiffReport(Report[Any]):
     """Report of ``ckpt state diff``."""
 
-    diff: "StateDiff"
+    record: "StateDiff"
 
     @property
     def exit(self) -> Exit:
-        return Exit.FOUND if any(unit.added or unit.removed or unit.changed for unit in self.diff.units) else Exit.OK
+        return Exit.FOUND if any(unit.added or unit.removed or unit.changed for unit in self.record.units) else Exit.OK
 
     def document(self) -> DiffDocument:
-        before = StateOwnerKeys(path=self.diff.checkpoint, query_id=self.diff.before.query_id)
-        after = StateOwnerKeys(path=self.diff.other, query_id=self.diff.after.query_id)
-        return derive(DiffDocument, self.diff, checkpoint=before, other=after)
+        before = StateOwnerKeys(path=self.record.checkpoint, query_id=self.record.before.query_id)
+        after = StateOwnerKeys(path=self.record.other, query_id=self.record.after.query_id)
+        return derive(DiffDocument, self.record, checkpoint=before, other=after)
 
     def page(self) -> Page:
-        return page_of(*(self._show_unit(unit) for unit in self.diff.units))
+        return page_of(*(self._show_unit(unit) for unit in self.record.units))
 
     def _show_unit(self, unit: "UnitDiff") -> Iterator[Block]:
-        span = f"batch {self.diff.before.batch} to {self.diff.after.batch}"
+        span = f"batch {self.record.before.batch} to {self.record.after.batch}"
         counts = f"{unit.added:,} added, {unit.removed:,} removed, {unit.changed:,} changed"
         yield Headline(f"{_name_unit(unit.unit)}, {span}: {counts}", Tone.PLAIN)
         if unit.rows:
@@ -219,22 +204,16 @@ class DiffReport:
             yield Line("  there are more: see --limit")
 
 
-@dataclass(frozen=True, slots=True)
-class SizesReport:
+@dataclass(frozen=True)
+class SizesReport(Report[Any]):
     """Report of ``ckpt state keys``: heavy keys, or the spread of rows."""
 
-    sizes: "StateSizes"
+    record: "StateSizes"
     skew: bool
-
-    @property
-    def exit(self) -> Exit:
-        return Exit.OK
-
-    def document(self) -> SizesDocument:
-        return derive(SizesDocument, self.sizes)
+    keys = SizesDocument
 
     def page(self) -> Page:
-        sizes = self.sizes
+        sizes = self.record
         rows, size = sum(part.rows for part in sizes.partitions), sum(part.bytes for part in sizes.partitions)
         head = f"{_name_unit(sizes.unit)}, batch {sizes.moment.batch}: {plural(rows, 'row')}, values of {size:,} bytes"
         if self.skew:

@@ -12,7 +12,7 @@ from .change import ChangeReport
 from .change_keys import ChangeBody, ChangeHead, ChangeTail
 from .document import ReadRangeKeys
 from .keys import Keys, derive
-from .offsets import range_text
+from .page import range_text
 
 _FILES = 10  # how many are named
 

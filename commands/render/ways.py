@@ -11,15 +11,14 @@ from ckpt.changes.steps import Step
 from ckpt.inspection.next_steps import NextStep, split_remedy
 from ckpt.restart.diagnoses.logs import QUERY_ID
 from ckpt.restart.findings import Severity
-from ckpt.texts import quote_word
+from ckpt.texts import plural, quote_word
 from ckpt.versions import Progress
 
-from .blocks import Block, Heading, Item, Next
-from .change import ChangeReport, show_command, start_anew
+from .blocks import Block, Heading, Item, Next, show_command
+from .change import ChangeReport, start_anew
 from .change_keys import ChangeBody, ChangeHead, ChangeTail, ReplayKeys
 from .keys import Keys, of
 from .page import forecast_cases
-from .text import plural
 
 _NAMED = 3  # how many files are named
 _COSTS = {
