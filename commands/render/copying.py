@@ -11,7 +11,7 @@ from .blocks import Block, Heading, Headline, Item, Page, Tone, page_of, show_co
 from .document import CheckpointKeys, DocumentKeys
 from .keys import Keys, derive
 from .page import forecast_cases, show_title
-from .report import Report
+from .reports import Report
 
 
 class _Sink(Keys):

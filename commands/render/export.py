@@ -14,7 +14,7 @@ from ckpt.texts import batch_ranges, instant, plural, span
 
 from .blocks import Block, Headline, Item, Line, Page, Table, Tone, TooWide, page_of
 from .document import Document, ToolKeys
-from .report import Report
+from .reports import Report
 
 
 class ExportReport(Report[StateExport]):

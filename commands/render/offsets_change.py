@@ -16,7 +16,7 @@ from .document import Document, ReadRangeKeys
 from .keys import Keys, of
 from .page import offset_text, range_text
 from .positions import PositionsReport
-from .report import Report
+from .reports import Report
 
 
 class _NewEnd(Keys):
