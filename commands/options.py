@@ -69,8 +69,7 @@ CheckpointArg = Annotated[
 ]
 OutputOption = Annotated[Output, typer.Option("-o", "--output", help="The output format.")]
 StorageOption = Annotated[
-    list[str] | None,
-    typer.Option(metavar="KEY=VALUE", help="An option of the file system; repeatable."),
+    list[str] | None, typer.Option(metavar="KEY=VALUE", help="An option of the file system; repeatable.")
 ]
 SparkOption = Annotated[
     list[Spark] | None,
@@ -81,8 +80,7 @@ BatchesOption = Annotated[int, typer.Option(min=0, metavar="N", help="Show the n
 SinkOption = Annotated[str | None, typer.Option(metavar="URI", help="Also read the sink: Delta, Iceberg, file sink.")]
 SourcesOption = Annotated[bool, typer.Option("--sources", help="Also ask the sources what they have now.")]
 ReaderOption = Annotated[
-    list[str] | None,
-    typer.Option(metavar="I.KEY=VALUE", help="A reader option; @FILE, env:NAME: a secret."),
+    list[str] | None, typer.Option(metavar="I.KEY=VALUE", help="A reader option; @FILE, env:NAME: a secret.")
 ]
 JobsOption = Annotated[int | None, typer.Option(min=1, metavar="N", help="Use N processes. Default: one per core.")]
 OperatorOption = Annotated[int | None, typer.Option(min=0, metavar="ID", help="The state of this operator.")]

@@ -31,9 +31,6 @@ def prune(
     it.
     """
     plan, receipt = ckpt.prune(
-        checkpoint,
-        change.storage_options,
-        keep_batches=keep_batches,
-        **change.how({"--keep-batches": keep_batches}),
+        checkpoint, change.storage_options, keep_batches=keep_batches, **change.how({"--keep-batches": keep_batches})
     )
     emit(PruneReport(plan, receipt, keep_batches, backup=change.backup), change.output)

@@ -63,10 +63,7 @@ class RunOptions:
     @contextmanager
     def writing(self, *, quiet: bool) -> Iterator["tuple[Executors | None, Watcher | None]"]:
         """Who writes state, and what shows progress. Raises UsageError."""
-        with (
-            self.executors(quiet=quiet) as by,
-            bar(quiet=quiet or by is not None, of="partitions") as watcher,
-        ):
+        with self.executors(quiet=quiet) as by, bar(quiet=quiet or by is not None, of="partitions") as watcher:
             yield by, watcher
 
 

@@ -1,26 +1,28 @@
 """ckpt scan."""
 
+import os
 import re
 import sys
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, assert_never
 
 import typer
 
 import ckpt
-from ckpt.errors import UsageError
+from ckpt.errors import CkptError, UsageError
 from ckpt.inspection.scan.scan import Scan
 from ckpt.restart.findings import Severity
-from ckpt.storage.base import one_line
+from ckpt.storage.base import one_line, temporary
 from ckpt.texts import mask_json
 
 from . import options
 from .render.fleet import ScanReport
 from .render.prometheus import exposition
 from .report import Output, complain, show, show_text
-from .textfile import must_be_writable, write_whole
 from .watching import bar
 
 _AGO = re.compile(r"(\d{1,9})([smhd])", re.ASCII)
@@ -82,7 +84,7 @@ def scan(
         raise UsageError("--source-option is for --sources")
     kafka = options.kafka_options("--sources", source_option) if sources else None
     if textfile is not None:
-        must_be_writable(textfile)
+        _must_be_writable(textfile)
     while True:
         since = None if changed_since is None else _parse_moment(changed_since)
         with bar(quiet=quiet, of="checkpoints") as watcher:
@@ -97,7 +99,7 @@ def scan(
             )
         report = ScanReport(scan, Severity(fail_on))
         if textfile is not None:
-            write_whole(textfile, exposition(scan))
+            _write_whole(textfile, exposition(scan))
         _print(report, output, clear=watch is not None)
         if watch is None:
             raise typer.Exit(code=report.exit)
@@ -141,3 +143,29 @@ def _parse_moment(word: str) -> int:
     except ValueError:
         raise UsageError(f"--changed-since {one_line(word)}: write 2026-11-22T08:00:00Z, or 15m, 8h, 7d") from None
     return int((parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def _must_be_writable(path: str) -> None:
+    """Raise UsageError where no file can be written, before anything else is done."""
+    file = Path(path)
+    if (file.exists() and not file.is_file()) or not file.absolute().parent.is_dir():
+        raise UsageError(f"--textfile {one_line(path)}: name a file in a folder that exists")
+
+
+def _write_whole(path: str, text: str) -> None:
+    """Write a file of mode 0644 under a hidden name, and rename it: whoever reads it sees the old or the new one."""
+    unfinished = Path(temporary(path))
+    try:
+        try:
+            with open(unfinished, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.chmod(0o644)
+            unfinished.rename(path)
+        except BaseException:
+            with suppress(OSError):
+                unfinished.unlink()
+            raise
+    except OSError as error:
+        raise CkptError(f"{one_line(path)} cannot be written: {error.strerror or error}") from error

@@ -7,10 +7,7 @@ from .render.skip import SkipReport
 from .report import emit
 
 
-def skip(
-    checkpoint: options.CheckpointArg,
-    change: change_options.ChangeOptions,
-) -> None:
+def skip(checkpoint: options.CheckpointArg, change: change_options.ChangeOptions) -> None:
     """Count a batch that always fails as done, without its rows.
 
     For a poison row in the planned batch. Prints a plan; changes nothing without --apply.

@@ -52,9 +52,7 @@ class DocumentKeys(Keys):
 
     ckpt: Annotated[ToolKeys, lambda _: ToolKeys()] = ToolKeys()
     next: Annotated[
-        tuple[NextKeys, ...],
-        "what to do next, the recommended step first; empty: nothing",
-        lambda _: (),
+        tuple[NextKeys, ...], "what to do next, the recommended step first; empty: nothing", lambda _: ()
     ] = ()
 
 
@@ -70,8 +68,7 @@ class WrittenByKeys(Keys):
     """The Spark version that wrote a checkpoint, as far as its files prove one."""
 
     at_least: Annotated[
-        str | None,
-        "the earliest minor version of Spark, such as 4.2, that can have written it, if the files prove one",
+        str | None, "the earliest minor version of Spark, such as 4.2, that can have written it, if the files prove one"
     ]
     evidence: tuple[Annotated[str, "what proves it"], ...]
 

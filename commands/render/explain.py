@@ -56,8 +56,7 @@ class _Checkpoint(Keys):
     ]
     contradictions: tuple[
         Annotated[
-            str,
-            "the text is of another query, path or batch than this checkpoint; for people, its words are not fixed",
+            str, "the text is of another query, path or batch than this checkpoint; for people, its words are not fixed"
         ],
         ...,
     ]

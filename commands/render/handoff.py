@@ -24,12 +24,7 @@ from .blocks import (
     show_command,
     show_warnings,
 )
-from .document import (
-    CheckpointKeys,
-    DocumentKeys,
-    ReadRangeKeys,
-    SourceKeys,
-)
+from .document import CheckpointKeys, DocumentKeys, ReadRangeKeys, SourceKeys
 from .keys import Keys, as_json, derive, of
 from .page import offset_text, range_text, show_title
 from .reports import Exit, Report
@@ -83,8 +78,7 @@ class HandoffDocument(DocumentKeys):
     ]
     state_version: Annotated[int | None, "of the state that belongs to the batch; null if the query keeps none"]
     watermark_ms: Annotated[
-        int | None,
-        "that the old query's next batch would have had; 0 without a watermark, null if it is not recorded",
+        int | None, "that the old query's next batch would have had; 0 without a watermark, null if it is not recorded"
     ]
     sources: Annotated[
         tuple[Annotated[_Source, "the position of each at the end of the batch"], ...],

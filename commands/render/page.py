@@ -15,22 +15,7 @@ from ckpt.restart.forecast import Forecast
 from ckpt.texts import instant, plural, ranges
 from ckpt.versions import Progress
 
-from .blocks import (
-    TONES,
-    Block,
-    Cases,
-    Heading,
-    Headline,
-    Item,
-    Line,
-    Page,
-    Table,
-    Title,
-    Tone,
-    TooWide,
-    more,
-    page_of,
-)
+from .blocks import TONES, Block, Cases, Heading, Headline, Item, Line, Page, Table, Title, Tone, TooWide, more, page_of
 from .document import InspectionDocument, inspection_document
 from .findings import show_findings, show_next
 from .live import show_live

@@ -9,14 +9,7 @@ from ckpt.texts import plural
 
 from ..arguments import as_options
 from .blocks import Block, Heading, Headline, Item, Line, Page, Tone, page_of
-from .document import (
-    CheckpointKeys,
-    DocumentKeys,
-    FindingKeys,
-    RestartKeys,
-    SourceKeys,
-    source_keys,
-)
+from .document import CheckpointKeys, DocumentKeys, FindingKeys, RestartKeys, SourceKeys, source_keys
 from .findings import show_findings, show_next
 from .keys import Keys, derive, of
 from .page import forecast_cases, show_title

@@ -85,12 +85,7 @@ def _write_gauge(scan: Scan, gauge: _Gauge) -> Iterator[str]:
 def _write_info(scan: Scan) -> Iterator[str]:
     yield from _write_head("ckpt_checkpoint_info", "What the checkpoint is; always 1.")
     for row in scan.checkpoints:
-        labels = {
-            "checkpoint": row.path,
-            "name": row.name,
-            "query_id": row.query_id or "",
-            "kind": row.kind or "",
-        }
+        labels = {"checkpoint": row.path, "name": row.name, "query_id": row.query_id or "", "kind": row.kind or ""}
         yield _write_sample("ckpt_checkpoint_info", labels, 1)
 
 

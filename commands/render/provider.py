@@ -30,9 +30,7 @@ class _Operator(Keys):
     id: Annotated[int, of("operator")]
     name: Annotated[str | None, "Spark before 4.0 does not record it"]
     kind: Annotated[
-        str | None,
-        "for people; its words are not fixed; null: the same query continues, whatever it is",
-        of("family"),
+        str | None, "for people; its words are not fixed; null: the same query continues, whatever it is", of("family")
     ]
     carry: Annotated[
         Carry,
@@ -62,8 +60,7 @@ class ProviderDocument(DocumentKeys):
     provider: Annotated[Provider | None, "of the checkpoint"]
     recorded: Annotated[str | None, "the class that the latest offsets record; no session overrides it"]
     operators: Annotated[
-        tuple[_Operator, ...],
-        "empty if it already has the provider, if there is no state, and if it cannot be read",
+        tuple[_Operator, ...], "empty if it already has the provider, if there is no state, and if it cannot be read"
     ]
     handoff: Annotated[_Handoff, "of `ckpt handoff`"]
     confs: Annotated[Mapping[str, str], "object: session settings of a new query and their values, all strings"]

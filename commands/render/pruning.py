@@ -34,8 +34,7 @@ def _find_steps(plan: PrunePlan, pruned: Pruned) -> list[Step]:
 
 class _Request(Keys):
     keep_batches: Annotated[
-        int | None,
-        "how many of the newest batches keep their state; null if the logs do not say, and after an undo",
+        int | None, "how many of the newest batches keep their state; null if the logs do not say, and after an undo"
     ]
     oldest_version: Annotated[int | None, "of state, that stays loadable"]
     needed: Annotated[bool, "there is something that could go"]

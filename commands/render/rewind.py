@@ -20,8 +20,7 @@ class _Request(Keys):
 
 class _Result(Keys):
     possible: Annotated[
-        tuple[Annotated[tuple[int, int], "`[first, last]`"], ...],
-        "batches that can be gone back to, judging by names",
+        tuple[Annotated[tuple[int, int], "`[first, last]`"], ...], "batches that can be gone back to, judging by names"
     ]
 
 

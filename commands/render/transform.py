@@ -68,9 +68,7 @@ class TransformDocument(DocumentKeys):
     key: Annotated[tuple[_Key, ...], "the grouping key; empty if all rows are one group", of("plan.shape.keys")] = ()
     variables: Annotated[tuple[_Variable, ...], "state variables of the new query", of("plan.variables")] = ()
     time_mode: Annotated[
-        TimeMode | None,
-        "as recorded for transformWithState, otherwise what the state suggests",
-        of("plan.time_mode"),
+        TimeMode | None, "as recorded for transformWithState, otherwise what the state suggests", of("plan.time_mode")
     ] = None
     output_mode: Annotated[str | None, of("plan.output_mode")] = None
     watermark_ms: Annotated[int | None, "rows up to it are left out; 0 for none", of("plan.watermark_ms")] = None

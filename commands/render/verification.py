@@ -21,8 +21,7 @@ _SHOWN = 20  # damaged files that are named on a page
 class _Damage(Keys):
     path: Annotated[str, "a file, or the folder of a partition; relative to the checkpoint"]
     kind: Annotated[
-        str,
-        "such as `unreadable`, `bad-block`, `truncated`, `missing-sst`, `bad-row`; there may be new ones",
+        str, "such as `unreadable`, `bad-block`, `truncated`, `missing-sst`, `bad-row`; there may be new ones"
     ]
     detail: Annotated[str, "for people; its words are not fixed"]
 
