@@ -144,9 +144,7 @@ class HelpCommand(TyperCommand):
 class HelpGroup(TyperGroup):
     """A group of commands whose ``--help`` is its manual."""
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the manual."""
-        formatter.write(Manual(ctx.command_path, self, ctx).page())
+    format_help = HelpCommand.format_help
 
 
 class CommandGroup(typer.Typer):

@@ -9,7 +9,7 @@ from typing import Annotated
 from ckpt.changes.steps import FileAction, FileContent, Step
 
 from .document import CheckpointKeys, DocumentKeys, ReadRangeKeys, RestartKeys
-from .keys import Keys, of
+from .keys import Keys, Sentences, of
 
 
 class OldFileKeys(Keys):
@@ -88,6 +88,6 @@ class ChangeBody(Keys):
 class ChangeTail(Keys):
     """The last keys."""
 
-    warnings: tuple[Annotated[str, "for people; their words are not fixed"], ...]
+    warnings: Sentences
     refused: Annotated[str | None, "why there is no plan, or why it was not carried out"]
     undone: Annotated[bool, "everything is restored"]

@@ -13,7 +13,7 @@ from ckpt.texts import plural, quote_path
 from .blocks import Block, Heading, Headline, Item, Line, Next, Page, Table, Tone, more, page_of, show_warnings
 from .comparison import ComparisonKeys, choose_next, describe_headline, show_comparison
 from .document import CheckpointKeys, DocumentKeys
-from .keys import Keys, of
+from .keys import Keys, Sentences, of
 from .page import show_title
 from .reports import Exit, Report
 from .state import newest_snapshot
@@ -87,7 +87,7 @@ class ChangelogDocument(DocumentKeys):
         "null without `--verify`, with `--files-only`, and if the switch did not take effect",
         of("comparison"),
     ]
-    warnings: tuple[Annotated[str, "for people; their words are not fixed"], ...]
+    warnings: Sentences
     refused: str | None
 
 

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 from ckpt.checkpoint.checkpoint import Checkpoint, Log
 from ckpt.checkpoint.history import Pattern
 from ckpt.checkpoint.sources.kind import SourceType
-from ckpt.checkpoint.sources.ranges import SourceRange
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.inspection.inspection import Inspection, Space
 from ckpt.inspection.next_steps import RowCost
@@ -17,7 +16,7 @@ from ckpt.restart.forecast import Outcome
 from ckpt.versions import Progress, __version__
 
 from .blocks import Next, Page
-from .keys import Keys, as_json, derive, itself, of
+from .keys import ForPeople, Keys, as_json, derive, itself, of
 from .live import LiveKeys, live_keys
 from .sink import SinkKeys
 
@@ -40,7 +39,7 @@ class NextKeys(Keys):
         tuple[Annotated[str, "one word, unquoted"], ...] | None,
         "null where a person has to do something that ckpt cannot, or has to choose a word of it",
     ]
-    what: Annotated[str, "for people; its words are not fixed"]
+    what: ForPeople
     rows: Annotated[RowCost, "what it does to the rows of the query: some are read `again`, some `left-out`"]
     writes: Annotated[bool, "the command changes a checkpoint or writes something new"]
     before: tuple[Annotated[str, "what a person has to do first, such as `stop the query`"], ...]
@@ -176,24 +175,14 @@ class RangeKeys(Keys):
     to: Annotated[Json, "an offset; null for a new batch", of("end")]
 
 
-def find_amount(reading: SourceRange) -> int | None:
-    """How far the source goes in a range."""
-    return reading.advance.amount if reading.advance else None
-
-
-def find_unit(reading: SourceRange) -> str | None:
-    """The unit in which a source advances."""
-    return reading.advance.unit if reading.advance else None
-
-
 class ReadRangeKeys(Keys):
     """A range of a source, and how far the source goes in it."""
 
     index: int
     from_: Annotated[Json, "an offset, or null for the beginning of the source or partition", of("start")]
     to: Annotated[Json, "an offset, or null if unknown", of("end")]
-    amount: Annotated[int | None, find_amount]
-    unit: Annotated[str | None, "what the amount counts", find_unit]
+    amount: Annotated[int | None, lambda reading: getattr(reading.advance, "amount", None)]
+    unit: Annotated[str | None, "what the amount counts", lambda reading: getattr(reading.advance, "unit", None)]
 
 
 class RestartKeys(Keys):
@@ -278,7 +267,7 @@ class FindingKeys(Keys):
     name: Annotated[str, of("finding.diagnosis.name")]
     severity: Annotated[Severity, "error: stops a restart, loses data or makes state unreadable"]
     path: Annotated[str, "relative to the checkpoint", of("finding.path")]
-    meaning: Annotated[str, "for people; its words are not fixed"]
+    meaning: ForPeople
     detail: Annotated[str, "for people; its words are not fixed", of("finding.detail")]
     remedy: Annotated[
         str | None, "a ckpt command, a Spark setting or exact manual steps; commands and code stand in backquotes"

@@ -12,7 +12,7 @@ from ckpt.texts import plural
 
 from .blocks import Block, Headline, Item, Line, Next, Page, Tone, page_of
 from .document import DocumentKeys
-from .keys import Keys, of
+from .keys import ForPeople, Keys, of
 from .reports import Exit, Report
 
 _OTHERS = 5  # further matches that are named
@@ -31,7 +31,7 @@ class _Match(Keys):
     title: Annotated[str, "for people; its words are not fixed", of("error.title")]
     system: Annotated[str, "who says it: spark, rocksdb, kafka, delta, storage, ...", of("error.system")]
     cause: Annotated[str, "for people; its words are not fixed", of("error.cause")]
-    cure: Annotated[str, "for people; its words are not fixed"]
+    cure: ForPeople
     since: Annotated[str, "the versions that say it", of("error.since")]
     codes: Annotated[tuple[Annotated[str, "a finding of `ckpt inspect` that shows it"], ...], of("error.codes")]
     command: Annotated[str | None, "of ckpt, which helps"]

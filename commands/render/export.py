@@ -1,8 +1,7 @@
 """An export, as a page and as the JSON document of the contract."""
 
 import json
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 from ckpt.formats.types import sql_type
 from ckpt.state.export.manifest import describe
@@ -12,9 +11,10 @@ from ckpt.state.reading.columns import Shape
 from ckpt.state.reading.reading import OLDEST_SPARK
 from ckpt.texts import batch_ranges, instant, plural, span
 
-from .blocks import Block, Headline, Item, Line, Page, Table, Tone, TooWide, page_of
+from .blocks import Block, Headline, Item, Page, Tone, page_of
 from .document import Document, ToolKeys
 from .reports import Report
+from .rows import tabulate_rows
 
 
 class ExportReport(Report[StateExport]):
@@ -51,7 +51,7 @@ def _show_part(part: ExportPart, plan: ExportPlan) -> Iterator[Block]:
     action = plan.request.action
     yield Headline(_describe_headline(part, plan), Tone.PLAIN)
     if part.shown is not None:
-        yield _tabulate_rows(part.shown)
+        yield tabulate_rows(part.shown)
     elif action is not Action.COUNT:
         needs = _describe_needs(part) if action is Action.PLAN else ()
         for name, text in (*_describe_columns(part, plan.request), *needs):
@@ -121,14 +121,3 @@ def _describe_needs(part: ExportPart) -> Iterator[tuple[str, str]]:
         yield "setting", f"{conf.name}={conf.value}: {conf.why}"
     for reason in part.reading.mount.reasons if part.reading.mount else ():
         yield "mounted", f"read through a mount table, without a copy: {reason}"
-
-
-def _tabulate_rows(shown: Sequence[dict[str, Any]]) -> Block:
-    """A few rows; what is nested as JSON."""
-    if not shown:
-        return Line("  no rows")
-    return Table(tuple(tuple(map(_fill_cell, row.values())) for row in shown), tuple(shown[0]), TooWide.STACK)
-
-
-def _fill_cell(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)

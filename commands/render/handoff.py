@@ -9,9 +9,9 @@ from ckpt.migrate.handoff.plan import Handoff
 from ckpt.migrate.handoff.starts import SourceStart
 from ckpt.texts import instant, plural, quote_path
 
+from . import blocks
 from .blocks import (
     Block,
-    Code,
     Heading,
     Headline,
     Item,
@@ -25,7 +25,7 @@ from .blocks import (
     show_warnings,
 )
 from .document import CheckpointKeys, DocumentKeys, ReadRangeKeys, SourceKeys
-from .keys import Keys, as_json, derive, of
+from .keys import ForPeople, Keys, Sentences, Span, as_json, derive, of
 from .page import offset_text, range_text, show_title
 from .reports import Exit, Report
 
@@ -48,10 +48,7 @@ class _Source(SourceKeys):
     options: Annotated[Mapping[str, str], "object: options of `DataStreamReader` and their values, all strings"]
     without: Annotated[tuple[str, ...], "options of the old reader to leave out"]
     seen: Annotated[tuple[str, ...], "file source: what `_metadata.file_path` must not be"]
-    conditions: Annotated[
-        tuple[Annotated[str, "for people; their words are not fixed"], ...],
-        "what else must be true, and ckpt cannot see",
-    ]
+    conditions: Annotated[Sentences, "what else must be true, and ckpt cannot see"]
     refused: Annotated[str | None, "why, and the remedy"]
 
 
@@ -63,7 +60,7 @@ class _Later(Keys):
 
 class _Sink(Keys):
     kind: str
-    meaning: Annotated[str, "for people; its words are not fixed"]
+    meaning: ForPeople
 
 
 class HandoffDocument(DocumentKeys):
@@ -72,10 +69,8 @@ class HandoffDocument(DocumentKeys):
     checkpoint: Annotated[CheckpointKeys, of("inspection")]
     batch: Annotated[int | None, "after which the new query continues, or was to continue"]
     exact: Annotated[bool, "neither refused nor doubtful"]
-    doubts: Annotated[tuple[Annotated[str, "for people; their words are not fixed"], ...], "why rows may be read twice"]
-    possible: Annotated[
-        tuple[Annotated[tuple[int, int], "`[from, to]`"], ...], "batches after which a new query can continue"
-    ]
+    doubts: Annotated[Sentences, "why rows may be read twice"]
+    possible: Annotated[tuple[Span, ...], "batches after which a new query can continue"]
     state_version: Annotated[int | None, "of the state that belongs to the batch; null if the query keeps none"]
     watermark_ms: Annotated[
         int | None, "that the old query's next batch would have had; 0 without a watermark, null if it is not recorded"
@@ -86,7 +81,7 @@ class HandoffDocument(DocumentKeys):
     ]
     later: Annotated[tuple[_Later, ...], "batches that the old query planned after this one"]
     sinks: Annotated[tuple[_Sink, ...], "what a new checkpoint means for each kind"]
-    warnings: tuple[Annotated[str, "for people; their words are not fixed"], ...]
+    warnings: Sentences
     refused: str | None
     snippet: Annotated[str | None, "with `--snippet`"]
 
@@ -109,7 +104,7 @@ class HandoffReport(Report[Handoff]):
 
     def page(self) -> Page:
         if self.code is not None:
-            return page_of([Code(self.code)])
+            return page_of([blocks.Code(self.code)])
         parts = (_show_headline, _show_sources, _show_since, _show_watermark, _show_sinks, _show_warnings, _show_next)
         return page_of(show_title(self.record.inspection), *(part(self.record) for part in parts))
 

@@ -1,11 +1,12 @@
 """Sources that were asked, as part of a page and of a document."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Annotated, Any, Literal, NamedTuple
+from operator import itemgetter
+from typing import Annotated, Any, Literal
 
 from ckpt.checkpoint.sources.kind import Unit
 from ckpt.live.outlook import Fate, SourceOutcome, SourceOutlook
-from ckpt.live.records import Answer, DeltaNow, IcebergNow, TopicNow
+from ckpt.live.records import Answer, DeltaNow, IcebergNow
 from ckpt.texts import plural
 
 from .blocks import Block, Item
@@ -32,17 +33,12 @@ def show_live(outlooks: Sequence[SourceOutlook], index: int) -> Iterator[Block]:
         yield Item(f"and {plural(left, 'partition')} more: see -o json", 26)
 
 
-class _Topic(NamedTuple):
-    topic: str
-    now: TopicNow
-
-
 class TopicKeys(Keys):
     """A topic of a source that was asked."""
 
-    topic: str
-    id: Annotated[str | None, "that Kafka gave it; null: there is no such topic", of("now.id")]
-    partitions: Annotated[tuple[int, ...], of("now.partitions")]
+    topic: Annotated[str, itemgetter(0)]
+    id: Annotated[str | None, "that Kafka gave it; null: there is no such topic", lambda named: named[1].id]
+    partitions: Annotated[tuple[int, ...], lambda named: named[1].partitions]
 
 
 class LivePartitionKeys(Keys):
@@ -105,7 +101,7 @@ class LiveKeys(Keys):
     topics: Annotated[
         tuple[TopicKeys, ...],
         "of the checkpoint, and those that `subscribe` names",
-        lambda outlook: [_Topic(*item) for item in sorted(getattr(outlook.live.answer, "topics", {}).items())],
+        lambda outlook: sorted(getattr(outlook.live.answer, "topics", {}).items()),
     ]
     partitions: Annotated[
         tuple[LivePartitionKeys, ...], "of the checkpoint, and those that have come since", of("parts")

@@ -9,8 +9,8 @@ from ckpt.model import Json
 from ckpt.texts import quote_path
 
 from .blocks import Block, Heading, Headline, Item, Page, Tone, more, page_of, show_command, show_warnings
-from .document import CheckpointKeys, DocumentKeys, find_amount, find_unit
-from .keys import Keys, of
+from .document import CheckpointKeys, DocumentKeys
+from .keys import Keys, Sentences, of
 from .page import offset_text, range_text, show_title
 from .reports import Exit, Report
 
@@ -28,8 +28,12 @@ class _Position(Keys):
         of("start"),
     ]
     to: Annotated[Json, "the offset at which it ends", of("view.offset")]
-    amount: Annotated[int | None, "how far the batch advances the source", lambda source: find_amount(source.range)]
-    unit: Annotated[str | None, "what the amount counts", lambda source: find_unit(source.range)]
+    amount: Annotated[
+        int | None,
+        "how far the batch advances the source",
+        lambda source: getattr(source.range.advance, "amount", None),
+    ]
+    unit: Annotated[str | None, "what the amount counts", lambda source: getattr(source.range.advance, "unit", None)]
     rows: Annotated[
         int | None,
         "how many rows the batch reads, where that is certain: offsets of Kafka have gaps, versions and log entries "
@@ -41,10 +45,7 @@ class _Position(Keys):
         "none says it",
         of("options"),
     ]
-    conditions: Annotated[
-        tuple[Annotated[str, "for people; their words are not fixed"], ...],
-        "what else must be true, and ckpt cannot see",
-    ]
+    conditions: Annotated[Sentences, "what else must be true, and ckpt cannot see"]
     no_option: Annotated[str | None, "why no option says it", of("refused")]
 
 
@@ -55,7 +56,7 @@ class PositionsDocument(DocumentKeys):
     batch: Annotated[int | None, "the one shown; null if there is none"]
     committed: bool
     sources: Annotated[tuple[_Position, ...], "in the order of the query"]
-    warnings: tuple[Annotated[str, "for people; their words are not fixed"], ...]
+    warnings: Sentences
     refused: Annotated[str | None, "why nothing can be shown"]
 
 

@@ -11,7 +11,7 @@ from ckpt.texts import quote_path
 from ..arguments import as_options
 from .blocks import Block, Command, Heading, Headline, Item, Next, Page, Tone, bullets, page_of
 from .document import CheckpointKeys, DocumentKeys
-from .keys import Keys, of
+from .keys import ForPeople, Keys, of
 from .page import show_title
 from .reports import Exit, Report
 
@@ -37,17 +37,17 @@ class _Operator(Keys):
         "as-it-is: `ckpt rewrite` writes it, and the same query continues; goes-on: tests show that a new query gives "
         "the results that the old one would have given; state-only: its state can be loaded, the rest is not proven",
     ]
-    why: Annotated[str, "for people; its words are not fixed"]
+    why: ForPeople
 
 
 class _Handoff(Keys):
     batch: int | None
     exact: bool
-    doubts: Annotated[tuple[Annotated[str, "for people; its words are not fixed"], ...], "why rows may be read twice"]
+    doubts: Annotated[tuple[ForPeople, ...], "why rows may be read twice"]
 
 
 class _Advice(Keys):
-    what: Annotated[str, "for people; its words are not fixed"]
+    what: ForPeople
     command: str | None
 
 

@@ -1,7 +1,7 @@
 """Reports of the commands of ``ckpt state`` that read rows."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -151,11 +151,7 @@ class RowsReport(Report[Any]):
         rows = self.record
         where = "" if rows.partition is None else f", in partition {rows.partition}"
         yield Headline(f"{_name_unit(rows.unit)}, batch {rows.moment.batch}{where}", Tone.PLAIN)
-        if not rows.rows:
-            yield Line("  no rows")
-            return
-        heads = tuple(rows.rows[0])
-        yield Table(tuple(tuple(map(_fill_cell, row.values())) for row in rows.rows), heads, TooWide.STACK)
+        yield tabulate_rows(rows.rows)
         if rows.more:
             yield Line("  there are more: see --limit")
 
@@ -218,33 +214,29 @@ class SizesReport(Report[Any]):
         head = f"{_name_unit(sizes.unit)}, batch {sizes.moment.batch}: {plural(rows, 'row')}, values of {size:,} bytes"
         if self.skew:
             cells = [
-                (
-                    str(part.partition),
-                    f"{part.keys:,}",
-                    f"{part.rows:,}",
-                    f"{part.bytes:,}",
-                    _describe_share(part.bytes, size),
-                )
+                (str(part.partition), f"{part.keys:,}", f"{part.rows:,}", *_describe_bytes(part.bytes, size))
                 for part in sizes.partitions
             ]
             table = Table(tuple(cells), ("partition", "keys", "rows", "bytes", "share"))
         else:
-            cells = [
-                (
-                    f"{key.bytes:,}",
-                    f"{key.rows:,}",
-                    _describe_share(key.bytes, size),
-                    str(key.partition),
-                    _describe_fields(key.key),
-                )
-                for key in sizes.keys
-            ]
+            cells = []
+            for key in sizes.keys:
+                heavy, share = _describe_bytes(key.bytes, size)
+                cells.append((heavy, f"{key.rows:,}", share, str(key.partition), _describe_fields(key.key)))
             table = Table(tuple(cells), ("bytes", "rows", "share", "partition", "key"), TooWide.STACK)
         return page_of((Headline(head, Tone.PLAIN), table if cells else Line("  no rows")))
 
 
-def _describe_share(part: int, size: int) -> str:
-    return f"{100 * part / size:.1f} %" if size else "-"
+def tabulate_rows(rows: Sequence[dict[str, Any]]) -> Block:
+    """A few rows; what is nested as JSON."""
+    if not rows:
+        return Line("  no rows")
+    return Table(tuple(tuple(map(_fill_cell, row.values())) for row in rows), tuple(rows[0]), TooWide.STACK)
+
+
+def _describe_bytes(part: int, size: int) -> tuple[str, str]:
+    """A number of bytes, and its share of all."""
+    return f"{part:,}", f"{100 * part / size:.1f} %" if size else "-"
 
 
 def _describe_fields(row: dict[str, Any] | None) -> str:

@@ -26,7 +26,7 @@ from ckpt.texts import instant, plural, quote_path, quote_word
 from ..arguments import all_as_options, as_options
 from .blocks import Block, Heading, Headline, Item, Line, Next, Page, Tone, page_of, show_warnings
 from .document import CheckpointKeys, DocumentKeys
-from .keys import Keys, derive, of
+from .keys import Keys, Sentences, derive, of
 from .page import show_title
 from .reports import Exit, Report
 
@@ -84,10 +84,7 @@ class TransformDocument(DocumentKeys):
         "variables whose time to live must be filled in",
         lambda migration: [variable.name for variable in migration.plan.variables if variable.ttl],
     ] = ()
-    warnings: Annotated[
-        tuple[Annotated[str, "for people; their words are not fixed"], ...],
-        lambda migration: all_as_options(warnings_of(migration.plan)),
-    ] = ()
+    warnings: Annotated[Sentences, lambda migration: all_as_options(warnings_of(migration.plan))] = ()
     refused: Annotated[str | None, "why no new query can continue from this checkpoint; for people", lambda _: None]
 
 

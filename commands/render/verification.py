@@ -10,7 +10,7 @@ from ckpt.texts import batch_ranges, plural, quote_path, size
 
 from .blocks import Block, Heading, Headline, Item, Page, Tone, more, page_of, show_command
 from .document import CheckpointKeys, DocumentKeys, RestartKeys
-from .keys import Keys, derive
+from .keys import ForPeople, Keys, derive
 from .page import forecast_cases, show_title
 from .reports import Exit, Report
 from .state import count_damaged, not_decoded
@@ -23,7 +23,7 @@ class _Damage(Keys):
     kind: Annotated[
         str, "such as `unreadable`, `bad-block`, `truncated`, `missing-sst`, `bad-row`; there may be new ones"
     ]
-    detail: Annotated[str, "for people; its words are not fixed"]
+    detail: ForPeople
 
 
 class VerificationDocument(DocumentKeys):
@@ -35,7 +35,7 @@ class VerificationDocument(DocumentKeys):
     damages: Annotated[tuple[_Damage, ...], "by path"]
     unknown: tuple[Annotated[str, "a file that nothing tells anything about, or that could not be read"], ...]
     reasons: Annotated[
-        tuple[Annotated[str, "for people; its words are not fixed"], ...],
+        tuple[ForPeople, ...],
         "why, for each of `unknown`",
         lambda verification: [verification.reasons[path] for path in verification.unknown],
     ]
