@@ -5,7 +5,6 @@ Apart from the options of all commands: a command that only reads loads nothing 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Annotated
 
 import typer
@@ -27,10 +26,6 @@ class AcceptOptions:
     accept_replay: AcceptReplayOption = False
 
 
-_NOTHING = AcceptOptions()
-_NO_OPTIONS: Mapping[str, object] = MappingProxyType({})
-
-
 @dataclass(frozen=True, slots=True)
 class ChangeOptions(options.CommonOptions):
     """Options of every command that changes a checkpoint."""
@@ -44,17 +39,20 @@ class ChangeOptions(options.CommonOptions):
         float, typer.Option(min=0, metavar="SECONDS", help="Refuse if written to in the last SECONDS.")
     ] = 30.0
 
-    def how(self, of_plan: Mapping[str, object] = _NO_OPTIONS, accepted: AcceptOptions = _NOTHING) -> How:
+    def how(self, of_plan: Mapping[str, object] | None = None, accepted: AcceptOptions | None = None) -> How:
         """How a plan is carried out; standard error says why nothing happens for some seconds.
 
         ``of_plan`` has what only a plan needs, as typed. Raises UsageError where any of it goes with ``--undo``.
         """
         must_be_seconds(self.grace)
-        if self.undo is not None:
-            self._must_be_alone(of_plan)
+        others = {**(of_plan or {}), "--apply": self.apply or None, "--backup": self.backup}
+        if self.undo is not None and any(value is not None for value in others.values()):
+            *names, last = others
+            raise UsageError(f"--undo restores everything: leave out {', '.join(names)} and {last}")
         if (self.apply or self.undo is not None) and self.grace and not self.quiet:
             why = "checking twice, some seconds apart, that nothing is writing here; stopping the query is up to you"
             typer.echo(f"ckpt: {why}", err=True)
+        accepted = accepted or AcceptOptions()
         return How(
             apply=self.apply,
             backup=self.backup,
@@ -63,9 +61,3 @@ class ChangeOptions(options.CommonOptions):
             accept_skip=accepted.accept_skip,
             accept_replay=accepted.accept_replay,
         )
-
-    def _must_be_alone(self, of_plan: Mapping[str, object]) -> None:
-        others = {**of_plan, "--apply": self.apply or None, "--backup": self.backup}
-        if any(value is not None for value in others.values()):
-            *names, last = others
-            raise UsageError(f"--undo restores everything: leave out {', '.join(names)} and {last}")

@@ -57,25 +57,19 @@ def inspect(
         if deep
         else open_checkpoint(checkpoint, storage_options, batches=batches)
     )
-    has = _read_sink(sink, checkpoint, storage_options) if sink is not None else None
-    live = _ask_sources(opened, reader, storage_options) if sources else ()
+    has: SinkLog | None = None
+    live: tuple[LiveSource, ...] = ()
+    if sink is not None:
+        from ckpt.live.sink.reader import ask_sink  # a plain look imports nothing of it
+
+        has = ask_sink(sink, checkpoint, storage_options, partial=True)
+    if sources:
+        from ckpt.live.asking import ask_sources
+
+        live = ask_sources(opened, reader, storage_options, partial=True)
     inspection = inspect_checkpoint(opened, spark or (), progress, batches, has, live)
     complain(inspection.unreached)
     emit(InspectionReport(inspection), common.output)
-
-
-def _read_sink(sink: str, uri: str, storage_options: dict[str, str]) -> SinkLog | None:
-    from ckpt.live.sink.reader import ask_sink  # a plain look imports nothing of it
-
-    return ask_sink(sink, uri, storage_options, partial=True)
-
-
-def _ask_sources(
-    opened: Checkpoint, reader: dict[int, dict[str, str]], storage_options: dict[str, str]
-) -> tuple[LiveSource, ...]:
-    from ckpt.live.asking import ask_sources
-
-    return ask_sources(opened, reader, storage_options, partial=True)
 
 
 def _open_deep(uri: str, storage_options: dict[str, str], batches: int, jobs: int | None, *, quiet: bool) -> Checkpoint:

@@ -39,14 +39,13 @@ from .render.preflight import PreflightReport
 from .render.provider import ProviderReport
 from .render.pruning import PruneReport
 from .render.relocation import RelocationReport
-from .render.repair import RepairReport
 from .render.rewind import RewindReport
 from .render.rewriting import ImportReport, RewriteReport
 from .render.rows import CountsReport, DiffReport, RowsReport, SizesReport
 from .render.skip import SkipReport
 from .render.transform import TransformReport
 from .render.verification import VerificationReport
-from .render.ways import WaysReport
+from .render.ways import RepairReport, WaysReport
 
 _REPORTS: dict[type, Any] = {
     types.Explanation: ExplanationReport,

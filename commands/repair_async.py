@@ -8,7 +8,7 @@ import ckpt
 from ckpt.changes.fixes.repair_async import Strategy
 
 from . import change_options, options
-from .render.repair import RepairReport
+from .render.ways import RepairReport
 from .report import emit
 
 

@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Any, NoReturn, Protocol, assert_never, runtime_checkable
+from typing import Any, NoReturn, assert_never
 
 import typer
 
@@ -26,14 +26,6 @@ class Output(StrEnum):
     HTML = "html"
 
 
-@runtime_checkable
-class Illustrated(Protocol):
-    """A report that has more to show in a browser than its blocks."""
-
-    def html(self) -> str:
-        """One document, without the secrets in it. Raises CkptError where a package is missing."""
-
-
 def emit(report: Report[Any], output: Output) -> NoReturn:
     """Print a report, the one document of this run, and end the run."""
     show(report, output)
@@ -47,12 +39,8 @@ def show(report: Report[Any], output: Output) -> None:
             text = for_standard_output().text(change_texts(report.page(), mask_secrets))
         case Output.JSON:
             text = mask_json(_to_json(add_next(report.document(), report.page())))
-        case Output.HTML if isinstance(report, Illustrated):
-            text = report.html()
         case Output.HTML:
-            from .render.html import html  # fills templates, which no other form needs
-
-            text = html(change_texts(report.page(), mask_secrets))
+            text = report.html()
         case _:
             assert_never(output)
     show_text(text)

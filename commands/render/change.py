@@ -1,6 +1,5 @@
 """The report of every command that changes a checkpoint: the same keys, the same sections, the same way to end."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeVar, assert_never
@@ -47,13 +46,15 @@ def lower(sentence: str) -> str:
 
 
 @dataclass(frozen=True)
-class ChangeReport(Report[Planned], ABC):
+class ChangeReport(Report[Planned]):
     """A plan and what came of it; a command adds its words, and what it alone has to say."""
 
     receipt: Receipt
     backup: str | None = field(default=None, kw_only=True)  # that was named, and is named again to apply the plan
 
     verb: ClassVar[str]  # "REPAIR"
+    done: ClassVar[str]  # the headline once it is applied; {report} is this
+    planned: ClassVar[str]  # part of the headline of a plan about the time after it, likewise
     back: ClassVar[str] = "this"  # what the page offers to take back
     stop: ClassVar[str] = "stop the query"  # what to do before the plan is applied
     modes: ClassVar[tuple[Progress, ...]] = tuple(Progress)  # that are shown where there is nothing to compare
@@ -61,14 +62,6 @@ class ChangeReport(Report[Planned], ABC):
     @property
     def plan(self) -> Planned:
         return self.record
-
-    @abstractmethod
-    def done(self) -> str:
-        """The headline once it is applied."""
-
-    @abstractmethod
-    def planned(self) -> str:
-        """Part of a plan's headline about the time after it."""
 
     @property
     def afterwards(self) -> str:
@@ -193,12 +186,14 @@ class ChangeReport(Report[Planned], ABC):
             state = ", and everything is restored" if self.receipt.undone else ""
             return f"{'NO PLAN' if self.plan.refused else 'NOT DONE'}{state}: {self._refusal}"
         if self.receipt.applied:
-            return self.done()
+            return self.done.format(report=self)
         if self.receipt.undone and self.plan.steps:
             return f"UNDONE: the checkpoint is as it was before ckpt {self.receipt.taken_back}"
         if self.receipt.undone:
             return "NOTHING TO UNDO: everything is as it was"
-        return f"A PLAN, nothing is changed yet: {self.planned()}" if self.plan.steps else self.nothing()
+        return (
+            f"A PLAN, nothing is changed yet: {self.planned.format(report=self)}" if self.plan.steps else self.nothing()
+        )
 
     def forecasts(self) -> Iterator[Block]:
         """Forecasts without the steps, and with them; once an undo is done, the other way round."""

@@ -19,8 +19,6 @@ from .reports import Exit, Report
 from .state import newest_snapshot
 
 _SHOWN = 12  # how many partitions are named
-
-
 _NOT_SWITCHED = (SwitchOutcome.READY, SwitchOutcome.PARTLY, SwitchOutcome.NOT_YET)
 
 

@@ -10,7 +10,7 @@ from ckpt.inspection.next_steps import NextStep, RowCost, split_remedy
 from ckpt.restart.diagnoses import all_diagnoses
 from ckpt.texts import plural
 
-from .blocks import Block, Headline, Item, Line, Next, Page, Tone, page_of
+from .blocks import Block, Headline, Item, Line, Next, Page, Tone, more, page_of
 from .document import DocumentKeys
 from .keys import ForPeople, Keys, of
 from .reports import Exit, Report
@@ -153,8 +153,7 @@ def _show_others(others: list[ErrorMatch]) -> Iterator[Block]:
     for match in others[:_OTHERS]:
         codes = f" ({', '.join(match.error.codes)})" if match.error.codes else ""
         yield Item(f"{match.error.title}{codes}", 4, "  - ")
-    if len(others) > _OTHERS:
-        yield Line(f"  and {len(others) - _OTHERS:,} more: see -o json")
+    yield from more(len(others) - _OTHERS)
 
 
 def _show_unknown(explanation: Explanation) -> Iterator[Block]:

@@ -14,25 +14,11 @@ from ckpt.restart.findings import Severity
 from ckpt.restart.forecast import Outcome
 from ckpt.texts import instant, plural, quote_path, size
 
-from .blocks import Block, Heading, Headline, Item, Next, Page, Table, Title, Tone, TooWide, more, page_of
+from .blocks import Block, Heading, Headline, Item, Next, Page, Table, Title, Tone, TooWide, bullets, more, page_of
 from .document import DocumentKeys
 from .keys import Keys, as_json, derive, of
 from .reports import Exit, Report
 
-_HEADS = (
-    "",
-    "checkpoint",
-    "finding",
-    "next start",
-    "batch",
-    "age",
-    "uncommitted",
-    "state",
-    "a batch",
-    "replay",
-    "waiting",
-    "verdict",
-)
 _SHOWN = 10  # checkpoints that could not be inspected, and findings, that are explained on a page
 _KINDS = 3  # findings for which Next has a command
 _AGES = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
@@ -156,31 +142,27 @@ class ScanReport(Report[Scan]):
         yield Headline(", ".join(parts).upper() if parts else "NOTHING WRONG", tone)
 
     def _show_table(self) -> Iterator[Block]:
-        rows = tuple(
-            self._tabulate_row(checkpoint) for checkpoint in self.record.checkpoints if checkpoint.error is None
-        )
+        rows = [self._tabulate_row(row) for row in self.record.checkpoints if row.error is None]
         if rows:
-            columns = [
-                column for column, cells in enumerate(zip(*rows, strict=True)) if any(cells)
-            ]  # columns with something
-            heads = tuple(_HEADS[column] for column in columns)
-            yield Table(tuple(tuple(row[column] for column in columns) for row in rows), heads, TooWide.DROP)
+            heads = tuple(head for head in rows[0] if any(row[head] for row in rows))  # of columns with something
+            yield Table(tuple(tuple(row[head] for head in heads) for row in rows), heads, TooWide.DROP)
 
-    def _tabulate_row(self, checkpoint: ScannedCheckpoint) -> tuple[str, ...]:
-        return (
-            "" if checkpoint.severity in (None, Severity.NOTE) else str(checkpoint.severity),
-            self._shorten_path(checkpoint.path),
-            _shorten_codes(checkpoint.codes),
-            str(checkpoint.outcome or ""),
-            _describe_count(checkpoint.latest_batch),
-            _describe_age(self.record.age_ms(checkpoint)),
-            _describe_count(checkpoint.uncommitted or None),
-            "" if checkpoint.state_bytes is None else size(checkpoint.state_bytes),
-            _describe_growth(checkpoint.state_growth),
-            _describe_count(checkpoint.snapshot_lag),
-            _describe_count(checkpoint.lag),
-            checkpoint.verdict or "",
-        )
+    def _tabulate_row(self, checkpoint: ScannedCheckpoint) -> dict[str, str]:
+        """The cells by the head of their column."""
+        return {
+            "": "" if checkpoint.severity in (None, Severity.NOTE) else str(checkpoint.severity),
+            "checkpoint": self._shorten_path(checkpoint.path),
+            "finding": _shorten_codes(checkpoint.codes),
+            "next start": str(checkpoint.outcome or ""),
+            "batch": _describe_count(checkpoint.latest_batch),
+            "age": _describe_age(self.record.age_ms(checkpoint)),
+            "uncommitted": _describe_count(checkpoint.uncommitted or None),
+            "state": "" if checkpoint.state_bytes is None else size(checkpoint.state_bytes),
+            "a batch": _describe_growth(checkpoint.state_growth),
+            "replay": _describe_count(checkpoint.snapshot_lag),
+            "waiting": _describe_count(checkpoint.lag),
+            "verdict": checkpoint.verdict or "",
+        }
 
     def _shorten_path(self, path: str) -> str:
         """A path without the root, where there is one root only."""
@@ -193,8 +175,7 @@ class ScanReport(Report[Scan]):
         problems += [row.error for row in self.record.checkpoints if row.error is not None]
         if problems:
             yield Heading("Unseen", "what could not be inspected")
-            for problem in problems[:_SHOWN]:
-                yield Item(problem, 4, "  - ")
+            yield from bullets(problems[:_SHOWN])
             yield from more(len(problems) - _SHOWN)
 
     def _show_next(self) -> Iterator[Block]:

@@ -105,8 +105,10 @@ class HandoffReport(Report[Handoff]):
     def page(self) -> Page:
         if self.code is not None:
             return page_of([blocks.Code(self.code)])
-        parts = (_show_headline, _show_sources, _show_since, _show_watermark, _show_sinks, _show_warnings, _show_next)
-        return page_of(show_title(self.record.inspection), *(part(self.record) for part in parts))
+        parts = (_show_headline, _show_sources, _show_since, _show_watermark, _show_sinks)
+        warnings = () if self.record.refused else show_warnings(self.record.warnings)
+        end = (warnings, _show_next(self.record))
+        return page_of(show_title(self.record.inspection), *(part(self.record) for part in parts), *end)
 
 
 def _show_headline(handoff: Handoff) -> Iterator[Block]:
@@ -175,11 +177,6 @@ def _show_sinks(handoff: Handoff) -> Iterator[Block]:
     if handoff.sinks and not handoff.refused:
         yield Heading("Sinks", "what a new checkpoint means for them")
         yield from (Item(sink.meaning, 4, f"  {sink.kind}: ") for sink in handoff.sinks)
-
-
-def _show_warnings(handoff: Handoff) -> Iterator[Block]:
-    if not handoff.refused:
-        yield from show_warnings(handoff.warnings)
 
 
 def _show_next(handoff: Handoff) -> Iterator[Block]:

@@ -60,13 +60,9 @@ class OffsetsReport(ChangeReport[OffsetsPlan]):
     typed: tuple[str, ...] = ()
 
     keys = OffsetsDocument
+    done = "SET: the query now {report.afterwards}"
+    planned = "afterwards the query {report.afterwards}"
     verb = "SET"
-
-    def done(self) -> str:
-        return f"SET: the query now {self.afterwards}"
-
-    def planned(self) -> str:
-        return f"afterwards the query {self.afterwards}"
 
     def nothing(self) -> str:
         return f"NOTHING TO SET: {self.plan.why}"

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from ckpt.changes.offsets.commit import OffsetsCommit
 from ckpt.texts import instant, plural
 
-from .blocks import Block, Heading, Headline, Item, Page, Table, Title, Tone, TooWide, page_of, show_command
+from .blocks import Block, Heading, Headline, Page, Table, Title, Tone, TooWide, bullets, page_of, show_command
 from .document import DocumentKeys
 from .fleet import RootKeys
 from .keys import Keys, of
@@ -58,7 +58,7 @@ class OffsetsCommitReport(Report[OffsetsCommit]):
     def _show_problems(self) -> Iterator[Block]:
         if self.record.problems:
             yield Heading("Not committed", "")
-            yield from (Item(problem, 4, "  - ") for problem in self.record.problems)
+            yield from bullets(self.record.problems)
 
     def _show_next(self) -> Iterator[Block]:
         if self.record.problems:

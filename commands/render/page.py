@@ -16,11 +16,11 @@ from ckpt.texts import instant, plural, ranges
 from ckpt.versions import Progress
 
 from .blocks import TONES, Block, Cases, Heading, Headline, Item, Line, Page, Table, Title, Tone, TooWide, more, page_of
-from .document import InspectionDocument, inspection_document
+from .document import InspectionDocument, source_keys
 from .findings import show_findings, show_next
-from .live import show_live
+from .keys import derive
+from .live import show_live, show_sink
 from .reports import Exit, Report
-from .sink import show_sink
 from .state import show_state
 
 _SOURCES = 10  # how many sources are named
@@ -42,7 +42,8 @@ class InspectionReport(Report[Inspection]):
         return Exit.OK if self.record.sound else Exit.FOUND
 
     def document(self) -> InspectionDocument:
-        return inspection_document(self.record)
+        sources = tuple(source_keys(source, self.record.live) for source in self.record.sources)
+        return derive(InspectionDocument, self.record, sources=sources)
 
     def html(self) -> str:
         from .html import plot_inspection  # fills templates, which no other form needs

@@ -8,13 +8,13 @@ from ckpt.restart.recorded_settings import SettingOutlook, SettingUse
 from ckpt.texts import plural
 
 from ..arguments import as_options
-from .blocks import Block, Heading, Headline, Item, Line, Page, Tone, page_of
+from .blocks import Block, Heading, Headline, Line, Page, Tone, bullets, page_of
 from .document import CheckpointKeys, DocumentKeys, FindingKeys, RestartKeys, SourceKeys, source_keys
 from .findings import show_findings, show_next
 from .keys import Keys, derive, of
+from .live import SinkKeys, show_sink
 from .page import forecast_cases, show_title
 from .reports import Exit, Report
-from .sink import SinkKeys, show_sink
 
 _ASK = {
     "sources": "what the sources have now: --sources",
@@ -112,10 +112,7 @@ class PreflightReport(Report[Readiness]):
         if not (readiness.unknown or readiness.not_asked):
             return
         yield Heading("Not seen", plural(len(readiness.unknown) + len(readiness.not_asked), "thing"))
-        yield from (
-            Item(text, 4, "  - ")
-            for text in (*map(as_options, readiness.unknown), *(_ASK[name] for name in readiness.not_asked))
-        )
+        yield from bullets([*map(as_options, readiness.unknown), *(_ASK[name] for name in readiness.not_asked)])
 
 
 def _describe_setting(setting: SettingOutlook) -> str:

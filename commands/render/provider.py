@@ -21,8 +21,6 @@ _CARRIES = {
     Carry.STATE_ONLY: "ITS STATE CAN BE LOADED by a new query",
     Carry.NONE: "NOT POSSIBLE",
 }
-
-
 _EXITS = {MoveOutcome.POSSIBLE: Exit.FOUND, MoveOutcome.NO_WAY: Exit.FAILED, MoveOutcome.REFUSED: Exit.FAILED}
 
 

@@ -75,17 +75,14 @@ class PruneReport(ChangeReport[PrunePlan]):
     keep_batches: int | None = None
 
     keys = PruneDocument
+    done = "PRUNED {report.total}: {report.afterwards}, as before"
+    planned = "{report.total} can go; afterwards it {report.afterwards}, as now"
     verb = "PRUNE"
     stop = "end the driver"
     back = "the files"
 
-    def done(self) -> str:
-        return f"PRUNED {self._describe_total()}: {self.afterwards}, as before"
-
-    def planned(self) -> str:
-        return f"{self._describe_total()} can go; afterwards it {self.afterwards}, as now"
-
-    def _describe_total(self) -> str:
+    @property
+    def total(self) -> str:
         return f"{plural(len(self.plan.steps), 'file')}, {size(sum(map(_size_of, self.plan.steps)))}"
 
     def about_steps(self) -> str:

@@ -53,13 +53,9 @@ class RelocationReport(ChangeReport[RelocationPlan]):
     to: str | None = None
 
     keys = RelocationDocument
+    done = "RELOCATED: {report.afterwards}"
+    planned = "afterwards, {report.afterwards}"
     modes = (Progress.SYNC,)  # asynchronous tracking refuses state, and only state is relocated
-
-    def done(self) -> str:
-        return f"RELOCATED: {self.afterwards}"
-
-    def planned(self) -> str:
-        return f"afterwards, {self.afterwards}"
 
     @property
     def afterwards(self) -> str:

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, ClassVar, Generic, TypeVar
 
-from .blocks import Block, Page, page_of
+from ckpt.texts import mask_secrets
+
+from .blocks import Block, Page, change_texts, page_of
 from .keys import Keys, derive
 
 Record = TypeVar("Record")
@@ -41,3 +43,9 @@ class Report(Generic[Record]):
     def page(self) -> Page:
         """For people: blocks, which a layout turns into text."""
         return page_of(*(part(self.record) for part in self.parts))
+
+    def html(self) -> str:
+        """For a browser: a document without the secrets in it. Raises CkptError where a package is missing."""
+        from .html import html  # fills templates, which no other form needs
+
+        return html(change_texts(self.page(), mask_secrets))

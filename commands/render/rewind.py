@@ -35,15 +35,11 @@ class RewindReport(ChangeReport[RewindPlan]):
     """Rewind to an earlier batch."""
 
     keys = RewindDocument
+    done = "REWOUND to batch {report.plan.to_batch}: {report.afterwards}"
+    planned = "afterwards the query stands as after batch {report.plan.to_batch}: {report.afterwards}"
     verb = "REWIND"
     stop = "end the driver"
     back = "the rewind"
-
-    def done(self) -> str:
-        return f"REWOUND to batch {self.plan.to_batch}: {self.afterwards}"
-
-    def planned(self) -> str:
-        return f"afterwards the query stands as after batch {self.plan.to_batch}: {self.afterwards}"
 
     def about_steps(self) -> str:
         if self.plan.to_batch is None:

@@ -42,9 +42,7 @@ class UnitKeys(Keys):
     timers: Annotated[bool, lambda unit: unit.kind is UnitKind.TIMERS]
 
 
-class ColumnKeys(Keys):
-    """A column of rows."""
-
+class _Column(Keys):
     name: str
     type: Annotated[str, "as Spark SQL writes types", lambda column: sql_type(column.type)]
 
@@ -65,7 +63,7 @@ class UnitDocument(StateDocument):
 class RowsDocument(UnitDocument):
     """The document of ``ckpt state show``."""
 
-    columns: Annotated[tuple[ColumnKeys, ...], "those of the flat shape of `ckpt export-state`"]
+    columns: Annotated[tuple[_Column, ...], "those of the flat shape of `ckpt export-state`"]
     rows: tuple[
         Annotated[
             Json,
@@ -133,7 +131,7 @@ class _PartitionSize(Keys):
 class SizesDocument(UnitDocument):
     """The document of ``ckpt state keys``."""
 
-    columns: Annotated[tuple[ColumnKeys, ...], "those of the key, as in `ckpt state show`"]
+    columns: Annotated[tuple[_Column, ...], "those of the key, as in `ckpt state show`"]
     keys: Annotated[tuple[_HeavyKey, ...], "the heaviest, heaviest first"]
     partitions: Annotated[tuple[_PartitionSize, ...], "every one that has rows"]
 

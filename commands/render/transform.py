@@ -98,8 +98,10 @@ class TransformReport(Report[TransformMigration]):
         return Exit.FOUND if self.record.keys is None else Exit.OK
 
     def page(self) -> Page:
-        parts = (_show_headline, _show_state, _show_files, _show_fill_in, _show_warnings, _show_next, _show_back)
-        return page_of(show_title(self.record.plan.handoff.inspection), *(part(self.record) for part in parts))
+        parts = (_show_headline, _show_state, _show_files, _show_fill_in)
+        warnings = show_warnings(all_as_options(warnings_of(self.record.plan)))
+        end = (warnings, _show_next(self.record), _show_back(self.record))
+        return page_of(show_title(self.record.plan.handoff.inspection), *(part(self.record) for part in parts), *end)
 
 
 @dataclass(frozen=True)
@@ -181,10 +183,6 @@ def _show_fill_in(migration: TransformMigration) -> Iterator[Block]:
     ttl = [variable.name for variable in migration.plan.variables if variable.ttl]
     if ttl:
         yield Item(f"TTL_MS of {', '.join(ttl)}", 16, f"  {PROCESSOR}")
-
-
-def _show_warnings(migration: TransformMigration) -> Iterator[Block]:
-    yield from show_warnings(all_as_options(warnings_of(migration.plan)))
 
 
 def _show_next(migration: TransformMigration) -> Iterator[Block]:

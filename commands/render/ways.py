@@ -1,12 +1,13 @@
-"""Report of ``ckpt repair``: the fixes, and the cost of each."""
+"""Reports of ``ckpt repair``: the fixes, and the cost of each; and of ``ckpt repair-async``."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from ckpt.changes.check_fix import Cost
 from ckpt.changes.fixes.repair import LOST_ID, Way, WayName, WaysPlan
+from ckpt.changes.fixes.repair_async import RepairPlan, Strategy
 from ckpt.changes.steps import Step
 from ckpt.inspection.next_steps import NextStep, split_remedy
 from ckpt.restart.diagnoses.logs import QUERY_ID
@@ -16,7 +17,7 @@ from ckpt.versions import Progress
 
 from .blocks import Block, Heading, Item, Next, show_command
 from .change import ChangeReport, start_anew
-from .change_keys import ChangeBody, ChangeHead, ChangeTail, ReplayKeys
+from .change_keys import ChangeBody, ChangeHead, ChangeTail, ReplayKeys, WritingStepKeys
 from .keys import Keys, of
 from .page import forecast_cases
 
@@ -60,15 +61,11 @@ class WaysReport(ChangeReport[WaysPlan]):
     leftovers: bool = False
 
     keys = WaysDocument
+    done = "REPAIRED: it now {report.afterwards}"
+    planned = "afterwards it {report.afterwards}"
     verb = "REPAIR"
     stop = "end the driver"
     back = "the repair"
-
-    def done(self) -> str:
-        return f"REPAIRED: it now {self.afterwards}"
-
-    def planned(self) -> str:
-        return f"afterwards it {self.afterwards}"
 
     def forecasts(self) -> Iterator[Block]:
         if self.receipt.undone or not self.plan.steps:
@@ -131,6 +128,34 @@ class WaysReport(ChangeReport[WaysPlan]):
             f"`ckpt offsets show {self.path}` says; its state begins empty"
         )
         yield Next(split_remedy(elsewhere) if elsewhere else (NextStep(again, stop=True),))
+
+
+class _AsyncRequest(Keys):
+    strategy: Annotated[Literal["fill", "rewind"] | None, "the one chosen; null if there is no plan"]
+    needed: Annotated[bool, "there is a gap that stops a synchronous start"]
+
+
+class RepairDocument(ChangeTail, ChangeBody, _AsyncRequest, ChangeHead):
+    """The document of ``ckpt repair-async``."""
+
+    steps: Annotated[tuple[WritingStepKeys, ...], "in order"]
+    replay: Annotated[tuple[ReplayKeys, ...], "rows that the log knows of and the next synchronous start reads again"]
+
+
+class RepairReport(ChangeReport[RepairPlan]):
+    """Repair of the gaps of asynchronous progress tracking."""
+
+    keys = RepairDocument
+    done = "REPAIRED: without asynchronous progress tracking it now {report.afterwards}"
+    planned = "afterwards it {report.afterwards}, without asynchronous progress tracking"
+    verb = "REPAIR"
+    back = "the repair"
+
+    def about_steps(self) -> str:
+        return f"{self.plan.strategy}: {self.plan.why}" if self.plan.strategy else ""
+
+    def options(self) -> str:
+        return f" --strategy {self.plan.strategy}" if self.plan.strategy is Strategy.REWIND else ""
 
 
 def _describe_cost(way: Way) -> str:
