@@ -11,12 +11,10 @@ from ckpt.state.export.engines import is_under_spark_submit
 from ckpt.state.export.request import Action, Engine, ExportRequest
 from ckpt.state.export.targets import Format, Mode
 from ckpt.state.reading.columns import Shape
-from ckpt.texts import escape_unprintable, mask_secrets
 
 from . import options
-from .arguments import as_options
 from .render.export import ExportReport
-from .report import emit
+from .report import complain, emit
 from .run_options import session
 from .watching import interruptible
 
@@ -97,11 +95,7 @@ def export_state(
     with interruptible(), session(master, conf, quiet=common.quiet) as with_spark:
         exported = export(request, common.storage_options, with_spark)
     if exported.plan.unseen is not None and not common.quiet:
-        _write_note(f"`to` is checked only when Spark runs: {exported.plan.unseen}")
+        complain([f"`to` is checked only when Spark runs: {exported.plan.unseen}"])
     if exported.not_native is not None and not common.quiet and not is_under_spark_submit():  # which joins both streams
-        _write_note(f"with Spark: {exported.not_native}")
+        complain([f"with Spark: {exported.not_native}"])
     emit(ExportReport(exported), common.output)
-
-
-def _write_note(text: str) -> None:
-    typer.echo(f"ckpt: {escape_unprintable(mask_secrets(as_options(text)))}", err=True)

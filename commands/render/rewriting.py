@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from ckpt.inspection.next_steps import NextStep
 from ckpt.migrate.provider import PROVIDER_NAMES
@@ -95,6 +95,8 @@ class RewriteReport(Report[Any]):
     record: "Rewrite"
     source: str
 
+    checked: ClassVar[str] = "read again, and equal"  # result of the second reading
+
     @property
     def exit(self) -> Exit:
         return Exit.FAILED if self.record.refused else Exit.OK
@@ -104,22 +106,18 @@ class RewriteReport(Report[Any]):
         return derive(RewriteDocument, self.record, checkpoint=self._checkpoint, units=units)
 
     def page(self) -> Page:
-        parts = (
-            (self._show_refused,)
-            if self.record.refused
-            else (self._show_headline, self._show_units, self._show_settings, self._show_next)
-        )
-        return page_of(show_title(self.record.inspection), *(part() for part in parts))
-
-    def _show_refused(self) -> Iterator[Block]:
-        yield Headline("CANNOT BE WRITTEN by ckpt", Tone.ERROR)
-        yield from bullets([self.record.refused or ""])
+        title = show_title(self.record.inspection)
+        if self.record.refused:
+            headline = Headline("CANNOT BE WRITTEN by ckpt", Tone.ERROR)
+            return page_of(title, [headline, *bullets([self.record.refused])])
+        parts = (self._show_headline, self._show_units, self._show_settings, self._show_next)
+        return page_of(title, *(part() for part in parts))
 
     def _show_headline(self) -> Iterator[Block]:
         rewrite = self.record
         form = f"{PROVIDER_NAMES[rewrite.new.provider]}, {plural(rewrite.new.partitions, 'partition')}"
         if rewrite.written:
-            how = f"{plural(rewrite.files, 'file')}, {size(rewrite.bytes)}; {self._checked}"
+            how = f"{plural(rewrite.files, 'file')}, {size(rewrite.bytes)}; {self.checked}"
             yield Headline(f"WRITTEN to {rewrite.into}: {self._state}, {form} ({how})", Tone.GOOD)
         else:
             yield Headline(f"PLANNED: {self._state} into {rewrite.into}, {form}", Tone.WARNING)
@@ -132,11 +130,6 @@ class RewriteReport(Report[Any]):
     def _state(self) -> str:
         """Name of the state that is written."""
         return f"the state of batch {self.record.batch}"
-
-    @property
-    def _checked(self) -> str:
-        """Result of the second reading."""
-        return "read again, and equal"
 
     def _show_units(self) -> Iterator[Block]:
         rows = [(rewritten.unit.label, self._describe_rows(rewritten)) for rewritten in self.record.units]
@@ -153,7 +146,7 @@ class RewriteReport(Report[Any]):
     def _describe_rows(self, rewritten: "RewrittenUnit") -> str:
         leaving = self.record.leaving.get(rewritten.unit.operator)
         if leaving is not None and not leaving.applies:
-            kept = f"{self._without} such columns: nothing is left out"
+            kept = f"{'it has' if self.record.where else 'its key has'} no such columns: nothing is left out"
             return kept if rewritten.rows is None else f"{plural(rewritten.rows, 'row')}; {kept}"
         if rewritten.rows is None:
             judged = self._name_judged(rewritten)
@@ -161,11 +154,6 @@ class RewriteReport(Report[Any]):
         return plural(rewritten.rows, "row") + (
             "" if rewritten.dropped is None else f", and {plural(rewritten.dropped, 'row')} left out"
         )
-
-    @property
-    def _without(self) -> str:
-        """Beginning of the reason why an operator keeps all rows."""
-        return "it has no" if self.record.where else "its key has no"
 
     def _name_judged(self, rewritten: "RewrittenUnit") -> str | None:
         """Unit of the condition: a key with all its rows, or a row; None where all is kept."""
@@ -210,6 +198,8 @@ class ImportReport(RewriteReport):
 
     export: str
 
+    checked = "every row checked; read again, and as many"
+
     def document(self) -> ImportDocument:
         return derive(ImportDocument, self.record, checkpoint=self._checkpoint, export=self.export)
 
@@ -222,7 +212,3 @@ class ImportReport(RewriteReport):
     @property
     def _state(self) -> str:
         return f"the state in {self.export}, to continue after batch {self.record.batch}"
-
-    @property
-    def _checked(self) -> str:
-        return "every row checked; read again, and as many"

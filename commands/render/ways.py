@@ -91,14 +91,10 @@ class WaysReport(ChangeReport[WaysPlan]):
             yield from (Item(_describe_cost(way), width, f"  {way.name}") for way in others)
 
     def options(self) -> str:
-        chosen, words = self.plan.chosen, []
-        if chosen is not None and not chosen.recommended:
-            words.append(f"--choose {chosen.name}")
-        if self.query_id is not None:
-            words.append(f"--query-id {quote_word(self.query_id)}")
-        if self.leftovers:
-            words.append("--leftovers")
-        return "".join(f" {word}" for word in words)
+        chosen = self.plan.chosen
+        choose = f" --choose {chosen.name}" if chosen is not None and not chosen.recommended else ""
+        query_id = "" if self.query_id is None else f" --query-id {quote_word(self.query_id)}"
+        return choose + query_id + " --leftovers" * self.leftovers
 
     def start(self) -> str:
         return start_anew(self.plan)
