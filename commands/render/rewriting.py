@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 _SHOWN = 5  # keys
 
 
-class NewUnitKeys(Keys):
-    """A unit of state in a new checkpoint."""
-
+class _NewUnit(Keys):
     unit: UnitKeys
     rows: Annotated[int | None, "that the new one has; null if nothing was written"]
     partitions: int
@@ -44,14 +42,14 @@ class NewCheckpointDocument(DocumentKeys):
     query_id: Annotated[str | None, "of the new one"]
     new_id: bool
     settings: Annotated[Mapping[str, str], "the settings that are not as they were, name to new value", of("changed")]
-    units: tuple[NewUnitKeys, ...]
+    units: tuple[_NewUnit, ...]
     refused: Annotated[str | None, "why it cannot be written; for people, its words are not fixed"]
     written: bool
     files: Annotated[int, "written"]
     bytes: int
 
 
-class _RewrittenUnit(NewUnitKeys):
+class _RewrittenUnit(_NewUnit):
     dropped: Annotated[
         int | None,
         "rows that were left out; null if nothing was written, or if no key or condition applies to this unit",
@@ -74,7 +72,7 @@ class RewriteDocument(NewCheckpointDocument):
     ]
 
 
-class _ImportedUnit(NewUnitKeys):
+class _ImportedUnit(_NewUnit):
     rows: Annotated[int | None, "that the new one has; null if it is refused"]
     exported: Annotated[int | None, "that the export had as it was written; null if its manifest does not say so"]
 
