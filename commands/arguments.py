@@ -7,58 +7,21 @@ from contextvars import ContextVar
 
 from ckpt.texts import quote_word
 
-_OPTIONS = {
-    "accept_replay": "--accept-replay",
-    "accept_skip": "--accept-skip",
+_ALIKE = (
+    "accept_replay accept_skip api batch changes_from choose depth drop_keys engine expect_batch format format_version "
+    "from_batch jobs key keep_batches limit master mode must_exist operator partitions partition_id provider query_id "
+    "shape shift side source store table timers to to_batch topic variable where"
+)
+_OPTIONS = {name: f"--{name.replace('_', '-')}" for name in _ALIKE.split()} | {
     "all_units": "--all",
-    "api": "--api",
     "backup": "--backup DIR",
-    "batch": "--batch",
-    "changes_from": "--changes-from",
-    "choose": "--choose",
     "confs": "--conf",
-    "depth": "--depth",
-    "drop_keys": "--drop-keys",
-    "engine": "--engine",
-    "expect_batch": "--expect-batch",
-    "format": "--format",
-    "format_version": "--format-version",
-    "from_batch": "--from-batch",
     "grace_s": "--grace",
     "group_prefix": "--group",
-    "jobs": "--jobs",
-    "key": "--key",
-    "keep_batches": "--keep-batches",
-    "limit": "--limit",
-    "master": "--master",
-    "mode": "--mode",
-    "must_exist": "--must-exist",
-    "operator": "--operator",
-    "partitions": "--partitions",
-    "partition_id": "--partition-id",
-    "provider": "--provider",
-    "query_id": "--query-id",
-    "shape": "--shape",
-    "shift": "--shift",
-    "side": "--side",
-    "source": "--source",
     "source_options": "--source-option",
     "storage_options": "--storage-option",
-    "store": "--store",
-    "table": "--table",
-    "timers": "--timers",
-    "to": "--to",
-    "to_batch": "--to-batch",
-    "topic": "--topic",
-    "variable": "--variable",
-    "where": "--where",
 }
-_CALLED = {
-    "spark": "versions",
-    "progress": "asked",
-    "leftovers": "remove_leftovers",
-    "topic": "topics",
-}
+_CALLED = {"spark": "versions", "progress": "asked", "leftovers": "remove_leftovers", "topic": "topics"}
 """Options whose argument has another name, and no message names it."""
 _speaks_python: ContextVar[bool] = ContextVar("_speaks_python", default=False)
 _ARGUMENT = re.compile(r"`([a-z_]+)(?:=([^`]*))?`")

@@ -9,23 +9,10 @@ import ckpt
 
 from .arguments import argument_of
 
-_FLAGS = {
-    "accept-replay",
-    "accept-skip",
-    "all",
-    "apply",
-    "count",
-    "deep",
-    "leftovers",
-    "must-exist",
-    "new-id",
-    "partition-id",
-    "plan",
-    "quiet",
-    "timers",
-    "verify",
-}
-"""Options without a value."""
+_WITHOUT_VALUE = (
+    "accept-replay accept-skip all apply count deep leftovers must-exist new-id partition-id plan quiet timers verify"
+)
+_FLAGS = frozenset(_WITHOUT_VALUE.split())
 _UNSAID = {"quiet", "output", "o"}  # of the terminal alone
 _LISTS = {"shift"}
 _MAPPINGS = {"key", "topic", "storage-option"}

@@ -25,14 +25,11 @@ def explain(
     text: Annotated[
         str | None,
         typer.Argument(
-            metavar="[TEXT | FILE | -]",
-            help="A message, or a log (.gz too); -: standard input.",
-            show_default=False,
+            metavar="[TEXT | FILE | -]", help="A message, or a log (.gz too); -: standard input.", show_default=False
         ),
     ] = None,
     checkpoint: Annotated[
-        str | None,
-        typer.Option("--checkpoint", metavar="CHECKPOINT", help="Say whether this checkpoint shows it."),
+        str | None, typer.Option(metavar="CHECKPOINT", help="Say whether this checkpoint shows it.")
     ] = None,
     storage_option: options.StorageOption = None,
     output: options.OutputOption = Output.TABLE,
@@ -46,7 +43,6 @@ def explain(
     ckpt explain driver.log --checkpoint /cp/orders
 
     Exit status: 0 it is known, 1 it is not, 2 bad usage, 3 could not do it.
-
     """
     storage_options = options.pairs("--storage-option", storage_option)
     if storage_option and checkpoint is None:

@@ -11,14 +11,11 @@ from ckpt.state.export.engines import is_under_spark_submit
 from ckpt.state.export.request import Action, Engine, ExportRequest
 from ckpt.state.export.targets import Format, Mode
 from ckpt.state.reading.columns import Shape
-from ckpt.texts import mask_secrets
 
 from . import options
-from .arguments import as_options
-from .progress import session
 from .render.export import ExportReport
-from .render.text import escape_unprintable
-from .report import Output, emit
+from .report import complain, emit
+from .run_options import session
 from .watching import interruptible
 
 
@@ -26,19 +23,11 @@ from .watching import interruptible
 class TargetOptions:
     """Options for the place and the form of the data."""
 
-    to: Annotated[str | None, typer.Option("--to", metavar="PATH", help="Write to this folder, local or remote.")] = (
-        None
-    )
-    table: Annotated[str | None, typer.Option("--table", metavar="NAME", help="Write to this catalog table.")] = None
-    format: Annotated[Format, typer.Option("--format", help="The data format.")] = Format.PARQUET
-    mode: Annotated[Mode, typer.Option("--mode", help="If data is there already.")] = Mode.ERROR
-    shape: Annotated[
-        Shape,
-        typer.Option(
-            "--shape",
-            help="raw: as Spark has it.",
-        ),
-    ] = Shape.FLAT
+    to: Annotated[str | None, typer.Option(metavar="PATH", help="Write to this folder, local or remote.")] = None
+    table: Annotated[str | None, typer.Option(metavar="NAME", help="Write to this catalog table.")] = None
+    format: Annotated[Format, typer.Option(help="The data format.")] = Format.PARQUET
+    mode: Annotated[Mode, typer.Option(help="If data is there already.")] = Mode.ERROR
+    shape: Annotated[Shape, typer.Option(help="raw: as Spark has it.")] = Shape.FLAT
     partition_id: Annotated[bool, typer.Option("--partition-id", help="Add the state partition of each row.")] = False
 
 
@@ -46,18 +35,9 @@ class TargetOptions:
 class StateOptions:
     """Options that choose a batch, or everything."""
 
-    batch: Annotated[
-        int | None,
-        typer.Option(
-            "--batch",
-            min=0,
-            metavar="N",
-            help="As of this batch. Default: the newest.",
-        ),
-    ] = None
+    batch: options.BatchOption = None
     changes_from: Annotated[
-        int | None,
-        typer.Option("--changes-from", min=0, metavar="N", help="Changes since batch N, not the state."),
+        int | None, typer.Option(min=0, metavar="N", help="Changes since batch N, not the state.")
     ] = None
     all_units: Annotated[bool, typer.Option("--all", help="All state, in one folder per part.")] = False
 
@@ -68,7 +48,7 @@ class LookOptions:
 
     plan: Annotated[bool, typer.Option("--plan", help="Only say what would be read.")] = False
     count: Annotated[bool, typer.Option("--count", help="Only count the rows.")] = False
-    show: Annotated[int | None, typer.Option("--show", min=1, metavar="N", help="Only show N rows.")] = None
+    show: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only show N rows.")] = None
 
     @property
     def action(self) -> Action:
@@ -80,23 +60,17 @@ class LookOptions:
         return looks[0] if looks else Action.EXPORT
 
 
-@options.grouped
 def export_state(
     checkpoint: options.CheckpointArg,
+    common: options.CommonOptions,
     target: TargetOptions,
     state: StateOptions,
     part: options.PartOptions,
     look: LookOptions,
-    engine: Annotated[
-        Engine,
-        typer.Option("--engine", help="auto: ckpt, and Spark where needed."),
-    ] = Engine.AUTO,
+    engine: Annotated[Engine, typer.Option(help="auto: ckpt, and Spark where needed.")] = Engine.AUTO,
     jobs: options.JobsOption = None,
     master: options.MasterOption = None,
     conf: options.ConfOption = None,
-    storage_option: options.StorageOption = None,
-    output: options.OutputOption = Output.TABLE,
-    quiet: options.QuietOption = False,
 ) -> None:
     """Export state as Parquet, Delta, JSON, CSV or a table.
 
@@ -107,7 +81,6 @@ def export_state(
     ckpt export-state /cp/orders --operator 0 --show 5
 
     Exit status: 0 done, 2 bad usage, 3 could not do it.
-
     """
     request = ExportRequest(
         checkpoint,
@@ -119,14 +92,10 @@ def export_state(
         engine=engine,
         jobs=jobs,
     )
-    with interruptible(), session(master, conf, quiet=quiet) as with_spark:
-        exported = export(request, options.pairs("--storage-option", storage_option), with_spark)
-    if exported.plan.unseen is not None and not quiet:
-        _write_note(f"`to` is checked only when Spark runs: {exported.plan.unseen}")
-    if exported.not_native is not None and not quiet and not is_under_spark_submit():  # which joins both streams
-        _write_note(f"with Spark: {exported.not_native}")
-    emit(ExportReport(exported), output)
-
-
-def _write_note(text: str) -> None:
-    typer.echo(f"ckpt: {escape_unprintable(mask_secrets(as_options(text)))}", err=True)
+    with interruptible(), session(master, conf, quiet=common.quiet) as with_spark:
+        exported = export(request, common.storage_options, with_spark)
+    if exported.plan.unseen is not None and not common.quiet:
+        complain([f"`to` is checked only when Spark runs: {exported.plan.unseen}"])
+    if exported.not_native is not None and not common.quiet and not is_under_spark_submit():  # which joins both streams
+        complain([f"with Spark: {exported.not_native}"])
+    emit(ExportReport(exported), common.output)

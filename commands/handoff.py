@@ -15,16 +15,13 @@ from .report import Output, emit
 
 def handoff(
     checkpoint: options.CheckpointArg,
+    common: options.CommonOptions,
     batch: Annotated[
-        int | None,
-        typer.Option("--batch", min=0, metavar="N", help="Continue after batch N. Default: the newest."),
+        int | None, typer.Option(min=0, metavar="N", help="Continue after batch N. Default: the newest.")
     ] = None,
     snippet_option: Annotated[
         Language | None, typer.Option("--snippet", help="Print only code that starts the sources there.")
     ] = None,
-    storage_option: options.StorageOption = None,
-    output: options.OutputOption = Output.TABLE,
-    quiet: options.QuietOption = False,
 ) -> None:
     """Say how a new query continues exactly where this one stopped.
 
@@ -34,13 +31,11 @@ def handoff(
     ckpt handoff /cp/orders
     ckpt handoff /cp/orders --snippet python
 
-    Exit status: 0 no row is lost or read again, 1 some rows are read again, 2 bad usage, 3
-    refused or could not read.
-
+    Exit status: 0 no row is lost or read again, 1 some rows are read again, 2 bad usage, 3 refused or could not read.
     """
-    handoff = ckpt.handoff(checkpoint, options.pairs("--storage-option", storage_option), batch=batch)
-    if snippet_option and handoff.refused and output is not Output.JSON:
+    handoff = ckpt.handoff(checkpoint, common.storage_options, batch=batch)
+    if snippet_option and handoff.refused and common.output is not Output.JSON:
         # whoever writes the code to a file gets an empty one
         raise CkptError(f"{checkpoint}: no code, because no new query can continue here: {handoff.refused}")
     code = handoff.snippet(snippet_option) if snippet_option and not handoff.refused else None
-    emit(HandoffReport(handoff, code), output)
+    emit(HandoffReport(handoff, code), common.output)

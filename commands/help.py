@@ -6,10 +6,11 @@ under the heading of their panel, the usual ones first, with one line each.
 
 import re
 import textwrap
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, is_dataclass
+from functools import cached_property, wraps
+from inspect import Parameter, Signature, signature
+from typing import Any, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -143,21 +144,44 @@ class HelpCommand(TyperCommand):
 class HelpGroup(TyperGroup):
     """A group of commands whose ``--help`` is its manual."""
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the manual."""
-        formatter.write(Manual(ctx.command_path, self, ctx).page())
+    format_help = HelpCommand.format_help
 
 
 class CommandGroup(typer.Typer):
     """A group of commands such as ``ckpt state``."""
 
-    def __init__(self, help: str) -> None:
+    def __init__(self, help: str, commands: Mapping[str, Callable[..., None]]) -> None:
         super().__init__(cls=HelpGroup, no_args_is_help=True, rich_markup_mode=None, help=help)
+        for name, command in commands.items():
+            self.command(name, cls=HelpCommand)(split_groups(command))
 
-    def add(self, *commands: Any, name: str | None = None) -> None:
-        """Add functions as commands, called like the function unless ``name`` says otherwise."""
-        for command in commands:
-            self.command(name, cls=HelpCommand)(command)
+
+def split_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """A command with an option for each field of the dataclasses among its parameters; all are passed by name."""
+    hints = get_type_hints(command, include_extras=True)
+    groups = {name: kind for name, kind in hints.items() if isinstance(kind, type) and is_dataclass(kind)}
+    parameters: list[Parameter] = []
+    for name, parameter in signature(command).parameters.items():
+        if name in groups:
+            fields = get_type_hints(groups[name], include_extras=True)
+            parameters += (
+                field.replace(annotation=fields[field.name], kind=Parameter.KEYWORD_ONLY)
+                for field in signature(groups[name]).parameters.values()
+            )
+        else:
+            parameters.append(parameter.replace(annotation=hints[name], kind=Parameter.KEYWORD_ONLY))
+
+    @wraps(command)
+    def flat(**arguments: Any) -> None:
+        made = {
+            name: kind(**{word: arguments.pop(word) for word in signature(kind).parameters})
+            for name, kind in groups.items()
+        }
+        command(**arguments, **made)
+
+    flat.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what typer looks at
+    flat.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return flat
 
 
 def make_context(command: Any, name: str, parent: typer.Context | None = None) -> typer.Context:

@@ -8,31 +8,20 @@ import typer
 import ckpt
 
 from . import options
-from .form_options import EngineOption, FormOptions, writing
 from .render.rewriting import ImportReport
-from .report import Output, emit
-from .run_options import Workers
+from .report import emit
+from .run_options import EngineOption, FormOptions, RunOptions, Workers
 
 
-@options.grouped
 def import_state(
     export: Annotated[str, typer.Argument(metavar="EXPORT", help="A folder of `ckpt export-state --all --to`.")],
-    like: Annotated[
-        str,
-        typer.Option(
-            "--like",
-            metavar="CHECKPOINT",
-            help="The exported one, or one of a new query.",
-        ),
-    ],
+    like: Annotated[str, typer.Option(metavar="CHECKPOINT", help="The exported one, or one of a new query.")],
     form: FormOptions,
+    common: options.CommonOptions,
     engine: EngineOption = Workers.NATIVE,
     jobs: options.JobsOption = None,
     master: options.MasterOption = None,
     conf: options.ConfOption = None,
-    storage_option: options.StorageOption = None,
-    output: options.OutputOption = Output.TABLE,
-    quiet: options.QuietOption = False,
 ) -> None:
     """Write a checkpoint NEW from EXPORT, which may have been edited.
 
@@ -42,14 +31,12 @@ def import_state(
     ckpt import-state /data/export /cp/new --like /cp/orders
     ckpt import-state /data/export /cp/new --like /cp/orders --plan
 
-    Exit status: 0 written or planned, 2 bad
-    usage, 3 could not do it.
-
+    Exit status: 0 written or planned, 2 bad usage, 3 could not do it.
     """
-    storage_options = options.pairs("--storage-option", storage_option)
+    storage_options = common.storage_options
     options.check_stays(form.into)
-    with writing(engine, master, conf, quiet=quiet) as (by, watcher):
+    with RunOptions(engine, None, master, conf).writing(quiet=common.quiet) as (by, watcher):
         rewrite = ckpt.import_state(
             export, like, storage_options=storage_options, jobs=jobs, by=by, watcher=watcher, **asdict(form)
         )
-    emit(ImportReport(rewrite, like, export), output)
+    emit(ImportReport(rewrite, like, export), common.output)

@@ -23,6 +23,7 @@ _PLOTTED = 1_000  # batches of a page with plots, where nothing else was asked f
 def inspect(
     context: typer.Context,
     checkpoint: options.CheckpointArg,
+    common: options.CommonOptions,
     spark: options.SparkOption = None,
     progress: options.ProgressOption = Asked.BOTH,
     batches: options.BatchesOption = 10,
@@ -31,9 +32,6 @@ def inspect(
     sink: options.SinkOption = None,
     sources: options.SourcesOption = False,
     source_option: options.ReaderOption = None,
-    storage_option: options.StorageOption = None,
-    output: options.OutputOption = Output.TABLE,
-    quiet: options.QuietOption = False,
 ) -> None:
     """Say what is wrong with CHECKPOINT, and what the next start does.
 
@@ -44,11 +42,10 @@ def inspect(
     ckpt inspect s3://bucket/orders --sink s3://bucket/tables/orders
 
     Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 could not do it.
-
     """
-    storage_options = options.pairs("--storage-option", storage_option)
+    storage_options = common.storage_options
     parameter_source = context.get_parameter_source("batches")
-    if output is Output.HTML and parameter_source is not None and parameter_source.name == "DEFAULT":
+    if common.output is Output.HTML and parameter_source is not None and parameter_source.name == "DEFAULT":
         batches = _PLOTTED
     if jobs is not None and not deep:
         raise UsageError("--jobs is for --deep")
@@ -56,29 +53,23 @@ def inspect(
         raise UsageError("--source-option is for --sources")
     reader = source_options(source_option or ())
     opened = (
-        _open_deep(checkpoint, storage_options, batches, jobs, quiet=quiet)
+        _open_deep(checkpoint, storage_options, batches, jobs, quiet=common.quiet)
         if deep
         else open_checkpoint(checkpoint, storage_options, batches=batches)
     )
-    has = _read_sink(sink, checkpoint, storage_options) if sink is not None else None
-    live = _ask_sources(opened, reader, storage_options) if sources else ()
+    has: SinkLog | None = None
+    live: tuple[LiveSource, ...] = ()
+    if sink is not None:
+        from ckpt.live.sink.reader import ask_sink  # a plain look imports nothing of it
+
+        has = ask_sink(sink, checkpoint, storage_options, partial=True)
+    if sources:
+        from ckpt.live.asking import ask_sources
+
+        live = ask_sources(opened, reader, storage_options, partial=True)
     inspection = inspect_checkpoint(opened, spark or (), progress, batches, has, live)
     complain(inspection.unreached)
-    emit(InspectionReport(inspection), output)
-
-
-def _read_sink(sink: str, uri: str, storage_options: dict[str, str]) -> SinkLog | None:
-    from ckpt.live.sink.reader import ask_sink  # a plain look imports nothing of it
-
-    return ask_sink(sink, uri, storage_options, partial=True)
-
-
-def _ask_sources(
-    opened: Checkpoint, reader: dict[int, dict[str, str]], storage_options: dict[str, str]
-) -> tuple[LiveSource, ...]:
-    from ckpt.live.asking import ask_sources
-
-    return ask_sources(opened, reader, storage_options, partial=True)
+    emit(InspectionReport(inspection), common.output)
 
 
 def _open_deep(uri: str, storage_options: dict[str, str], batches: int, jobs: int | None, *, quiet: bool) -> Checkpoint:

@@ -15,46 +15,24 @@ import typer
 
 import ckpt
 from ckpt.errors import CkptError, UsageError
-from ckpt.texts import mask_secrets
+from ckpt.texts import escape_unprintable, mask_secrets
 
 from .arguments import as_options
-from .exits import Exit
-from .help import HelpCommand, HelpGroup
-from .render.text import escape_unprintable
+from .help import HelpCommand, HelpGroup, split_groups
+from .render.reports import Exit
 
-GROUPS: dict[str, dict[str, str]] = {
-    "Look": {
-        "inspect": "inspect",
-        "scan": "scan",
-        "preflight": "preflight",
-        "explain": "explain",
-    },
-    "Repair (damage: repair; wrong rows: rewind; a batch that always fails: skip)": {
-        "repair": "repair",
-        "repair-async": "repair_async",
-        "rewind": "rewind",
-        "skip": "skip",
-        "offsets": "offsets",
-        "relocate": "relocate",
-        "prune": "prune",
-    },
-    "State": {
-        "state": "state",
-        "export-state": "export_state",
-    },
-    "New checkpoints": {
-        "copy": "copy",
-        "rewrite": "rewrite",
-        "import-state": "import_state",
-    },
-    "New queries": {
-        "handoff": "handoff",
-        "migrate": "migrate",
-    },
+_REPAIR = "Repair (damage: repair; wrong rows: rewind; a batch that always fails: skip)"
+GROUPS = {
+    "Look": ("inspect", "scan", "preflight", "explain"),
+    _REPAIR: ("repair", "repair-async", "rewind", "skip", "offsets", "relocate", "prune"),
+    "State": ("state", "export-state"),
+    "New checkpoints": ("copy", "rewrite", "import-state"),
+    "New queries": ("handoff", "migrate"),
 }
-"""Commands by heading, in the order of the help; the module of each has a function or group of the same name."""
-MODULES = {name: module for modules in GROUPS.values() for name, module in modules.items()}
-_HEADINGS = {name: heading for heading, modules in GROUPS.items() for name in modules}
+"""Commands by heading, in the order of the help."""
+MODULES = {name: name.replace("-", "_") for names in GROUPS.values() for name in names}
+"""The module of each command, which has a function or group of the same name."""
+_HEADINGS = {name: heading for heading, names in GROUPS.items() for name in names}
 _MOVED = {
     ("rewrite", "--into"): "NEW is the second argument: ckpt rewrite CHECKPOINT NEW",
     ("import-state", "--into"): "NEW is the second argument: ckpt import-state EXPORT NEW --like CHECKPOINT",
@@ -84,7 +62,7 @@ def _load_command(name: str, module: str) -> Any:
         group.name, group.rich_help_panel = name, _HEADINGS[name]
         return group
     alone = typer.Typer(add_completion=False)
-    alone.command(name, cls=HelpCommand, rich_help_panel=_HEADINGS[name])(command)
+    alone.command(name, cls=HelpCommand, rich_help_panel=_HEADINGS[name])(split_groups(command))
     return typer.main.get_command(alone)
 
 
@@ -116,9 +94,8 @@ class _Group(HelpGroup):
             return super().parse_args(ctx, args)
 
 
-_MISUSE: Any = (
-    typer.BadParameter.__bases__
-)  # what the parser raises: options, commands, arguments that are wrong or missing
+# What the parser raises for options, commands and arguments that are wrong or missing.
+_MISUSE: Any = typer.BadParameter.__bases__
 
 
 @contextmanager

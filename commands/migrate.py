@@ -4,45 +4,90 @@ from typing import Annotated
 
 import typer
 
+import ckpt
+from ckpt.errors import UsageError
+from ckpt.migrate.changelog import Changelog
+from ckpt.migrate.provider import ToProvider, migrate_provider
 from ckpt.migrate.transform import Api, TransformRefused
 from ckpt.spark.calls import migrate_transform_with_state
 from ckpt.state.export.targets import Format
 
 from . import options
-from .changelog import changelog
-from .help import CommandGroup, HelpCommand
-from .progress import session
-from .provider import provider
+from .help import CommandGroup
+from .render.changelog import ChangelogReport
+from .render.provider import ProviderReport
 from .render.transform import RefusalReport, TransformReport
 from .report import Output, emit
+from .run_options import session
 from .watching import interruptible
 
-migrate = CommandGroup("Move a query to another way of keeping state.")
-migrate.add(changelog, provider)
+
+def changelog(
+    checkpoint: options.CheckpointArg,
+    common: options.CommonOptions,
+    to: Annotated[Changelog, typer.Option(help="Changelog checkpointing on or off.")],
+    verify: Annotated[bool, typer.Option("--verify", help="After batches have run: did it take effect?")] = False,
+    files_only: Annotated[
+        bool, typer.Option("--files-only", help="With --verify: compare no state, use no Spark.")
+    ] = False,
+    master: options.MasterOption = None,
+    conf: options.ConfOption = None,
+) -> None:
+    """Say how to switch changelog checkpointing on or off.
+
+    Only reads: the switch is a session setting. Starts no JVM, except with --verify, which compares state with Spark.
+
+    Examples:
+    ckpt migrate changelog /cp/orders --to on
+    ckpt migrate changelog /cp/orders --to on --verify
+
+    Exit status: 0 already switched, or it took effect and state was compared; 1 it can be switched, has not taken
+    effect everywhere, or state differs or cannot be compared yet; 2 bad usage; 3 refused, could not read, or Spark
+    could not compare.
+    """
+    if not verify and (files_only or master is not None or conf):
+        raise UsageError("--files-only, --master and --conf need --verify; nothing else uses Spark")
+    storage_options = common.storage_options
+    with session(master, conf, quiet=common.quiet) as with_spark:
+        switch = ckpt.migrate_changelog(
+            checkpoint, to, storage_options, verify=verify, files_only=files_only, session=with_spark
+        )
+    emit(ChangelogReport(switch), common.output)
 
 
-@migrate.command(name="transform-with-state", cls=HelpCommand)
+def provider(
+    checkpoint: options.CheckpointArg,
+    common: options.CommonOptions,
+    to: Annotated[ToProvider, typer.Option(help="The target state store provider.")],
+) -> None:
+    """Say how state can move to another state store provider.
+
+    Only reads; starts no JVM.
+
+    Examples:
+    ckpt migrate provider /cp/orders --to rocksdb
+    ckpt migrate provider s3://bucket/orders --to hdfs
+
+    Exit status: 0 it already has that provider, or there is no state; 1 it can; 2 bad usage; 3 it cannot, refused or
+    could not read.
+    """
+    move = migrate_provider(checkpoint, to, common.storage_options)
+    emit(ProviderReport(move), common.output)
+
+
 def transform_with_state(
     checkpoint: options.CheckpointArg,
-    to: Annotated[str, typer.Option("--to", metavar="DIR", help="A new or empty folder, local or remote.")],
+    common: options.CommonOptions,
+    to: Annotated[str, typer.Option(metavar="DIR", help="A new or empty folder, local or remote.")],
     batch: Annotated[
-        int | None,
-        typer.Option(
-            "--batch",
-            min=0,
-            metavar="N",
-            help="Continue after it. Default: the newest.",
-        ),
+        int | None, typer.Option(min=0, metavar="N", help="Continue after it. Default: the newest.")
     ] = None,
     operator: options.OperatorOption = None,
     kind: Annotated[Format, typer.Option("--format", help="parquet or delta.")] = Format.PARQUET,
-    api: Annotated[Api, typer.Option("--api", help="row needs Spark 4.1.")] = Api.PANDAS,
+    api: Annotated[Api, typer.Option(help="row needs Spark 4.1.")] = Api.PANDAS,
     plan: Annotated[bool, typer.Option("--plan", help="Only say what would be written.")] = False,
     master: options.MasterOption = None,
     conf: options.ConfOption = None,
-    storage_option: options.StorageOption = None,
-    output: options.OutputOption = Output.TABLE,
-    quiet: options.QuietOption = False,
 ) -> None:
     """Write a transformWithState query that continues it.
 
@@ -53,14 +98,13 @@ def transform_with_state(
     ckpt migrate transform-with-state /cp/orders --to /data/orders-tws
 
     Exit status: 0 written, 1 planned, 2 bad usage, 3 could not do it.
-
     """
     try:
-        with interruptible(), session(master, conf, quiet=quiet) as with_spark:
+        with interruptible(), session(master, conf, quiet=common.quiet) as with_spark:
             migration = migrate_transform_with_state(
                 checkpoint,
                 to,
-                options.pairs("--storage-option", storage_option),
+                common.storage_options,
                 batch=batch,
                 operator=operator,
                 format=kind,
@@ -69,7 +113,13 @@ def transform_with_state(
                 session=with_spark,
             )
     except TransformRefused as refused:
-        if output is Output.JSON:
-            emit(RefusalReport(refused, to, kind, api, plans=plan), output)
+        if common.output is Output.JSON:
+            emit(RefusalReport(refused, to, kind, api, plans=plan), common.output)
         raise
-    emit(TransformReport(migration), output)
+    emit(TransformReport(migration), common.output)
+
+
+migrate = CommandGroup(
+    "Move a query to another way of keeping state.",
+    {"changelog": changelog, "provider": provider, "transform-with-state": transform_with_state},
+)

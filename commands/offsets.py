@@ -13,31 +13,22 @@ from ckpt.errors import CkptError, UsageError
 from ckpt.storage.local import read_text
 
 from . import change_options, options
-from .help import CommandGroup, HelpCommand
+from .help import CommandGroup
 from .render.offsets_change import OffsetsExportReport, OffsetsReport
 from .render.offsets_commit import OffsetsCommitReport
 from .render.positions import PositionsReport
 from .report import Output, emit, show as show_report
 from .watching import bar, interruptible
 
-offsets = CommandGroup("Show, change and publish where the next batch starts reading.")
-
-
 ExpectBatchOption = Annotated[
-    int | None,
-    typer.Option("--expect-batch", min=0, metavar="N", help="Refuse if N is not the latest batch."),
+    int | None, typer.Option("--expect-batch", min=0, metavar="N", help="Refuse if N is not the latest batch.")
 ]
 
 
-@offsets.command(cls=HelpCommand)
 def show(
     checkpoint: options.CheckpointArg,
-    batch: Annotated[
-        int | None, typer.Option("--batch", min=0, metavar="N", help="Show batch N. Default: the newest.")
-    ] = None,
-    storage_option: options.StorageOption = None,
-    output: options.OutputOption = Output.TABLE,
-    quiet: options.QuietOption = False,
+    common: options.CommonOptions,
+    batch: Annotated[int | None, typer.Option(min=0, metavar="N", help="Show batch N. Default: the newest.")] = None,
 ) -> None:
     """Show what a batch reads of each source, and how to continue after it.
 
@@ -48,33 +39,25 @@ def show(
     ckpt offsets show /cp/orders --batch 307
 
     Exit status: 0 shown, 2 bad usage, 3 there is no such batch, or it cannot be read.
-
     """
-    positions = offsets_show(checkpoint, options.pairs("--storage-option", storage_option), batch=batch)
-    emit(PositionsReport(positions), output)
+    positions = offsets_show(checkpoint, common.storage_options, batch=batch)
+    emit(PositionsReport(positions), common.output)
 
 
-@offsets.command(name="set", cls=HelpCommand)
-@options.grouped
 def set_command(
     checkpoint: options.CheckpointArg,
-    source: Annotated[
-        int | None, typer.Option("--source", min=0, metavar="I", help="The source, if there are several.")
-    ] = None,
+    accepted: change_options.AcceptOptions,
+    change: change_options.ChangeOptions,
+    source: Annotated[int | None, typer.Option(min=0, metavar="I", help="The source, if there are several.")] = None,
     to: Annotated[
-        str | None,
-        typer.Option("--to", metavar="JSON", help="The new offset, as `offsets show` has it; @FILE."),
+        str | None, typer.Option(metavar="JSON", help="The new offset, as `offsets show` has it; @FILE.")
     ] = None,
     shift: Annotated[
-        list[str] | None,
-        typer.Option("--shift", metavar="TOPIC/PARTITION=±N", help="Move a Kafka partition; repeatable."),
+        list[str] | None, typer.Option(metavar="TOPIC/PARTITION=±N", help="Move a Kafka partition; repeatable.")
     ] = None,
     expect_batch: ExpectBatchOption = None,
     spark: options.SparkOption = None,
     sink: options.SinkOption = None,
-    *,
-    accepted: change_options.AcceptOptions,
-    change: change_options.ChangeOptions,
 ) -> None:
     """Change where the next batch starts reading.
 
@@ -84,9 +67,7 @@ def set_command(
     ckpt offsets set /cp/orders --shift orders/0=+1
     ckpt offsets set /cp/orders --to @offset.json --accept-skip --apply
 
-    Exit status: 0 nothing to do, or done; 1 there is something to do;
-    2 bad usage; 3 could not do it.
-
+    Exit status: 0 nothing to do, or done; 1 there is something to do; 2 bad usage; 3 could not do it.
     """
     of_plan = {"--source": source, "--to": to, "--shift": shift, "--expect-batch": expect_batch, "--sink": sink}
     plan, receipt = offsets_set(
@@ -105,7 +86,6 @@ def set_command(
     emit(OffsetsReport(plan, receipt, tuple(typed), backup=change.backup), change.output)
 
 
-@offsets.command(name="export", cls=HelpCommand)
 def export_command(
     checkpoint: options.CheckpointArg,
     storage_option: options.StorageOption = None,
@@ -121,7 +101,6 @@ def export_command(
     ckpt offsets export s3://bucket/orders > offsets.json
 
     Exit status: 0 printed, 2 bad usage, 3 no batch is committed, or it cannot be read.
-
     """
     positions = offsets_export(checkpoint, options.pairs("--storage-option", storage_option))
     if positions.refused:
@@ -131,20 +110,16 @@ def export_command(
     emit(OffsetsExportReport(positions), output)
 
 
-@offsets.command(name="import", cls=HelpCommand)
-@options.grouped
 def import_command(
     checkpoint: options.CheckpointArg,
+    accepted: change_options.AcceptOptions,
+    change: change_options.ChangeOptions,
     file: Annotated[str | None, typer.Argument(metavar="FILE", help="A document of `offsets export`.")] = None,
     topic: Annotated[
-        list[str] | None,
-        typer.Option("--topic", metavar="OLD=NEW", help="A topic that was renamed; repeatable."),
+        list[str] | None, typer.Option(metavar="OLD=NEW", help="A topic that was renamed; repeatable.")
     ] = None,
     expect_batch: ExpectBatchOption = None,
     spark: options.SparkOption = None,
-    *,
-    accepted: change_options.AcceptOptions,
-    change: change_options.ChangeOptions,
 ) -> None:
     """Let the next batch start reading where FILE says.
 
@@ -154,9 +129,7 @@ def import_command(
     ckpt offsets import /cp/orders offsets.json
     ckpt offsets import /cp/orders offsets.json --topic orders=orders-v2 --apply
 
-    Exit status: 0 nothing to do, or done; 1 there is something to do;
-    2 bad usage; 3 could not do it.
-
+    Exit status: 0 nothing to do, or done; 1 there is something to do; 2 bad usage; 3 could not do it.
     """
     of_plan = {"FILE": file, "--topic": topic, "--expect-batch": expect_batch}
     plan, receipt = offsets_import(
@@ -173,26 +146,14 @@ def import_command(
     emit(OffsetsReport(plan, receipt, tuple(typed), backup=change.backup), change.output)
 
 
-@offsets.command(cls=HelpCommand)
 def commit(
-    roots: Annotated[
-        list[str], typer.Argument(metavar="ROOT...", help="Checkpoints, or folders above: paths or URIs.")
-    ],
-    group: Annotated[str, typer.Option("--group", metavar="PREFIX", help="Group: PREFIX + name of the checkpoint.")],
-    source_option: Annotated[
-        list[str] | None,
-        typer.Option("--source-option", metavar="KEY=VALUE", help="A reader option; @FILE, env:NAME: a secret."),
-    ] = None,
-    watch: Annotated[
-        float | None, typer.Option("--watch", min=1, metavar="SECONDS", help="Commit again every SECONDS.")
-    ] = None,
-    depth: Annotated[
-        int | None, typer.Option("--depth", min=0, metavar="N", help="Search N levels below ROOT. Default: all.")
-    ] = None,
+    roots: options.RootsArg,
+    common: options.CommonOptions,
+    group: Annotated[str, typer.Option(metavar="PREFIX", help="Group: PREFIX + name of the checkpoint.")],
+    source_option: options.KafkaOption = None,
+    watch: Annotated[float | None, typer.Option(min=1, metavar="SECONDS", help="Commit again every SECONDS.")] = None,
+    depth: options.DepthOption = None,
     jobs: options.JobsOption = None,
-    storage_option: options.StorageOption = None,
-    output: options.OutputOption = Output.TABLE,
-    quiet: options.QuietOption = False,
 ) -> None:
     """Commit to Kafka where queries continue, for tools that show lag.
 
@@ -204,18 +165,17 @@ def commit(
     ckpt offsets commit /cp --group lag- --source-option kafka.bootstrap.servers=broker:9092 --watch 60
 
     Exit status: 0 committed, 2 bad usage, 3 something was not committed.
-
     """
-    storage_options = options.pairs("--storage-option", storage_option)
-    if watch is not None and output is not Output.TABLE:
-        raise UsageError(f"--watch prints one document after another: use table, not {output}")
+    storage_options = common.storage_options
+    if watch is not None and common.output is not Output.TABLE:
+        raise UsageError(f"--watch prints one document after another: use table, not {common.output}")
     kafka = options.kafka_options("--group", source_option)
     while True:
-        with interruptible(), bar(quiet=quiet, of="checkpoints") as watcher:
+        with interruptible(), bar(quiet=common.quiet, of="checkpoints") as watcher:
             done = offsets_commit(roots, group, kafka, storage_options, depth=depth, jobs=jobs, watcher=watcher)
         if watch is None:
-            emit(OffsetsCommitReport(done), output)
-        show_report(OffsetsCommitReport(done), output)
+            emit(OffsetsCommitReport(done), common.output)
+        show_report(OffsetsCommitReport(done), common.output)
         time.sleep(watch)
 
 
@@ -228,3 +188,9 @@ def _read(text: str) -> str:
     except (OSError, UnicodeDecodeError) as error:
         reason = (error.strerror or str(error)) if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UsageError(f"{text[1:]} cannot be read: {reason}") from error
+
+
+offsets = CommandGroup(
+    "Show, change and publish where the next batch starts reading.",
+    {"show": show, "set": set_command, "export": export_command, "import": import_command, "commit": commit},
+)

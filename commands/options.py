@@ -1,12 +1,9 @@
 """Arguments and options that commands share, each spelled once."""
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from functools import wraps
-from inspect import Parameter, Signature, signature
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated
 
 import typer
 
@@ -24,34 +21,6 @@ class Side(StrEnum):
 
     LEFT = "left"
     RIGHT = "right"
-
-
-def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """A command with an option for each field of the dataclasses among its parameters; all are passed by name."""
-    hints = get_type_hints(command, include_extras=True)
-    groups = {name: kind for name, kind in hints.items() if isinstance(kind, type) and is_dataclass(kind)}
-    parameters: list[Parameter] = []
-    for name, parameter in signature(command).parameters.items():
-        if name in groups:
-            fields = get_type_hints(groups[name], include_extras=True)
-            parameters += (
-                field.replace(annotation=fields[field.name], kind=Parameter.KEYWORD_ONLY)
-                for field in signature(groups[name]).parameters.values()
-            )
-        else:
-            parameters.append(parameter.replace(annotation=hints[name], kind=Parameter.KEYWORD_ONLY))
-
-    @wraps(command)
-    def flat(**arguments: Any) -> None:
-        made = {
-            name: kind(**{word: arguments.pop(word) for word in signature(kind).parameters})
-            for name, kind in groups.items()
-        }
-        command(**arguments, **made)
-
-    flat.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what typer looks at
-    flat.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return flat
 
 
 def pairs(option: str, words: list[str] | None, *, once: bool = False) -> dict[str, str]:
@@ -106,64 +75,44 @@ CheckpointArg = Annotated[
 ]
 OutputOption = Annotated[Output, typer.Option("-o", "--output", help="The output format.")]
 StorageOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--storage-option",
-        metavar="KEY=VALUE",
-        help="An option of the file system; repeatable.",
-    ),
+    list[str] | None, typer.Option(metavar="KEY=VALUE", help="An option of the file system; repeatable.")
 ]
 SparkOption = Annotated[
     list[Spark] | None,
-    typer.Option(
-        "--spark",
-        parser=spark_version,
-        metavar="VERSION",
-        help="Forecast for this version only; repeatable.",
-    ),
+    typer.Option(parser=spark_version, metavar="VERSION", help="Forecast for this version only; repeatable."),
 ]
-ProgressOption = Annotated[Asked, typer.Option("--progress", help="Progress tracking of the start.")]
-BatchesOption = Annotated[
-    int,
-    typer.Option("--batches", min=0, metavar="N", help="Show the newest N batches; 0: all."),
-]
-SinkOption = Annotated[
-    str | None,
-    typer.Option(
-        "--sink",
-        metavar="URI",
-        help="Also read the sink: Delta, Iceberg, file sink.",
-    ),
-]
-SourcesOption = Annotated[
-    bool,
-    typer.Option("--sources", help="Also ask the sources what they have now."),
-]
+ProgressOption = Annotated[Asked, typer.Option(help="Progress tracking of the start.")]
+BatchesOption = Annotated[int, typer.Option(min=0, metavar="N", help="Show the newest N batches; 0: all.")]
+SinkOption = Annotated[str | None, typer.Option(metavar="URI", help="Also read the sink: Delta, Iceberg, file sink.")]
+SourcesOption = Annotated[bool, typer.Option("--sources", help="Also ask the sources what they have now.")]
 ReaderOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--source-option",
-        metavar="I.KEY=VALUE",
-        help="A reader option; @FILE, env:NAME: a secret.",
-    ),
+    list[str] | None, typer.Option(metavar="I.KEY=VALUE", help="A reader option; @FILE, env:NAME: a secret.")
 ]
-JobsOption = Annotated[
-    int | None,
-    typer.Option("--jobs", min=1, metavar="N", help="Use N processes. Default: one per core."),
+JobsOption = Annotated[int | None, typer.Option(min=1, metavar="N", help="Use N processes. Default: one per core.")]
+OperatorOption = Annotated[int | None, typer.Option(min=0, metavar="ID", help="The state of this operator.")]
+MasterOption = Annotated[str | None, typer.Option(metavar="URL", help="The Spark master. Default: local[*].")]
+ConfOption = Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A Spark setting; repeatable.")]
+RootsArg = Annotated[list[str], typer.Argument(metavar="ROOT...", help="Checkpoints, or folders above: paths or URIs.")]
+DepthOption = Annotated[int | None, typer.Option(min=0, metavar="N", help="Search N levels below ROOT. Default: all.")]
+KafkaOption = Annotated[
+    list[str] | None, typer.Option(metavar="KEY=VALUE", help="A reader option; @FILE, env:NAME: a secret.")
 ]
-OperatorOption = Annotated[
-    int | None,
-    typer.Option("--operator", min=0, metavar="ID", help="The state of this operator."),
-]
-MasterOption = Annotated[
-    str | None,
-    typer.Option("--master", metavar="URL", help="The Spark master. Default: local[*]."),
-]
-ConfOption = Annotated[
-    list[str] | None,
-    typer.Option("--conf", metavar="KEY=VALUE", help="A Spark setting; repeatable."),
-]
+BatchOption = Annotated[int | None, typer.Option(min=0, metavar="N", help="As of this batch. Default: the newest.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
+
+
+@dataclass(frozen=True, slots=True)
+class CommonOptions:
+    """Options of almost every command."""
+
+    storage_option: StorageOption = None
+    output: OutputOption = Output.TABLE
+    quiet: QuietOption = False
+
+    @property
+    def storage_options(self) -> dict[str, str]:
+        """For the file system. Raises UsageError."""
+        return pairs("--storage-option", self.storage_option)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,13 +120,7 @@ class PartOptions:
     """Options that choose a part of the state."""
 
     operator: OperatorOption = None
-    store: Annotated[
-        str | None,
-        typer.Option("--store", metavar="NAME", help="This store of a join, as Spark keeps it."),
-    ] = None
-    side: Annotated[Side | None, typer.Option("--side", help="One side of a join.")] = None
-    variable: Annotated[
-        str | None,
-        typer.Option("--variable", metavar="NAME", help="This variable of transformWithState."),
-    ] = None
+    store: Annotated[str | None, typer.Option(metavar="NAME", help="This store of a join, as Spark keeps it.")] = None
+    side: Annotated[Side | None, typer.Option(help="One side of a join.")] = None
+    variable: Annotated[str | None, typer.Option(metavar="NAME", help="This variable of transformWithState.")] = None
     timers: Annotated[bool, typer.Option("--timers", help="The timers of transformWithState.")] = False

@@ -23,21 +23,12 @@ def preflight(
     checkpoint: options.CheckpointArg,
     spark: Annotated[
         Spark | None,
-        typer.Option(
-            "--spark",
-            parser=options.spark_version,
-            metavar="VERSION",
-            help="The version of the start. Default: all.",
-        ),
+        typer.Option(parser=options.spark_version, metavar="VERSION", help="The version of the start. Default: all."),
     ] = None,
     conf: Annotated[
-        list[str] | None,
-        typer.Option("--conf", metavar="KEY=VALUE", help="A setting of the start; repeatable."),
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting of the start; repeatable.")
     ] = None,
-    expect: Annotated[
-        str | None,
-        typer.Option("--expect", metavar="FILE", help="The query, from `ckpt.describe_query`."),
-    ] = None,
+    expect: Annotated[str | None, typer.Option(metavar="FILE", help="The query, from `ckpt.describe_query`.")] = None,
     must_exist: Annotated[bool, typer.Option("--must-exist", help="Hold if no batch was ever planned here.")] = False,
     progress: options.ProgressOption = Asked.SYNC,
     sources: options.SourcesOption = False,
@@ -55,7 +46,6 @@ def preflight(
     ckpt preflight /cp/orders --expect query.json --sources
 
     Exit status: 0 start, 1 hold, 2 bad usage, 3 could not look.
-
     """
     storage_options = options.pairs("--storage-option", storage_option)
     settings = options.pairs("--conf", conf)

@@ -7,36 +7,13 @@ from dataclasses import fields, replace
 from functools import singledispatch
 from typing import Any
 
+from ckpt import types
 from ckpt.changes.apply import Receipt
-from ckpt.changes.fixes.repair import WaysPlan
-from ckpt.changes.fixes.repair_async import RepairPlan
-from ckpt.changes.offsets.plan import OffsetsPlan
-from ckpt.changes.offsets.positions import Positions
 from ckpt.changes.plan import ChangePlan
-from ckpt.changes.prune.plan import PrunePlan
-from ckpt.changes.relocate.plan import RelocationPlan
-from ckpt.changes.rewind.plan import RewindPlan
 from ckpt.changes.run import ChangeResult
-from ckpt.changes.skip.plan import SkipPlan
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.copies.copy.copy import CheckpointCopy
-from ckpt.copies.rewrite.plan import Rewrite
 from ckpt.formats.types import type_name
-from ckpt.inspection.explain.explain import Explanation
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.inspection.preflight import Readiness
-from ckpt.inspection.query import QueryDescription
-from ckpt.inspection.scan.scan import Scan
-from ckpt.migrate.changelog import ChangelogSwitch
-from ckpt.migrate.handoff.plan import Handoff
-from ckpt.migrate.provider import ProviderMove
-from ckpt.migrate.transform import TransformMigration
-from ckpt.state.export.request import StateExport
-from ckpt.state.native.diff import StateDiff
-from ckpt.state.native.heavy import StateSizes
-from ckpt.state.native.show import StateCounts, StateRows
-from ckpt.state.reading.units import StateUnit
-from ckpt.state.verify.verify import StateVerification
 from ckpt.texts import batch_ranges, mask_secrets
 from ckpt.values import Renderers
 from ckpt.webpage.parts import inspection_part
@@ -44,20 +21,8 @@ from ckpt.webpage.templates import HtmlMissing
 
 from .arguments import library_words
 from .calls import as_call, in_python
-from .render.blocks import (
-    Code,
-    Command,
-    Headline,
-    Item,
-    Page,
-    Plain,
-    Table,
-    Title,
-    Tone,
-    change_texts,
-    flatten_page,
-    page_of,
-)
+from .render import blocks
+from .render.blocks import Headline, Item, Page, Plain, Table, Title, Tone, change_texts, flatten_page, page_of
 from .render.change import ChangeReport
 from .render.changelog import ChangelogReport
 from .render.copying import CopyReport
@@ -74,39 +39,38 @@ from .render.preflight import PreflightReport
 from .render.provider import ProviderReport
 from .render.pruning import PruneReport
 from .render.relocation import RelocationReport
-from .render.repair import RepairReport
 from .render.rewind import RewindReport
 from .render.rewriting import ImportReport, RewriteReport
 from .render.rows import CountsReport, DiffReport, RowsReport, SizesReport
 from .render.skip import SkipReport
 from .render.transform import TransformReport
 from .render.verification import VerificationReport
-from .render.ways import WaysReport
+from .render.ways import RepairReport, WaysReport
 
 _REPORTS: dict[type, Any] = {
-    Explanation: ExplanationReport,
-    Handoff: HandoffReport,
+    types.Explanation: ExplanationReport,
+    types.Handoff: HandoffReport,
     Inspection: InspectionReport,
-    Positions: PositionsReport,
-    ProviderMove: ProviderReport,
-    ChangelogSwitch: ChangelogReport,
-    Readiness: PreflightReport,
-    Scan: ScanReport,
-    StateCounts: CountsReport,
-    StateDiff: DiffReport,
-    StateExport: ExportReport,
-    StateRows: RowsReport,
-    StateVerification: VerificationReport,
-    TransformMigration: TransformReport,
+    types.Positions: PositionsReport,
+    types.ProviderMove: ProviderReport,
+    types.ChangelogSwitch: ChangelogReport,
+    types.Readiness: PreflightReport,
+    types.Scan: ScanReport,
+    types.StateCounts: CountsReport,
+    types.StateDiff: DiffReport,
+    types.StateExport: ExportReport,
+    types.StateRows: RowsReport,
+    types.StateVerification: VerificationReport,
+    types.TransformMigration: TransformReport,
 }
 _CHANGES: dict[type[ChangePlan], type[ChangeReport[Any]]] = {
-    OffsetsPlan: OffsetsReport,
-    PrunePlan: PruneReport,
-    RelocationPlan: RelocationReport,
-    RepairPlan: RepairReport,
-    RewindPlan: RewindReport,
-    SkipPlan: SkipReport,
-    WaysPlan: WaysReport,
+    types.OffsetsPlan: OffsetsReport,
+    types.PrunePlan: PruneReport,
+    types.RelocationPlan: RelocationReport,
+    types.RepairPlan: RepairReport,
+    types.RewindPlan: RewindReport,
+    types.SkipPlan: SkipReport,
+    types.WaysPlan: WaysReport,
 }
 
 
@@ -153,9 +117,9 @@ def _make_page(value: object) -> Page:
 
 def _as_python(block: Plain) -> Plain:
     """A block with calls instead of command lines."""
-    if isinstance(block, Command):
+    if isinstance(block, blocks.Command):
         return replace(block, text=as_call(block.text))
-    changed: Plain = block if isinstance(block, Code) else change_texts(block, in_python)
+    changed: Plain = block if isinstance(block, blocks.Code) else change_texts(block, in_python)
     return changed
 
 
@@ -186,32 +150,32 @@ def _(value: ChangeResult[ChangePlan]) -> Page:
 
 def _repeat_call(block: Plain) -> Plain:
     """Name only what is new in the call that applies a plan: the plan does not have all of the arguments."""
-    if not (isinstance(block, Command) and block.text.endswith(" --apply")):
+    if not (isinstance(block, blocks.Command) and block.text.endswith(" --apply")):
         return block
     arguments = as_call(block.text).partition(", ")[2].removesuffix(")")
     return Item(f"the same call with {arguments}", block.indent)
 
 
 @_page_of.register
-def _(value: CheckpointCopy) -> Page:
+def _(value: types.CheckpointCopy) -> Page:
     return CopyReport(value, value.inspection.checkpoint.uri).page()
 
 
 @_page_of.register
-def _(value: Rewrite) -> Page:
+def _(value: types.Rewrite) -> Page:
     source = value.inspection.checkpoint.uri
     imported = any(unit.exported is not None for unit in value.units)
     return (ImportReport(value, source, "the rows given") if imported else RewriteReport(value, source)).page()
 
 
 @_page_of.register
-def _(value: StateSizes) -> Page:
+def _(value: types.StateSizes) -> Page:
     ((_, *spread),) = SizesReport(value, skew=True).page()
     return (*SizesReport(value, skew=False).page(), tuple(spread))
 
 
 @_page_of.register
-def _(value: StateUnit) -> Page:
+def _(value: types.StateUnit) -> Page:
     schema = value.schema
     columns = schema.get("fields") if isinstance(schema, dict) else None
     rows = tuple(
@@ -238,6 +202,6 @@ def _(value: Receipt) -> Page:
 
 
 @_page_of.register
-def _(value: QueryDescription) -> Page:
+def _(value: types.QueryDescription) -> Page:
     rows = [(field.name, str(getattr(value, field.name))) for field in fields(value)]
     return page_of([Title("query", (f"planned by Spark {value.spark}",))], [Table(tuple(rows), ("field", "value"))])

@@ -12,21 +12,19 @@ from .render.ways import WaysReport
 from .report import emit
 
 
-@options.grouped
 def repair(
     checkpoint: options.CheckpointArg,
+    accepted: change_options.AcceptOptions,
+    change: change_options.ChangeOptions,
     choose: Annotated[
-        WayName | None, typer.Option("--choose", metavar="FIX", help="Take this fix. Default: the recommended one.")
+        WayName | None, typer.Option(metavar="FIX", help="Take this fix. Default: the recommended one.")
     ] = None,
     query_id: Annotated[
-        str | None, typer.Option("--query-id", metavar="ID", help="The id of the query, if metadata is lost.")
+        str | None, typer.Option(metavar="ID", help="The id of the query, if metadata is lost.")
     ] = None,
     leftovers: Annotated[bool, typer.Option("--leftovers", help="Also remove files of interrupted writes.")] = False,
     spark: options.SparkOption = None,
     sink: options.SinkOption = None,
-    *,
-    accepted: change_options.AcceptOptions,
-    change: change_options.ChangeOptions,
 ) -> None:
     """List the fixes for a damaged CHECKPOINT, and carry one out.
 
@@ -36,9 +34,8 @@ def repair(
     ckpt repair /cp/orders
     ckpt repair /cp/orders --choose run-again --accept-replay --apply
 
-    Exit status: 0 nothing to do, or done; 1 there is something to do,
-    or another problem; 2 bad usage; 3 could not do it.
-
+    Exit status: 0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do
+    it.
     """
     plan, receipt = ckpt.repair(
         checkpoint,

@@ -8,14 +8,13 @@ import ckpt
 from ckpt.changes.fixes.repair_async import Strategy
 
 from . import change_options, options
-from .render.repair import RepairReport
+from .render.ways import RepairReport
 from .report import emit
 
 
-@options.grouped
 def repair_async(
     checkpoint: options.CheckpointArg,
-    strategy: Annotated[Strategy, typer.Option("--strategy", help="How gaps are closed.")] = Strategy.AUTO,
+    strategy: Annotated[Strategy, typer.Option(help="How gaps are closed.")] = Strategy.AUTO,
     spark: options.SparkOption = None,
     accept_replay: change_options.AcceptReplayOption = False,
     sink: options.SinkOption = None,
@@ -30,9 +29,8 @@ def repair_async(
     ckpt repair-async /cp/orders
     ckpt repair-async /cp/orders --strategy rewind --accept-replay --apply
 
-    Exit status: 0 nothing to do, or done; 1 there is something to do,
-    or another problem; 2 bad usage; 3 could not do it.
-
+    Exit status: 0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do
+    it.
     """
     plan, receipt = ckpt.repair_async(
         checkpoint,

@@ -4,19 +4,18 @@ import json
 import sys
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import NoReturn, Protocol, assert_never, runtime_checkable
+from typing import Any, NoReturn, assert_never
 
 import typer
 
-from ckpt.texts import mask_json, mask_secrets
+from ckpt.texts import escape_unprintable, mask_json, mask_secrets
 
 from .arguments import as_options
-from .exits import Exit
-from .render.blocks import Page, change_texts
+from .render.blocks import change_texts
 from .render.document import add_next
 from .render.keys import as_json
 from .render.layout import for_standard_output
-from .render.text import escape_unprintable
+from .render.reports import Report
 
 
 class Output(StrEnum):
@@ -27,47 +26,21 @@ class Output(StrEnum):
     HTML = "html"
 
 
-class Report(Protocol):
-    """Result of a command, in every form of output."""
-
-    @property
-    def exit(self) -> Exit:
-        """How the run ends."""
-
-    def page(self) -> Page:
-        """For people: blocks, which a layout turns into text."""
-
-    def document(self) -> object:
-        """For programs: a dataclass or mapping with the keys of ``docs/contract.md`` in their order."""
-
-
-@runtime_checkable
-class Illustrated(Protocol):
-    """A report that has more to show in a browser than its blocks."""
-
-    def html(self) -> str:
-        """One document, without the secrets in it. Raises CkptError where a package is missing."""
-
-
-def emit(report: Report, output: Output) -> NoReturn:
+def emit(report: Report[Any], output: Output) -> NoReturn:
     """Print a report, the one document of this run, and end the run."""
     show(report, output)
     raise typer.Exit(code=report.exit)
 
 
-def show(report: Report, output: Output) -> None:
+def show(report: Report[Any], output: Output) -> None:
     """Print a report, without the secrets in it."""
     match output:
         case Output.TABLE:
             text = for_standard_output().text(change_texts(report.page(), mask_secrets))
         case Output.JSON:
             text = mask_json(_to_json(add_next(report.document(), report.page())))
-        case Output.HTML if isinstance(report, Illustrated):
-            text = report.html()
         case Output.HTML:
-            from .render.html import html  # fills templates, which no other form needs
-
-            text = html(change_texts(report.page(), mask_secrets))
+            text = report.html()
         case _:
             assert_never(output)
     show_text(text)

@@ -12,19 +12,13 @@ from .render.rewind import RewindReport
 from .report import emit
 
 
-@options.grouped
 def rewind(
     checkpoint: options.CheckpointArg,
-    to_batch: Annotated[
-        int | None, typer.Option("--to-batch", min=0, metavar="N", help="The last batch to keep.")
-    ] = None,
-    replay: Annotated[
-        Replayed, typer.Option("--replay", help="Batch N+1: its old range, or a new one.")
-    ] = Replayed.SAME,
-    sink: options.SinkOption = None,
-    *,
     accepted: change_options.AcceptOptions,
     change: change_options.ChangeOptions,
+    to_batch: Annotated[int | None, typer.Option(min=0, metavar="N", help="The last batch to keep.")] = None,
+    replay: Annotated[Replayed, typer.Option(help="Batch N+1: its old range, or a new one.")] = Replayed.SAME,
+    sink: options.SinkOption = None,
 ) -> None:
     """Take a query back to batch N, with its state.
 
@@ -34,9 +28,8 @@ def rewind(
     ckpt rewind /cp/orders --to-batch 307
     ckpt rewind /cp/orders --to-batch 307 --accept-replay --apply
 
-    Exit status: 0 nothing to do, or done; 1 there is something to do,
-    or another problem; 2 bad usage; 3 could not do it.
-
+    Exit status: 0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do
+    it.
     """
     plan, receipt = ckpt.rewind(
         checkpoint,

@@ -8,31 +8,20 @@ import typer
 import ckpt
 
 from . import options
-from .form_options import EngineOption, FormOptions, writing
 from .render.rewriting import RewriteReport
-from .report import Output, emit
-from .run_options import Workers
+from .report import emit
+from .run_options import FormOptions, RunOptions
 
 
-@options.grouped
 def rewrite(
     checkpoint: options.CheckpointArg,
+    common: options.CommonOptions,
     form: FormOptions,
+    run: RunOptions,
     drop_keys: Annotated[
-        str | None,
-        typer.Option("--drop-keys", metavar="FILE", help='Leave out these keys: {"user": "x"} a line.'),
+        str | None, typer.Option(metavar="FILE", help='Leave out these keys: {"user": "x"} a line.')
     ] = None,
-    where: Annotated[
-        str | None,
-        typer.Option("--where", metavar="SQL", help="Keep these rows only: key_user <> 'ann'."),
-    ] = None,
-    engine: EngineOption = Workers.NATIVE,
-    jobs: options.JobsOption = None,
-    master: options.MasterOption = None,
-    conf: options.ConfOption = None,
-    storage_option: options.StorageOption = None,
-    output: options.OutputOption = Output.TABLE,
-    quiet: options.QuietOption = False,
+    where: Annotated[str | None, typer.Option(metavar="SQL", help="Keep these rows only: key_user <> 'ann'.")] = None,
 ) -> None:
     """Write a checkpoint NEW with the same state in another form.
 
@@ -43,21 +32,19 @@ def rewrite(
     ckpt rewrite /cp/orders /cp/orders-8 --partitions 8
     ckpt rewrite /cp/orders /cp/orders-rocks --provider rocksdb --plan
 
-    Exit status: 0 written or planned, 2 bad usage, 3
-    could not do it.
-
+    Exit status: 0 written or planned, 2 bad usage, 3 could not do it.
     """
-    storage_options = options.pairs("--storage-option", storage_option)
+    storage_options = common.storage_options
     options.check_stays(form.into)
-    with writing(engine, master, conf, quiet=quiet) as (by, watcher):
+    with run.writing(quiet=common.quiet) as (by, watcher):
         rewrite = ckpt.rewrite(
             checkpoint,
             storage_options=storage_options,
             drop_keys=drop_keys or (),
             where=where,
-            jobs=jobs,
+            jobs=run.jobs,
             by=by,
             watcher=watcher,
             **asdict(form),
         )
-    emit(RewriteReport(rewrite, checkpoint), output)
+    emit(RewriteReport(rewrite, checkpoint), common.output)

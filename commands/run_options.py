@@ -1,4 +1,4 @@
-"""Options of commands that work on state partition by partition: who does that."""
+"""Options of commands that work on state, or write it: who does that, and where and how a new checkpoint keeps it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,12 +10,14 @@ import typer
 
 import ckpt
 from ckpt.errors import UsageError
+from ckpt.migrate.provider import ToProvider
+from ckpt.spark.installed import Session
 
 from . import options
-from .progress import session
-from .watching import interruptible
+from .watching import bar, interruptible
 
 if TYPE_CHECKING:
+    from ckpt.copies.copy.placing import Watcher
     from ckpt.spark.executors import Executors
 
 
@@ -26,11 +28,22 @@ class Workers(StrEnum):
     SPARK = "spark"
 
 
+EngineOption = Annotated[Workers, typer.Option(help="ckpt here, or Spark's executors.")]
+
+
+@contextmanager
+def session(master: str | None, conf: list[str] | None, *, quiet: bool) -> Iterator[Session]:
+    """The Spark that was asked for, with a bar for people who watch; it is not started by this."""
+    confs = options.pairs("--conf", conf)
+    with bar(quiet=quiet) as watcher:
+        yield Session(master=master, confs=confs, watcher=watcher)
+
+
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     """Who works: processes of this machine, or Spark's executors."""
 
-    engine: Annotated[Workers, typer.Option("--engine", help="ckpt here, or Spark's executors.")] = Workers.NATIVE
+    engine: EngineOption = Workers.NATIVE
     jobs: options.JobsOption = None
     master: options.MasterOption = None
     conf: options.ConfOption = None
@@ -46,3 +59,25 @@ class RunOptions:
                 return
             with session(self.master, self.conf, quiet=quiet) as spark, ckpt.on_spark(spark) as by:
                 yield by
+
+    @contextmanager
+    def writing(self, *, quiet: bool) -> Iterator["tuple[Executors | None, Watcher | None]"]:
+        """Who writes state, and what shows progress. Raises UsageError."""
+        with self.executors(quiet=quiet) as by, bar(quiet=quiet or by is not None, of="partitions") as watcher:
+            yield by, watcher
+
+
+@dataclass(frozen=True, slots=True)
+class FormOptions:
+    """Options for the place of a new checkpoint, and the form of its state."""
+
+    into: Annotated[str, typer.Argument(metavar="NEW", help="A new or empty folder, local or remote.")]
+    provider: Annotated[ToProvider | None, typer.Option(help="The state store provider. Default: as now.")] = None
+    partitions: Annotated[int | None, typer.Option(min=1, metavar="N", help="Shuffle partitions. Default: as now.")] = (
+        None
+    )
+    format_version: Annotated[
+        int | None, typer.Option(min=1, max=2, metavar="1|2", help="State store checkpoint format. Default: as now.")
+    ] = None
+    new_id: Annotated[bool, typer.Option("--new-id", help="Give NEW a query id of its own.")] = False
+    plan: Annotated[bool, typer.Option("--plan", help="Only say what would be written.")] = False

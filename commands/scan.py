@@ -1,26 +1,32 @@
 """ckpt scan."""
 
+import os
+import re
 import sys
 import time
+from contextlib import suppress
+from datetime import UTC, datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, assert_never
 
 import typer
 
 import ckpt
-from ckpt.errors import UsageError
+from ckpt.errors import CkptError, UsageError
 from ckpt.inspection.scan.scan import Scan
 from ckpt.restart.findings import Severity
+from ckpt.storage.base import one_line, temporary
 from ckpt.texts import mask_json
 
 from . import options
 from .render.fleet import ScanReport
 from .render.prometheus import exposition
 from .report import Output, complain, show, show_text
-from .textfile import must_be_writable, write_whole
-from .times import moment
 from .watching import bar
 
+_AGO = re.compile(r"(\d{1,9})([smhd])", re.ASCII)
+_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _CLEAR = "\x1b[H\x1b[2J"  # of the screen
 
 
@@ -42,44 +48,19 @@ class FailOn(StrEnum):
 
 
 def scan(
-    roots: Annotated[
-        list[str],
-        typer.Argument(metavar="ROOT...", help="Checkpoints, or folders above: paths or URIs."),
-    ],
-    depth: Annotated[
-        int | None,
-        typer.Option("--depth", min=0, metavar="N", help="Search N levels below ROOT. Default: all."),
-    ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", min=1, metavar="N", help="Use N processes. Default: one per core."),
-    ] = None,
+    roots: options.RootsArg,
+    depth: options.DepthOption = None,
+    jobs: options.JobsOption = None,
     changed_since: Annotated[
-        str | None,
-        typer.Option(
-            "--changed-since",
-            metavar="TIME",
-            help="Only those with a batch since TIME: 8h, 7d ago.",
-        ),
+        str | None, typer.Option(metavar="TIME", help="Only those with a batch since TIME: 8h, 7d ago.")
     ] = None,
-    fail_on: Annotated[FailOn, typer.Option("--fail-on", help="Exit with 1 for a finding this bad.")] = FailOn.WARNING,
-    watch: Annotated[
-        float | None,
-        typer.Option("--watch", min=1, metavar="SECONDS", help="Scan again every SECONDS."),
-    ] = None,
+    fail_on: Annotated[FailOn, typer.Option(help="Exit with 1 for a finding this bad.")] = FailOn.WARNING,
+    watch: Annotated[float | None, typer.Option(min=1, metavar="SECONDS", help="Scan again every SECONDS.")] = None,
     textfile: Annotated[
-        str | None,
-        typer.Option("--textfile", metavar="PATH", help="Also write metrics for Prometheus to PATH."),
+        str | None, typer.Option(metavar="PATH", help="Also write metrics for Prometheus to PATH.")
     ] = None,
     sources: Annotated[bool, typer.Option("--sources", help="Also ask Kafka for the lag of each query.")] = False,
-    source_option: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--source-option",
-            metavar="KEY=VALUE",
-            help="A reader option; @FILE, env:NAME: a secret.",
-        ),
-    ] = None,
+    source_option: options.KafkaOption = None,
     storage_option: options.StorageOption = None,
     output: Annotated[
         ScanOutput, typer.Option("-o", "--output", metavar="FORM", help="json, jsonl, html, prometheus.")
@@ -94,9 +75,7 @@ def scan(
     ckpt scan /cp s3://bucket/checkpoints
     ckpt scan /data --fail-on error --watch 60 --textfile /var/lib/node_exporter/ckpt.prom
 
-    Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 a ROOT could
-    not be listed or has no checkpoint.
-
+    Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 a ROOT could not be listed or has no checkpoint.
     """
     storage_options = options.pairs("--storage-option", storage_option)
     if watch is not None and output in (ScanOutput.JSON, ScanOutput.HTML, ScanOutput.PROMETHEUS):
@@ -105,9 +84,9 @@ def scan(
         raise UsageError("--source-option is for --sources")
     kafka = options.kafka_options("--sources", source_option) if sources else None
     if textfile is not None:
-        must_be_writable(textfile)
+        _must_be_writable(textfile)
     while True:
-        since = None if changed_since is None else moment("--changed-since", changed_since)
+        since = None if changed_since is None else _parse_moment(changed_since)
         with bar(quiet=quiet, of="checkpoints") as watcher:
             scan = ckpt.scan(
                 roots,
@@ -120,7 +99,7 @@ def scan(
             )
         report = ScanReport(scan, Severity(fail_on))
         if textfile is not None:
-            write_whole(textfile, exposition(scan))
+            _write_whole(textfile, exposition(scan))
         _print(report, output, clear=watch is not None)
         if watch is None:
             raise typer.Exit(code=report.exit)
@@ -138,9 +117,9 @@ def _print(report: ScanReport, output: ScanOutput, *, clear: bool) -> None:
         case ScanOutput.HTML:
             show(report, Output.HTML)
         case ScanOutput.JSONL:
-            _print_lines(report.scan, [mask_json(line) for line in report.lines()])
+            _print_lines(report.record, [mask_json(line) for line in report.lines()])
         case ScanOutput.PROMETHEUS:
-            _print_lines(report.scan, exposition(report.scan).splitlines())
+            _print_lines(report.record, exposition(report.record).splitlines())
         case _:
             assert_never(output)
 
@@ -150,3 +129,43 @@ def _print_lines(scan: Scan, lines: list[str]) -> None:
     if lines:
         show_text("\n".join(lines))
     complain(scan.problems)
+
+
+def _parse_moment(word: str) -> int:
+    """An ISO 8601 time (UTC unless it says otherwise), or how long ago: ``15m``; in ms since 1970 UTC.
+
+    Raises UsageError.
+    """
+    if ago := _AGO.fullmatch(word):
+        return time.time_ns() // 1_000_000 - int(ago[1]) * _MS[ago[2]]
+    try:
+        parsed = datetime.fromisoformat(word)
+    except ValueError:
+        raise UsageError(f"--changed-since {one_line(word)}: write 2026-11-22T08:00:00Z, or 15m, 8h, 7d") from None
+    return int((parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def _must_be_writable(path: str) -> None:
+    """Raise UsageError where no file can be written, before anything else is done."""
+    file = Path(path)
+    if (file.exists() and not file.is_file()) or not file.absolute().parent.is_dir():
+        raise UsageError(f"--textfile {one_line(path)}: name a file in a folder that exists")
+
+
+def _write_whole(path: str, text: str) -> None:
+    """Write a file of mode 0644 under a hidden name, and rename it: whoever reads it sees the old or the new one."""
+    unfinished = Path(temporary(path))
+    try:
+        try:
+            with open(unfinished, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.chmod(0o644)
+            unfinished.rename(path)
+        except BaseException:
+            with suppress(OSError):
+                unfinished.unlink()
+            raise
+    except OSError as error:
+        raise CkptError(f"{one_line(path)} cannot be written: {error.strerror or error}") from error

@@ -6,41 +6,30 @@ from typing import Annotated
 import typer
 
 import ckpt
+from ckpt.state.verify.verify import verify_state
 
 from . import options
 from .export_state import export_state
 from .help import CommandGroup
 from .import_state import import_state
 from .render.rows import CountsReport, DiffReport, RowsReport, SizesReport
-from .report import Output, emit
+from .render.verification import VerificationReport
+from .report import emit
 from .run_options import RunOptions
-from .verify import verify
-
-state = CommandGroup("Read, count, compare, verify, export and import state.")
-
-
-BatchOption = Annotated[
-    int | None,
-    typer.Option("--batch", min=0, metavar="N", help="As of this batch. Default: the newest."),
-]
-
+from .watching import reading
 
 KeyOption = Annotated[
-    list[str] | None,
-    typer.Option("--key", metavar="FIELD=VALUE", help="Only rows with this in their key; repeatable."),
+    list[str] | None, typer.Option("--key", metavar="FIELD=VALUE", help="Only rows with this in their key; repeatable.")
 ]
 
 
-@options.grouped
 def show(
     checkpoint: options.CheckpointArg,
+    common: options.CommonOptions,
     unit: options.PartOptions,
-    batch: BatchOption = None,
+    batch: options.BatchOption = None,
     key: KeyOption = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Show N rows at most.")] = 20,
-    storage_option: options.StorageOption = None,
-    output: options.OutputOption = Output.TABLE,
-    quiet: options.QuietOption = False,
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="Show N rows at most.")] = 20,
 ) -> None:
     """Show rows of state.
 
@@ -51,29 +40,20 @@ def show(
     ckpt state show /cp/orders --key user=ann --batch 307
 
     Exit status: 0 shown, 2 bad usage, 3 it cannot be read without Spark, or not at all.
-
     """
     rows = ckpt.state_show(
-        checkpoint,
-        options.pairs("--storage-option", storage_option),
-        batch=batch,
-        key=options.key_values(key),
-        limit=limit,
-        **asdict(unit),
+        checkpoint, common.storage_options, batch=batch, key=options.key_values(key), limit=limit, **asdict(unit)
     )
-    emit(RowsReport(rows), output)
+    emit(RowsReport(rows), common.output)
 
 
-@options.grouped
 def count(
     checkpoint: options.CheckpointArg,
+    common: options.CommonOptions,
     unit: options.PartOptions,
     run: RunOptions,
-    batch: BatchOption = None,
+    batch: options.BatchOption = None,
     key: KeyOption = None,
-    storage_option: options.StorageOption = None,
-    output: options.OutputOption = Output.TABLE,
-    quiet: options.QuietOption = False,
 ) -> None:
     """Count rows of state, by operator and store.
 
@@ -83,40 +63,34 @@ def count(
     ckpt state count /cp/orders
     ckpt state count /cp/orders --operator 1 --key user=ann
 
-    Exit status: 0 counted, 2 bad usage, 3 it cannot be read
-    without Spark, or not at all.
-
+    Exit status: 0 counted, 2 bad usage, 3 it cannot be read without Spark, or not at all.
     """
-    with run.executors(quiet=quiet) as by:
+    with run.executors(quiet=common.quiet) as by:
         counts = ckpt.state_count(
             checkpoint,
-            options.pairs("--storage-option", storage_option),
+            common.storage_options,
             batch=batch,
             key=options.key_values(key),
             jobs=run.jobs,
             by=by,
             **asdict(unit),
         )
-    emit(CountsReport(counts), output)
+    emit(CountsReport(counts), common.output)
 
 
-@options.grouped
 def diff(
     checkpoint: options.CheckpointArg,
+    common: options.CommonOptions,
     unit: options.PartOptions,
     run: RunOptions,
     other: Annotated[str | None, typer.Argument(metavar="OTHER", help="Another checkpoint. Default: the same.")] = None,
     from_batch: Annotated[
-        int | None, typer.Option("--from-batch", min=0, metavar="A", help="The earlier one. Default: the one before B.")
+        int | None, typer.Option(min=0, metavar="A", help="The earlier one. Default: the one before B.")
     ] = None,
     to_batch: Annotated[
-        int | None,
-        typer.Option("--to-batch", min=0, metavar="B", help="The later one. Default: the newest readable."),
+        int | None, typer.Option(min=0, metavar="B", help="The later one. Default: the newest readable.")
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", min=0, metavar="N", help="Show N rows of each part at most.")] = 20,
-    storage_option: options.StorageOption = None,
-    output: options.OutputOption = Output.TABLE,
-    quiet: options.QuietOption = False,
+    limit: Annotated[int, typer.Option(min=0, metavar="N", help="Show N rows of each part at most.")] = 20,
 ) -> None:
     """Say which keys differ between two batches or two checkpoints.
 
@@ -126,15 +100,13 @@ def diff(
     ckpt state diff /cp/orders --from-batch 300 --to-batch 307
     ckpt state diff /cp/orders /cp/orders-copy
 
-    Exit status: 0 nothing differs, 1 something does, 2 bad usage, 3
-    it cannot be read.
-
+    Exit status: 0 nothing differs, 1 something does, 2 bad usage, 3 it cannot be read.
     """
-    with run.executors(quiet=quiet) as by:
+    with run.executors(quiet=common.quiet) as by:
         diff = ckpt.state_diff(
             checkpoint,
             other,
-            options.pairs("--storage-option", storage_option),
+            common.storage_options,
             from_batch=from_batch,
             to_batch=to_batch,
             limit=limit,
@@ -142,20 +114,17 @@ def diff(
             by=by,
             **asdict(unit),
         )
-    emit(DiffReport(diff), output)
+    emit(DiffReport(diff), common.output)
 
 
-@options.grouped
 def keys(
     checkpoint: options.CheckpointArg,
+    common: options.CommonOptions,
     unit: options.PartOptions,
     run: RunOptions,
     skew: Annotated[bool, typer.Option("--skew", help="Show the bytes and rows of each partition.")] = False,
-    batch: BatchOption = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Name N keys at most.")] = 20,
-    storage_option: options.StorageOption = None,
-    output: options.OutputOption = Output.TABLE,
-    quiet: options.QuietOption = False,
+    batch: options.BatchOption = None,
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="Name N keys at most.")] = 20,
 ) -> None:
     """Name the heaviest keys of state, or show how partitions are filled.
 
@@ -165,23 +134,41 @@ def keys(
     ckpt state keys /cp/orders --limit 5
     ckpt state keys /cp/orders --skew
 
-    Exit status: 0 measured, 2 bad usage, 3 it cannot be read
-    without Spark, or not at all.
-
+    Exit status: 0 measured, 2 bad usage, 3 it cannot be read without Spark, or not at all.
     """
-    with run.executors(quiet=quiet) as by:
+    with run.executors(quiet=common.quiet) as by:
         sizes = ckpt.state_keys(
-            checkpoint,
-            options.pairs("--storage-option", storage_option),
-            batch=batch,
-            limit=limit,
-            jobs=run.jobs,
-            by=by,
-            **asdict(unit),
+            checkpoint, common.storage_options, batch=batch, limit=limit, jobs=run.jobs, by=by, **asdict(unit)
         )
-    emit(SizesReport(sizes, skew), output)
+    emit(SizesReport(sizes, skew), common.output)
 
 
-state.add(show, count, diff, keys, verify)
-state.add(export_state, name="export")
-state.add(import_state, name="import")
+def verify(checkpoint: options.CheckpointArg, common: options.CommonOptions, run: RunOptions) -> None:
+    """Read every byte of the state, and name damaged files.
+
+    Of the state that the newest committed batch needs. Only reads; starts no JVM but with --engine spark.
+
+    Examples:
+    ckpt state verify /cp/orders
+    ckpt state verify s3://bucket/orders --jobs 8
+
+    Exit status: 0 nothing is damaged, 1 something is, 2 bad usage, 3 could not do it.
+    """
+    storage_options = common.storage_options
+    with run.executors(quiet=common.quiet) as by, reading(quiet=common.quiet) as (tell, watcher):
+        verification = verify_state(checkpoint, storage_options, jobs=run.jobs, by=by, told=tell, watcher=watcher)
+    emit(VerificationReport(verification), common.output)
+
+
+state = CommandGroup(
+    "Read, count, compare, verify, export and import state.",
+    {
+        "show": show,
+        "count": count,
+        "diff": diff,
+        "keys": keys,
+        "verify": verify,
+        "export": export_state,
+        "import": import_state,
+    },
+)

@@ -9,8 +9,7 @@ from time import monotonic
 
 from ckpt.errors import CkptError
 from ckpt.state.verify.verify import Estimate
-
-from .render.text import plural, size
+from ckpt.texts import plural, size
 
 _WIDTH = 30
 _SURE = 3.0  # seconds after which the pace is known

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum, auto
 from typing import Any
 
-from ckpt.inspection.next_steps import NextStep
+from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.restart.findings import Severity
 
 
@@ -167,6 +167,18 @@ def flatten_page(page: Page) -> Iterator[Plain]:
 def bullets(texts: Iterable[str], *, advice: bool = False) -> Iterable[Item]:
     """A list of sentences; ``advice``: what COPIED finds in them is to be copied."""
     return (Item(text, 4, "  - ", advice) for text in texts)
+
+
+def show_warnings(warnings: Iterable[str], *, advice: bool = False) -> Iterator[Block]:
+    """The section of warnings, if there are any."""
+    if items := list(bullets(warnings, advice=advice)):
+        yield Heading("Mind")
+        yield from items
+
+
+def show_command(text: str, command: str = "", *, writes: bool = False) -> Iterator[Block]:
+    """The end of a page: advice, and the command for it, which costs no row."""
+    yield Next((NextStep(text, command, RowCost.NONE, writes=writes),))
 
 
 def more(left: int) -> Iterable[Line]:

@@ -1,9 +1,8 @@
 """The report of every command that changes a checkpoint: the same keys, the same sections, the same way to end."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Generic, TypeVar, assert_never
+from typing import ClassVar, TypeVar, assert_never
 
 from ckpt.changes.apply import Receipt
 from ckpt.changes.check_fix import find_trouble
@@ -13,45 +12,57 @@ from ckpt.errors import DISK_FULL
 from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.restart.forecast import Forecast
 from ckpt.restart.sinks import REMEMBERING
-from ckpt.texts import quote_path
+from ckpt.texts import plural, quote_path
 from ckpt.versions import Progress
 
 from ..arguments import as_options
-from ..exits import Exit
-from .blocks import Block, Heading, Headline, Item, Line, Next, Page, Table, Tone, bullets, more, page_of
-from .change_keys import ChangeHead
+from .blocks import (
+    Block,
+    Heading,
+    Headline,
+    Item,
+    Line,
+    Next,
+    Page,
+    Table,
+    Tone,
+    more,
+    page_of,
+    show_command,
+    show_warnings,
+)
 from .findings import show_next
-from .keys import derive
-from .offsets import range_text
-from .page import forecast_cases, show_title
-from .text import lower, plural
+from .keys import Keys, derive
+from .page import forecast_cases, range_text, show_title
+from .reports import Exit, Report
 
 _STEPS = 12  # how many steps are named
 
 Planned = TypeVar("Planned", bound=ChangePlan)
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeReport(ABC, Generic[Planned]):
+def lower(sentence: str) -> str:
+    """A sentence as the rest of another one."""
+    return sentence[:1].lower() + sentence[1:]
+
+
+@dataclass(frozen=True)
+class ChangeReport(Report[Planned]):
     """A plan and what came of it; a command adds its words, and what it alone has to say."""
 
-    plan: Planned
     receipt: Receipt
     backup: str | None = field(default=None, kw_only=True)  # that was named, and is named again to apply the plan
 
-    keys: ClassVar[type[ChangeHead]]  # the document
     verb: ClassVar[str]  # "REPAIR"
+    done: ClassVar[str]  # the headline once it is applied; {report} is this
+    planned: ClassVar[str]  # part of the headline of a plan about the time after it, likewise
     back: ClassVar[str] = "this"  # what the page offers to take back
     stop: ClassVar[str] = "stop the query"  # what to do before the plan is applied
     modes: ClassVar[tuple[Progress, ...]] = tuple(Progress)  # that are shown where there is nothing to compare
 
-    @abstractmethod
-    def done(self) -> str:
-        """The headline once it is applied."""
-
-    @abstractmethod
-    def planned(self) -> str:
-        """Part of a plan's headline about the time after it."""
+    @property
+    def plan(self) -> Planned:
+        return self.record
 
     @property
     def afterwards(self) -> str:
@@ -94,7 +105,7 @@ class ChangeReport(ABC, Generic[Planned]):
             return Exit.OK
         return Exit.OK if self.plan.sound and not self.plan.steps else Exit.FOUND
 
-    def document(self) -> ChangeHead:
+    def document(self) -> Keys:
         plan, receipt = self.plan, self.receipt
         return derive(
             self.keys,
@@ -176,12 +187,14 @@ class ChangeReport(ABC, Generic[Planned]):
             state = ", and everything is restored" if self.receipt.undone else ""
             return f"{'NO PLAN' if self.plan.refused else 'NOT DONE'}{state}: {self._refusal}"
         if self.receipt.applied:
-            return self.done()
+            return self.done.format(report=self)
         if self.receipt.undone and self.plan.steps:
             return f"UNDONE: the checkpoint is as it was before ckpt {self.receipt.taken_back}"
         if self.receipt.undone:
             return "NOTHING TO UNDO: everything is as it was"
-        return f"A PLAN, nothing is changed yet: {self.planned()}" if self.plan.steps else self.nothing()
+        return (
+            f"A PLAN, nothing is changed yet: {self.planned.format(report=self)}" if self.plan.steps else self.nothing()
+        )
 
     def forecasts(self) -> Iterator[Block]:
         """Forecasts without the steps, and with them; once an undo is done, the other way round."""
@@ -216,9 +229,8 @@ class ChangeReport(ABC, Generic[Planned]):
     def _show_warnings(self) -> Iterator[Block]:
         """Warnings, none after an undo. The first one, to stop the query, is too late once the plan is applied."""
         shown = self.plan.warnings[1:] if self.receipt.applied else self.plan.warnings
-        if shown and not self.receipt.undone:
-            yield Heading("Mind")
-            yield from bullets(shown, advice=True)
+        if not self.receipt.undone:
+            yield from show_warnings(shown, advice=True)
 
     def _show_next(self) -> Iterator[Block]:
         """Advice: what comes after a plan, a change or a refusal."""
@@ -235,7 +247,7 @@ class ChangeReport(ABC, Generic[Planned]):
             else:
                 yield Next((NextStep(self.start(), rows=self._rows), take_back))
         elif half_done:
-            yield Next((NextStep("undo what was changed", undo, RowCost.NONE, writes=True),))
+            yield from show_command("undo what was changed", undo, writes=True)
         elif plan.steps and not receipt.undone:
             again = f"{command}{self.options()}{self._repeat_sink()}{self._repeat_acceptance()} --apply"
             yield Next((NextStep("apply this plan", again, self._rows, writes=True, before=(self.stop,)),))
@@ -266,11 +278,6 @@ def start_anew(plan: ChangePlan) -> str:
         case First.NOOP_IF_WRITTEN:
             return f"see above whether the sink has the batch; if so {start} ONCE into noop, and then as usual"
     assert_never(plan.first)
-
-
-def show_command(text: str, command: str) -> Iterator[Block]:
-    """Advice with the command for it, which only reads or plans."""
-    yield Next((NextStep(text, command, RowCost.NONE),))
 
 
 def _tabulate_step(step: Step) -> tuple[str, ...]:

@@ -9,21 +9,17 @@ from typing import Annotated
 from ckpt.changes.steps import FileAction, FileContent, Step
 
 from .document import CheckpointKeys, DocumentKeys, ReadRangeKeys, RestartKeys
-from .keys import Keys, of
+from .keys import Keys, Sentences, of
 
 
-class OldFileKeys(Keys):
-    """A file as it was."""
-
+class _OldFile(Keys):
     bytes: Annotated[int, of("size")]
     sha256: Annotated[
         str | None, "of its content, in hexadecimal; null if it is only removed: a plan does not read that"
     ]
 
 
-class FileKeys(OldFileKeys):
-    """A file that was read or is written."""
-
+class _File(_OldFile):
     sha256: Annotated[str, "of its content, in hexadecimal"]
 
 
@@ -40,17 +36,15 @@ class StepKeys(Keys):
     bytes: Annotated[int, "of what is written, or removed", _count_bytes]
     from_: Annotated[str | None, "the file of this checkpoint whose content is written", of("source")]
     before: Annotated[
-        OldFileKeys | None, "the file before; null if there is none", lambda step: FileContent.of(step.before)
+        _OldFile | None, "the file before; null if there is none", lambda step: FileContent.of(step.before)
     ]
-    after: Annotated[FileKeys | None, "the file after; null if it is removed", lambda step: FileContent.of(step.after)]
+    after: Annotated[_File | None, "the file after; null if it is removed", lambda step: FileContent.of(step.after)]
 
 
 class WritingStepKeys(StepKeys):
     """A step of a plan that has read each file which it changes."""
 
-    before: Annotated[
-        FileKeys | None, "the file before; null if there is none", lambda step: FileContent.of(step.before)
-    ]
+    before: Annotated[_File | None, "the file before; null if there is none", lambda step: FileContent.of(step.before)]
 
 
 class RemovalKeys(StepKeys):
@@ -88,6 +82,6 @@ class ChangeBody(Keys):
 class ChangeTail(Keys):
     """The last keys."""
 
-    warnings: tuple[Annotated[str, "for people; their words are not fixed"], ...]
+    warnings: Sentences
     refused: Annotated[str | None, "why there is no plan, or why it was not carried out"]
     undone: Annotated[bool, "everything is restored"]

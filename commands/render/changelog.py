@@ -1,7 +1,6 @@
 """A switch of changelog checkpointing: as a page for a tired person, and as the JSON document of the contract."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated
 
 from ckpt import settings
@@ -9,35 +8,18 @@ from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.migrate.changelog import Changelog, ChangelogSwitch, SwitchOutcome
 from ckpt.migrate.comparison import ComparisonVerdict, Version
 from ckpt.model import Operator, Provider, Store
-from ckpt.texts import quote_path
+from ckpt.texts import plural, quote_path
 
-from ..exits import Exit
-from .blocks import Block, Heading, Headline, Item, Line, Next, Page, Table, Tone, bullets, more, page_of
+from .blocks import Block, Heading, Headline, Item, Line, Next, Page, Table, Tone, more, page_of, show_warnings
 from .comparison import ComparisonKeys, choose_next, describe_headline, show_comparison
 from .document import CheckpointKeys, DocumentKeys
-from .keys import Keys, derive, of
+from .keys import Keys, Sentences, of
 from .page import show_title
+from .reports import Exit, Report
 from .state import newest_snapshot
-from .text import plural
 
 _SHOWN = 12  # how many partitions are named
-
-
-_EXITS = {
-    SwitchOutcome.ALREADY: Exit.OK,
-    SwitchOutcome.NOTHING: Exit.OK,
-    SwitchOutcome.SWITCHED: Exit.OK,
-    SwitchOutcome.READY: Exit.FOUND,
-    SwitchOutcome.PARTLY: Exit.FOUND,
-    SwitchOutcome.NOT_YET: Exit.FOUND,
-    SwitchOutcome.REFUSED: Exit.FAILED,
-}
-_EXITS_COMPARED = {
-    ComparisonVerdict.SAME: Exit.OK,
-    ComparisonVerdict.DIFFERENT: Exit.FOUND,
-    ComparisonVerdict.UNKNOWN: Exit.FOUND,
-    ComparisonVerdict.NOT_COMPARED: Exit.FAILED,
-}
+_NOT_SWITCHED = (SwitchOutcome.READY, SwitchOutcome.PARTLY, SwitchOutcome.NOT_YET)
 
 
 def _count_replayed(store: Store) -> int | None:
@@ -103,28 +85,30 @@ class ChangelogDocument(DocumentKeys):
         "null without `--verify`, with `--files-only`, and if the switch did not take effect",
         of("comparison"),
     ]
-    warnings: tuple[Annotated[str, "for people; their words are not fixed"], ...]
+    warnings: Sentences
     refused: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ChangelogReport:
+class ChangelogReport(Report[ChangelogSwitch]):
     """Report of ``ckpt migrate changelog``."""
 
-    switch: ChangelogSwitch
+    keys = ChangelogDocument
 
     @property
     def exit(self) -> Exit:
-        if self.switch.comparison is not None and self.switch.outcome is SwitchOutcome.SWITCHED:
-            return _EXITS_COMPARED[self.switch.comparison.verdict]
-        return _EXITS[self.switch.outcome]
-
-    def document(self) -> ChangelogDocument:
-        return derive(ChangelogDocument, self.switch)
+        switch = self.record
+        compared = switch.comparison if switch.outcome is SwitchOutcome.SWITCHED else None
+        verdict = compared.verdict if compared else ComparisonVerdict.SAME
+        if switch.outcome is SwitchOutcome.REFUSED or verdict is ComparisonVerdict.NOT_COMPARED:
+            return Exit.FAILED
+        return Exit.FOUND if switch.outcome in _NOT_SWITCHED or verdict is not ComparisonVerdict.SAME else Exit.OK
 
     def page(self) -> Page:
-        parts = (_show_headline, _show_state, _show_how, _show_files, _show_compared, _show_warnings, _show_next)
-        return page_of(show_title(self.switch.inspection), *(part(self.switch) for part in parts))
+        switch = self.record
+        parts = (_show_headline, _show_state, _show_how, _show_files)
+        compared = show_comparison(switch.comparison) if switch.comparison is not None else ()
+        end = (compared, show_warnings(switch.warnings), _show_next(switch))
+        return page_of(show_title(switch.inspection), *(part(switch) for part in parts), *end)
 
 
 def _show_headline(switch: ChangelogSwitch) -> Iterator[Block]:
@@ -212,20 +196,9 @@ def _show_files(switch: ChangelogSwitch) -> Iterator[Block]:
     yield from more(len(switch.written) - _SHOWN)
 
 
-def _show_compared(switch: ChangelogSwitch) -> Iterator[Block]:
-    if switch.comparison is not None:
-        yield from show_comparison(switch.comparison)
-
-
 def _name_files(version: Version) -> str:
     kinds = [kind for kind, path in (("zip", version.snapshot), ("changelog", version.changelog)) if path]
     return f"{version.version}.{'+'.join(kinds)}"
-
-
-def _show_warnings(switch: ChangelogSwitch) -> Iterator[Block]:
-    if switch.warnings:
-        yield Heading("Mind")
-        yield from bullets(switch.warnings)
 
 
 def _choose_cure(switch: ChangelogSwitch, path: str) -> tuple[str, str]:

@@ -5,18 +5,18 @@ from itertools import groupby
 from typing import Annotated
 
 from ckpt.migrate.comparison import Carried, Comparison, ComparisonVerdict, TwoWays, VersionComparison
+from ckpt.texts import plural
 
 from ..arguments import as_options
 from .blocks import Block, Heading, Item, Line
-from .keys import Keys, of
-from .text import plural
+from .keys import ForPeople, Keys, of
 
 _SHOWN = 12  # how many partitions or units are named
 
 
 class _TwoWays(Keys):
     operator: int
-    unit: Annotated[str, "for people; its words are not fixed"]
+    unit: ForPeople
     batch: Annotated[int, lambda pair: pair.version - 1]
     version: Annotated[int, "of the state store"]
     older_snapshot: Annotated[int, "the version where the longer way starts", of("older")]
@@ -30,7 +30,7 @@ class _TwoWays(Keys):
 
 class _Carried(Keys):
     operator: int
-    unit: Annotated[str, "for people; its words are not fixed"]
+    unit: ForPeople
     last_version: Annotated[int, of("last")]
     later_version: Annotated[int, of("later")]
     partitions: tuple[int, ...]
@@ -43,7 +43,7 @@ class _OneWay(Keys):
     operator: int
     store: str
     partition: int
-    why: Annotated[str, "for people; its words are not fixed"]
+    why: ForPeople
 
 
 class ComparisonKeys(Keys):

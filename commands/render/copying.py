@@ -5,15 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from ckpt.copies.copy.copy import CheckpointCopy
-from ckpt.inspection.next_steps import NextStep, RowCost
-from ckpt.texts import quote_path, quote_word
+from ckpt.texts import plural, quote_path, quote_word
 
-from ..exits import Exit
-from .blocks import Block, Heading, Headline, Item, Next, Page, Tone, page_of
+from .blocks import Block, Heading, Headline, Item, Page, Tone, page_of, show_command
 from .document import CheckpointKeys, DocumentKeys
 from .keys import Keys, derive
 from .page import forecast_cases, show_title
-from .text import plural
+from .reports import Report
 
 
 class _Sink(Keys):
@@ -39,29 +37,27 @@ class CopyDocument(DocumentKeys):
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class CopyReport:
+@dataclass(frozen=True)
+class CopyReport(Report[CheckpointCopy]):
     """A copy that was made or planned; ``source`` is the original as it was typed."""
 
-    done: CheckpointCopy
     source: str
-    exit = Exit.OK
 
     def document(self) -> CopyDocument:
-        checkpoint = replace(derive(CheckpointKeys, self.done.inspection), path=self.source)
-        return derive(CopyDocument, self.done, checkpoint=checkpoint)
+        checkpoint = replace(derive(CheckpointKeys, self.record.inspection), path=self.source)
+        return derive(CopyDocument, self.record, checkpoint=checkpoint)
 
     def page(self) -> Page:
         return page_of(
-            show_title(self.done.inspection),
+            show_title(self.record.inspection),
             self._show_headline(),
-            [forecast_cases(self.done.inspection.forecasts)],
+            [forecast_cases(self.record.inspection.forecasts)],
             self._show_sinks(),
             self._show_next(),
         )
 
     def _show_headline(self) -> Iterator[Block]:
-        done = self.done
+        done = self.record
         size = f"{plural(done.files, 'file')}, {plural(done.bytes, 'byte')}"
         if done.planned:
             yield Headline(f"PLANNED: copy to {done.to} as of batch {done.batch}: {size}", Tone.GOOD)
@@ -69,15 +65,15 @@ class CopyReport:
             yield Headline(f"COPIED to {done.to} as of batch {done.batch}, and checked: {size}", Tone.GOOD)
 
     def _show_sinks(self) -> Iterator[Block]:
-        own = "has a query id of its own" if self.done.new_id else "has the query id of the original"
+        own = "has a query id of its own" if self.record.new_id else "has the query id of the original"
         yield Heading("Sinks", f"the copy {own}. If both write to the same sink, it")
-        yield from (Item(meaning, 4, f"  {kind}: ") for kind, meaning in self.done.sinks.items())
+        yield from (Item(meaning, 4, f"  {kind}: ") for kind, meaning in self.record.sinks.items())
 
     def _show_next(self) -> Iterator[Block]:
-        if self.done.planned:
-            words = ["ckpt", "copy", self.source, self.done.to, "--batch", str(self.done.batch)]
-            command = " ".join(map(quote_word, words + ["--new-id"] * self.done.new_id))
-            yield Next((NextStep("copy it; the query may run meanwhile", command, RowCost.NONE, writes=True),))
+        if self.record.planned:
+            words = ["ckpt", "copy", self.source, self.record.to, "--batch", str(self.record.batch)]
+            command = " ".join(map(quote_word, words + ["--new-id"] * self.record.new_id))
+            yield from show_command("copy it; the query may run meanwhile", command, writes=True)
             return
         text = "see how a query starts on the copy; give it a sink of its own while the original runs"
-        yield Next((NextStep(text, f"ckpt inspect {quote_path(self.done.to)}", RowCost.NONE),))
+        yield from show_command(text, f"ckpt inspect {quote_path(self.record.to)}")

@@ -6,9 +6,8 @@ from typing import Annotated, Any
 from ckpt.checkpoint.checkpoint import Checkpoint, Log
 from ckpt.checkpoint.history import Pattern
 from ckpt.checkpoint.sources.kind import SourceType
-from ckpt.checkpoint.sources.ranges import SourceRange
 from ckpt.checkpoint.sources.registry import SourceView
-from ckpt.inspection.inspection import Inspection, Space
+from ckpt.inspection.inspection import Space
 from ckpt.inspection.next_steps import RowCost
 from ckpt.live.outlook import SourceOutlook
 from ckpt.model import Json, Kind, OffsetMetadata, Provider, Unreadable
@@ -17,9 +16,8 @@ from ckpt.restart.forecast import Outcome
 from ckpt.versions import Progress, __version__
 
 from .blocks import Next, Page
-from .keys import Keys, as_json, derive, itself, of
-from .live import LiveKeys, live_keys
-from .sink import SinkKeys
+from .keys import ForPeople, Keys, as_json, derive, itself, of
+from .live import LiveKeys, SinkKeys, live_keys
 
 SCHEMA = 1
 Document = Mapping[str, Any]
@@ -40,7 +38,7 @@ class NextKeys(Keys):
         tuple[Annotated[str, "one word, unquoted"], ...] | None,
         "null where a person has to do something that ckpt cannot, or has to choose a word of it",
     ]
-    what: Annotated[str, "for people; its words are not fixed"]
+    what: ForPeople
     rows: Annotated[RowCost, "what it does to the rows of the query: some are read `again`, some `left-out`"]
     writes: Annotated[bool, "the command changes a checkpoint or writes something new"]
     before: tuple[Annotated[str, "what a person has to do first, such as `stop the query`"], ...]
@@ -52,9 +50,7 @@ class DocumentKeys(Keys):
 
     ckpt: Annotated[ToolKeys, lambda _: ToolKeys()] = ToolKeys()
     next: Annotated[
-        tuple[NextKeys, ...],
-        "what to do next, the recommended step first; empty: nothing",
-        lambda _: (),
+        tuple[NextKeys, ...], "what to do next, the recommended step first; empty: nothing", lambda _: ()
     ] = ()
 
 
@@ -70,8 +66,7 @@ class WrittenByKeys(Keys):
     """The Spark version that wrote a checkpoint, as far as its files prove one."""
 
     at_least: Annotated[
-        str | None,
-        "the earliest minor version of Spark, such as 4.2, that can have written it, if the files prove one",
+        str | None, "the earliest minor version of Spark, such as 4.2, that can have written it, if the files prove one"
     ]
     evidence: tuple[Annotated[str, "what proves it"], ...]
 
@@ -97,9 +92,7 @@ def _metadata(checkpoint: Checkpoint) -> OffsetMetadata | None:
     return offsets.metadata if offsets else None
 
 
-class LogKeys(Keys):
-    """The folder ``offsets/`` or ``commits/``."""
-
+class _Log(Keys):
     first: Annotated[int | None, "lowest batch id", lambda log: min(log.ids, default=None)]
     last: Annotated[int | None, "highest batch id", of("latest")]
     count: Annotated[int, "how many batches have a file", lambda log: len(log.ids)]
@@ -113,29 +106,23 @@ class LogKeys(Keys):
     ]
 
 
-class AdvanceKeys(Keys):
-    """How far a batch advanced a source."""
-
+class _Advance(Keys):
     amount: int | None
     unit: Annotated[str, "what the amount counts"]
 
 
-class BatchKeys(Keys):
-    """One planned batch."""
-
+class _Batch(Keys):
     batch_id: int
     timestamp_ms: Annotated[int | None, "when it was planned"]
     watermark_ms: int | None
     committed: bool
     unreadable: Annotated[str | None, "why its offsets cannot be read"]
-    advanced: Annotated[tuple[Annotated[AdvanceKeys | None, "null if unknown"], ...], "one element per source"]
+    advanced: Annotated[tuple[Annotated[_Advance | None, "null if unknown"], ...], "one element per source"]
 
 
-class BatchesKeys(Keys):
-    """Both logs, and the newest batches."""
-
-    offsets: Annotated[LogKeys, "the folder `offsets/`", of("checkpoint.offsets")]
-    commits: Annotated[LogKeys, "the folder `commits/`: the same keys", of("checkpoint.commits")]
+class _Batches(Keys):
+    offsets: Annotated[_Log, "the folder `offsets/`", of("checkpoint.offsets")]
+    commits: Annotated[_Log, "the folder `commits/`: the same keys", of("checkpoint.commits")]
     uncommitted: tuple[Annotated[int, "in `offsets/` and not in `commits/`"], ...]
     unplanned: tuple[Annotated[int, "in `commits/` and not in `offsets/`"], ...]
     pattern: Annotated[
@@ -143,12 +130,10 @@ class BatchesKeys(Keys):
         "`async-progress`: at least one gap, every commit has its offsets, at most the latest batch is uncommitted "
         "(ignoring those without rows), stateless; a shape, not a proof of origin",
     ]
-    shown: Annotated[tuple[BatchKeys, ...], "the newest batches, oldest first", of("batches")]
+    shown: Annotated[tuple[_Batch, ...], "the newest batches, oldest first", of("batches")]
 
 
-class LatestKeys(Keys):
-    """The newest batch of each log."""
-
+class _Latest(Keys):
     offset_batch: Annotated[int | None, of("offsets.latest")]
     committed_batch: Annotated[int | None, of("commits.latest")]
     watermark_ms: Annotated[int | None, lambda checkpoint: getattr(_metadata(checkpoint), "watermark_ms", None)]
@@ -171,22 +156,10 @@ class SourceKeys(Keys):
     live: Annotated[LiveKeys | None, "what `--sources` was answered; null: not asked"]
 
 
-class RangeKeys(Keys):
-    """The part of one source that a batch reads."""
-
+class _Range(Keys):
     index: int
     from_: Annotated[Json, "an offset, or null for the beginning of the source", of("start")]
     to: Annotated[Json, "an offset; null for a new batch", of("end")]
-
-
-def find_amount(reading: SourceRange) -> int | None:
-    """How far the source goes in a range."""
-    return reading.advance.amount if reading.advance else None
-
-
-def find_unit(reading: SourceRange) -> str | None:
-    """The unit in which a source advances."""
-    return reading.advance.unit if reading.advance else None
 
 
 class ReadRangeKeys(Keys):
@@ -195,8 +168,8 @@ class ReadRangeKeys(Keys):
     index: int
     from_: Annotated[Json, "an offset, or null for the beginning of the source or partition", of("start")]
     to: Annotated[Json, "an offset, or null if unknown", of("end")]
-    amount: Annotated[int | None, find_amount]
-    unit: Annotated[str | None, "what the amount counts", find_unit]
+    amount: Annotated[int | None, lambda reading: getattr(reading.advance, "amount", None)]
+    unit: Annotated[str | None, "what the amount counts", lambda reading: getattr(reading.advance, "unit", None)]
 
 
 class RestartKeys(Keys):
@@ -207,7 +180,7 @@ class RestartKeys(Keys):
     outcome: Outcome
     batch_id: Annotated[int | None, "the batch that runs, or would run, first"]
     reexecutes: Annotated[bool | None, "whether that batch was planned before"]
-    sources: Annotated[tuple[RangeKeys, ...], "what it reads"]
+    sources: Annotated[tuple[_Range, ...], "what it reads"]
     error: Annotated[str | None, "words that Spark's own message will contain"]
     never_run: tuple[Annotated[int, "a planned batch that no start will run or replay"], ...]
     because: Annotated[
@@ -216,17 +189,13 @@ class RestartKeys(Keys):
     ]
 
 
-class VariableKeys(Keys):
-    """A state variable of transformWithState."""
-
+class _Variable(Keys):
     name: str
     kind: Annotated[str, "as Spark names it: ValueState, ListState, MapState, TimerState"]
     ttl: bool
 
 
-class PartitionKeys(Keys):
-    """One partition of a state store."""
-
+class _Partition(Keys):
     partition: int
     bytes: int
     num_keys: int | None
@@ -234,9 +203,7 @@ class PartitionKeys(Keys):
     replay_versions: Annotated[int | None, "how many versions a load of the required one replays"]
 
 
-class StoreKeys(Keys):
-    """One state store."""
-
+class _Store(Keys):
     name: str
     partitions: Annotated[int, lambda store: len(store.partitions)]
     num_keys: Annotated[int | None, "null if no file records it"]
@@ -254,24 +221,20 @@ class StoreKeys(Keys):
     column_families: Annotated[tuple[str, ...], lambda store: [family.name for family in store.column_families]]
     key_schema: Annotated[Json, "a StructType as Spark writes it, or null"]
     value_schema: Json
-    per_partition: Annotated[tuple[PartitionKeys, ...], of("partitions")]
+    per_partition: Annotated[tuple[_Partition, ...], of("partitions")]
 
 
-class OperatorKeys(Keys):
-    """One stateful operator."""
-
+class _Operator(Keys):
     id: int
     name: Annotated[str | None, "Spark before 4.0 does not record it"]
-    variables: Annotated[tuple[VariableKeys, ...], "of transformWithState"]
-    stores: tuple[StoreKeys, ...]
+    variables: Annotated[tuple[_Variable, ...], "of transformWithState"]
+    stores: tuple[_Store, ...]
 
 
-class StateKeys(Keys):
-    """The folder ``state/``."""
-
+class _State(Keys):
     provider: Provider
     format_version: Annotated[int, "state store checkpoint format: 1 or 2"]
-    operators: tuple[OperatorKeys, ...]
+    operators: tuple[_Operator, ...]
 
 
 class FindingKeys(Keys):
@@ -281,7 +244,7 @@ class FindingKeys(Keys):
     name: Annotated[str, of("finding.diagnosis.name")]
     severity: Annotated[Severity, "error: stops a restart, loses data or makes state unreadable"]
     path: Annotated[str, "relative to the checkpoint", of("finding.path")]
-    meaning: Annotated[str, "for people; its words are not fixed"]
+    meaning: ForPeople
     detail: Annotated[str, "for people; its words are not fixed", of("finding.detail")]
     remedy: Annotated[
         str | None, "a ckpt command, a Spark setting or exact manual steps; commands and code stand in backquotes"
@@ -293,22 +256,16 @@ class InspectionDocument(DocumentKeys):
 
     verdict: Annotated[str, "one sentence for people; its words are not fixed"]
     checkpoint: Annotated[CheckpointKeys, itself]
-    batches: Annotated[BatchesKeys, itself]
-    latest: Annotated[LatestKeys, of("checkpoint")]
+    batches: Annotated[_Batches, itself]
+    latest: Annotated[_Latest, of("checkpoint")]
     sources: Annotated[tuple[SourceKeys, ...], "the position of each at the end of the latest batch"]
     restart: Annotated[
         tuple[RestartKeys, ...], "one for each requested Spark version and progress mode", of("forecasts")
     ]
-    state: Annotated[StateKeys | None, "null if there is no state", of("checkpoint.state")]
+    state: Annotated[_State | None, "null if there is no state", of("checkpoint.state")]
     space: Annotated[Space, "bytes of files that no restart needs ([space](scan.md#space))"]
     sink: Annotated[SinkKeys | None, "what `--sink` found; null: not asked"]
     findings: Annotated[tuple[Annotated[FindingKeys, "see [findings](findings.md)"], ...], "worst first"]
-
-
-def inspection_document(inspection: Inspection) -> InspectionDocument:
-    """The document of an inspection."""
-    sources = tuple(source_keys(source, inspection.live) for source in inspection.sources)
-    return derive(InspectionDocument, inspection, sources=sources)
 
 
 def source_keys(source: SourceView, live: Sequence[SourceOutlook] = ()) -> SourceKeys:

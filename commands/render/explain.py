@@ -1,7 +1,6 @@
 """Meaning of an error, as a page and as a document."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated
 
 from ckpt.inspection.explain.catalog import KnownError
@@ -9,12 +8,12 @@ from ckpt.inspection.explain.explain import ErrorMatch, Explanation
 from ckpt.inspection.inspection import Inspection
 from ckpt.inspection.next_steps import NextStep, RowCost, split_remedy
 from ckpt.restart.diagnoses import all_diagnoses
+from ckpt.texts import plural
 
-from ..exits import Exit
-from .blocks import Block, Headline, Item, Line, Next, Page, Tone, page_of
+from .blocks import Block, Headline, Item, Line, Next, Page, Tone, more, page_of
 from .document import DocumentKeys
-from .keys import Keys, derive, of
-from .text import plural
+from .keys import ForPeople, Keys, of
+from .reports import Exit, Report
 
 _OTHERS = 5  # further matches that are named
 _SHOWN = 3  # findings of the checkpoint that are named
@@ -32,7 +31,7 @@ class _Match(Keys):
     title: Annotated[str, "for people; its words are not fixed", of("error.title")]
     system: Annotated[str, "who says it: spark, rocksdb, kafka, delta, storage, ...", of("error.system")]
     cause: Annotated[str, "for people; its words are not fixed", of("error.cause")]
-    cure: Annotated[str, "for people; its words are not fixed"]
+    cure: ForPeople
     since: Annotated[str, "the versions that say it", of("error.since")]
     codes: Annotated[tuple[Annotated[str, "a finding of `ckpt inspect` that shows it"], ...], of("error.codes")]
     command: Annotated[str | None, "of ckpt, which helps"]
@@ -57,8 +56,7 @@ class _Checkpoint(Keys):
     ]
     contradictions: tuple[
         Annotated[
-            str,
-            "the text is of another query, path or batch than this checkpoint; for people, its words are not fixed",
+            str, "the text is of another query, path or batch than this checkpoint; for people, its words are not fixed"
         ],
         ...,
     ]
@@ -81,21 +79,17 @@ class ExplanationDocument(DocumentKeys):
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class ExplanationReport:
+class ExplanationReport(Report[Explanation]):
     """Report of ``ckpt explain``."""
 
-    explanation: Explanation
+    keys = ExplanationDocument
 
     @property
     def exit(self) -> Exit:
-        return Exit.OK if self.explanation.matches else Exit.FOUND
-
-    def document(self) -> ExplanationDocument:
-        return derive(ExplanationDocument, self.explanation)
+        return Exit.OK if self.record.matches else Exit.FOUND
 
     def page(self) -> Page:
-        explanation = self.explanation
+        explanation = self.record
         if not explanation.matches:
             return page_of(_show_unknown(explanation))
         first, *others = explanation.matches
@@ -159,8 +153,7 @@ def _show_others(others: list[ErrorMatch]) -> Iterator[Block]:
     for match in others[:_OTHERS]:
         codes = f" ({', '.join(match.error.codes)})" if match.error.codes else ""
         yield Item(f"{match.error.title}{codes}", 4, "  - ")
-    if len(others) > _OTHERS:
-        yield Line(f"  and {len(others) - _OTHERS:,} more: see -o json")
+    yield from more(len(others) - _OTHERS)
 
 
 def _show_unknown(explanation: Explanation) -> Iterator[Block]:

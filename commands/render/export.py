@@ -1,9 +1,7 @@
 """An export, as a page and as the JSON document of the contract."""
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
 
 from ckpt.formats.types import sql_type
 from ckpt.state.export.manifest import describe
@@ -11,26 +9,19 @@ from ckpt.state.export.request import Action, Engine, ExportPart, ExportPlan, Ex
 from ckpt.state.export.targets import ExportTarget, local_target
 from ckpt.state.reading.columns import Shape
 from ckpt.state.reading.reading import OLDEST_SPARK
-from ckpt.texts import instant
+from ckpt.texts import batch_ranges, instant, plural, span
 
-from ..exits import Exit
-from .blocks import Block, Headline, Item, Line, Page, Table, Tone, TooWide, page_of
+from .blocks import Block, Headline, Item, Page, Tone, page_of
 from .document import Document, ToolKeys
-from .text import batch_ranges, plural, span
+from .reports import Report
+from .rows import tabulate_rows
 
 
-@dataclass(frozen=True, slots=True)
-class ExportReport:
+class ExportReport(Report[StateExport]):
     """Report of ``ckpt export-state``."""
 
-    exported: StateExport
-
-    @property
-    def exit(self) -> Exit:
-        return Exit.OK
-
     def document(self) -> Document:
-        request, parts = self.exported.plan.request, self.exported.parts
+        request, parts = self.record.plan.request, self.record.parts
         exports = [
             describe(part.reading, request.shape, part.columns_of(request))
             | {"readable_batches": [list(span) for span in part.reading.unit.readable_batches]}
@@ -43,24 +34,24 @@ class ExportReport:
             "ckpt": ToolKeys(),
             "checkpoint": {"path": first.checkpoint, "query_id": first.moment.query_id},
             "action": request.action,
-            "engine": self.exported.engine,
-            "to": self.exported.plan.target.name or None,
+            "engine": self.record.engine,
+            "to": self.record.plan.target.name or None,
             "format": request.format,
             "exports": exports,
         }
 
     def page(self) -> Page:
-        moment = [Item(text, 12, f"  {name}") for name, text in _describe_moment(self.exported.parts[0])]
-        if self.exported.engine is Engine.NATIVE:
+        moment = [Item(text, 12, f"  {name}") for name, text in _describe_moment(self.record.parts[0])]
+        if self.record.engine is Engine.NATIVE:
             moment.append(Item("native: without Spark", 12, "  engine"))
-        return page_of(*(_show_part(part, self.exported.plan) for part in self.exported.parts), moment)
+        return page_of(*(_show_part(part, self.record.plan) for part in self.record.parts), moment)
 
 
 def _show_part(part: ExportPart, plan: ExportPlan) -> Iterator[Block]:
     action = plan.request.action
     yield Headline(_describe_headline(part, plan), Tone.PLAIN)
     if part.shown is not None:
-        yield _tabulate_rows(part.shown)
+        yield tabulate_rows(part.shown)
     elif action is not Action.COUNT:
         needs = _describe_needs(part) if action is Action.PLAN else ()
         for name, text in (*_describe_columns(part, plan.request), *needs):
@@ -130,14 +121,3 @@ def _describe_needs(part: ExportPart) -> Iterator[tuple[str, str]]:
         yield "setting", f"{conf.name}={conf.value}: {conf.why}"
     for reason in part.reading.mount.reasons if part.reading.mount else ():
         yield "mounted", f"read through a mount table, without a copy: {reason}"
-
-
-def _tabulate_rows(shown: Sequence[dict[str, Any]]) -> Block:
-    """A few rows; what is nested as JSON."""
-    if not shown:
-        return Line("  no rows")
-    return Table(tuple(tuple(map(_fill_cell, row.values())) for row in shown), tuple(shown[0]), TooWide.STACK)
-
-
-def _fill_cell(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)

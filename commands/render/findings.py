@@ -18,19 +18,13 @@ def show_findings(inspection: Inspection) -> Iterator[Block]:
     """Findings, worst first; the page ends with the remedy of the worst."""
     troubles = inspection.troubles
     notes = inspection.notes
-    yield Heading("Findings", "" if troubles else _describe_all_clear(notes))
+    empty = any(rated.finding.diagnosis == EMPTY for rated in notes)
+    all_clear = "there is nothing here" if empty else "nothing that stops or harms a start"
+    yield Heading("Findings", "" if troubles else all_clear)
     for number, same in enumerate(_group_by_code(troubles)):
         yield from _show_trouble(same, remedy=number > 0)
     for same in _group_by_code(notes):
         yield from _show_note(same)
-
-
-def _describe_all_clear(notes: Sequence[RatedFinding]) -> str:
-    """Fact of a page without troubles, as far as it is known."""
-    diagnoses = {rated.finding.diagnosis for rated in notes}
-    if EMPTY in diagnoses:
-        return "there is nothing here"
-    return "nothing that stops or harms a start"
 
 
 def show_next(inspection: Inspection) -> Iterator[Block]:

@@ -12,28 +12,13 @@ from ckpt.inspection.scan.scan import Scan
 from ckpt.model import Kind
 from ckpt.restart.findings import Severity
 from ckpt.restart.forecast import Outcome
-from ckpt.texts import instant, quote_path
+from ckpt.texts import instant, plural, quote_path, size
 
-from ..exits import Exit
-from .blocks import Block, Heading, Headline, Item, Next, Page, Table, Title, Tone, TooWide, more, page_of
+from .blocks import Block, Heading, Headline, Item, Next, Page, Table, Title, Tone, TooWide, bullets, more, page_of
 from .document import DocumentKeys
 from .keys import Keys, as_json, derive, of
-from .text import plural, size
+from .reports import Exit, Report
 
-_HEADS = (
-    "",
-    "checkpoint",
-    "finding",
-    "next start",
-    "batch",
-    "age",
-    "uncommitted",
-    "state",
-    "a batch",
-    "replay",
-    "waiting",
-    "verdict",
-)
 _SHOWN = 10  # checkpoints that could not be inspected, and findings, that are explained on a page
 _KINDS = 3  # findings for which Next has a command
 _AGES = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
@@ -112,20 +97,19 @@ class ScanDocument(DocumentKeys):
 
 
 @dataclass(frozen=True)
-class ScanReport:
+class ScanReport(Report[Scan]):
     """Checkpoints below all roots."""
 
-    scan: Scan
     fail_on: Severity = Severity.WARNING
 
     @property
     def exit(self) -> Exit:
-        if self.scan.problems:
+        if self.record.problems:
             return Exit.FAILED
-        return Exit.FOUND if self.scan.fails(self.fail_on) else Exit.OK
+        return Exit.FOUND if self.record.fails(self.fail_on) else Exit.OK
 
     def document(self) -> ScanDocument:
-        return derive(ScanDocument, self.scan, checkpoints=list(self._rows))
+        return derive(ScanDocument, self.record, checkpoints=list(self._rows))
 
     def lines(self) -> Iterator[str]:
         """Each checkpoint as a line of JSON."""
@@ -133,7 +117,7 @@ class ScanReport:
 
     @property
     def _rows(self) -> Iterator[CheckpointRow]:
-        return (derive(CheckpointRow, row, age_ms=self.scan.age_ms(row)) for row in self.scan.checkpoints)
+        return (derive(CheckpointRow, row, age_ms=self.record.age_ms(row)) for row in self.record.checkpoints)
 
     def page(self) -> Page:
         return page_of(
@@ -141,66 +125,63 @@ class ScanReport:
         )
 
     def _show_title(self) -> Iterator[Block]:
-        roots = self.scan.roots
+        roots = self.record.roots
         name = roots[0].uri if len(roots) == 1 else plural(len(roots), "root")
-        yield Title(name, (plural(len(self.scan.checkpoints), "checkpoint"), instant(self.scan.ended_ms)))
+        yield Title(name, (plural(len(self.record.checkpoints), "checkpoint"), instant(self.record.ended_ms)))
 
     def _show_headline(self) -> Iterator[Block]:
-        everything = self.scan.checkpoints
+        everything = self.record.checkpoints
         unseen = sum(checkpoint.error is not None for checkpoint in everything)
         counts = {level: sum(checkpoint.severity is level for checkpoint in everything) for level in Severity}
         in_error = counts[Severity.ERROR] - unseen
         parts = [f"{in_error:,} with errors"] if in_error else []
         parts += [f"{counts[Severity.WARNING]:,} with warnings"] if counts[Severity.WARNING] else []
         parts += [f"{unseen:,} could not be inspected"] if unseen else []
-        parts += [f"{plural(len(self.scan.problems), 'root')} without a checkpoint"] if self.scan.problems else []
+        parts += [f"{plural(len(self.record.problems), 'root')} without a checkpoint"] if self.record.problems else []
         tone = Tone.ERROR if counts[Severity.ERROR] else Tone.WARNING if parts else Tone.GOOD
         yield Headline(", ".join(parts).upper() if parts else "NOTHING WRONG", tone)
 
     def _show_table(self) -> Iterator[Block]:
-        rows = tuple(self._tabulate_row(checkpoint) for checkpoint in self.scan.checkpoints if checkpoint.error is None)
+        rows = [self._tabulate_row(row) for row in self.record.checkpoints if row.error is None]
         if rows:
-            columns = [
-                column for column, cells in enumerate(zip(*rows, strict=True)) if any(cells)
-            ]  # columns with something
-            heads = tuple(_HEADS[column] for column in columns)
-            yield Table(tuple(tuple(row[column] for column in columns) for row in rows), heads, TooWide.DROP)
+            heads = tuple(head for head in rows[0] if any(row[head] for row in rows))  # of columns with something
+            yield Table(tuple(tuple(row[head] for head in heads) for row in rows), heads, TooWide.DROP)
 
-    def _tabulate_row(self, checkpoint: ScannedCheckpoint) -> tuple[str, ...]:
-        return (
-            "" if checkpoint.severity in (None, Severity.NOTE) else str(checkpoint.severity),
-            self._shorten_path(checkpoint.path),
-            _shorten_codes(checkpoint.codes),
-            str(checkpoint.outcome or ""),
-            _describe_count(checkpoint.latest_batch),
-            _describe_age(self.scan.age_ms(checkpoint)),
-            _describe_count(checkpoint.uncommitted or None),
-            "" if checkpoint.state_bytes is None else size(checkpoint.state_bytes),
-            _describe_growth(checkpoint.state_growth),
-            _describe_count(checkpoint.snapshot_lag),
-            _describe_count(checkpoint.lag),
-            checkpoint.verdict or "",
-        )
+    def _tabulate_row(self, checkpoint: ScannedCheckpoint) -> dict[str, str]:
+        """The cells by the head of their column."""
+        return {
+            "": "" if checkpoint.severity in (None, Severity.NOTE) else str(checkpoint.severity),
+            "checkpoint": self._shorten_path(checkpoint.path),
+            "finding": _shorten_codes(checkpoint.codes),
+            "next start": str(checkpoint.outcome or ""),
+            "batch": _describe_count(checkpoint.latest_batch),
+            "age": _describe_age(self.record.age_ms(checkpoint)),
+            "uncommitted": _describe_count(checkpoint.uncommitted or None),
+            "state": "" if checkpoint.state_bytes is None else size(checkpoint.state_bytes),
+            "a batch": _describe_growth(checkpoint.state_growth),
+            "replay": _describe_count(checkpoint.snapshot_lag),
+            "waiting": _describe_count(checkpoint.lag),
+            "verdict": checkpoint.verdict or "",
+        }
 
     def _shorten_path(self, path: str) -> str:
         """A path without the root, where there is one root only."""
-        roots = self.scan.roots
+        roots = self.record.roots
         return path.removeprefix(f"{roots[0].uri.rstrip('/')}/") if len(roots) == 1 else path
 
     def _show_unseen(self) -> Iterator[Block]:
-        problems = list(self.scan.problems)
-        problems += [f"{row.path}: {row.sources_error}" for row in self.scan.checkpoints if row.sources_error]
-        problems += [row.error for row in self.scan.checkpoints if row.error is not None]
+        problems = list(self.record.problems)
+        problems += [f"{row.path}: {row.sources_error}" for row in self.record.checkpoints if row.sources_error]
+        problems += [row.error for row in self.record.checkpoints if row.error is not None]
         if problems:
             yield Heading("Unseen", "what could not be inspected")
-            for problem in problems[:_SHOWN]:
-                yield Item(problem, 4, "  - ")
+            yield from bullets(problems[:_SHOWN])
             yield from more(len(problems) - _SHOWN)
 
     def _show_next(self) -> Iterator[Block]:
         """One command for each kind of worst finding: what it means is the same in all checkpoints that have it."""
         kinds: dict[str, list[ScannedCheckpoint]] = {}
-        for checkpoint in self.scan.checkpoints:
+        for checkpoint in self.record.checkpoints:
             if checkpoint.worst is not None:
                 kinds.setdefault(f"{checkpoint.worst.code} {checkpoint.worst.name}", []).append(checkpoint)
         steps = []

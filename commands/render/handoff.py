@@ -8,20 +8,28 @@ from ckpt.checkpoint.sources.starts import Begin
 from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.migrate.handoff.plan import Handoff
 from ckpt.migrate.handoff.starts import SourceStart
-from ckpt.texts import instant, quote_path
+from ckpt.texts import instant, plural, quote_path
 
-from ..exits import Exit
-from .blocks import Block, Code, Heading, Headline, Item, Line, Next, Page, Tone, bullets, more, page_of
-from .document import (
-    CheckpointKeys,
-    DocumentKeys,
-    ReadRangeKeys,
-    SourceKeys,
+from . import blocks
+from .blocks import (
+    Block,
+    Heading,
+    Headline,
+    Item,
+    Line,
+    Next,
+    Page,
+    Tone,
+    bullets,
+    more,
+    page_of,
+    show_command,
+    show_warnings,
 )
-from .keys import Keys, as_json, derive, of
-from .offsets import offset_text, range_text
-from .page import show_title
-from .text import plural
+from .document import CheckpointKeys, DocumentKeys, ReadRangeKeys, SourceKeys
+from .keys import ForPeople, Keys, Sentences, Span, as_json, derive, of
+from .page import offset_text, range_text, show_title
+from .reports import Exit, Report
 
 _SHOWN = 10  # how many sources, later batches and files are named
 _BEGINS = {
@@ -42,10 +50,7 @@ class _Source(SourceKeys):
     options: Annotated[Mapping[str, str], "object: options of `DataStreamReader` and their values, all strings"]
     without: Annotated[tuple[str, ...], "options of the old reader to leave out"]
     seen: Annotated[tuple[str, ...], "file source: what `_metadata.file_path` must not be"]
-    conditions: Annotated[
-        tuple[Annotated[str, "for people; their words are not fixed"], ...],
-        "what else must be true, and ckpt cannot see",
-    ]
+    conditions: Annotated[Sentences, "what else must be true, and ckpt cannot see"]
     refused: Annotated[str | None, "why, and the remedy"]
 
 
@@ -57,7 +62,7 @@ class _Later(Keys):
 
 class _Sink(Keys):
     kind: str
-    meaning: Annotated[str, "for people; its words are not fixed"]
+    meaning: ForPeople
 
 
 class HandoffDocument(DocumentKeys):
@@ -66,14 +71,11 @@ class HandoffDocument(DocumentKeys):
     checkpoint: Annotated[CheckpointKeys, of("inspection")]
     batch: Annotated[int | None, "after which the new query continues, or was to continue"]
     exact: Annotated[bool, "neither refused nor doubtful"]
-    doubts: Annotated[tuple[Annotated[str, "for people; their words are not fixed"], ...], "why rows may be read twice"]
-    possible: Annotated[
-        tuple[Annotated[tuple[int, int], "`[from, to]`"], ...], "batches after which a new query can continue"
-    ]
+    doubts: Annotated[Sentences, "why rows may be read twice"]
+    possible: Annotated[tuple[Span, ...], "batches after which a new query can continue"]
     state_version: Annotated[int | None, "of the state that belongs to the batch; null if the query keeps none"]
     watermark_ms: Annotated[
-        int | None,
-        "that the old query's next batch would have had; 0 without a watermark, null if it is not recorded",
+        int | None, "that the old query's next batch would have had; 0 without a watermark, null if it is not recorded"
     ]
     sources: Annotated[
         tuple[Annotated[_Source, "the position of each at the end of the batch"], ...],
@@ -81,42 +83,39 @@ class HandoffDocument(DocumentKeys):
     ]
     later: Annotated[tuple[_Later, ...], "batches that the old query planned after this one"]
     sinks: Annotated[tuple[_Sink, ...], "what a new checkpoint means for each kind"]
-    warnings: tuple[Annotated[str, "for people; their words are not fixed"], ...]
+    warnings: Sentences
     refused: str | None
     snippet: Annotated[str | None, "with `--snippet`"]
 
 
-@dataclass(frozen=True, slots=True)
-class HandoffReport:
+@dataclass(frozen=True)
+class HandoffReport(Report[Handoff]):
     """Report of ``ckpt handoff``; requested code takes the place of the page."""
 
-    handoff: Handoff
     code: str | None = None
 
     @property
     def exit(self) -> Exit:
-        if self.handoff.refused:
+        if self.record.refused:
             return Exit.FAILED
-        return Exit.OK if self.handoff.exact else Exit.FOUND
+        return Exit.OK if self.record.exact else Exit.FOUND
 
     @property
     def _rows(self) -> RowCost:
-        return RowCost.NONE if self.handoff.exact else RowCost.AGAIN
+        return RowCost.NONE if self.record.exact else RowCost.AGAIN
 
     def document(self) -> HandoffDocument:
-        starts = [derive(_Source, start.view, live=None, **as_json(start)) for start in self.handoff.sources]
-        return derive(HandoffDocument, self.handoff, sources=starts, snippet=self.code)
+        starts = [derive(_Source, start.view, live=None, **as_json(start)) for start in self.record.sources]
+        return derive(HandoffDocument, self.record, sources=starts, snippet=self.code)
 
     def page(self) -> Page:
         if self.code is not None:
             step = NextStep("start the new query with this code, on a new checkpoint", rows=self._rows)
-            return page_of([Code(self.code), Next((step,), shown=False)])
-        parts = (show_title(self.handoff.inspection), _show_headline(self.handoff))
-        sections = (
-            part(self.handoff)
-            for part in (_show_sources, _show_since, _show_watermark, _show_sinks, _show_warnings, _show_next)
-        )
-        return page_of(*parts, *sections)
+            return page_of([blocks.Code(self.code), Next((step,), shown=False)])
+        parts = (_show_headline, _show_sources, _show_since, _show_watermark, _show_sinks)
+        warnings = () if self.record.refused else show_warnings(self.record.warnings)
+        end = (warnings, _show_next(self.record))
+        return page_of(show_title(self.record.inspection), *(part(self.record) for part in parts), *end)
 
 
 def _show_headline(handoff: Handoff) -> Iterator[Block]:
@@ -187,17 +186,10 @@ def _show_sinks(handoff: Handoff) -> Iterator[Block]:
         yield from (Item(sink.meaning, 4, f"  {sink.kind}: ") for sink in handoff.sinks)
 
 
-def _show_warnings(handoff: Handoff) -> Iterator[Block]:
-    if handoff.warnings and not handoff.refused:
-        yield Heading("Mind")
-        yield from bullets(handoff.warnings)
-
-
 def _show_next(handoff: Handoff) -> Iterator[Block]:
     path = quote_path(handoff.inspection.checkpoint.uri)
     if handoff.refused:
-        step = NextStep("see what is there", f"ckpt inspect {path}", RowCost.NONE)
+        yield from show_command("see what is there", f"ckpt inspect {path}")
     else:
         command = f"ckpt handoff {path} --batch {handoff.batch} --snippet python"
-        step = NextStep("get the code that starts the sources there", command, RowCost.NONE)
-    yield Next((step,))
+        yield from show_command("get the code that starts the sources there", command)

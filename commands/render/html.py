@@ -3,41 +3,27 @@
 from typing import Any, assert_never
 
 from ckpt.inspection.inspection import Inspection
+from ckpt.texts import escape_unprintable
 from ckpt.webpage.parts import inspection_page
 from ckpt.webpage.templates import fill_template
 
-from .blocks import (
-    Cases,
-    Code,
-    Command,
-    FindingHead,
-    Heading,
-    Headline,
-    Item,
-    Line,
-    Page,
-    Plain,
-    Table,
-    Title,
-    Tone,
-    flatten_page,
-)
-from .text import escape_unprintable
+from . import blocks
+from .blocks import Page, Plain, Title, Tone, flatten_page
 
 _TONES = {Tone.GOOD: "good", Tone.NOTE: "note", Tone.WARNING: "warning", Tone.ERROR: "error", Tone.PLAIN: "note"}
 
 
 def html(page: Page) -> str:
     """The page as one document that needs nothing else."""
-    blocks = list(flatten_page(page))
-    names = [block.name for block in blocks if isinstance(block, Title)]
-    return fill_template("document.html", title=names[0] if names else "ckpt", blocks=map(_describe_block, blocks))
+    described = list(flatten_page(page))
+    names = [block.name for block in described if isinstance(block, Title)]
+    return fill_template("document.html", title=names[0] if names else "ckpt", blocks=map(_describe_block, described))
 
 
 def html_part(page: Page) -> str:
     """The page as a part of a notebook, with its style. Raises HtmlMissing."""
-    blocks = [_describe_block(block) for block in flatten_page(page)]
-    return fill_template("notebook.html", part="page", title="", blocks=blocks)
+    described = [_describe_block(block) for block in flatten_page(page)]
+    return fill_template("notebook.html", part="page", title="", blocks=described)
 
 
 def plot_inspection(inspection: Inspection, besides: Page) -> str:
@@ -47,25 +33,25 @@ def plot_inspection(inspection: Inspection, besides: Page) -> str:
 
 def _describe_block(block: Plain) -> dict[str, Any]:
     match block:
-        case Title(name, facts):
+        case blocks.Title(name, facts):
             return {"kind": "title", "name": name, "facts": facts}
-        case Headline(text, tone):
+        case blocks.Headline(text, tone):
             return {"kind": "headline", "text": text, "tone": _TONES[tone]}
-        case Heading(name, fact):
+        case blocks.Heading(name, fact):
             return {"kind": "heading", "name": name, "fact": fact}
-        case Item(text, _, label, advice):
+        case blocks.Item(text, _, label, advice):
             return {"kind": "item", "text": text, "label": label.strip(), "advice": advice}
-        case Line(text):
+        case blocks.Line(text):
             return {"kind": "line", "text": text}
-        case Command(text):
+        case blocks.Command(text):
             return {"kind": "code", "text": escape_unprintable(text)}
-        case Code(text):
+        case blocks.Code(text):
             return {"kind": "code", "text": text}
-        case Table(rows, heads):
+        case blocks.Table(rows, heads):
             return {"kind": "table", "rows": rows, "heads": heads}
-        case Cases(rows):
+        case blocks.Cases(rows):
             return {"kind": "table", "rows": rows, "heads": ()}
-        case FindingHead(severity, name, path):
+        case blocks.FindingHead(severity, name, path):
             return {"kind": "found", "severity": severity.value, "name": name, "path": path}
         case _:
             assert_never(block)

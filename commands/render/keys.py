@@ -4,10 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from operator import attrgetter
-from typing import Any, TypeVar, dataclass_transform, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, dataclass_transform, get_args, get_origin, get_type_hints
 
 Object = TypeVar("Object", bound="Keys")
 of = attrgetter
+ForPeople = Annotated[str, "for people; its words are not fixed"]
+Sentences = tuple[Annotated[str, "for people; their words are not fixed"], ...]
+Span = Annotated[tuple[int, int], "`[from, to]`"]
 
 
 def itself(record: object) -> object:

@@ -1,5 +1,6 @@
 """A page as text: folded, aligned, coloured, and escaped."""
 
+import os
 import shutil
 import sys
 import textwrap
@@ -7,27 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from .blocks import (
-    COPIED,
-    TONES,
-    Block,
-    Cases,
-    Code,
-    Command,
-    FindingHead,
-    Heading,
-    Headline,
-    Item,
-    Line,
-    Next,
-    Page,
-    Table,
-    Title,
-    Tone,
-    TooWide,
-    lay_out_next,
-)
-from .text import coloured, escape_unprintable
+from ckpt.texts import escape_unprintable
+
+from . import blocks
+from .blocks import COPIED, TONES, Block, Page, Tone, TooWide, lay_out_next
 
 _BOLD = "1"
 _COLOURS = {Tone.ERROR: "31;1", Tone.WARNING: "33;1", Tone.GOOD: "32;1", Tone.NOTE: "36", Tone.PLAIN: _BOLD}
@@ -50,30 +34,30 @@ class PageLayout:
     def _lay_out(self, block: Block) -> str | None:
         """The lines of a block; None where there is nothing to show."""
         match block:
-            case Title():
+            case blocks.Title():
                 return self._lay_out_title(block)
-            case Headline(text, tone):
+            case blocks.Headline(text, tone):
                 lines = self._wrap(escape_unprintable(text), 0).splitlines()
                 return "\n".join(self._paint(line, _COLOURS[tone]) for line in lines)
-            case Heading(name, fact):
+            case blocks.Heading(name, fact):
                 folded = self._wrap(escape_unprintable(fact), 10, f"{name:9} ") if fact else name
                 return self._paint(name, _BOLD) + folded[len(name) :]
-            case Item(text, indent, label, advice):
+            case blocks.Item(text, indent, label, advice):
                 fold = self._advise if advice else self._wrap
                 return fold(escape_unprintable(text), indent, escape_unprintable(label) or None)
-            case Line(text):
+            case blocks.Line(text):
                 return escape_unprintable(text)
-            case Command(text, indent):
+            case blocks.Command(text, indent):
                 return " " * indent + escape_unprintable(text)
-            case Code(text):
+            case blocks.Code(text):
                 return text
-            case Table():
+            case blocks.Table():
                 return self._lay_out_table(block)
-            case Cases(rows):
+            case blocks.Cases(rows):
                 return "\n".join(self._lay_out_cases(rows))
-            case FindingHead():
+            case blocks.FindingHead():
                 return self._lay_out_finding(block)
-            case Next():
+            case blocks.Next():
                 return "\n".join(filter(None, map(self._lay_out, lay_out_next(block)))) or None
             case _:
                 assert_never(block)
@@ -100,7 +84,7 @@ class PageLayout:
         kept = COPIED.sub(lambda command: command[1].replace(" ", "\0"), text)
         return self._wrap(kept, indent, first).replace("\0", " ")
 
-    def _lay_out_title(self, title: Title) -> str:
+    def _lay_out_title(self, title: blocks.Title) -> str:
         lines = [escape_unprintable(title.name)]
         for fact in map(escape_unprintable, title.facts):
             if len(lines[-1]) + 3 + len(fact) > self.width:
@@ -110,7 +94,7 @@ class PageLayout:
         name = len(escape_unprintable(title.name))
         return "\n".join([self._paint(lines[0][:name], _BOLD) + lines[0][name:], *lines[1:]])
 
-    def _lay_out_finding(self, head: FindingHead) -> str:
+    def _lay_out_finding(self, head: blocks.FindingHead) -> str:
         severity, path = f"{head.severity:8}", escape_unprintable(head.path)
         after = f" {escape_unprintable(head.name)}"
         label = f"  {self._paint(severity, _COLOURS[TONES[head.severity]])}{after}"
@@ -126,7 +110,7 @@ class PageLayout:
             first = "  " + "".join(f"{cell:{width}}   " for cell, width in zip(cells, widths, strict=False))
             yield self._wrap(text, len(first), first)
 
-    def _lay_out_table(self, table: Table) -> str | None:
+    def _lay_out_table(self, table: blocks.Table) -> str | None:
         heads = [escape_unprintable(head) for head in table.heads]
         rows = [[escape_unprintable(cell) for cell in row] for row in table.rows]
         if not rows:
@@ -161,6 +145,6 @@ def _align_columns(rows: Sequence[Sequence[str]], heads: Sequence[str]) -> str:
 
 
 def for_standard_output() -> PageLayout:
-    """As wide as the terminal, up to 110 columns, and 80 where there is none."""
+    """As wide as the terminal, up to 110 columns, and 80 where there is none; ``NO_COLOR`` is honoured."""
     width = min(shutil.get_terminal_size((80, 24)).columns, 110) if sys.stdout.isatty() else 80
-    return PageLayout(width, coloured())
+    return PageLayout(width, colour=sys.stdout.isatty() and not os.environ.get("NO_COLOR"))

@@ -1,15 +1,19 @@
-"""Sources that were asked, as part of a page and of a document."""
+"""Sources and a sink that were asked, as part of a page and of a document."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Annotated, Any, Literal, NamedTuple
+from operator import itemgetter
+from typing import Annotated, Any, Literal
 
 from ckpt.checkpoint.sources.kind import Unit
+from ckpt.inspection.checks.sink import SinkOutcome
+from ckpt.inspection.inspection import Inspection
 from ckpt.live.outlook import Fate, SourceOutcome, SourceOutlook
-from ckpt.live.records import Answer, DeltaNow, IcebergNow, TopicNow
+from ckpt.live.records import Answer, DeltaNow, IcebergNow
+from ckpt.live.sink.records import SinkKind
+from ckpt.texts import instant, plural
 
-from .blocks import Block, Item
+from .blocks import Block, Heading, Item
 from .keys import Keys, derive, of
-from .text import plural
 
 _PARTITIONS = 8  # how many partitions are shown
 
@@ -32,22 +36,13 @@ def show_live(outlooks: Sequence[SourceOutlook], index: int) -> Iterator[Block]:
         yield Item(f"and {plural(left, 'partition')} more: see -o json", 26)
 
 
-class _Topic(NamedTuple):
-    topic: str
-    now: TopicNow
+class _Topic(Keys):
+    topic: Annotated[str, itemgetter(0)]
+    id: Annotated[str | None, "that Kafka gave it; null: there is no such topic", lambda named: named[1].id]
+    partitions: Annotated[tuple[int, ...], lambda named: named[1].partitions]
 
 
-class TopicKeys(Keys):
-    """A topic of a source that was asked."""
-
-    topic: str
-    id: Annotated[str | None, "that Kafka gave it; null: there is no such topic", of("now.id")]
-    partitions: Annotated[tuple[int, ...], of("now.partitions")]
-
-
-class LivePartitionKeys(Keys):
-    """A partition of a topic, and what the next start makes of it."""
-
+class _LivePartition(Keys):
     topic: Annotated[str, lambda outlook: outlook.part[0]]
     partition: Annotated[int, lambda outlook: outlook.part[1]]
     fate: Annotated[Fate, "see [sources](sources.md)"]
@@ -103,16 +98,57 @@ class LiveKeys(Keys):
     ]
     last_version: Annotated[int | None, _of_answer("latest", DeltaNow)]
     topics: Annotated[
-        tuple[TopicKeys, ...],
+        tuple[_Topic, ...],
         "of the checkpoint, and those that `subscribe` names",
-        lambda outlook: [_Topic(*item) for item in sorted(getattr(outlook.live.answer, "topics", {}).items())],
+        lambda outlook: sorted(getattr(outlook.live.answer, "topics", {}).items()),
     ]
-    partitions: Annotated[
-        tuple[LivePartitionKeys, ...], "of the checkpoint, and those that have come since", of("parts")
-    ]
+    partitions: Annotated[tuple[_LivePartition, ...], "of the checkpoint, and those that have come since", of("parts")]
 
 
 def live_keys(outlooks: Sequence[SourceOutlook], index: int) -> LiveKeys | None:
     """One source as it is now; None where it was not asked."""
     outlook = next((each for each in outlooks if each.live.index == index), None)
     return None if outlook is None or outlook.live.not_asked is not None else derive(LiveKeys, outlook)
+
+
+def show_sink(inspection: Inspection) -> Iterator[Block]:
+    """The sink that was asked about."""
+    outlook = inspection.sink
+    if outlook is None:
+        return
+    kind = "" if outlook.log.kind is SinkKind.UNKNOWN else f"{outlook.log.kind}, "
+    yield Heading("Sink", f"{kind}{outlook.log.uri}")
+    yield Item(outlook.said)
+    if outlook.log.read_from is not None:
+        yield Item(f"read from {outlook.log.read_from}")
+    writer = outlook.log.writer(inspection.checkpoint.query_id)
+    if writer is not None and writer.updated_ms is not None:
+        yield Item(f"batch {writer.last_batch} of this query was written there at {instant(writer.updated_ms)}")
+
+
+class _Writer(Keys):
+    app_id: Annotated[str, "a query id, or a `txnAppId`"]
+    last_batch: Annotated[int, "its batch id, or `txnVersion`"]
+    updated_ms: Annotated[int | None, "when that was written"]
+    expired: Annotated[bool, "the table has forgotten it"]
+    taken_back: Annotated[tuple[int, int] | None, "`[from, to]`: batches whose rows a RESTORE of the table took back"]
+
+
+class SinkKeys(Keys):
+    """A sink that was asked about."""
+
+    uri: Annotated[str, "as given", of("log.uri")]
+    kind: Annotated[
+        SinkKind,
+        "`unknown`: another one, or ckpt cannot read it; a plugin of `ckpt.sinks` may name others",
+        of("log.kind"),
+    ]
+    outcome: Annotated[SinkOutcome, "what becomes of the batches of the next start ([sinks](sink.md))"]
+    said: Annotated[str, "one sentence for people; its words are not fixed"]
+    next_batch: Annotated[int | None, "that the next start runs first; null if that is unknown"]
+    last_batch: Annotated[int | None, "the newest that the sink has: in a table, of this query"]
+    dropped: Annotated[tuple[int, int] | None, "`[from, to]`: batches whose new rows will be dropped"]
+    lacks: Annotated[tuple[int, int] | None, "`[from, to]`: batches that are committed and not in the sink"]
+    query_id: Annotated[str | None, "the id that a lost `metadata` had, if only one query has written to the table"]
+    read_from: Annotated[str | None, "of an Iceberg table, the metadata file that was read", of("log.read_from")]
+    writers: Annotated[tuple[_Writer, ...], "of a Delta or Iceberg table, the latest first", of("log.writers")]

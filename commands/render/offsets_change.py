@@ -9,14 +9,14 @@ from ckpt.changes.offsets.positions import Positions
 from ckpt.model import Json
 from ckpt.texts import quote_word
 
-from ..exits import Exit
-from .blocks import Block, Heading, Item, Page
-from .change import ChangeReport, show_command
+from .blocks import Block, Heading, Item, Page, show_command
+from .change import ChangeReport
 from .change_keys import ChangeBody, ChangeHead, ChangeTail, ReplayKeys
 from .document import Document, ReadRangeKeys
 from .keys import Keys, of
-from .offsets import offset_text, range_text
+from .page import offset_text, range_text
 from .positions import PositionsReport
+from .reports import Report
 
 
 class _NewEnd(Keys):
@@ -60,13 +60,9 @@ class OffsetsReport(ChangeReport[OffsetsPlan]):
     typed: tuple[str, ...] = ()
 
     keys = OffsetsDocument
+    done = "SET: the query now {report.afterwards}"
+    planned = "afterwards the query {report.afterwards}"
     verb = "SET"
-
-    def done(self) -> str:
-        return f"SET: the query now {self.afterwards}"
-
-    def planned(self) -> str:
-        return f"afterwards the query {self.afterwards}"
 
     def nothing(self) -> str:
         return f"NOTHING TO SET: {self.plan.why}"
@@ -91,15 +87,11 @@ class OffsetsReport(ChangeReport[OffsetsPlan]):
         yield from show_command("see where the sources stand", f"ckpt offsets show {self.path}")
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetsExportReport:
+class OffsetsExportReport(Report[Positions]):
     """Report of ``ckpt offsets export``: the document, or for people its content."""
 
-    positions: Positions
-    exit = Exit.OK
-
     def document(self) -> Document:
-        return self.positions.document
+        return self.record.document
 
     def page(self) -> Page:
-        return PositionsReport(self.positions).page()
+        return PositionsReport(self.record).page()

@@ -1,19 +1,16 @@
 """Report of ``ckpt offsets commit``: a consumer group for each checkpoint."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from ckpt.changes.offsets.commit import OffsetsCommit
-from ckpt.inspection.next_steps import NextStep, RowCost
-from ckpt.texts import instant
+from ckpt.texts import instant, plural
 
-from ..exits import Exit
-from .blocks import Block, Heading, Headline, Item, Next, Page, Table, Title, Tone, TooWide, page_of
+from .blocks import Block, Heading, Headline, Page, Table, Title, Tone, TooWide, bullets, page_of, show_command
 from .document import DocumentKeys
 from .fleet import RootKeys
-from .keys import Keys, derive, of
-from .text import plural
+from .keys import Keys, of
+from .reports import Exit, Report
 
 
 class _Group(Keys):
@@ -31,42 +28,38 @@ class OffsetsCommitDocument(DocumentKeys):
     problems: tuple[Annotated[str, "a root, checkpoint, source or group where nothing was committed, and why"], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetsCommitReport:
+class OffsetsCommitReport(Report[OffsetsCommit]):
     """Groups that were committed to, and those that were refused."""
 
-    done: OffsetsCommit
+    keys = OffsetsCommitDocument
 
     @property
     def exit(self) -> Exit:
-        return Exit.FAILED if self.done.problems else Exit.OK
-
-    def document(self) -> OffsetsCommitDocument:
-        return derive(OffsetsCommitDocument, self.done)
+        return Exit.FAILED if self.record.problems else Exit.OK
 
     def page(self) -> Page:
         return page_of(self._show_groups(), self._show_problems(), self._show_next())
 
     def _show_groups(self) -> Iterator[Block]:
-        committed = [group for group in self.done.groups if group.refused is None]
-        scan = self.done.scan
+        committed = [group for group in self.record.groups if group.refused is None]
+        scan = self.record.scan
         yield Title(
             ", ".join(root.uri for root in scan.roots),
             (plural(len(scan.checkpoints), "checkpoint"), instant(scan.ended_ms)),
         )
         yield Headline(
             f"COMMITTED to {plural(len(committed), 'consumer group')}" if committed else "NOTHING COMMITTED",
-            Tone.GOOD if committed and not self.done.problems else Tone.WARNING,
+            Tone.GOOD if committed and not self.record.problems else Tone.WARNING,
         )
         if committed:
             rows = tuple((group.group, ", ".join(sorted(group.positions)), group.path) for group in committed)
             yield Table(rows, ("group", "topics", "checkpoint"), TooWide.DROP)
 
     def _show_problems(self) -> Iterator[Block]:
-        if self.done.problems:
+        if self.record.problems:
             yield Heading("Not committed", "")
-            yield from (Item(problem, 4, "  - ") for problem in self.done.problems)
+            yield from bullets(self.record.problems)
 
     def _show_next(self) -> Iterator[Block]:
-        if self.done.problems:
-            yield Next((NextStep("remove what is named above, then commit again", rows=RowCost.NONE),))
+        if self.record.problems:
+            yield from show_command("remove what is named above, then commit again")

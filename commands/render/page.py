@@ -2,44 +2,26 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ckpt.checkpoint.history import Pattern
-from ckpt.checkpoint.sources.kind import Advance
+from ckpt.checkpoint.sources.kind import Advance, Unit
 from ckpt.checkpoint.sources.ranges import SourceRange
-from ckpt.checkpoint.sources.registry import SourceView
+from ckpt.checkpoint.sources.registry import Offset, SourceView, kind_of
 from ckpt.inspection.inspection import Inspection
 from ckpt.inspection.verdict import outcome_words, spell
 from ckpt.model import Kind
 from ckpt.restart.findings import Severity
 from ckpt.restart.forecast import Forecast
-from ckpt.texts import instant
+from ckpt.texts import instant, plural, ranges
 from ckpt.versions import Progress
 
-from ..exits import Exit
-from .blocks import (
-    TONES,
-    Block,
-    Cases,
-    Heading,
-    Headline,
-    Item,
-    Line,
-    Page,
-    Table,
-    Title,
-    Tone,
-    TooWide,
-    more,
-    page_of,
-)
-from .document import InspectionDocument, inspection_document
+from .blocks import TONES, Block, Cases, Heading, Headline, Item, Line, Page, Table, Title, Tone, TooWide, more, page_of
+from .document import InspectionDocument, source_keys
 from .findings import show_findings, show_next
-from .live import show_live
-from .offsets import count_units, offset_text
-from .sink import show_sink
+from .keys import derive
+from .live import show_live, show_sink
+from .reports import Exit, Report
 from .state import show_state
-from .text import plural, ranges
 
 _SOURCES = 10  # how many sources are named
 _PATTERNS = {
@@ -50,26 +32,24 @@ _PATTERNS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class InspectionReport:
+class InspectionReport(Report[Inspection]):
     """Report of ``ckpt inspect``."""
-
-    inspection: Inspection
 
     @property
     def exit(self) -> Exit:
-        if self.inspection.unreached:
+        if self.record.unreached:
             return Exit.FAILED
-        return Exit.OK if self.inspection.sound else Exit.FOUND
+        return Exit.OK if self.record.sound else Exit.FOUND
 
     def document(self) -> InspectionDocument:
-        return inspection_document(self.inspection)
+        sources = tuple(source_keys(source, self.record.live) for source in self.record.sources)
+        return derive(InspectionDocument, self.record, sources=sources)
 
     def html(self) -> str:
         from .html import plot_inspection  # fills templates, which no other form needs
 
-        besides = [line for source in self.inspection.sources for line in show_live(self.inspection.live, source.index)]
-        return plot_inspection(self.inspection, page_of(show_sink(self.inspection), besides))
+        besides = [line for source in self.record.sources for line in show_live(self.record.live, source.index)]
+        return plot_inspection(self.record, page_of(show_sink(self.record), besides))
 
     def page(self) -> Page:
         parts = (
@@ -83,7 +63,7 @@ class InspectionReport:
             show_findings,
             show_next,
         )
-        return page_of(*(part(self.inspection) for part in parts))
+        return page_of(*(part(self.record) for part in parts))
 
 
 def show_title(inspection: Inspection) -> Iterator[Block]:
@@ -214,3 +194,22 @@ def _describe_advance(advance: Advance | None) -> str:
     if advance.went_back:
         return "WENT BACK"
     return "unknown" if advance.amount is None else count_units(advance.amount, advance.unit, "+")
+
+
+def count_units(amount: int, unit: str, sign: str = "") -> str:
+    """How far a source went: ``1 row``, ``45 offsets``; ``sign`` ``+`` writes one before it."""
+    singular = "log entry" if unit == Unit.ENTRIES else unit.removesuffix("s")
+    return f"{amount:{sign},} {singular if amount == 1 else unit}"
+
+
+def offset_text(offset: Offset | None) -> str:
+    """Describe an offset: ``orders/0=310 orders/1=295``, ``version 12``, ``row 60``; unknown kinds as they are."""
+    return "its beginning" if offset is None else kind_of(offset).to_text(offset)
+
+
+def range_text(reads: SourceRange) -> str:
+    """Describe a range in a line: ``from orders/0=40 to orders/0=51: 11 offsets``."""
+    end = "an unknown offset" if reads.end is None else offset_text(reads.end_offset)
+    advance = reads.advance
+    count = f": {count_units(advance.amount, advance.unit)}" if advance and advance.amount is not None else ""
+    return f"from {offset_text(reads.start_offset)} to {end}{count}"

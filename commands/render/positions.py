@@ -1,21 +1,18 @@
 """Report of ``ckpt offsets show``: each source's range in a batch, and the reader options that begin at its end."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated
 
 from ckpt.changes.offsets.positions import Positions
 from ckpt.checkpoint.sources.kind import SourceType
-from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.model import Json
 from ckpt.texts import quote_path
 
-from ..exits import Exit
-from .blocks import Block, Heading, Headline, Item, Next, Page, Tone, bullets, more, page_of
-from .document import CheckpointKeys, DocumentKeys, find_amount, find_unit
-from .keys import Keys, derive, of
-from .offsets import offset_text, range_text
-from .page import show_title
+from .blocks import Block, Heading, Headline, Item, Page, Tone, more, page_of, show_command, show_warnings
+from .document import CheckpointKeys, DocumentKeys
+from .keys import Keys, Sentences, of
+from .page import offset_text, range_text, show_title
+from .reports import Exit, Report
 
 _SHOWN = 20  # how many sources are named
 
@@ -31,8 +28,12 @@ class _Position(Keys):
         of("start"),
     ]
     to: Annotated[Json, "the offset at which it ends", of("view.offset")]
-    amount: Annotated[int | None, "how far the batch advances the source", lambda source: find_amount(source.range)]
-    unit: Annotated[str | None, "what the amount counts", lambda source: find_unit(source.range)]
+    amount: Annotated[
+        int | None,
+        "how far the batch advances the source",
+        lambda source: getattr(source.range.advance, "amount", None),
+    ]
+    unit: Annotated[str | None, "what the amount counts", lambda source: getattr(source.range.advance, "unit", None)]
     rows: Annotated[
         int | None,
         "how many rows the batch reads, where that is certain: offsets of Kafka have gaps, versions and log entries "
@@ -44,10 +45,7 @@ class _Position(Keys):
         "none says it",
         of("options"),
     ]
-    conditions: Annotated[
-        tuple[Annotated[str, "for people; their words are not fixed"], ...],
-        "what else must be true, and ckpt cannot see",
-    ]
+    conditions: Annotated[Sentences, "what else must be true, and ckpt cannot see"]
     no_option: Annotated[str | None, "why no option says it", of("refused")]
 
 
@@ -58,26 +56,22 @@ class PositionsDocument(DocumentKeys):
     batch: Annotated[int | None, "the one shown; null if there is none"]
     committed: bool
     sources: Annotated[tuple[_Position, ...], "in the order of the query"]
-    warnings: tuple[Annotated[str, "for people; their words are not fixed"], ...]
+    warnings: Sentences
     refused: Annotated[str | None, "why nothing can be shown"]
 
 
-@dataclass(frozen=True, slots=True)
-class PositionsReport:
+class PositionsReport(Report[Positions]):
     """Report of ``ckpt offsets show``."""
 
-    positions: Positions
+    keys = PositionsDocument
 
     @property
     def exit(self) -> Exit:
-        return Exit.FAILED if self.positions.refused else Exit.OK
-
-    def document(self) -> PositionsDocument:
-        return derive(PositionsDocument, self.positions)
+        return Exit.FAILED if self.record.refused else Exit.OK
 
     def page(self) -> Page:
-        parts = (_show_headline, _show_sources, _show_warnings, _show_next)
-        return page_of(show_title(self.positions.inspection), *(part(self.positions) for part in parts))
+        parts = (_show_headline, _show_sources, lambda shown: show_warnings(shown.warnings), _show_next)
+        return page_of(show_title(self.record.inspection), *(part(self.record) for part in parts))
 
 
 def _show_headline(positions: Positions) -> Iterator[Block]:
@@ -103,17 +97,10 @@ def _show_sources(positions: Positions) -> Iterator[Block]:
     yield from more(len(positions.sources) - _SHOWN)
 
 
-def _show_warnings(positions: Positions) -> Iterator[Block]:
-    if positions.warnings:
-        yield Heading("Mind")
-        yield from bullets(positions.warnings)
-
-
 def _show_next(positions: Positions) -> Iterator[Block]:
     path = quote_path(positions.inspection.checkpoint.uri)
     if positions.refused or not positions.committed:
-        step = NextStep("see what the next start does", f"ckpt inspect {path}", RowCost.NONE)
+        yield from show_command("see what the next start does", f"ckpt inspect {path}")
     else:
         command = f"ckpt handoff {path} --batch {positions.batch} --snippet python"
-        step = NextStep("get the code of a new query that continues there", command, RowCost.NONE)
-    yield Next((step,))
+        yield from show_command("get the code of a new query that continues there", command)

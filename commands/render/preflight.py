@@ -1,28 +1,20 @@
 """Report of ``ckpt preflight``: start or hold, the reasons, and what it cannot see."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from ckpt.inspection.preflight import Readiness
 from ckpt.restart.recorded_settings import SettingOutlook, SettingUse
+from ckpt.texts import plural
 
 from ..arguments import as_options
-from ..exits import Exit
-from .blocks import Block, Heading, Headline, Item, Line, Page, Tone, page_of
-from .document import (
-    CheckpointKeys,
-    DocumentKeys,
-    FindingKeys,
-    RestartKeys,
-    SourceKeys,
-    source_keys,
-)
+from .blocks import Block, Heading, Headline, Line, Page, Tone, bullets, page_of
+from .document import CheckpointKeys, DocumentKeys, FindingKeys, RestartKeys, SourceKeys, source_keys
 from .findings import show_findings, show_next
 from .keys import Keys, derive, of
+from .live import SinkKeys, show_sink
 from .page import forecast_cases, show_title
-from .sink import SinkKeys, show_sink
-from .text import plural
+from .reports import Exit, Report
 
 _ASK = {
     "sources": "what the sources have now: --sources",
@@ -74,23 +66,20 @@ class PreflightDocument(DocumentKeys):
     not_asked: tuple[Annotated[Literal["sources", "sink", "query"], "what nobody asked about"], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PreflightReport:
+class PreflightReport(Report[Readiness]):
     """Report of ``ckpt preflight``."""
-
-    readiness: Readiness
 
     @property
     def exit(self) -> Exit:
-        return Exit.OK if self.readiness.go else Exit.FOUND
+        return Exit.OK if self.record.go else Exit.FOUND
 
     def document(self) -> PreflightDocument:
-        inspection = self.readiness.inspection
+        inspection = self.record.inspection
         sources = [source_keys(source, inspection.live) for source in inspection.sources]
-        return derive(PreflightDocument, self.readiness, sources=sources)
+        return derive(PreflightDocument, self.record, sources=sources)
 
     def page(self) -> Page:
-        inspection = self.readiness.inspection
+        inspection = self.record.inspection
         return page_of(
             show_title(inspection),
             self._show_headline(),
@@ -103,30 +92,27 @@ class PreflightReport:
         )
 
     def _show_headline(self) -> Iterator[Block]:
-        readiness = self.readiness
+        readiness = self.record
         tone = Tone.ERROR if not readiness.go else Tone.WARNING if readiness.warnings else Tone.GOOD
         yield Headline(f"{'START' if readiness.go else 'HOLD'}: {readiness.verdict}", tone)
 
     def _show_forecasts(self) -> Iterator[Block]:
-        inspection = self.readiness.inspection
+        inspection = self.record.inspection
         yield forecast_cases(inspection.counted)
-        if self.readiness.holds and any(forecast.outcome.runs for forecast in inspection.counted):
+        if self.record.holds and any(forecast.outcome.runs for forecast in inspection.counted):
             yield Line("  for the query that wrote the checkpoint, in a session with the same settings")
 
     def _show_settings(self) -> Iterator[Block]:
-        if self.readiness.settings:
+        if self.record.settings:
             yield Heading("Settings", "what a restart makes of those that were given")
-            yield from (Line(f"  {_describe_setting(setting)}") for setting in self.readiness.settings)
+            yield from (Line(f"  {_describe_setting(setting)}") for setting in self.record.settings)
 
     def _show_unseen(self) -> Iterator[Block]:
-        readiness = self.readiness
+        readiness = self.record
         if not (readiness.unknown or readiness.not_asked):
             return
         yield Heading("Not seen", plural(len(readiness.unknown) + len(readiness.not_asked), "thing"))
-        yield from (
-            Item(text, 4, "  - ")
-            for text in (*map(as_options, readiness.unknown), *(_ASK[name] for name in readiness.not_asked))
-        )
+        yield from bullets([*map(as_options, readiness.unknown), *(_ASK[name] for name in readiness.not_asked)])
 
 
 def _describe_setting(setting: SettingOutlook) -> str:

@@ -3,15 +3,13 @@
 Names and units follow Prometheus' conventions: base units, no ages but times, one family after the other.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ckpt.inspection.scan.rows import ScannedCheckpoint
 from ckpt.inspection.scan.scan import Scan
 from ckpt.restart.findings import Severity
-from ckpt.texts import mask_secrets
-
-from .text import escape_unprintable
+from ckpt.texts import escape_unprintable, mask_secrets
 
 _Value = float | int | bool | None
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\""})
@@ -60,58 +58,42 @@ def exposition(scan: Scan) -> str:
 
 
 def _write_lines(scan: Scan) -> Iterator[str]:
-    yield from _write_head("ckpt_scan_timestamp_seconds", "When the scan ended, in seconds since 1970.")
-    yield _write_sample("ckpt_scan_timestamp_seconds", {}, scan.ended_ms / 1000)
-    yield from _write_head("ckpt_scan_duration_seconds", "How long the scan took.")
-    yield _write_sample("ckpt_scan_duration_seconds", {}, (scan.ended_ms - scan.began_ms) / 1000)
-    yield from _write_head(
-        "ckpt_scan_root_checkpoints", "Checkpoints found below a root; none if it could not be listed."
-    )
-    for root in scan.roots:
-        yield _write_sample("ckpt_scan_root_checkpoints", {"root": root.uri}, root.checkpoints)
-    if scan.checkpoints:
-        yield from _write_info(scan)
-        yield from _write_findings(scan)
-        for gauge in _GAUGES:
-            yield from _write_gauge(scan, gauge)
+    of_all: dict[str, str] = {}  # no labels
+    ended = [(of_all, scan.ended_ms / 1000)]
+    yield from _write_family("ckpt_scan_timestamp_seconds", "When the scan ended, in seconds since 1970.", ended)
+    took = [(of_all, (scan.ended_ms - scan.began_ms) / 1000)]
+    yield from _write_family("ckpt_scan_duration_seconds", "How long the scan took.", took)
+    roots = [({"root": root.uri}, root.checkpoints) for root in scan.roots]
+    about = "Checkpoints found below a root; none if it could not be listed."
+    yield from _write_family("ckpt_scan_root_checkpoints", about, roots)
+    infos = [
+        ({"checkpoint": row.path, "name": row.name, "query_id": row.query_id or "", "kind": row.kind or ""}, 1)
+        for row in scan.checkpoints
+    ]
+    yield from _write_family("ckpt_checkpoint_info", "What the checkpoint is; always 1.", infos)
+    findings = [
+        ({"checkpoint": row.path, "severity": severity}, row.findings.get(severity, 0))
+        for row in scan.checkpoints
+        for severity in (Severity if row.error is None else ())
+    ]
+    about = "What ckpt found, by severity; notes are no trouble."
+    yield from _write_family("ckpt_checkpoint_findings", about, findings)
+    for gauge in _GAUGES:
+        values = [
+            ({"checkpoint": row.path}, value) for row in scan.checkpoints if (value := gauge.value(row)) is not None
+        ]
+        yield from _write_family(f"ckpt_checkpoint_{gauge.name}", gauge.help, values)
 
 
-def _write_gauge(scan: Scan, gauge: _Gauge) -> Iterator[str]:
-    name = f"ckpt_checkpoint_{gauge.name}"
-    values = [(row.path, value) for row in scan.checkpoints if (value := gauge.value(row)) is not None]
-    if values:
-        yield from _write_head(name, gauge.help)
-        yield from (_write_sample(name, {"checkpoint": path}, value) for path, value in values)
+def _write_family(name: str, text: str, samples: Sequence[tuple[Mapping[str, str], float]]) -> Iterator[str]:
+    """A metric with its samples, each with its labels; nothing if there are none."""
+    if samples:
+        yield f"# HELP {name} {text}"
+        yield f"# TYPE {name} gauge"
+        yield from (_write_sample(name, labels, value) for labels, value in samples)
 
 
-def _write_info(scan: Scan) -> Iterator[str]:
-    yield from _write_head("ckpt_checkpoint_info", "What the checkpoint is; always 1.")
-    for row in scan.checkpoints:
-        labels = {
-            "checkpoint": row.path,
-            "name": row.name,
-            "query_id": row.query_id or "",
-            "kind": row.kind or "",
-        }
-        yield _write_sample("ckpt_checkpoint_info", labels, 1)
-
-
-def _write_findings(scan: Scan) -> Iterator[str]:
-    readable = [row for row in scan.checkpoints if row.error is None]
-    if readable:
-        yield from _write_head("ckpt_checkpoint_findings", "What ckpt found, by severity; notes are no trouble.")
-        for row in readable:
-            for severity in Severity:
-                labels = {"checkpoint": row.path, "severity": severity}
-                yield _write_sample("ckpt_checkpoint_findings", labels, row.findings.get(severity, 0))
-
-
-def _write_head(name: str, text: str) -> Iterator[str]:
-    yield f"# HELP {name} {text}"
-    yield f"# TYPE {name} gauge"
-
-
-def _write_sample(name: str, labels: Mapping[str, str], value: float | int | bool) -> str:
+def _write_sample(name: str, labels: Mapping[str, str], value: float) -> str:
     spelled = ",".join(f'{key}="{_escape_label(text)}"' for key, text in labels.items())
     number = repr(float(value)) if isinstance(value, float) else str(int(value))
     return f"{name}{{{spelled}}} {number}" if spelled else f"{name} {number}"

@@ -1,7 +1,6 @@
 """A move to another state store provider: as a page for a tired person, and as the JSON document of the contract."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated
 
 from ckpt.inspection.next_steps import NextStep, RowCost
@@ -10,11 +9,11 @@ from ckpt.model import Provider
 from ckpt.texts import quote_path
 
 from ..arguments import as_options
-from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Next, Page, Tone, bullets, page_of
 from .document import CheckpointKeys, DocumentKeys
-from .keys import Keys, derive, of
+from .keys import ForPeople, Keys, of
 from .page import show_title
+from .reports import Exit, Report
 
 _CARRIES = {
     Carry.AS_IT_IS: "CONTINUES in the same query",
@@ -22,41 +21,31 @@ _CARRIES = {
     Carry.STATE_ONLY: "ITS STATE CAN BE LOADED by a new query",
     Carry.NONE: "NOT POSSIBLE",
 }
-
-
-_EXITS = {
-    MoveOutcome.ALREADY: Exit.OK,
-    MoveOutcome.NOTHING: Exit.OK,
-    MoveOutcome.POSSIBLE: Exit.FOUND,
-    MoveOutcome.NO_WAY: Exit.FAILED,
-    MoveOutcome.REFUSED: Exit.FAILED,
-}
+_EXITS = {MoveOutcome.POSSIBLE: Exit.FOUND, MoveOutcome.NO_WAY: Exit.FAILED, MoveOutcome.REFUSED: Exit.FAILED}
 
 
 class _Operator(Keys):
     id: Annotated[int, of("operator")]
     name: Annotated[str | None, "Spark before 4.0 does not record it"]
     kind: Annotated[
-        str | None,
-        "for people; its words are not fixed; null: the same query continues, whatever it is",
-        of("family"),
+        str | None, "for people; its words are not fixed; null: the same query continues, whatever it is", of("family")
     ]
     carry: Annotated[
         Carry,
         "as-it-is: `ckpt rewrite` writes it, and the same query continues; goes-on: tests show that a new query gives "
         "the results that the old one would have given; state-only: its state can be loaded, the rest is not proven",
     ]
-    why: Annotated[str, "for people; its words are not fixed"]
+    why: ForPeople
 
 
 class _Handoff(Keys):
     batch: int | None
     exact: bool
-    doubts: Annotated[tuple[Annotated[str, "for people; its words are not fixed"], ...], "why rows may be read twice"]
+    doubts: Annotated[tuple[ForPeople, ...], "why rows may be read twice"]
 
 
 class _Advice(Keys):
-    what: Annotated[str, "for people; its words are not fixed"]
+    what: ForPeople
     command: str | None
 
 
@@ -69,8 +58,7 @@ class ProviderDocument(DocumentKeys):
     provider: Annotated[Provider | None, "of the checkpoint"]
     recorded: Annotated[str | None, "the class that the latest offsets record; no session overrides it"]
     operators: Annotated[
-        tuple[_Operator, ...],
-        "empty if it already has the provider, if there is no state, and if it cannot be read",
+        tuple[_Operator, ...], "empty if it already has the provider, if there is no state, and if it cannot be read"
     ]
     handoff: Annotated[_Handoff, "of `ckpt handoff`"]
     confs: Annotated[Mapping[str, str], "object: session settings of a new query and their values, all strings"]
@@ -79,22 +67,18 @@ class ProviderDocument(DocumentKeys):
     refused: Annotated[str | None, lambda move: move.refused and as_options(move.refused)]
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderReport:
+class ProviderReport(Report[ProviderMove]):
     """Report of ``ckpt migrate provider``."""
 
-    move: ProviderMove
+    keys = ProviderDocument
 
     @property
     def exit(self) -> Exit:
-        return _EXITS[self.move.outcome]
-
-    def document(self) -> ProviderDocument:
-        return derive(ProviderDocument, self.move)
+        return _EXITS.get(self.record.outcome, Exit.OK)
 
     def page(self) -> Page:
         parts = (_show_headline, _show_why, _show_operators, _show_steps, _show_remains, _show_next)
-        return page_of(show_title(self.move.handoff.inspection), *(part(self.move) for part in parts))
+        return page_of(show_title(self.record.handoff.inspection), *(part(self.record) for part in parts))
 
 
 def _show_headline(move: ProviderMove) -> Iterator[Block]:

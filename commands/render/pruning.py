@@ -6,13 +6,13 @@ from typing import Annotated
 
 from ckpt.changes.prune.plan import Pruned, PrunePlan, PruneReason
 from ckpt.changes.steps import FileContent, Step, sidecar
+from ckpt.texts import plural, size
 
 from .blocks import Block, Heading, Table
 from .change import ChangeReport
 from .change_keys import ChangeBody, ChangeHead, ChangeTail, RemovalKeys
 from .document import RestartKeys
 from .keys import Keys
-from .text import plural, size
 
 _WORDS = {
     PruneReason.OLD_VERSION: "state of versions that no start needs",
@@ -34,8 +34,7 @@ def _find_steps(plan: PrunePlan, pruned: Pruned) -> list[Step]:
 
 class _Request(Keys):
     keep_batches: Annotated[
-        int | None,
-        "how many of the newest batches keep their state; null if the logs do not say, and after an undo",
+        int | None, "how many of the newest batches keep their state; null if the logs do not say, and after an undo"
     ]
     oldest_version: Annotated[int | None, "of state, that stays loadable"]
     needed: Annotated[bool, "there is something that could go"]
@@ -76,17 +75,14 @@ class PruneReport(ChangeReport[PrunePlan]):
     keep_batches: int | None = None
 
     keys = PruneDocument
+    done = "PRUNED {report.total}: {report.afterwards}, as before"
+    planned = "{report.total} can go; afterwards it {report.afterwards}, as now"
     verb = "PRUNE"
     stop = "end the driver"
     back = "the files"
 
-    def done(self) -> str:
-        return f"PRUNED {self._describe_total()}: {self.afterwards}, as before"
-
-    def planned(self) -> str:
-        return f"{self._describe_total()} can go; afterwards it {self.afterwards}, as now"
-
-    def _describe_total(self) -> str:
+    @property
+    def total(self) -> str:
         return f"{plural(len(self.plan.steps), 'file')}, {size(sum(map(_size_of, self.plan.steps)))}"
 
     def about_steps(self) -> str:

@@ -8,12 +8,11 @@ from ckpt.changes.relocate.plan import Holder, RelocationPlan
 from ckpt.texts import quote_path
 from ckpt.versions import Progress
 
-from .blocks import Block, Heading, Next, bullets
-from .change import ChangeReport, show_command
+from .blocks import Block, Heading, Next, bullets, show_command
+from .change import ChangeReport, lower
 from .change_keys import ChangeBody, ChangeHead, ChangeTail, WritingStepKeys
 from .document import CheckpointKeys, RestartKeys
 from .keys import Keys, of
-from .text import lower
 
 
 class _Request(Keys):
@@ -54,13 +53,9 @@ class RelocationReport(ChangeReport[RelocationPlan]):
     to: str | None = None
 
     keys = RelocationDocument
+    done = "RELOCATED: {report.afterwards}"
+    planned = "afterwards, {report.afterwards}"
     modes = (Progress.SYNC,)  # asynchronous tracking refuses state, and only state is relocated
-
-    def done(self) -> str:
-        return f"RELOCATED: {self.afterwards}"
-
-    def planned(self) -> str:
-        return f"afterwards, {self.afterwards}"
 
     @property
     def afterwards(self) -> str:

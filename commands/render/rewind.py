@@ -5,11 +5,11 @@ from typing import Annotated
 
 from ckpt.changes.rewind.plan import Replayed, RewindPlan
 from ckpt.changes.steps import FileContent
+from ckpt.texts import plural, size
 
 from .change import ChangeReport, start_anew
 from .change_keys import ChangeBody, ChangeHead, ChangeTail, RemovalKeys
 from .keys import Keys
-from .text import plural, size
 
 
 class _Request(Keys):
@@ -20,8 +20,7 @@ class _Request(Keys):
 
 class _Result(Keys):
     possible: Annotated[
-        tuple[Annotated[tuple[int, int], "`[first, last]`"], ...],
-        "batches that can be gone back to, judging by names",
+        tuple[Annotated[tuple[int, int], "`[first, last]`"], ...], "batches that can be gone back to, judging by names"
     ]
 
 
@@ -36,15 +35,11 @@ class RewindReport(ChangeReport[RewindPlan]):
     """Rewind to an earlier batch."""
 
     keys = RewindDocument
+    done = "REWOUND to batch {report.plan.to_batch}: {report.afterwards}"
+    planned = "afterwards the query stands as after batch {report.plan.to_batch}: {report.afterwards}"
     verb = "REWIND"
     stop = "end the driver"
     back = "the rewind"
-
-    def done(self) -> str:
-        return f"REWOUND to batch {self.plan.to_batch}: {self.afterwards}"
-
-    def planned(self) -> str:
-        return f"afterwards the query stands as after batch {self.plan.to_batch}: {self.afterwards}"
 
     def about_steps(self) -> str:
         if self.plan.to_batch is None:

@@ -3,21 +3,20 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from ckpt.inspection.next_steps import NextStep, RowCost
+from ckpt.inspection.next_steps import NextStep
 from ckpt.migrate.provider import PROVIDER_NAMES
 from ckpt.model import Json
 from ckpt.settings import CHECKPOINT_FORMAT
-from ckpt.texts import quote_path
+from ckpt.texts import plural, quote_path, size
 
-from ..exits import Exit
-from .blocks import Block, Heading, Headline, Item, Next, Page, Table, Tone, bullets, more, page_of
+from .blocks import Block, Heading, Headline, Item, Next, Page, Table, Tone, bullets, more, page_of, show_command
 from .document import CheckpointKeys, DocumentKeys
 from .keys import Keys, derive, of
 from .page import show_title
+from .reports import Exit, Report
 from .rows import UnitKeys
-from .text import plural, size
 
 if TYPE_CHECKING:
     from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit
@@ -25,9 +24,7 @@ if TYPE_CHECKING:
 _SHOWN = 5  # keys
 
 
-class NewUnitKeys(Keys):
-    """A unit of state in a new checkpoint."""
-
+class _NewUnit(Keys):
     unit: UnitKeys
     rows: Annotated[int | None, "that the new one has; null if nothing was written"]
     partitions: int
@@ -45,14 +42,14 @@ class NewCheckpointDocument(DocumentKeys):
     query_id: Annotated[str | None, "of the new one"]
     new_id: bool
     settings: Annotated[Mapping[str, str], "the settings that are not as they were, name to new value", of("changed")]
-    units: tuple[NewUnitKeys, ...]
+    units: tuple[_NewUnit, ...]
     refused: Annotated[str | None, "why it cannot be written; for people, its words are not fixed"]
     written: bool
     files: Annotated[int, "written"]
     bytes: int
 
 
-class _RewrittenUnit(NewUnitKeys):
+class _RewrittenUnit(_NewUnit):
     dropped: Annotated[
         int | None,
         "rows that were left out; null if nothing was written, or if no key or condition applies to this unit",
@@ -75,7 +72,7 @@ class RewriteDocument(NewCheckpointDocument):
     ]
 
 
-class _ImportedUnit(NewUnitKeys):
+class _ImportedUnit(_NewUnit):
     rows: Annotated[int | None, "that the new one has; null if it is refused"]
     exported: Annotated[int | None, "that the export had as it was written; null if its manifest does not say so"]
 
@@ -89,94 +86,82 @@ class ImportDocument(NewCheckpointDocument):
     export: Annotated[str, "as given"]
 
 
-@dataclass(frozen=True, slots=True)
-class RewriteReport:
+@dataclass(frozen=True)
+class RewriteReport(Report[Any]):
     """A new checkpoint; ``source`` is the old one as it was typed."""
 
-    rewrite: "Rewrite"
+    record: "Rewrite"
     source: str
+
+    checked: ClassVar[str] = "read again, and equal"  # result of the second reading
 
     @property
     def exit(self) -> Exit:
-        return Exit.FAILED if self.rewrite.refused else Exit.OK
+        return Exit.FAILED if self.record.refused else Exit.OK
 
     def document(self) -> NewCheckpointDocument:
-        units = [derive(_RewrittenUnit, unit, judged=self._name_judged(unit)) for unit in self.rewrite.units]
-        return derive(RewriteDocument, self.rewrite, checkpoint=self._checkpoint, units=units)
+        units = [derive(_RewrittenUnit, unit, judged=self._name_judged(unit)) for unit in self.record.units]
+        return derive(RewriteDocument, self.record, checkpoint=self._checkpoint, units=units)
 
     def page(self) -> Page:
-        parts = (
-            (self._show_refused,)
-            if self.rewrite.refused
-            else (self._show_headline, self._show_units, self._show_settings, self._show_next)
-        )
-        return page_of(show_title(self.rewrite.inspection), *(part() for part in parts))
-
-    def _show_refused(self) -> Iterator[Block]:
-        yield Headline("CANNOT BE WRITTEN by ckpt", Tone.ERROR)
-        yield from bullets([self.rewrite.refused or ""])
+        title = show_title(self.record.inspection)
+        if self.record.refused:
+            headline = Headline("CANNOT BE WRITTEN by ckpt", Tone.ERROR)
+            return page_of(title, [headline, *bullets([self.record.refused])])
+        parts = (self._show_headline, self._show_units, self._show_settings, self._show_next)
+        return page_of(title, *(part() for part in parts))
 
     def _show_headline(self) -> Iterator[Block]:
-        rewrite = self.rewrite
+        rewrite = self.record
         form = f"{PROVIDER_NAMES[rewrite.new.provider]}, {plural(rewrite.new.partitions, 'partition')}"
         if rewrite.written:
-            how = f"{plural(rewrite.files, 'file')}, {size(rewrite.bytes)}; {self._checked}"
+            how = f"{plural(rewrite.files, 'file')}, {size(rewrite.bytes)}; {self.checked}"
             yield Headline(f"WRITTEN to {rewrite.into}: {self._state}, {form} ({how})", Tone.GOOD)
         else:
             yield Headline(f"PLANNED: {self._state} into {rewrite.into}, {form}", Tone.WARNING)
 
     @property
     def _checkpoint(self) -> CheckpointKeys:
-        return replace(derive(CheckpointKeys, self.rewrite.inspection), path=self.source)
+        return replace(derive(CheckpointKeys, self.record.inspection), path=self.source)
 
     @property
     def _state(self) -> str:
         """Name of the state that is written."""
-        return f"the state of batch {self.rewrite.batch}"
-
-    @property
-    def _checked(self) -> str:
-        """Result of the second reading."""
-        return "read again, and equal"
+        return f"the state of batch {self.record.batch}"
 
     def _show_units(self) -> Iterator[Block]:
-        rows = [(rewritten.unit.label, self._describe_rows(rewritten)) for rewritten in self.rewrite.units]
+        rows = [(rewritten.unit.label, self._describe_rows(rewritten)) for rewritten in self.record.units]
         if not any(text for _, text in rows):
             return
         yield Heading("State", "")
         yield Table(tuple(rows))
-        if unseen := self.rewrite.unseen:
+        if unseen := self.record.unseen:
             shown = [json.dumps(dict(key), ensure_ascii=False) for key in unseen[:_SHOWN]]
-            yield Item(f"no row has {len(unseen):,} of the {plural(len(self.rewrite.keys), 'key')} to be left out:", 2)
+            yield Item(f"no row has {len(unseen):,} of the {plural(len(self.record.keys), 'key')} to be left out:", 2)
             yield from bullets(shown)
             yield from more(len(unseen) - _SHOWN)
 
     def _describe_rows(self, rewritten: "RewrittenUnit") -> str:
-        leaving = self.rewrite.leaving.get(rewritten.unit.operator)
+        leaving = self.record.leaving.get(rewritten.unit.operator)
         if leaving is not None and not leaving.applies:
-            kept = f"{self._without} such columns: nothing is left out"
+            kept = f"{'it has' if self.record.where else 'its key has'} no such columns: nothing is left out"
             return kept if rewritten.rows is None else f"{plural(rewritten.rows, 'row')}; {kept}"
         if rewritten.rows is None:
             judged = self._name_judged(rewritten)
-            return f"each {judged} is judged by the condition" if self.rewrite.where and judged else ""
+            return f"each {judged} is judged by the condition" if self.record.where and judged else ""
         return plural(rewritten.rows, "row") + (
             "" if rewritten.dropped is None else f", and {plural(rewritten.dropped, 'row')} left out"
         )
 
-    @property
-    def _without(self) -> str:
-        """Beginning of the reason why an operator keeps all rows."""
-        return "it has no" if self.rewrite.where else "its key has no"
-
     def _name_judged(self, rewritten: "RewrittenUnit") -> str | None:
         """Unit of the condition: a key with all its rows, or a row; None where all is kept."""
-        leaving = self.rewrite.leaving.get(rewritten.unit.operator)
+        leaving = self.record.leaving.get(rewritten.unit.operator)
         if leaving is None or not leaving.applies:
             return None
         return "key" if leaving.of_keys else "row"
 
     def _show_settings(self) -> Iterator[Block]:
-        rewrite = self.rewrite
+        rewrite = self.record
         yield Heading(
             "Settings",
             "recorded in the new checkpoint, whatever the session says" if rewrite.changed else "as they were",
@@ -188,7 +173,7 @@ class RewriteReport:
             )
 
     def _show_next(self) -> Iterator[Block]:
-        rewrite = self.rewrite
+        rewrite = self.record
         if not rewrite.written:
             yield Next((NextStep("the same without --plan"),))
             return
@@ -202,17 +187,19 @@ class RewriteReport:
             f"one after batch {rewrite.batch}, write this one anew first: sinks that remember batch ids would drop "
             f"rows. {sinks}"
         )
-        yield Next((NextStep(start, f"ckpt inspect {quote_path(rewrite.into)}", RowCost.NONE),))
+        yield from show_command(start, f"ckpt inspect {quote_path(rewrite.into)}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ImportReport(RewriteReport):
     """A new checkpoint with rows that were given; ``source`` is the one that all else is from, as it was typed."""
 
     export: str
 
+    checked = "every row checked; read again, and as many"
+
     def document(self) -> ImportDocument:
-        return derive(ImportDocument, self.rewrite, checkpoint=self._checkpoint, export=self.export)
+        return derive(ImportDocument, self.record, checkpoint=self._checkpoint, export=self.export)
 
     def _describe_rows(self, rewritten: "RewrittenUnit") -> str:
         edited = rewritten.exported is not None and rewritten.rows is not None and rewritten.exported != rewritten.rows
@@ -222,8 +209,4 @@ class ImportReport(RewriteReport):
 
     @property
     def _state(self) -> str:
-        return f"the state in {self.export}, to continue after batch {self.rewrite.batch}"
-
-    @property
-    def _checked(self) -> str:
-        return "every row checked; read again, and as many"
+        return f"the state in {self.export}, to continue after batch {self.record.batch}"

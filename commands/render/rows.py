@@ -1,19 +1,19 @@
 """Reports of the commands of ``ckpt state`` that read rows."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ckpt.formats.types import sql_type
 from ckpt.model import Json
 from ckpt.state.reading.units import StateUnit, UnitKind
+from ckpt.texts import plural
 
-from ..exits import Exit
 from .blocks import Block, Headline, Line, Page, Table, Tone, TooWide, page_of
 from .document import DocumentKeys
 from .keys import Keys, derive, itself, of
-from .text import plural
+from .reports import Exit, Report
 
 if TYPE_CHECKING:
     from ckpt.state.native.diff import StateDiff, UnitDiff
@@ -42,9 +42,7 @@ class UnitKeys(Keys):
     timers: Annotated[bool, lambda unit: unit.kind is UnitKind.TIMERS]
 
 
-class ColumnKeys(Keys):
-    """A column of rows."""
-
+class _Column(Keys):
     name: str
     type: Annotated[str, "as Spark SQL writes types", lambda column: sql_type(column.type)]
 
@@ -65,7 +63,7 @@ class UnitDocument(StateDocument):
 class RowsDocument(UnitDocument):
     """The document of ``ckpt state show``."""
 
-    columns: Annotated[tuple[ColumnKeys, ...], "those of the flat shape of `ckpt export-state`"]
+    columns: Annotated[tuple[_Column, ...], "those of the flat shape of `ckpt export-state`"]
     rows: tuple[
         Annotated[
             Json,
@@ -133,80 +131,61 @@ class _PartitionSize(Keys):
 class SizesDocument(UnitDocument):
     """The document of ``ckpt state keys``."""
 
-    columns: Annotated[tuple[ColumnKeys, ...], "those of the key, as in `ckpt state show`"]
+    columns: Annotated[tuple[_Column, ...], "those of the key, as in `ckpt state show`"]
     keys: Annotated[tuple[_HeavyKey, ...], "the heaviest, heaviest first"]
     partitions: Annotated[tuple[_PartitionSize, ...], "every one that has rows"]
 
 
-@dataclass(frozen=True, slots=True)
-class RowsReport:
+class RowsReport(Report[Any]):
     """Report of ``ckpt state show``."""
 
-    rows: "StateRows"
-
-    @property
-    def exit(self) -> Exit:
-        return Exit.OK
-
-    def document(self) -> RowsDocument:
-        return derive(RowsDocument, self.rows)
+    record: "StateRows"
+    keys = RowsDocument
 
     def page(self) -> Page:
         return page_of(self._show_rows())
 
     def _show_rows(self) -> Iterator[Block]:
-        rows = self.rows
+        rows = self.record
         where = "" if rows.partition is None else f", in partition {rows.partition}"
         yield Headline(f"{_name_unit(rows.unit)}, batch {rows.moment.batch}{where}", Tone.PLAIN)
-        if not rows.rows:
-            yield Line("  no rows")
-            return
-        heads = tuple(rows.rows[0])
-        yield Table(tuple(tuple(map(_fill_cell, row.values())) for row in rows.rows), heads, TooWide.STACK)
+        yield tabulate_rows(rows.rows)
         if rows.more:
             yield Line("  there are more: see --limit")
 
 
-@dataclass(frozen=True, slots=True)
-class CountsReport:
+class CountsReport(Report[Any]):
     """Report of ``ckpt state count``."""
 
-    counts: "StateCounts"
-
-    @property
-    def exit(self) -> Exit:
-        return Exit.OK
-
-    def document(self) -> CountsDocument:
-        return derive(CountsDocument, self.counts)
+    record: "StateCounts"
+    keys = CountsDocument
 
     def page(self) -> Page:
-        counts = self.counts
+        counts = self.record
         total = sum(unit.rows for unit in counts.units)
         rows = tuple((_name_unit(unit.unit), f"{unit.rows:,}") for unit in counts.units)
         return page_of((Headline(f"{plural(total, 'row')} as of batch {counts.moment.batch}", Tone.PLAIN), Table(rows)))
 
 
-@dataclass(frozen=True, slots=True)
-class DiffReport:
+class DiffReport(Report[Any]):
     """Report of ``ckpt state diff``."""
 
-    diff: "StateDiff"
+    record: "StateDiff"
 
     @property
     def exit(self) -> Exit:
-        return Exit.FOUND if any(unit.added or unit.removed or unit.changed for unit in self.diff.units) else Exit.OK
+        return Exit.FOUND if any(unit.added or unit.removed or unit.changed for unit in self.record.units) else Exit.OK
 
     def document(self) -> DiffDocument:
-        before = StateOwnerKeys(path=self.diff.checkpoint, query_id=self.diff.before.query_id)
-        after = StateOwnerKeys(path=self.diff.other, query_id=self.diff.after.query_id)
-        return derive(DiffDocument, self.diff, checkpoint=before, other=after)
+        before = StateOwnerKeys(path=self.record.checkpoint, query_id=self.record.before.query_id)
+        after = StateOwnerKeys(path=self.record.other, query_id=self.record.after.query_id)
+        return derive(DiffDocument, self.record, checkpoint=before, other=after)
 
     def page(self) -> Page:
-        return page_of(*(self._show_unit(unit) for unit in self.diff.units))
+        return page_of(*(self._show_unit(unit) for unit in self.record.units))
 
     def _show_unit(self, unit: "UnitDiff") -> Iterator[Block]:
-        span = f"batch {self.diff.before.batch} to {self.diff.after.batch}"
+        span = f"batch {self.record.before.batch} to {self.record.after.batch}"
         counts = f"{unit.added:,} added, {unit.removed:,} removed, {unit.changed:,} changed"
         yield Headline(f"{_name_unit(unit.unit)}, {span}: {counts}", Tone.PLAIN)
         if unit.rows:
@@ -219,53 +198,43 @@ class DiffReport:
             yield Line("  there are more: see --limit")
 
 
-@dataclass(frozen=True, slots=True)
-class SizesReport:
+@dataclass(frozen=True)
+class SizesReport(Report[Any]):
     """Report of ``ckpt state keys``: heavy keys, or the spread of rows."""
 
-    sizes: "StateSizes"
+    record: "StateSizes"
     skew: bool
-
-    @property
-    def exit(self) -> Exit:
-        return Exit.OK
-
-    def document(self) -> SizesDocument:
-        return derive(SizesDocument, self.sizes)
+    keys = SizesDocument
 
     def page(self) -> Page:
-        sizes = self.sizes
+        sizes = self.record
         rows, size = sum(part.rows for part in sizes.partitions), sum(part.bytes for part in sizes.partitions)
         head = f"{_name_unit(sizes.unit)}, batch {sizes.moment.batch}: {plural(rows, 'row')}, values of {size:,} bytes"
         if self.skew:
             cells = [
-                (
-                    str(part.partition),
-                    f"{part.keys:,}",
-                    f"{part.rows:,}",
-                    f"{part.bytes:,}",
-                    _describe_share(part.bytes, size),
-                )
+                (str(part.partition), f"{part.keys:,}", f"{part.rows:,}", *_describe_bytes(part.bytes, size))
                 for part in sizes.partitions
             ]
             table = Table(tuple(cells), ("partition", "keys", "rows", "bytes", "share"))
         else:
-            cells = [
-                (
-                    f"{key.bytes:,}",
-                    f"{key.rows:,}",
-                    _describe_share(key.bytes, size),
-                    str(key.partition),
-                    _describe_fields(key.key),
-                )
-                for key in sizes.keys
-            ]
+            cells = []
+            for key in sizes.keys:
+                heavy, share = _describe_bytes(key.bytes, size)
+                cells.append((heavy, f"{key.rows:,}", share, str(key.partition), _describe_fields(key.key)))
             table = Table(tuple(cells), ("bytes", "rows", "share", "partition", "key"), TooWide.STACK)
         return page_of((Headline(head, Tone.PLAIN), table if cells else Line("  no rows")))
 
 
-def _describe_share(part: int, size: int) -> str:
-    return f"{100 * part / size:.1f} %" if size else "-"
+def tabulate_rows(rows: Sequence[dict[str, Any]]) -> Block:
+    """A few rows; what is nested as JSON."""
+    if not rows:
+        return Line("  no rows")
+    return Table(tuple(tuple(map(_fill_cell, row.values())) for row in rows), tuple(rows[0]), TooWide.STACK)
+
+
+def _describe_bytes(part: int, size: int) -> tuple[str, str]:
+    """A number of bytes, and its share of all."""
+    return f"{part:,}", f"{100 * part / size:.1f} %" if size else "-"
 
 
 def _describe_fields(row: dict[str, Any] | None) -> str:

@@ -12,7 +12,7 @@ from .change import ChangeReport
 from .change_keys import ChangeBody, ChangeHead, ChangeTail
 from .document import ReadRangeKeys
 from .keys import Keys, derive
-from .offsets import range_text
+from .page import range_text
 
 _FILES = 10  # how many are named
 
@@ -59,18 +59,14 @@ class SkipReport(ChangeReport[SkipPlan]):
     """A planned batch that counts as done without its rows."""
 
     keys = SkipDocument
+    done = "SKIPPED {report.batch}: the query {report.afterwards}"
+    planned = "{report.batch} counts as done without its rows; afterwards the query {report.afterwards}"
     verb = "SKIP"
     stop = "end the driver"
     back = "the skip"
 
-    def done(self) -> str:
-        return f"SKIPPED {self._batch}: the query {self.afterwards}"
-
-    def planned(self) -> str:
-        return f"{self._batch} counts as done without its rows; afterwards the query {self.afterwards}"
-
     @property
-    def _batch(self) -> str:
+    def batch(self) -> str:
         return f"batch {self.plan.skipped[0].batch}" if self.plan.skipped else "a batch"
 
     def about_steps(self) -> str:

@@ -1,6 +1,6 @@
 """The state of a page: what each operator keeps, and what of its settings the checkpoint decides."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from statistics import median
 
 from ckpt import settings
@@ -8,10 +8,10 @@ from ckpt.checkpoint.state.ranges import Ranges, intersect
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.types import type_name
 from ckpt.inspection.inspection import Inspection
-from ckpt.model import EveryByte, Operator, Store
+from ckpt.model import OF_FOLDERS, EveryByte, FileDamage, Operator, Store
+from ckpt.texts import batch_ranges, plural, size
 
 from .blocks import Block, Heading, Item, Line
-from .text import batch_ranges, count_damaged, not_decoded, plural, size
 
 _RECORDED = {
     settings.SHUFFLE_PARTITIONS: "shuffle partitions",
@@ -163,3 +163,18 @@ def _describe_skew(store: Store) -> str:
     if not middle or max(sizes) < _SKEW * middle:
         return ""
     return f" (the largest partition {max(sizes) / middle:.1f} times the median)"
+
+
+def count_damaged(damages: Sequence[FileDamage]) -> str:
+    """``2 files``, ``1 file and 2 folders of state``: what is damaged."""
+    folders = sum(damage.kind in OF_FOLDERS for damage in damages)
+    files = [plural(len(damages) - folders, "file")] if len(damages) > folders else []
+    return " and ".join([*files, *([f"{plural(folders, 'folder')} of state"] if folders else [])])
+
+
+def not_decoded(every_byte: EveryByte) -> str:
+    """In how many partitions rows were looked at, where every byte was; empty where they all were."""
+    if every_byte.compared == every_byte.partitions:
+        return ""
+    of_all = f"{every_byte.compared:,} of {plural(every_byte.partitions, 'partition')}"
+    return f"compared with their schema in {of_all}; the others are too large"

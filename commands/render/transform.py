@@ -21,15 +21,14 @@ from ckpt.migrate.transform import (
 from ckpt.migrate.variables import Variable, VariableForm
 from ckpt.state.export.targets import Format
 from ckpt.storage.locations import spark_uri
-from ckpt.texts import instant, quote_path, quote_word
+from ckpt.texts import instant, plural, quote_path, quote_word
 
 from ..arguments import all_as_options, as_options
-from ..exits import Exit
-from .blocks import Block, Heading, Headline, Item, Line, Next, Page, Tone, bullets, page_of
+from .blocks import Block, Heading, Headline, Item, Line, Next, Page, Tone, page_of, show_warnings
 from .document import CheckpointKeys, DocumentKeys
-from .keys import Keys, derive, of
+from .keys import Keys, Sentences, derive, of
 from .page import show_title
-from .text import plural
+from .reports import Exit, Report
 
 
 class _Operator(Keys):
@@ -69,9 +68,7 @@ class TransformDocument(DocumentKeys):
     key: Annotated[tuple[_Key, ...], "the grouping key; empty if all rows are one group", of("plan.shape.keys")] = ()
     variables: Annotated[tuple[_Variable, ...], "state variables of the new query", of("plan.variables")] = ()
     time_mode: Annotated[
-        TimeMode | None,
-        "as recorded for transformWithState, otherwise what the state suggests",
-        of("plan.time_mode"),
+        TimeMode | None, "as recorded for transformWithState, otherwise what the state suggests", of("plan.time_mode")
     ] = None
     output_mode: Annotated[str | None, of("plan.output_mode")] = None
     watermark_ms: Annotated[int | None, "rows up to it are left out; 0 for none", of("plan.watermark_ms")] = None
@@ -87,36 +84,30 @@ class TransformDocument(DocumentKeys):
         "variables whose time to live must be filled in",
         lambda migration: [variable.name for variable in migration.plan.variables if variable.ttl],
     ] = ()
-    warnings: Annotated[
-        tuple[Annotated[str, "for people; their words are not fixed"], ...],
-        lambda migration: all_as_options(warnings_of(migration.plan)),
-    ] = ()
+    warnings: Annotated[Sentences, lambda migration: all_as_options(warnings_of(migration.plan))] = ()
     refused: Annotated[str | None, "why no new query can continue from this checkpoint; for people", lambda _: None]
 
 
-@dataclass(frozen=True, slots=True)
-class TransformReport:
+class TransformReport(Report[TransformMigration]):
     """Report of ``ckpt migrate transform-with-state``."""
 
-    migration: TransformMigration
+    keys = TransformDocument
 
     @property
     def exit(self) -> Exit:
-        return Exit.FOUND if self.migration.keys is None else Exit.OK
-
-    def document(self) -> TransformDocument:
-        return derive(TransformDocument, self.migration)
+        return Exit.FOUND if self.record.keys is None else Exit.OK
 
     def page(self) -> Page:
-        parts = (_show_headline, _show_state, _show_files, _show_fill_in, _show_warnings, _show_next, _show_back)
-        return page_of(show_title(self.migration.plan.handoff.inspection), *(part(self.migration) for part in parts))
+        parts = (_show_headline, _show_state, _show_files, _show_fill_in)
+        warnings = show_warnings(all_as_options(warnings_of(self.record.plan)))
+        end = (warnings, _show_next(self.record), _show_back(self.record))
+        return page_of(show_title(self.record.plan.handoff.inspection), *(part(self.record) for part in parts), *end)
 
 
-@dataclass(frozen=True, slots=True)
-class RefusalReport:
+@dataclass(frozen=True)
+class RefusalReport(Report[TransformRefused]):
     """Why ``ckpt migrate transform-with-state`` writes nothing."""
 
-    refused: TransformRefused
     to: str
     format: Format
     api: Api
@@ -127,7 +118,7 @@ class RefusalReport:
         return Exit.FAILED
 
     def document(self) -> TransformDocument:
-        handoff = self.refused.handoff
+        handoff = self.record.handoff
         return TransformDocument(
             checkpoint=derive(CheckpointKeys, handoff.inspection),
             action="plan" if self.plans else "write",
@@ -135,13 +126,11 @@ class RefusalReport:
             format=self.format,  # type: ignore[arg-type]  # the command takes these two only
             api=self.api,
             batch=handoff.batch,
-            refused=as_options(str(self.refused)),
+            refused=as_options(str(self.record)),
         )
 
     def page(self) -> Page:
-        return page_of(
-            show_title(self.refused.handoff.inspection), [Headline(as_options(str(self.refused)), Tone.ERROR)]
-        )
+        return page_of(show_title(self.record.handoff.inspection), [Headline(as_options(str(self.record)), Tone.ERROR)])
 
 
 def _show_headline(migration: TransformMigration) -> Iterator[Block]:
@@ -194,13 +183,6 @@ def _show_fill_in(migration: TransformMigration) -> Iterator[Block]:
     ttl = [variable.name for variable in migration.plan.variables if variable.ttl]
     if ttl:
         yield Item(f"TTL_MS of {', '.join(ttl)}", 16, f"  {PROCESSOR}")
-
-
-def _show_warnings(migration: TransformMigration) -> Iterator[Block]:
-    warnings = all_as_options(warnings_of(migration.plan))
-    if warnings:
-        yield Heading("Mind")
-        yield from bullets(warnings)
 
 
 def _show_next(migration: TransformMigration) -> Iterator[Block]:

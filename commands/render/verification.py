@@ -1,21 +1,19 @@
 """Report of ``ckpt state verify``: damaged files, and the batches that are left."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated
 
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.state.verify.verify import StateVerification
-from ckpt.texts import quote_path
+from ckpt.texts import batch_ranges, plural, quote_path, size
 
-from ..exits import Exit
-from .blocks import Block, Heading, Headline, Item, Next, Page, Tone, more, page_of
+from .blocks import Block, Heading, Headline, Item, Page, Tone, more, page_of, show_command
 from .document import CheckpointKeys, DocumentKeys, RestartKeys
-from .keys import Keys, derive
+from .keys import ForPeople, Keys, derive
 from .page import forecast_cases, show_title
-from .text import batch_ranges, count_damaged, not_decoded, plural, size
+from .reports import Exit, Report
+from .state import count_damaged, not_decoded
 
 _SHOWN = 20  # damaged files that are named on a page
 
@@ -23,10 +21,9 @@ _SHOWN = 20  # damaged files that are named on a page
 class _Damage(Keys):
     path: Annotated[str, "a file, or the folder of a partition; relative to the checkpoint"]
     kind: Annotated[
-        str,
-        "such as `unreadable`, `bad-block`, `truncated`, `missing-sst`, `bad-row`; there may be new ones",
+        str, "such as `unreadable`, `bad-block`, `truncated`, `missing-sst`, `bad-row`; there may be new ones"
     ]
-    detail: Annotated[str, "for people; its words are not fixed"]
+    detail: ForPeople
 
 
 class VerificationDocument(DocumentKeys):
@@ -38,7 +35,7 @@ class VerificationDocument(DocumentKeys):
     damages: Annotated[tuple[_Damage, ...], "by path"]
     unknown: tuple[Annotated[str, "a file that nothing tells anything about, or that could not be read"], ...]
     reasons: Annotated[
-        tuple[Annotated[str, "for people; its words are not fixed"], ...],
+        tuple[ForPeople, ...],
         "why, for each of `unknown`",
         lambda verification: [verification.reasons[path] for path in verification.unknown],
     ]
@@ -48,23 +45,20 @@ class VerificationDocument(DocumentKeys):
     restart: Annotated[tuple[RestartKeys, ...], "the forecast, with what was seen"]
 
 
-@dataclass(frozen=True)
-class VerificationReport:
+class VerificationReport(Report[StateVerification]):
     """Report of ``ckpt state verify``."""
-
-    verification: StateVerification
 
     @cached_property
     def _inspection(self) -> Inspection:
-        return inspect(self.verification.checkpoint)
+        return inspect(self.record.checkpoint)
 
     @property
     def exit(self) -> Exit:
-        return Exit.FOUND if self.verification.damages else Exit.OK
+        return Exit.FOUND if self.record.damages else Exit.OK
 
     def document(self) -> VerificationDocument:
         inspection = self._inspection
-        return derive(VerificationDocument, self.verification, checkpoint=inspection, restart=inspection.forecasts)
+        return derive(VerificationDocument, self.record, checkpoint=inspection, restart=inspection.forecasts)
 
     def page(self) -> Page:
         return page_of(
@@ -77,7 +71,7 @@ class VerificationReport:
         )
 
     def _show_headline(self) -> Iterator[Block]:
-        verification = self.verification
+        verification = self.record
         read = f"{plural(verification.files, 'file')}, {size(verification.bytes)}"
         if verification.damages:
             yield Headline(f"DAMAGED: {count_damaged(verification.damages)}; every byte was read of {read}", Tone.ERROR)
@@ -87,7 +81,7 @@ class VerificationReport:
             yield Headline(f"NO DAMAGE FOUND in any byte of {read}", Tone.GOOD)
 
     def _show_damages(self) -> Iterator[Block]:
-        damages, unknown = self.verification.damages, self.verification.unknown
+        damages, unknown = self.record.damages, self.record.unknown
         if damages:
             yield Heading("Damages", count_damaged(damages))
             for damage in damages[:_SHOWN]:
@@ -98,21 +92,21 @@ class VerificationReport:
             yield Heading("Unknown", f"nothing tells whether {plural(len(unknown), 'file')} changed")
             for path in unknown[:_SHOWN]:
                 yield Item(path, 2)
-                yield Item(self.verification.reasons[path], 4)
+                yield Item(self.record.reasons[path], 4)
             yield from more(len(unknown) - _SHOWN)
 
     def _show_rows(self) -> Iterator[Block]:
-        state = self.verification.checkpoint.state
+        state = self.record.checkpoint.state
         left = not_decoded(state.every_byte) if state and state.every_byte else ""
         if left:
             yield Heading("Rows", left)
 
     def _show_left(self) -> Iterator[Block]:
-        spans = list(self.verification.loadable)
+        spans = list(self.record.loadable)
         yield Heading("State", f"that of {batch_ranges(spans)} can be loaded" if spans else "no batch's can be loaded")
         yield forecast_cases(self._inspection.counted)
 
     def _show_next(self) -> Iterator[Block]:
-        if self.verification.damages or not all(forecast.outcome.runs for forecast in self._inspection.counted):
-            command = f"ckpt inspect {quote_path(self.verification.checkpoint.uri)} --deep"
-            yield Next((NextStep("what it means, and what to do", command, RowCost.NONE),))
+        if self.record.damages or not all(forecast.outcome.runs for forecast in self._inspection.counted):
+            command = f"ckpt inspect {quote_path(self.record.checkpoint.uri)} --deep"
+            yield from show_command("what it means, and what to do", command)

@@ -1,27 +1,27 @@
-"""Report of ``ckpt repair``: the fixes, and the cost of each."""
+"""Reports of ``ckpt repair``: the fixes, and the cost of each; and of ``ckpt repair-async``."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from ckpt.changes.check_fix import Cost, find_failing, find_running
 from ckpt.changes.fixes.repair import LOST_ID, Way, WayName, WaysPlan
+from ckpt.changes.fixes.repair_async import RepairPlan, Strategy
 from ckpt.changes.steps import Step
 from ckpt.inspection.inspection import RatedFinding
 from ckpt.inspection.next_steps import NextStep, RowCost, drop_repairs, needs_copy, split_remedy
 from ckpt.inspection.verdict import spell
 from ckpt.restart.diagnoses.logs import QUERY_ID
 from ckpt.restart.findings import Severity
-from ckpt.texts import quote_word
+from ckpt.texts import plural, quote_word
 from ckpt.versions import Progress
 
-from .blocks import Block, Heading, Item, Next
-from .change import ChangeReport, show_command, start_anew
-from .change_keys import ChangeBody, ChangeHead, ChangeTail, ReplayKeys
+from .blocks import Block, Heading, Item, Next, show_command
+from .change import ChangeReport, start_anew
+from .change_keys import ChangeBody, ChangeHead, ChangeTail, ReplayKeys, WritingStepKeys
 from .keys import Keys, of
 from .page import forecast_cases
-from .text import plural
 
 _NAMED = 3  # how many files are named
 _COSTS = {
@@ -63,15 +63,11 @@ class WaysReport(ChangeReport[WaysPlan]):
     leftovers: bool = False
 
     keys = WaysDocument
+    done = "REPAIRED: it now {report.afterwards}"
+    planned = "afterwards it {report.afterwards}"
     verb = "REPAIR"
     stop = "end the driver"
     back = "the repair"
-
-    def done(self) -> str:
-        return f"REPAIRED: it now {self.afterwards}"
-
-    def planned(self) -> str:
-        return f"afterwards it {self.afterwards}"
 
     def forecasts(self) -> Iterator[Block]:
         if self.receipt.undone or not self.plan.steps:
@@ -97,14 +93,10 @@ class WaysReport(ChangeReport[WaysPlan]):
             yield from (Item(_describe_cost(way), width, f"  {way.name}") for way in others)
 
     def options(self) -> str:
-        chosen, words = self.plan.chosen, []
-        if chosen is not None and not chosen.recommended:
-            words.append(f"--choose {chosen.name}")
-        if self.query_id is not None:
-            words.append(f"--query-id {quote_word(self.query_id)}")
-        if self.leftovers:
-            words.append("--leftovers")
-        return "".join(f" {word}" for word in words)
+        chosen = self.plan.chosen
+        choose = f" --choose {chosen.name}" if chosen is not None and not chosen.recommended else ""
+        query_id = "" if self.query_id is None else f" --query-id {quote_word(self.query_id)}"
+        return choose + query_id + " --leftovers" * self.leftovers
 
     def start(self) -> str:
         return start_anew(self.plan)
@@ -157,6 +149,37 @@ class WaysReport(ChangeReport[WaysPlan]):
         """The first places that are wrong."""
         lost = [rated for rated in self._errors if needs_copy(rated.remedy or "")] or self._errors
         return ", ".join(dict.fromkeys(rated.finding.path for rated in lost[:_NAMED]))
+
+
+class _AsyncRequest(Keys):
+    strategy: Annotated[Literal["fill", "rewind"] | None, "the one chosen; null if there is no plan"]
+    needed: Annotated[bool, "there is a gap that stops a synchronous start"]
+
+
+class RepairDocument(ChangeTail, ChangeBody, _AsyncRequest, ChangeHead):
+    """The document of ``ckpt repair-async``."""
+
+    steps: Annotated[tuple[WritingStepKeys, ...], "in order"]
+    replay: Annotated[tuple[ReplayKeys, ...], "rows that the log knows of and the next synchronous start reads again"]
+
+
+class RepairReport(ChangeReport[RepairPlan]):
+    """Repair of the gaps of asynchronous progress tracking."""
+
+    keys = RepairDocument
+    done = "REPAIRED: without asynchronous progress tracking it now {report.afterwards}"
+    planned = "afterwards it {report.afterwards}, without asynchronous progress tracking"
+    verb = "REPAIR"
+    back = "the repair"
+
+    def about_steps(self) -> str:
+        return f"{self.plan.strategy}: {self.plan.why}" if self.plan.strategy else ""
+
+    def options(self) -> str:
+        return f" --strategy {self.plan.strategy}" if self.plan.strategy is Strategy.REWIND else ""
+
+    def next_if_refused(self) -> Iterator[Block]:
+        return show_command("see whether another fix helps, and what each costs", f"ckpt repair {self.path}")
 
 
 def _describe_cost(way: Way) -> str:

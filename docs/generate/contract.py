@@ -19,7 +19,7 @@ DOCUMENTS = {
     "repair": ("ways", "WaysDocument"),
     "rewind": ("rewind", "RewindDocument"),
     "skip": ("skip", "SkipDocument"),
-    "repair-async": ("repair", "RepairDocument"),
+    "repair-async": ("ways", "RepairDocument"),
     "relocate": ("relocation", "RelocationDocument"),
     "prune": ("pruning", "PruneDocument"),
     "offsets set": ("offsets_change", "OffsetsDocument"),

@@ -22,7 +22,7 @@ from ckpt.model import Kind, Provider
 from ckpt.restart.findings import Severity
 from ckpt.restart.forecast import Outcome
 from ckpt.versions import Progress
-from commands.exits import Exit
+from commands.render.reports import Exit
 from docs.generate.contract import CONTRACT, contract_page
 from tests.commands import contract
 from tests.conftest import Ckpt, commands_of

@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
@@ -16,11 +15,11 @@ from ckpt.inspection.next_steps import NextStep
 from ckpt.restart.findings import Severity
 from commands import arguments
 from commands.arguments import as_options
-from commands.exits import Exit
 from commands.main import MODULES
 from commands.render import blocks
 from commands.render.blocks import Block, Page, TooWide
 from commands.render.layout import PageLayout
+from commands.render.reports import Report
 from commands.report import Output, emit
 from tests.conftest import commands_of
 from tests.laws.hostile.test_secrets import HOLD_ONE, SECRET
@@ -101,15 +100,11 @@ def test_text_of_a_page_is_escaped(block: Block, width: int) -> None:
     assert all(line.isprintable() for line in text.splitlines())
 
 
-@dataclass(frozen=True)
-class Shown:
+class Shown(Report[Sequence[Block]]):
     """A report of some blocks."""
 
-    blocks: Sequence[Block]
-    exit: Exit = Exit.OK
-
     def page(self) -> Page:
-        return (tuple(self.blocks),)
+        return (tuple(self.record),)
 
     def document(self) -> dict[str, object]:
         return {}

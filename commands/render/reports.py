@@ -1,0 +1,51 @@
+"""A report of a command: exit code, page and document."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, ClassVar, Generic, TypeVar
+
+from ckpt.texts import mask_secrets
+
+from .blocks import Block, Page, change_texts, page_of
+from .keys import Keys, derive
+
+Record = TypeVar("Record")
+
+
+class Exit(IntEnum):
+    """How a run ends, for whoever started it."""
+
+    OK = 0  # nothing wrong, or done
+    FOUND = 1  # something is wrong, or a change is planned and not applied
+    USAGE = 2  # the request makes no sense
+    FAILED = 3  # could not do it: refused, failed, or reverted
+
+
+@dataclass(frozen=True)
+class Report(Generic[Record]):
+    """Result of a command, in every form of output."""
+
+    record: Record
+
+    keys: ClassVar[type[Keys]]
+    parts: ClassVar[tuple[Callable[[Any], Iterable[Block]], ...]]
+
+    @property
+    def exit(self) -> Exit:
+        """How the run ends."""
+        return Exit.OK
+
+    def document(self) -> object:
+        """For programs: a dataclass or mapping with the keys of ``docs/contract.md`` in their order."""
+        return derive(self.keys, self.record)
+
+    def page(self) -> Page:
+        """For people: blocks, which a layout turns into text."""
+        return page_of(*(part(self.record) for part in self.parts))
+
+    def html(self) -> str:
+        """For a browser: a document without the secrets in it. Raises CkptError where a package is missing."""
+        from .html import html  # fills templates, which no other form needs
+
+        return html(change_texts(self.page(), mask_secrets))
