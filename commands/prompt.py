@@ -4,10 +4,8 @@
 """
 
 from dataclasses import fields, replace
-from functools import singledispatch
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ckpt import types
 from ckpt.changes.apply import Receipt
 from ckpt.changes.plan import ChangePlan
 from ckpt.changes.run import ChangeResult
@@ -18,6 +16,9 @@ from ckpt.texts import batch_ranges, mask_secrets
 from ckpt.values import Renderers
 from ckpt.webpage.parts import inspection_part
 from ckpt.webpage.templates import HtmlMissing
+
+if TYPE_CHECKING:
+    from ckpt import types
 
 from .arguments import library_words
 from .calls import as_call, in_python
@@ -47,31 +48,32 @@ from .render.transform import TransformReport
 from .render.verification import VerificationReport
 from .render.ways import RepairReport, WaysReport
 
-_REPORTS: dict[type, Any] = {
-    types.Explanation: ExplanationReport,
-    types.Handoff: HandoffReport,
-    Inspection: InspectionReport,
-    types.Positions: PositionsReport,
-    types.ProviderMove: ProviderReport,
-    types.ChangelogSwitch: ChangelogReport,
-    types.Readiness: PreflightReport,
-    types.Scan: ScanReport,
-    types.StateCounts: CountsReport,
-    types.StateDiff: DiffReport,
-    types.StateExport: ExportReport,
-    types.StateRows: RowsReport,
-    types.StateVerification: VerificationReport,
-    types.TransformMigration: TransformReport,
+_REPORTS: dict[str, Any] = {
+    "Explanation": ExplanationReport,
+    "Handoff": HandoffReport,
+    "Inspection": InspectionReport,
+    "Positions": PositionsReport,
+    "ProviderMove": ProviderReport,
+    "ChangelogSwitch": ChangelogReport,
+    "Readiness": PreflightReport,
+    "Scan": ScanReport,
+    "StateCounts": CountsReport,
+    "StateDiff": DiffReport,
+    "StateExport": ExportReport,
+    "StateRows": RowsReport,
+    "StateVerification": VerificationReport,
+    "TransformMigration": TransformReport,
 }
-_CHANGES: dict[type[ChangePlan], type[ChangeReport[Any]]] = {
-    types.OffsetsPlan: OffsetsReport,
-    types.PrunePlan: PruneReport,
-    types.RelocationPlan: RelocationReport,
-    types.RepairPlan: RepairReport,
-    types.RewindPlan: RewindReport,
-    types.SkipPlan: SkipReport,
-    types.WaysPlan: WaysReport,
+_CHANGES: dict[str, type[ChangeReport[Any]]] = {
+    "OffsetsPlan": OffsetsReport,
+    "PrunePlan": PruneReport,
+    "RelocationPlan": RelocationReport,
+    "RepairPlan": RepairReport,
+    "RewindPlan": RewindReport,
+    "SkipPlan": SkipReport,
+    "WaysPlan": WaysReport,
 }
+"""Reports by the name of what they show: a value's own class is imported already, and others may need an extra."""
 
 
 _COMPLETE = {RepairReport, RewindReport, SkipReport}
@@ -123,25 +125,18 @@ def _as_python(block: Plain) -> Plain:
     return changed
 
 
-@singledispatch
 def _page_of(value: object) -> Page:
-    page: Page = _REPORTS[type(value)](value).page()
+    name = type(value).__name__
+    if isinstance(value, ChangePlan):
+        value = ChangeResult(value, Receipt())
+    if isinstance(value, ChangeResult):
+        return _show_change(value)
+    page: Page = _PAGES[name](value) if name in _PAGES else _REPORTS[name](value).page()
     return page
 
 
-@_page_of.register
-def _(value: Checkpoint) -> Page:
-    return _page_of(inspect(value))
-
-
-@_page_of.register
-def _(value: ChangePlan) -> Page:
-    return _page_of(ChangeResult(value, Receipt()))
-
-
-@_page_of.register(ChangeResult)
-def _(value: ChangeResult[ChangePlan]) -> Page:
-    report = next(report for kind, report in _CHANGES.items() if isinstance(value.plan, kind))
+def _show_change(value: ChangeResult[ChangePlan]) -> Page:
+    report = next(_CHANGES[kind.__name__] for kind in type(value.plan).__mro__ if kind.__name__ in _CHANGES)
     page = report(*value).page()
     if report in _COMPLETE:
         return page
@@ -156,26 +151,22 @@ def _repeat_call(block: Plain) -> Plain:
     return Item(f"the same call with {arguments}", block.indent)
 
 
-@_page_of.register
-def _(value: types.CheckpointCopy) -> Page:
+def _show_checkpoint_copy(value: "types.CheckpointCopy") -> Page:
     return CopyReport(value, value.inspection.checkpoint.uri).page()
 
 
-@_page_of.register
-def _(value: types.Rewrite) -> Page:
+def _show_rewrite(value: "types.Rewrite") -> Page:
     source = value.inspection.checkpoint.uri
     imported = any(unit.exported is not None for unit in value.units)
     return (ImportReport(value, source, "the rows given") if imported else RewriteReport(value, source)).page()
 
 
-@_page_of.register
-def _(value: types.StateSizes) -> Page:
+def _show_state_sizes(value: "types.StateSizes") -> Page:
     ((_, *spread),) = SizesReport(value, skew=True).page()
     return (*SizesReport(value, skew=False).page(), tuple(spread))
 
 
-@_page_of.register
-def _(value: types.StateUnit) -> Page:
+def _show_state_unit(value: "types.StateUnit") -> Page:
     schema = value.schema
     columns = schema.get("fields") if isinstance(schema, dict) else None
     rows = tuple(
@@ -188,8 +179,7 @@ def _(value: types.StateUnit) -> Page:
     return page_of([Title(value.label, facts)], [Table(rows, ("column", "type"))])
 
 
-@_page_of.register
-def _(value: Receipt) -> Page:
+def _show_receipt(value: Receipt) -> Page:
     if value.problem:
         restored = ", and everything is restored" if value.undone else ""
         head = Headline(f"NOT DONE{restored}: {value.problem}", Tone.ERROR)
@@ -201,7 +191,17 @@ def _(value: Receipt) -> Page:
     return page_of([head, *kept])
 
 
-@_page_of.register
-def _(value: types.QueryDescription) -> Page:
+def _show_query_description(value: "types.QueryDescription") -> Page:
     rows = [(field.name, str(getattr(value, field.name))) for field in fields(value)]
     return page_of([Title("query", (f"planned by Spark {value.spark}",))], [Table(tuple(rows), ("field", "value"))])
+
+
+_PAGES: dict[str, Any] = {
+    "Checkpoint": lambda value: _page_of(inspect(value)),
+    "CheckpointCopy": _show_checkpoint_copy,
+    "Rewrite": _show_rewrite,
+    "StateSizes": _show_state_sizes,
+    "StateUnit": _show_state_unit,
+    "Receipt": _show_receipt,
+    "QueryDescription": _show_query_description,
+}

@@ -10,7 +10,7 @@ from ckpt.errors import CkptError
 try:
     import google_crc32c
     import numpy as np
-    import xxhash
+    import xxhash as xxhash  # used by the modules that import it from here: one place says what is missing
 except ImportError as error:
     raise CkptError(
         "verifying every byte needs the packages xxhash and google-crc32c: pip install 'spark-ckpt[native]'"

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import pyarrow as pa
-import xxhash
 
-from ckpt.formats.checksums import crc32c
+from ckpt.formats.checksums import crc32c, xxhash
 from ckpt.formats.compression import Corrupt, read_varint
 
 FOOTER = 53  # bytes: checksum type, two handles padded to 40, format version, magic number
