@@ -61,7 +61,7 @@ def tidy(checkpoint: Checkpoint, storage: Storage, query_id: str | None, *, temp
             "remove state schemas that cannot be read, which Spark writes again",
             tuple(plan_removals(storage, listing, schemas)),
         ),
-        Tidied("remove checksum files that fit no file", tuple(Step(i, storage.read(i), None) for i in sidecars)),
+        Tidied("remove checksum files that match no file", tuple(Step(i, storage.read(i), None) for i in sidecars)),
         Tidied("remove state of later batches", tuple(plan_unread_removals(listing, newer)), of_later_batches=True),
         Tidied("remove temporary files", tuple(plan_unread_removals(listing, leftovers))),
     )
@@ -97,7 +97,7 @@ def _write_metadata(checkpoint: Checkpoint, storage: Storage, query_id: str | No
     try:
         text = str(UUID(query_id))
     except ValueError:
-        raise UsageError(f"{argument('query_id', query_id)} is no UUID, as Spark's query ids are") from None
+        raise UsageError(f"{argument('query_id', query_id)} is not a UUID, as Spark's query ids are") from None
     if isinstance(checkpoint.metadata, QueryMetadata):
         raise UsageError(f"{argument('query_id', query_id)}: {METADATA} holds the id {checkpoint.query_id} already")
     yield from plan_writing(storage, checkpoint.listing, METADATA, build_metadata(text))
