@@ -3,7 +3,7 @@
 Beside what a unit shows there is what Spark derives from it: how many rows a join side has for a key, when values
 expire, timers by time. ``ckpt.state.native.contradictions`` compares the same things.
 
-Whether a row of a join side was joined, Spark's reader leaves out, so it is not in an export: an outer join puts out
+Whether a row of a join side was joined, Spark's reader leaves out, so it is not in an export: an outer join emits
 those that were not when they expire. It is known for rows that the old checkpoint has, and for those that say so in a
 column ``matched``; it is never guessed.
 """

@@ -28,7 +28,7 @@ _VALUES = frozenset({"value", "list_element", "user_map_value"})
 
 _AGGREGATING = frozenset({OperatorName.AGGREGATION, OperatorName.SESSIONS})
 _NO_ROW_YET = frozenset({"max", "min", "bit_and", "bit_or", "bit_xor"})
-"""Buffers in which NULL says that no row was seen; to others, as those of an average, it is NULL for ever."""
+"""Buffers in which NULL says that no row was seen; to others, as those of an average, it is NULL forever."""
 
 
 def read_columns(unit: StateUnit, table: Any, exported: Collection[str] | None = None) -> list[Any]:

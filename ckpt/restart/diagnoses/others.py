@@ -75,7 +75,8 @@ ODD_NAME = error(
 )
 CHANGED_WHILE_READ = note(
     "CKPT507 changed-while-read",
-    "Files came or went while the checkpoint was read: a query is using it now, so this report may be out of date.",
+    "Files appeared or disappeared while ckpt read the checkpoint: a query is using it now, so this report may be "
+    "out of date.",
     "Run `ckpt inspect {checkpoint}` again, preferably with the query stopped.",
 )
 NESTED = note(
