@@ -42,7 +42,7 @@ def as_call(command: str) -> str:
     >>> as_call("ckpt rewind /data/cp --to-batch 5 --accept-replay --apply")
     'ckpt.rewind("/data/cp", to_batch=5, accept_replay=True, apply=True)'
     >>> as_call("ckpt inspect '/data/my cp' --deep"), as_call("ckpt preflight /data/cp")
-    ('ckpt.verify_state("/data/my cp")', '!ckpt preflight /data/cp')
+    ("!ckpt inspect '/data/my cp' --deep", '!ckpt preflight /data/cp')
     """
     try:
         words = shlex.split(command)
@@ -57,9 +57,9 @@ def as_call(command: str) -> str:
     places, options = _parse_arguments(words[length:])
     if name == "scan" and "live" in options:
         return f"!{command}"
-    if name == "inspect" and options.pop("deep", None):
-        name = "verify_state"
-    elif name == "import_state" and "like" in options:
+    if name == "inspect" and "deep" in options:  # which has no call: `verify_state` says what, and not what to do
+        return f"!{command}"
+    if name == "import_state" and "like" in options:
         places.insert(1, options.pop("like"))
     elif name == "handoff" and "snippet" in options:
         method = f".snippet({_spell(options.pop('snippet'))})"

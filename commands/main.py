@@ -37,7 +37,7 @@ _MOVED = {
     ("rewrite", "--into"): "NEW is the second argument: ckpt rewrite CHECKPOINT NEW",
     ("import-state", "--into"): "NEW is the second argument: ckpt import-state EXPORT NEW --like CHECKPOINT",
     ("state import", "--into"): "NEW is the second argument: ckpt state import EXPORT NEW --like CHECKPOINT",
-    ("offsets set", "--batch"): "it is --expect-batch",
+    ("offsets set", "--batch"): "it is --expect-batch, which refuses another batch; offsets show has --batch",
     ("offsets import", "--batch"): "it is --expect-batch",
     ("scan", "--commit-to"): "it is a command of its own: ckpt offsets commit ROOT... --group PREFIX",
     ("state keys", "--largest"): "the heaviest keys are shown without it",

@@ -64,8 +64,8 @@ def set_command(
     Forward, so that rows are skipped, or back. Prints a plan; changes nothing without --apply.
 
     Examples:
-    ckpt offsets set /cp/orders --shift orders/0=+1
-    ckpt offsets set /cp/orders --to @offset.json --accept-skip --apply
+    ckpt offsets set /cp/orders --to '{"orders":{"0":0,"1":0}}'
+    ckpt offsets set /cp/orders --shift orders/0=+1 --accept-skip --apply
 
     Exit status: 0 nothing to do, or done; 1 there is something to do; 2 bad usage; 3 could not do it.
     """
@@ -191,6 +191,6 @@ def _read(text: str) -> str:
 
 
 offsets = CommandGroup(
-    "Show, change and publish where the next batch starts reading.",
+    "Show or change where the next batch starts; feed lag dashboards.",
     {"show": show, "set": set_command, "export": export_command, "import": import_command, "commit": commit},
 )

@@ -51,7 +51,7 @@ def kafka_options(asked_by: str, words: list[str] | None) -> dict[str, str]:
     from ckpt.live.options import source_options
 
     if SERVERS not in pairs("--source-option", words, once=True):
-        raise UsageError(f"{asked_by}: name the brokers: --source-option {SERVERS}=HOST:PORT")
+        raise UsageError(f"{asked_by} needs the brokers: --source-option {SERVERS}=HOST:PORT")
     return source_options([f"0.{word}" for word in words or ()])[0]
 
 

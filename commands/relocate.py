@@ -21,7 +21,7 @@ def relocate(
     Copies nothing. Prints a plan; changes nothing without --apply.
 
     Examples:
-    ckpt relocate /data/restored/orders --apply
+    ckpt relocate /data/restored/orders
     ckpt relocate /data/restored/orders --to s3a://bucket/orders --apply
 
     Exit status: 0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do

@@ -26,7 +26,7 @@ def rewind(
 
     Examples:
     ckpt rewind /cp/orders --to-batch 307
-    ckpt rewind /cp/orders --to-batch 307 --accept-replay --apply
+    ckpt rewind /cp/orders --to-batch 307 --accept-replay --accept-skip --apply
 
     Exit status: 0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do
     it.

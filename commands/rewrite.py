@@ -23,7 +23,7 @@ def rewrite(
     ] = None,
     where: Annotated[str | None, typer.Option(metavar="SQL", help="Keep these rows only: key_user <> 'ann'.")] = None,
 ) -> None:
-    """Write a checkpoint NEW with the same state in another form.
+    """Write NEW with the same state: other partitions, other provider.
 
     Another provider, number of partitions or checkpoint format, or without some keys or rows. CHECKPOINT is only read;
     starts no JVM but with --engine spark.

@@ -142,7 +142,7 @@ def undo(
             steps = _restore(manifest, backup, storage, writer)
             problem = _warn_of_other_writes(manifest, storage.list_tree())
             if problem is not None:
-                raise Refused(f"every file of the change is as it was before it, but {problem}")
+                raise Refused(f"every file of the change is as it was before, but {problem}")
             return Receipt(undone=True, backup=backup.uri, steps=steps, taken_back=manifest.command)
     except CkptError as error:
         return Receipt(backup=backup.uri, problem=str(error))

@@ -216,8 +216,8 @@ def read_original(backup: Storage | Writer, entry: ManifestEntry) -> bytes | Non
         data = backup.read(entry.file)
     except NotFound as error:
         raise BadBackup(
-            f"{one_line(backup.uri)} is not whole: {entry.file}, which has {one_line(entry.path)} as it was, is not "
-            "there; undo needs every file of the backup, so put it back first"
+            f"{one_line(backup.uri)} is not complete: {entry.file}, the copy of {one_line(entry.path)}, is missing; "
+            "undo needs every file of the backup, so put it back first"
         ) from error
     if FileContent.of(data) != entry.before:
         raise BadBackup(f"{one_line(backup.uri)}/{entry.file} was changed since the backup: restore it by hand")
@@ -266,6 +266,6 @@ def must_keep(backup: str, checkpoint: str) -> None:
     if not backup:
         raise UsageError("an empty path: name a folder that does not exist yet with `backup`")
     if is_in_memory(backup) and not is_in_memory(checkpoint):
-        raise UsageError(f"{one_line(backup)} is gone when ckpt ends: name a folder that stays with `backup`")
+        raise UsageError(f"{one_line(backup)} exists only while ckpt runs: name a permanent folder with `backup`")
     if is_inside(backup, checkpoint):
         raise UsageError(f"{one_line(backup)} is inside the checkpoint: name a folder outside it with `backup`")

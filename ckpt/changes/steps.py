@@ -69,9 +69,7 @@ def must_fit(listing: Listing, paths: Iterable[str]) -> None:
         if damaged is not None:
             raise StorageError(f"{one_line(path)} cannot be changed: {damaged.reason}")
         if total > LARGEST_CHANGE:
-            reason = (
-                f"this change would read and write {total:,} bytes or more, and ckpt does so with {LARGEST_CHANGE:,}"
-            )
+            reason = f"this change would read and write {total:,} bytes or more; the limit is {LARGEST_CHANGE:,}"
             raise StorageError(f"{one_line(path)} and those before it cannot be changed: {reason}")
 
 

@@ -50,7 +50,7 @@ class Transaction:
 class TableSettings:
     """The part of a table's metadata that is about transactions."""
 
-    retention: str | None  # how long they count, in Delta's words; None: for ever
+    retention: str | None  # how long they count, in Delta's words; None: forever
     created_ms: int | None = None  # when the table was created, or replaced (``Metadata.createdTime``)
 
 

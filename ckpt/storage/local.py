@@ -34,7 +34,7 @@ def ends(path: str) -> bool:
 def read_text(path: str) -> str:
     """The text of a small file that an argument names. Raises OSError, and ValueError where it is not UTF-8."""
     if not ends(path):
-        raise OSError(errno.EINVAL, "it is no file")
+        raise OSError(errno.EINVAL, "it is not a file")
     with open(path, "rb") as file:
         data = file.read(_LARGEST_ARGUMENT + 1)
     if len(data) > _LARGEST_ARGUMENT:

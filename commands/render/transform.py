@@ -190,7 +190,7 @@ def _show_next(migration: TransformMigration) -> Iterator[Block]:
     old = quote_path(plan.initial.checkpoint)
     folder = quote_path(migration.target.shown)
     if migration.keys is None:
-        yield Next((NextStep("the same command without --plan", before=("stop the old query",)),))
+        yield Next((NextStep("the same without --plan", before=("stop the old query",)),))
         return
     latest = plan.handoff.inspection.checkpoint.offsets.latest
     text = f"Stop the old query. If its newest batch is no longer {latest} then, do all this again with another folder:"

@@ -26,6 +26,16 @@ PHRASES = {
     r"\bbegins? again\b|\bbegins? anew\b": "starts over",
     r"\bnobody (?:can tell|can say|knows)\b": "unknown",
     r"\bwhere it lies\b|\blies (?:in|at|beside|behind)\b": "is in, is at",
+    r"\bnor may\b": "and it must not",
+    r"\bst(?:ood|ands?) still\b|\bfell silent\b": "was stopped, stopped answering",
+    r"\bstands? nowhere\b": "is in no other file",
+    r"\b(?:may|each) lie\b": "can be",
+    r"\blost or doubled\b|\bdoubl(?:es|ing) a row\b": "lost or duplicated",
+    r"\bcame or went\b": "appeared or disappeared",
+    r"\bputs? out\b": "emits",
+    r"\bfor ever\b": "forever",
+    r"\bin vain\b": "without an answer",
+    r"\bSpark fixes\b": "Spark freezes",
     r"\bmore partitions\b.*\b1\b|\b1 more partitions\b": "count properly",
 }
 ALL = re.compile("|".join(f"(?:{phrase})" for phrase in PHRASES), re.IGNORECASE)

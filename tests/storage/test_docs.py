@@ -20,4 +20,4 @@ def test_the_page_has_every_option_and_no_other(scheme, known):
 
 def test_the_page_has_the_limits_of_the_code():
     assert f"{REQUESTS_AT_ONCE} reads are under way at once" in PAGE
-    assert f"in {PATIENCE} s is given up" in PAGE
+    assert f"answered the first request in {PATIENCE} s" in PAGE

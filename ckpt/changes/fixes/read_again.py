@@ -87,7 +87,7 @@ def draft_read_again(storage: Storage, inspection: Inspection) -> Iterator[Draft
         (Replay(new, ranges, finished=is_finished),),
         (
             STOP_FIRST,
-            f"No sink loses a row. Rows of {emptied} that are in the sink already are written again, by any sink. It "
-            f"has batch {top}: {has_batch(checkpoint, top)}.",
+            f"No sink loses a row. Rows of {emptied} that are in the sink already are written again, by any sink. "
+            f"The sink has batch {top}: {has_batch(checkpoint, top)}.",
         ),
     )

@@ -64,8 +64,8 @@ _FIXES: Mapping[WayName, Drafter] = {
 }
 """Every fix but to tidy up, which comes before them."""
 LOST_ID = (
-    f"{METADATA}, which holds the query's id, is lost, and no other file of a checkpoint has it: find it, and name it "
-    "with `query_id`"
+    f"{METADATA}, which has the query id, is lost, and no other file of a checkpoint has the id: find it, and give "
+    "it with `query_id`"
 )
 
 
@@ -168,8 +168,8 @@ def plan_repairs(
         ways = tuple(_adapt_to_sink(way, sink, storage) for way in _plan_ways(storage, inspection, tidied, versions))
     possible = [way for way in ways if way.cost is not None]
     if not possible and (not ways or find_running(inspection)):
-        why = f"no file can be changed so that more starts run than now; ckpt found {inspection.trouble_names}"
-        why = "a start finds everything that it needs" if inspection.sound else why
+        why = f"no change to the files makes more starts succeed than now; ckpt found {inspection.trouble_names}"
+        why = "a start finds everything it needs" if inspection.sound else why
         return WaysPlan(inspection=inspection, needed=False, why=why)
     preferred = min(possible, key=lambda way: (way.cost, way.batches)).name if possible else None
     ways = tuple(replace(way, recommended=way.name is preferred) for way in ways)

@@ -163,8 +163,8 @@ def draft_fill(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
     above = _has_batches_above(checkpoint, latest)
     if checkpoint.stateful and (above or not committed):
         raise NoWay(
-            f"the query keeps state, and batch {latest} is not its last committed one: run over other rows than "
-            "before, it would count rows twice"
+            f"the query keeps state, and batch {latest} is not its last committed one: a run of it over other rows "
+            "than before would count rows twice"
         )
     origin = _find_origin(checkpoint, latest, end)
     if origin is None and not committed:
@@ -251,7 +251,7 @@ def _write_predecessor(checkpoint: Checkpoint, storage: Storage, latest: int, or
         return
     path, listing = f"{OFFSETS}/{latest - 1}", checkpoint.listing
     if listing.has_folder(path) or path in listing.oddities:
-        raise NoWay(f"{path} is not a file, and is in the way of one that must be written: move it away first")
+        raise NoWay(f"{path} is not a file, and blocks one that must be written: move it away first")
     source = f"{OFFSETS}/{origin}"
     yield from plan_writing(storage, listing, path, storage.read(source), source)
 

@@ -61,7 +61,7 @@ def tidy(checkpoint: Checkpoint, storage: Storage, query_id: str | None, *, temp
             "remove state schemas that cannot be read, which Spark writes again",
             tuple(plan_removals(storage, listing, schemas)),
         ),
-        Tidied("remove checksum files that fit no file", tuple(Step(i, storage.read(i), None) for i in sidecars)),
+        Tidied("remove checksum files that match no file", tuple(Step(i, storage.read(i), None) for i in sidecars)),
         Tidied("remove state of later batches", tuple(plan_unread_removals(listing, newer)), of_later_batches=True),
         Tidied("remove temporary files", tuple(plan_unread_removals(listing, leftovers))),
     )

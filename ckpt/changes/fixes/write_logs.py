@@ -40,7 +40,7 @@ def draft_commit(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
     if known is not None:
         path = f"{COMMITS}/{known[0]}"
         steps = tuple(plan_writing(storage, inspection.checkpoint.listing, path, known[1]))
-        yield Draft(f"{path} is written as its checksums say that it was", Cost.NOTHING, steps)
+        yield Draft(f"{path} is written as its checksums prove that it was", Cost.NOTHING, steps)
 
 
 def find_commit(checkpoint: Checkpoint, storage: Storage) -> tuple[int, bytes] | None:
@@ -53,7 +53,7 @@ def find_commit(checkpoint: Checkpoint, storage: Storage) -> tuple[int, bytes] |
         return None
     path, before = f"{COMMITS}/{latest}", checkpoint.commits.readable(latest - 1)
     if before is None:
-        raise NoWay(f"{COMMITS}/{latest - 1}, which {path} was like, is missing or cannot be read")
+        raise NoWay(f"{COMMITS}/{latest - 1}, which {path} repeats, is missing or cannot be read")
     if checkpoint.listing.info(sidecar(path)) is None:
         raise NoWay(f"{sidecar(path)}, which would prove what was in {path}, is missing")
     checksums = parse_hadoop_sidecar(sidecar(path), storage.read(sidecar(path)))
@@ -63,8 +63,8 @@ def find_commit(checkpoint: Checkpoint, storage: Storage) -> tuple[int, bytes] |
         if isinstance(checksums, HadoopChecksums) and checksums.match(data):
             return latest, data
     raise NoWay(
-        f"{sidecar(path)} says that {path} was not as the one before it: its watermark was another, and stands nowhere "
-        "else"
+        f"{sidecar(path)} shows that {path} differed from the commit before it: it had another watermark, which is "
+        "in no other file"
     )
 
 
@@ -86,7 +86,9 @@ def _order_next_ids(checkpoint: Checkpoint, ids: UniqueIds, latest: int) -> Uniq
         if len(written) != 1:
             raise NoWay(f"{store.folder} has {len(written)} files of version {latest + 1}, and the commit named one")
         following |= dict.fromkeys(_find_ids(store, latest), *written)
-    return rename_ids(ids, following, f"the file that {COMMITS}/{latest - 1} calls {{}} is missing")
+    return rename_ids(
+        ids, following, (f"the state file with the id {{}}, which {COMMITS}/{latest - 1} names, is missing")
+    )
 
 
 def _find_ids(store: StorePartition, version: int) -> set[str]:
@@ -113,7 +115,7 @@ def draft_offsets(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
     if origin not in commits or known is None or known.version != 1:
         return
     if any(later[1] - earlier[1] != later[0] - earlier[0] for earlier, later in pairwise(ends)):
-        raise NoWay("batches of this query do not end one entry of its source log after the other")
+        raise NoWay("batches of this query do not each end one entry later in its source log")
     (log,) = file_source_logs(checkpoint.listing, known)
     # of an entry without a batch one was planned, which a sink may have
     end = max((entry + top - origin, *log.entries))
@@ -127,7 +129,7 @@ def draft_offsets(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
         written = json.dumps({"logOffset": entry + batch - origin}, separators=(",", ":")).encode()
         steps += plan_writing(storage, checkpoint.listing, f"{OFFSETS}/{batch}", head + b"\n" + written, source)
     paths = f"{OFFSETS}/{first}" if first == last else f"{OFFSETS}/{first} to {OFFSETS}/{last}"
-    does = f"{paths} as the log of the file source tells: each batch of this query reads one entry"
+    does = f"{paths} as the log of the file source shows: each batch of this query reads one entry"
     draft = Draft(does, Cost.NOTHING, tuple(steps))
     if last not in commits:
         files = SourceRange(0, {"logOffset": end - 1}, {"logOffset": end})

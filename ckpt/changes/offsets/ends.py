@@ -53,7 +53,9 @@ def move_source(source: BatchSource, new: RequestedEnd) -> Moved:
     """Say what the new end of a source leads to. Raises NoWay."""
     view, start = source.view, source.range.start_offset
     if not source.committed and not source.start_known:
-        raise NoWay(f"where batch {source.batch} begins is not in the log, so that nothing can be said of another end")
+        raise NoWay(
+            f"the log does not say where batch {source.batch} begins, so ckpt cannot say what another end would do"
+        )
     check_settable(view)
     latest = LatestEnd(
         source.batch,

@@ -59,9 +59,7 @@ def offsets_export(checkpoint: Location, storage_options: Mapping[str, str] | No
     if committed is None:
         return replace(positions, sources=(), refused="no batch is committed")
     positions = find_positions(storage, committed)
-    later = (
-        f"batches after {committed} were planned and are not committed: the document says where batch {committed} ends"
-    )
+    later = f"batches after {committed} were planned but not committed: the document says where batch {committed} ends"
     return replace(positions, warnings=(*positions.warnings, later))
 
 

@@ -65,9 +65,9 @@ Planned = TypeVar("Planned", bound=OffsetsPlan)
 # What a new end costs, by whether the batch is committed.
 _SKIPS = {
     True: "rows would never be read by this query",
-    False: "a sink that has seen this batch drops the rows that it now reads in addition",
+    False: "a sink that has seen this batch drops the rows that the batch now reads in addition",
 }
-_REPEATS = {True: FINISHED_AGAIN, False: "a sink that has seen this batch gets rows of it again in the next one"}
+_REPEATS = {True: FINISHED_AGAIN, False: "a sink that has seen this batch gets some of its rows again in the next one"}
 
 
 def offsets_set(
@@ -157,7 +157,7 @@ def plan_offsets(
 def _move_sources(sources: Sequence[BatchSource], ask: Ask, batch: int | None) -> tuple[Moved, ...]:
     """Move the sources that get another end. Raises NoWay, or UsageError."""
     if batch not in (None, sources[0].batch):
-        raise NoWay(f"the latest batch is {sources[0].batch}, not {batch}: look at a new plan first")
+        raise NoWay(f"the latest batch is {sources[0].batch}, not {batch}: look at the new plan first")
     changes = tuple(
         move_source(sources[index], new)
         for index, new in sorted(ask([source.view for source in sources]).items())
@@ -208,8 +208,8 @@ def _check_readers(sources: Sequence[BatchSource], changes: Sequence[Moved]) -> 
             if other is not source and equal and new.get(other.index, other.view.offset) != moved.new.value:
                 raise NoWay(
                     f"sources {source.index} and {other.index} have the same offsets: if the query uses one reader "
-                    "twice, they are one source, and Spark takes one of the two ends for both. Give both the same end, "
-                    "with `ckpt offsets export` and `ckpt offsets import`"
+                    "twice, they are one source, and Spark uses one of the two ends for both. Give both the same "
+                    "end, with `ckpt offsets export` and `ckpt offsets import`"
                 )
 
 
@@ -250,14 +250,14 @@ def _warn(plan: OffsetsPlan) -> Iterator[str]:
     checkpoint = plan.inspection.checkpoint
     yield END_FIRST if checkpoint.stateful and not plan.committed else STOP_FIRST
     if plan.skipped:
-        yield "Skipped rows are lost to this query. To read them anyway, read these ranges with a query of its own."
+        yield "Skipped rows are lost to this query. To read them anyway, read these ranges with a separate query."
     back = any(moved.back for moved in plan.moved)
     if plan.committed and back:
         yield "Rows that are read again come in a new batch: every sink writes them again; upserts by key are safe."
     if plan.committed and back and checkpoint.stateful is not False:
         yield (
-            "A query that keeps state counts rows that it reads again twice, except where they are late and dropped; "
-            "ckpt rewind takes the state back too."
+            "A query that keeps state counts rows twice if it reads them again, unless it drops them as late; ckpt "
+            "rewind also rewinds the state."
         )
     if not plan.committed:
         yield AboutSinks(

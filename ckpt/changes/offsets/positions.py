@@ -158,7 +158,7 @@ def _warn(inspection: Inspection, batch: int, *, newest: bool, committed: bool) 
     if newest and latest is not None and latest != batch:
         yield f"{OFFSETS}/{latest} cannot be read: this is batch {batch}, the newest that can"
     if batch and checkpoint.offsets.readable(batch - 1) is None:
-        yield f"where batch {batch} begins is not in the log: {OFFSETS}/{batch - 1} is missing or cannot be read"
+        yield f"the log does not say where batch {batch} begins: {OFFSETS}/{batch - 1} is missing or cannot be read"
     if not committed and batch == latest:
         yield (
             f"batch {batch} is not committed: the next start of this query runs it again, over this range. A reader "

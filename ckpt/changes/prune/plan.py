@@ -37,9 +37,7 @@ from ckpt.settings import PROVIDER_CLASS
 from ckpt.state.verify.verify import verify_state
 from ckpt.storage import Listing, Storage
 
-_BACKUP = (
-    "The backup takes the space that is freed, until it is deleted: on a full disk put it elsewhere with `backup`."
-)
+_BACKUP = "The backup takes up the freed space until you delete it: on a full disk, put it elsewhere with `backup`."
 
 
 class PruneReason(StrEnum):
@@ -172,7 +170,7 @@ def _refuse_checkpoint(checkpoint: Checkpoint) -> str | None:
     log = checkpoint.offsets.readable(checkpoint.offsets.latest)
     provider = log.metadata.conf.get(PROVIDER_CLASS) if log and log.metadata else None
     if state.provider is Provider.UNKNOWN and provider is not None:
-        return f"{provider} is no state store that ckpt knows"
+        return f"{provider} is not a state store that ckpt knows"
     for damage in state.damages:
         if is_serious(damage.kind, checksummed=damage.checksummed):
             return _explain_refusal(damage.path, damage.detail)
@@ -304,9 +302,9 @@ def _refuse_difference(before: Inspection, after: Inspection) -> str | None:
     parts = attrgetter("spark", "progress", "outcome", "batch_id", "reexecutes", "error", "never_run")
     old, new = before.checkpoint, after.checkpoint
     if [*map(parts, before.forecasts)] != [*map(parts, after.forecasts)]:
-        changed = "the next start would do something else"
+        changed = "the next start would behave differently"
     elif any(list_possible_targets(old, way) != list_possible_targets(new, way) for way in Replayed):
-        changed = "the query could not be taken back to some batches"
+        changed = "the query could not be rewound to some batches"
     return changed and f"without these files {changed}, so ckpt leaves them"
 
 

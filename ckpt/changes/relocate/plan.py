@@ -244,17 +244,16 @@ def _warn_of_relocation(plan: RelocationPlan, target: str) -> Iterator[str]:
     yield STOP_FIRST
     if plan.away:
         yield (
-            f"Afterwards it opens as {target} and nowhere else: move all of it there before anything starts it or "
-            "reads its state."
+            f"Afterwards it opens only as {target}: move all of it there before you start the query or read its state."
         )
     if "%" in target or " " in target:
         yield (
-            f"Spark takes {target} literally, and runs the query there. But its state reader finds nothing below a "
+            f"Spark uses {target} literally, and runs the query there. But its state reader finds nothing below a "
             "path with a space or a percent sign; locally a symbolic link without them helps."
         )
     if any(root != target for root in plan.recorded):
         yield (
-            "A checkpoint that was copied is one query in two places: never start it again at "
-            f"{plan.recorded[0]} as well, or both write the same batch ids to the same sink."
+            f"A copied checkpoint is one query in two places: never start it at {plan.recorded[0]} again, or both "
+            "write the same batch ids to the same sink."
         )
     yield from (paths.meaning for paths in plan.held)

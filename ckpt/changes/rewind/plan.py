@@ -153,7 +153,7 @@ def plan_rewind(
     checkpoint = inspection.checkpoint
     batches = list_possible_targets(checkpoint, replayed)
     if to_batch is None:
-        raise UsageError(f"name the last batch that counts with `to_batch`: {_spell_batches(batches)}")
+        raise UsageError(f"name the last batch to keep with `to_batch`: {_spell_batches(batches)}")
     plan = RewindPlan(inspection=inspection, needed=True, to_batch=to_batch, replayed=replayed, possible=batches)
     of_epochs = checkpoint.kind is Kind.CONTINUOUS
     problem = OF_EPOCHS if of_epochs else name_missing_part(checkpoint, to_batch, replayed)
@@ -162,7 +162,7 @@ def plan_rewind(
     kept = keeps_planned(checkpoint, to_batch, replayed)
     steps = tuple(plan_unread_removals(checkpoint.listing, find_files_after(checkpoint, to_batch, keep_planned=kept)))
     if not steps:
-        why = f"there is nothing of a batch after {to_batch}" + (" that has to go" if kept else "")
+        why = f"there is nothing after batch {to_batch}" + (" to remove" if kept else "")
         return replace(plan, needed=False, why=why)
     newest = max(i for i in (checkpoint.offsets.latest, checkpoint.commits.latest, to_batch) if i is not None)
     committed = to_batch + 1 in checkpoint.commits

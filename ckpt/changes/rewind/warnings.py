@@ -53,14 +53,14 @@ def rewind_warnings(checkpoint: Checkpoint, again: Again, *, cut: bool) -> Itera
     elif again.first is First.NOOP:
         yield AboutSinks(
             f"Batch {first} runs again over its old range, and its sink has the rows. Before any other start, start "
-            f"the query once with {_NOOP}: it computes the state of batch {first} again and writes no row. Started as "
-            f"usual first, {REMEMBERING} passes over the batch, and the next one fails because its state is missing; "
-            f"any other sink gets the rows again.{describe_named_sink(checkpoint)}"
+            f"the query once with {_NOOP}: it computes the state of batch {first} again and writes no row. If you "
+            f"start it as usual first, {REMEMBERING} skips the batch, and the next one fails because its state is "
+            f"missing; any other sink gets the rows again.{describe_named_sink(checkpoint)}"
         )
     elif again.repeats:
         yield AboutSinks(
-            f"Batch {first} runs again over its old range: {REMEMBERING} takes it for the one it has, and neither "
-            f"loses nor doubles a row.{describe_named_sink(checkpoint)}"
+            f"Batch {first} runs again over its old range: {REMEMBERING} treats it as the one it has, so no row is "
+            f"lost or duplicated.{describe_named_sink(checkpoint)}"
         )
     elif again.first is First.NOOP_IF_WRITTEN:
         yield AboutSinks(_warn_of_planned_batch(checkpoint, again))
@@ -71,8 +71,8 @@ def rewind_warnings(checkpoint: Checkpoint, again: Again, *, cut: bool) -> Itera
     logs = file_source_logs(checkpoint.listing, checkpoint.offsets.readable(checkpoint.offsets.latest))
     if again.loses and logs and not cut:
         yield (
-            "The log of the file source is left as is, because its older entries were compacted: the files of all "
-            "batches that are taken back are then read together, in one batch; none is lost or read twice."
+            "The log of the file source is left as is, because its older entries were compacted: one batch then "
+            "reads the files of all rewound batches together; none is lost or read twice."
         )
 
 
@@ -86,10 +86,10 @@ def _warn_of_planned_batch(checkpoint: Checkpoint, again: Again) -> str:
     """
     first = again.kept + 1
     return (
-        f"Batch {first} was planned, and {REMEMBERING} may have its rows: {has_batch(checkpoint, first)}. Then, before "
-        f"any other start, start the query once with {_NOOP}, which computes the state of batch {first} and writes no "
-        "row; started as usual first, Spark passes over the batch, and the next one fails because its state is "
-        "missing. If the sink has not written it, start as usual: into noop its rows would be lost."
+        f"Batch {first} was planned, and {REMEMBERING} may have its rows: {has_batch(checkpoint, first)}. If the "
+        f"sink has them, first start the query once with {_NOOP}, which computes the state of batch {first} and "
+        "writes no row. After a normal start the sink skips the batch, and the next one fails because its state is "
+        "missing. If the sink does not have the rows, start as usual: a start into noop would lose them."
     )
 
 

@@ -89,8 +89,8 @@ def _find_version_file(partition: StorePartition, target: WantedVersion) -> str:
         return partition.names.snapshots[this]
     if this in partition.names.snapshots and target.unique_id is not None:
         raise NoWay(
-            f"{partition.folder}/{partition.names.snapshots[this]} has no changelog beside it: state format 2 without "
-            "changelogs is nothing that ckpt writes"
+            f"{partition.folder}/{partition.names.snapshots[this]} has no changelog beside it: ckpt does not write "
+            "state format 2 without changelogs"
         )
     stem = str(target.version) if target.unique_id is None else f"{target.version}_{target.unique_id}"
     raise NoWay(f"{partition.folder}/{stem}.{partition.names.log_kind} is missing")
@@ -121,7 +121,7 @@ def _make_empty_file(store: _Store, head: bytes) -> bytes:
     try:
         block = decompress_first_block(head)
     except BadBlock:
-        raise NoWay(f"{store.path} is not compressed with lz4, and ckpt writes nothing else") from None
+        raise NoWay(f"{store.path} is not compressed with lz4, and ckpt writes lz4 only") from None
     kind = _read_changelog_version(block) if store.place.names.log_kind is StateFileKind.CHANGELOG else "v1"
     if kind == "v1":
         return _NO_RECORD_INT
@@ -129,7 +129,7 @@ def _make_empty_file(store: _Store, head: bytes) -> bytes:
         return write_utf(kind) + _NO_RECORD_BYTE
     lineage, this = parse_lineage(head), store.version
     if kind not in ("v3", "v4") or lineage is None or this.unique_id is None:
-        raise NoWay(f"{store.path} begins as no changelog that ckpt knows")
+        raise NoWay(f"{store.path} does not begin like a changelog that ckpt knows")
     last = (this.version, this.unique_id)
     items = [last] if last in store.place.names.snapshots else [*lineage, last]
     text = json.dumps([{"version": v, "checkpointUniqueId": i} for v, i in items], separators=(",", ":"))

@@ -147,17 +147,17 @@ def _describe_skipped_sources(storage: Storage, checkpoint: Checkpoint, latest: 
 def _warn_of_skip(checkpoint: Checkpoint, latest: int) -> Iterator[str]:
     yield END_FIRST if checkpoint.stateful else STOP_FIRST
     yield (
-        f"The rows of batch {latest} are not read again by this query: keep these offsets if they are to be read by "
-        "hand later."
+        f"The rows of batch {latest} are not read again by this query: keep these offsets if you want to read them "
+        "by hand later."
     )
-    yield f"What an attempt at batch {latest} had already written to a sink stays there; ckpt cannot see it."
+    yield f"Rows that an attempt at batch {latest} has written to a sink stay there; ckpt cannot see them."
     yield _warn_of_file_sink(latest)
     if checkpoint.stateful:
         yield (
-            f"What batch {latest} would have done without new rows happens one batch later: windows close then, and "
-            f"keys, timeouts and timers expire then. So rows of batch {latest + 1} still meet keys that would have "
-            "expired: dropDuplicatesWithinWatermark may drop some of them, and code with timeouts or timers "
-            "sees them first."
+            f"The work that batch {latest} would have done without new rows happens one batch later: windows close "
+            f"then, and keys, timeouts and timers expire then. So rows of batch {latest + 1} still meet keys that "
+            "would have expired: dropDuplicatesWithinWatermark may drop some of them, and code with timeouts or "
+            "timers sees them first."
         )
 
 
@@ -165,9 +165,12 @@ def _warn_of_file_sink(batch: int) -> str:
     """Name the file that fills the hole which the log of a file sink may not have; measured on Spark 4.2.0."""
     fails = "readers of its folder fail, and so does the query when it compacts _spark_metadata next"
     if (batch + 1) % DEFAULT_INTERVAL == 0:
-        due = f"{batch}{COMPACT}, as it is by default"
-        return f"Not for a file sink whose log lacks batch {batch}, if that is to be {due}: {fails}."
+        due = f"{batch}{COMPACT}, which is the default"
+        return (
+            f"Do not skip the batch for a file sink whose log lacks batch {batch}, if its file is due as {due}: "
+            f"{fails}."
+        )
     return (
-        f"A file sink whose log lacks batch {batch}: before the start, put a file {batch} that holds v1, and nothing "
-        f"else, into its _spark_metadata. Otherwise {fails}."
+        f"If the sink is a file sink and its log lacks batch {batch}: before the start, put a file {batch} that "
+        f"holds v1 and nothing else into its _spark_metadata. Otherwise {fails}."
     )

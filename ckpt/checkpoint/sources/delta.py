@@ -126,12 +126,12 @@ class DeltaKind(SourceKind[DeltaOffset]):
         _check_fit(latest.offset, to)
         if not latest.start_known or (start is None and not latest.committed):
             raise CannotEndThere(
-                f"where batch {latest.batch} begins is not in the log, and Delta looks at its range again"
+                f"the log does not say where batch {latest.batch} begins, and Delta looks at its range again"
             )
         if start is not None and to.version <= start.last_read:
             raise CannotEndThere(
-                f"batch {latest.batch} begins at version {start.version}: before that Delta reads rows again under the "
-                "number of this batch, or none: `ckpt rewind` goes further back"
+                f"batch {latest.batch} begins at version {start.version}: from an earlier version Delta reads rows "
+                "again under the id of this batch, or reads none. `ckpt rewind` goes further back"
             )
         return move_along(latest, new, latest.offset.version, to.version, _NOT_ASKED)
 
@@ -145,14 +145,14 @@ _NOT_ASKED = (
 def _check_fit(old: DeltaOffset, to: DeltaOffset) -> None:
     if to.table_id != old.table_id:
         raise CannotEndThere(
-            f"the source reads the table with the id {old.table_id}: a start refuses offsets of another"
+            f"the source reads the table with the id {old.table_id}: a start refuses offsets of another table"
         )
     if to.source_version != old.source_version:
         raise CannotEndThere(f"the query writes offsets with sourceVersion {old.source_version}: keep that")
     if old.initial_snapshot or to.initial_snapshot:
         raise CannotEndThere(
-            "the source is still reading the table as it was when the query began (isStartingVersion), and what is "
-            "left of that would be lost without an error: let it finish first, with trigger availableNow"
+            "the source is still reading the table as it was when the query began (isStartingVersion), and the rest "
+            "of that table would be lost without an error: let it finish first, with trigger availableNow"
             if old.initial_snapshot
             else "isStartingVersion true would read the whole table again: write false"
         )

@@ -59,12 +59,10 @@ class FilesKind(SourceKind[FileOffset]):
         old, to, start = map(entry_at, (latest.offset, self.decode(new.value), latest.start))
         newest = latest.newest_entry
         if newest is None or to > newest:
-            raise CannotEndThere(
-                f"the log of the source ends at entry {newest}: a start fails on entries that are not there"
-            )
+            raise CannotEndThere(f"the log of the source ends at entry {newest}: a start fails on missing entries")
         if not latest.start_known:
             raise CannotEndThere(
-                f"where batch {latest.batch} begins is not in the log, and a file source looks at its range again"
+                f"the log does not say where batch {latest.batch} begins, and a file source looks at its range again"
             )
         if to < start:
             raise CannotEndThere(

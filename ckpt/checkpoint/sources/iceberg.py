@@ -86,11 +86,11 @@ class IcebergKind(SourceKind[IcebergOffset]):
 
 
 _NO_ORDER = (
-    "Whether that is earlier or later, the ids of snapshots do not say: rows in between are read again if it is "
-    "earlier, and left out if it is later."
+    "Snapshot ids do not show whether that is earlier or later: rows in between are read again if it is earlier, and "
+    "left out if it is later."
 )
 _NOT_ASKED = (
     "ckpt does not read the table: snapshot_id must be the current snapshot or an ancestor of it, or the next start "
-    "fails, and position is how many of the files that it added are left out (`ckpt inspect --sources` shows what "
-    "waits then)."
+    "fails. position is how many of the files that it added are left out (`ckpt inspect --sources` shows what waits "
+    "then)."
 )

@@ -98,7 +98,7 @@ class KafkaKind(SourceKind[KafkaOffset]):
 
     def parse_end(self, value: Json, what: str) -> RequestedEnd:
         if not isinstance(value, dict) or not value:
-            raise UsageError(f'{what} is not offsets of Kafka, such as {{"topic":{{"0":12}}}}: {cut_json(value)}')
+            raise UsageError(f'{what} is not a set of Kafka offsets, such as {{"topic":{{"0":12}}}}: {cut_json(value)}')
         kept: dict[Partition, int] = {}
         left_out = set()
         for topic, partitions in value.items():
@@ -107,7 +107,7 @@ class KafkaKind(SourceKind[KafkaOffset]):
             for key, offset in partitions.items():
                 if _NUMBER.fullmatch(key) is None or int(key) >= 2**31:
                     raise UsageError(
-                        f"{what} names partition {one_line(key)!r} of {one_line(topic)}, which is no number"
+                        f"{what} names partition {one_line(key)!r} of {one_line(topic)}, which is not a number"
                     )
                 if offset is None:
                     left_out.add((topic, int(key)))
@@ -161,14 +161,14 @@ _EVENT_HUBS = (
     "eventhubs.startingPositions instead of these options"
 )
 _CONDITIONS = (
-    "every partition must be named: add those that a topic has gained since, with -2 for their beginning",
+    "name every partition: add those that a topic has gained since, with -2 for their beginning",
     "the broker must still have these offsets: leave failOnDataLoss on, so that the query fails if not",
-    "offsets of a topic that was recreated mean other rows, and those below them are skipped silently: name its "
-    "partitions with -2",
+    "offsets of a recreated topic mean other rows, and rows below them are skipped silently: name its partitions "
+    "with -2",
 )
 _NOT_ASKED = (
-    "ckpt does not ask the broker: of an offset that a partition does not have, or no longer has, the next start says "
-    '"Some data may have been lost", and with failOnDataLoss=false it reads other rows silently.'
+    "ckpt does not ask the broker. If a partition does not have the offset, or no longer has it, the next start says "
+    '"Some data may have been lost"; with failOnDataLoss=false it silently reads other rows.'
 )
 _NUMBER = re.compile("0|[1-9][0-9]{0,9}")
 _SHIFT = re.compile(rf"(?P<topic>[^/=]+)/(?P<partition>{_NUMBER.pattern})=(?P<by>[+-][0-9]{{1,18}})")
@@ -195,7 +195,7 @@ def _advance(old: Mapping[Partition, int], new: Mapping[Partition, int]) -> Adva
 
 def _parse_offset(partition: str, offset: Json, what: str) -> int:
     if isinstance(offset, bool) or not isinstance(offset, int):
-        raise UsageError(f"{what} gives {partition} the offset {cut_json(offset)}, which is no whole number")
+        raise UsageError(f"{what} gives {partition} the offset {cut_json(offset)}, which is not a whole number")
     if offset in _KEPT_FOR_READERS:
         raise UsageError(
             f"{what} gives {partition} the offset {offset}: that means {_KEPT_FOR_READERS[offset]} in reader options "
@@ -215,7 +215,7 @@ def _check_named(index: int, old: Set[Partition], to: Set[Partition], left_out: 
     if missing:
         raise CannotEndThere(
             f"{_list(missing)} is left out, and Spark reads a partition without an offset again from its beginning, "
-            "without an error: give its offset as well, or null to have that"
+            "without an error: give its offset as well, or null if you want that"
         )
     if not to:
         raise CannotEndThere("no partition is left: the source would be read again from its beginning")

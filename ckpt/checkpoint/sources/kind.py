@@ -117,7 +117,7 @@ class SourceKind(ABC, Generic[Record]):
 
     def move_end(self, latest: LatestEnd[Record], new: RequestedEnd) -> MovedEnd:
         """Say what another end of the latest batch leads to. Raises CannotEndThere."""
-        raise CannotEndThere(f"ckpt does not know what another end of a {self.name} source leads to")
+        raise CannotEndThere(f"ckpt does not know what a changed end of a {self.name} source does")
 
 
 def advance_number(old: int, new: int, unit: str) -> Advance:

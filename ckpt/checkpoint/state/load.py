@@ -195,7 +195,7 @@ def _find_damages(
         yield _describe_hole(store, target, chain)
     blocked = f"{target.version + 1}.{names.log_kind}"
     if target.unique_id is None and listing.has_folder(f"{store.folder}/{blocked}"):
-        detail = f"a folder is in the place of version {target.version + 1} is to be written"
+        detail = f"a folder has the name of the file of version {target.version + 1}, which is to be written"
         yield _make_damage(store, target, Verdict(DamageKind.BLOCKED, detail), blocked, names.log_kind)
 
 
@@ -218,7 +218,7 @@ def _find_strays(store: StorePartition, target: WantedVersion) -> Iterator[State
     strays = find_snapshots_astray(names)
     if strays:
         more = f"; {len(strays) - 1} more like it" if len(strays) > 1 else ""
-        verdict = Verdict(DamageKind.STRAY, f"its name is no version of the store{more}", "NumberFormatException")
+        verdict = Verdict(DamageKind.STRAY, f"its name is not a version of the store{more}", "NumberFormatException")
         yield _make_damage(store, target, verdict, strays[0], names.snapshot_kind)
 
 

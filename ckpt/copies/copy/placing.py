@@ -142,7 +142,7 @@ class Placing:
         there = {path: info.size for path, info in tree.walk()}
         wrong = sorted(path for path in there.keys() | self.sizes if there.get(path) != self.sizes.get(path))
         if wrong:
-            problem = f"{wrong[0]} is not as it was written: something else is writing there"
+            problem = f"{wrong[0]} differs from what ckpt wrote: something else is writing there"
         elif continues(inspect(read_checkpoint(Changed(self.storage, tree, uri=spark_uri(uri))))):
             return
         else:

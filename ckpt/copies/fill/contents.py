@@ -3,7 +3,7 @@
 Beside what a unit shows there is what Spark derives from it: how many rows a join side has for a key, when values
 expire, timers by time. ``ckpt.state.native.contradictions`` compares the same things.
 
-Whether a row of a join side was joined, Spark's reader leaves out, so it is not in an export: an outer join puts out
+Whether a row of a join side was joined, Spark's reader leaves out, so it is not in an export: an outer join emits
 those that were not when they expire. It is known for rows that the old checkpoint has, and for those that say so in a
 column ``matched``; it is never guessed.
 """
@@ -81,7 +81,7 @@ def _read_expiry_times(variable: str, values: Any) -> Any:
     times = values.field(TTL)
     missing = np.asarray(times.is_null())
     if missing.any():
-        raise Misfit(int(np.argmax(missing)), f"{TTL} is NULL, and each value of {variable} has a time to live")
+        raise Misfit(int(np.argmax(missing)), f"{TTL} is NULL, but each value of {variable} has a time to live")
     return times
 
 
@@ -187,7 +187,7 @@ def find_matches(
                 counts[name] -= 1
             else:
                 why = "rows like it differ in it" if flags else "the checkpoint has no such row"
-                raise Misfit(row, f"whether it was joined already is not known ({why}): add a column {MATCHED}")
+                raise Misfit(row, f"it is unknown whether it was joined already ({why}): add a column {MATCHED}")
     return pa.array(matched, pa.bool_())
 
 

@@ -64,13 +64,13 @@ class Export:
             with self._open_delta(folder) as (files, _):
                 return sorted(files)
         if folder in self.delta:
-            raise CkptError(one_line(f"{where} has no {_LOG}, and its {MANIFEST} calls it a Delta table"))
+            raise CkptError(one_line(f"{where} has no {_LOG}, but its {MANIFEST} calls it a Delta table"))
         names = sorted(name for name in self.listing.in_folder(folder) if name[0] not in "_.")
         inside = [name for name in self.listing.subfolders(folder) if name[0] not in "_."] if folder else []
         strange = [*inside, *(name for name in names if not name.endswith(_PARQUET))]
         if strange or not names:
             why = f"there is {strange[0]} in it" if strange else "there is none in it"
-            raise CkptError(one_line(f"{where} is to hold Parquet files and nothing else, and {why}"))
+            raise CkptError(one_line(f"{where} must contain only Parquet files, but {why}"))
         return [f"{folder}/{name}".lstrip("/") for name in names]
 
     def read_piece(self, label: str, path: str) -> Piece:
@@ -197,7 +197,7 @@ def _find_format(uri: str, manifest: Mapping[str, Json]) -> Format:
     """The format of an export. Raises CkptError for one that is not of all rows, raw or flat, in Parquet or Delta."""
     shape, kind = manifest.get("shape", Shape.FLAT), manifest.get("format")
     if manifest.get("changes_from") is not None:
-        raise CkptError(one_line(f"{uri} has what some batches changed, and not the state"))
+        raise CkptError(one_line(f"{uri} has the changes of some batches, not the state"))
     if shape == Shape.INITIAL_STATE:
         raise CkptError(one_line(f"{uri} has the shape {shape}, and ckpt imports {Shape.FLAT} and {Shape.RAW}"))
     if kind not in (Format.PARQUET, Format.DELTA):
@@ -215,7 +215,7 @@ def _read_table(path: str, data: bytes) -> Any:
         fields = [column.with_type(_replace_int96(column.type, leaves)) for column in table.schema]
         return table.cast(pa.schema(fields)) if any(instants) else table
     except (pa.ArrowException, OSError) as error:
-        raise StorageError(one_line(f"{path} is not Parquet that can be read: {error}")) from None
+        raise StorageError(one_line(f"{path} cannot be read as Parquet: {error}")) from None
 
 
 def _replace_int96(kind: Any, leaves: Iterator[bool]) -> Any:

@@ -75,7 +75,7 @@ class Filling:
                     grouping = find_grouping(operator, store, name if has_families else None)
                     places.append(hash_rows(grouping.take_columns(form.key, content.keys), len(keys), count))
         if (np.concatenate(places) != self.partition).any():
-            raise Undecodable(f"operator {operator.id}: ckpt does not know how it spreads the rows of {store.name}")
+            raise Undecodable(f"operator {operator.id}: ckpt does not know how it partitions the rows of {store.name}")
         return state.make_files(operator, store, self.partition, join_stored(stored_rows), families) if state else {}
 
     @cached_property
@@ -232,4 +232,4 @@ def _check_equal(own: Any, other: Any, kind: Json) -> None:
     both = (rows_from(rows, make_struct(rows, [column])).to_list() for column in (own, other))
     for row, (first, second) in enumerate(zip(*both, strict=True)):
         if first != second:
-            raise Misfit(row, "its value repeats the key, and says another one")
+            raise Misfit(row, "its value repeats the key, but the two differ")

@@ -28,7 +28,7 @@ _VALUES = frozenset({"value", "list_element", "user_map_value"})
 
 _AGGREGATING = frozenset({OperatorName.AGGREGATION, OperatorName.SESSIONS})
 _NO_ROW_YET = frozenset({"max", "min", "bit_and", "bit_or", "bit_xor"})
-"""Buffers in which NULL says that no row was seen; to others, as those of an average, it is NULL for ever."""
+"""Buffers in which NULL says that no row was seen; to others, as those of an average, it is NULL forever."""
 
 
 def read_columns(unit: StateUnit, table: Any, exported: Collection[str] | None = None) -> list[Any]:
@@ -59,13 +59,13 @@ def _find_new_columns(unit: StateUnit, headers: list[str], exported: Collection[
             continue
         if sum(other.path == column.path for other in kept) > 1:
             raise Misfit(
-                None, f"{column.name} is new, and which of {column.path[-1]} it is nothing says: add the column"
+                None, f"{column.name} is new, and several columns are called {column.path[-1]}: add the column"
             )
         if not _may_be_null(unit.schema, column.places):
             raise Misfit(None, f"{column.name} is new, and must not be NULL: add the column")
         if unit.operator_name in _AGGREGATING and column.path[-1] not in _NO_ROW_YET:
             raise Misfit(
-                None, f"{column.name} is new, and what it is where no row was seen is not known: add the column"
+                None, f"{column.name} is new, and its value for a group without rows is unknown: add the column"
             )
         yield column
 
@@ -99,7 +99,9 @@ def _check_columns(headers: list[str], needed: list[str], known: list[str]) -> N
     if missing:
         raise Misfit(None, f"the column {missing[0]} is missing; there should be {', '.join(needed)}")
     if strange:
-        raise Misfit(None, f"the column {strange[0]} is none of the state; there should be {', '.join(needed)}")
+        raise Misfit(
+            None, (f"the column {strange[0]} is not a column of the state; there should be {', '.join(needed)}")
+        )
 
 
 def _read_flat(unit: StateUnit, table: Any, headers: list[str], rows: Any) -> list[Any]:
@@ -156,7 +158,7 @@ class _Tree:
             if empty.any():
                 name = self.blurred[places]
                 row = int(self.rows[np.argmax(empty)])
-                raise Misfit(row, f"of {name} the flat shape does not say {BLURRED}: export it with the shape raw")
+                raise Misfit(row, f"the flat shape does not say of {name} {BLURRED}: export it with the shape raw")
             return ~empty
         if all_may_be_null(own) or not isinstance(own, dict) or own.get("nullable") is False:
             return np.ones(len(self.rows), bool)

@@ -185,15 +185,16 @@ def _check_belongs(export: Export, like: str, options: Mapping[str, str], chosen
             )
         elif export.planned_ms - {chosen.moment.planned_ms}:
             problem = (
-                f"has the state of another batch {batch} than {like}, where it was planned anew since: export it again"
+                f"has the state of a different batch {batch}: {like} has planned that batch again since; "
+                "export it again"
             )
     else:
         counts = state_count(like, choose_options(like, options), batch=batch)
         for count in counts.units:
             if count.rows and not is_keyless(count.unit):
                 problem = (
-                    f"is of another query than {like}, whose state has {count.rows:,} rows of {count.unit.label} that "
-                    "would be lost: start that query without rows at first, and use that"
+                    f"is of another query than {like}, whose state has {count.rows:,} rows of {count.unit.label} "
+                    "that would be lost: start the new query once without rows, and use its checkpoint"
                 )
                 break
     if problem is not None:

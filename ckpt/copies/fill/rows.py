@@ -75,7 +75,7 @@ def _take_matched(table: Any) -> Any:
         return pa.nulls(table.num_rows, pa.bool_())
     column = table.column(MATCHED).combine_chunks()
     if not pa.types.is_boolean(column.type):
-        raise Misfit(None, f"{MATCHED} is of the Arrow type {column.type}, and it is true or false")
+        raise Misfit(None, f"{MATCHED} has the Arrow type {column.type}, and must be true or false")
     return column
 
 
@@ -113,5 +113,5 @@ def table_of(frame: Any) -> Any:
         try:
             return pa.Table.from_pandas(frame, preserve_index=False)
         except pa.ArrowException as error:
-            raise UsageError(f"`frames`: not what Arrow makes a table of: {one_line(str(error))}") from None
-    raise UsageError(f"`frames`: {type(frame).__name__} is no table of Arrow, and no DataFrame of pandas or Spark")
+            raise UsageError(f"`frames`: Arrow cannot make a table of it: {one_line(str(error))}") from None
+    raise UsageError(f"`frames`: {type(frame).__name__} is neither an Arrow table nor a DataFrame of pandas or Spark")

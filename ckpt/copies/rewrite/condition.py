@@ -81,7 +81,7 @@ class Condition:
         except _import_duckdb().Error as error:
             raise UsageError(f"`where`: for {label}: {_first_line(error)}") from None
         if kinds[0] != "BOOLEAN":
-            raise UsageError(f"`where`: for {label} it is of type {kinds[0]}, and not a condition")
+            raise UsageError(f"`where`: for {label} it has type {kinds[0]}, and is not a condition")
 
     def holds(self, batch: Any) -> Any:
         """Evaluate the condition for each row of a batch: a boolean array of numpy. Raises CkptError."""
@@ -105,7 +105,7 @@ class Condition:
 def parse_condition(text: str) -> Condition:
     """A condition from its text. Raises UsageError where it is not one expression on columns; NativeMissing."""
     if not text.strip() or any(char == "\0" or "\ud800" <= char <= "\udfff" for char in text):
-        raise UsageError("`where`: it is empty, or has characters that no text has")
+        raise UsageError("`where`: it is empty, or has characters that are not valid text")
     duckdb, query = _import_duckdb(), "SELECT json_serialize_sql(?::VARCHAR)"
     shapes = []
     for expression in ("true", text):
@@ -113,7 +113,7 @@ def parse_condition(text: str) -> Condition:
             ((answer,),) = _connect().execute(query, [f"SELECT {_bracket(expression)}"]).fetchall()
             tree = json.loads(answer)
         except RecursionError:
-            raise UsageError("`where`: too many of its expressions are inside each other") from None
+            raise UsageError("`where`: its expressions are nested too deeply") from None
         except (duckdb.Error, ValueError) as error:
             raise UsageError(f"`where`: {_first_line(error)}") from None
         if tree.get("error"):
@@ -165,9 +165,9 @@ def _find_columns(node: Any) -> Iterator[str]:
             kind, function = node.get("class"), node.get("function_name")
             if kind is not None and kind not in _CLASSES:
                 what = str(kind).lower().replace("_", " ")
-                raise UsageError(f"`where`: it may have columns, literals and functions of them, and no {what}")
+                raise UsageError(f"`where`: it may use columns, literals and functions of them, but no {what}")
             if function is not None and function.lower() not in _FUNCTIONS:
-                raise UsageError(f"`where`: {function} is none of the functions that depend on nothing but the row")
+                raise UsageError(f"`where`: {function} is not one of the functions that depend only on the row")
             if kind == "COLUMN_REF":
                 if len(node["column_names"]) != 1:
                     raise UsageError(f"`where`: there is no column {'.'.join(node['column_names'])}")

@@ -127,7 +127,7 @@ def read_keys(path: str) -> list[Key]:
     """Keys from a file of JSON objects, one in a line. Raises UsageError, which names the line."""
     try:
         if not ends(path):
-            raise UsageError(f"{path}: it is no file")
+            raise UsageError(f"{path}: it is not a file")
         lines = Path(path).read_bytes().splitlines()
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
@@ -140,10 +140,10 @@ def read_keys(path: str) -> list[Key]:
         except (ValueError, RecursionError):
             key = None
         if not isinstance(key, dict) or not key or any(isinstance(value, dict | list) for value in key.values()):
-            raise UsageError(f'{path}: line {number} is no JSON object of columns and values, such as {{"key": 3}}')
+            raise UsageError(f'{path}: line {number} is not a JSON object of columns and values, such as {{"key": 3}}')
         keys.append({name: str(own).lower() if isinstance(own, bool) else own for name, own in key.items()})
     if not keys:
-        raise UsageError(f"{path}: there is no key in it")
+        raise UsageError(f"{path}: it has no key")
     return keys
 
 

@@ -176,12 +176,12 @@ def _find_uncommitted(chosen: Chosen) -> Iterator[str]:
     elif planned_batch is not None and any(find_noop_start(chosen.checkpoint, None)):
         yield (
             f"batch {planned_batch} is planned and not committed, and the mark that says whether sinks have its rows "
-            "cannot be read. Find out first, as ckpt inspect says"
+            "cannot be read. Check that first, as ckpt inspect says"
         )
     elif planned_batch is not None and planned_batch != done:
         yield (
-            f"batch {planned_batch} is planned and not committed. Start the query with {LAST_START}; or take the plan "
-            f"back: ckpt rewind to batch {done} with a new range, which says what that means for its sink"
+            f"batch {planned_batch} is planned and not committed. Start the query with {LAST_START}; or remove the "
+            f"planned batch: ckpt rewind to batch {done} with a new range, which says what that means for its sink"
         )
 
 

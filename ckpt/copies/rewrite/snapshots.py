@@ -44,7 +44,7 @@ def make_hdfs_snapshot(rows: Stored) -> bytes:
 def _check_equal(equal: bool) -> None:
     """Check that a snapshot reads as it was written. Raises CkptError."""
     if not equal:
-        raise CkptError("a snapshot that was written has other rows when it is read again: nothing of it is kept")
+        raise CkptError("a snapshot that was written has other rows when it is read back: ckpt removes it")
 
 
 def make_rocksdb_snapshot(rows: Stored, families: Families, stem: str) -> dict[str, bytes]:

@@ -71,7 +71,7 @@ def find_grouping(operator: Operator, store: Store, family: str | None) -> Group
         case _ if operator.name in BY_WHOLE_KEY:
             return _WHOLE
     raise Undecodable(
-        f"ckpt does not know how {operator.name or 'an operator without metadata'} spreads the rows of {store.name}"
+        f"ckpt does not know how {operator.name or 'an operator without metadata'} partitions the rows of {store.name}"
     )
 
 

@@ -246,5 +246,5 @@ def _check_at_rest(chosen: Chosen) -> None:
     now = [chosen.storage.list_level(folder).files for folder in (OFFSETS, COMMITS)]
     if [set(names) for names in logs] != [set(names) for names in now]:
         raise StorageError(
-            f"{chosen.checkpoint.uri}: the query runs, and has planned a batch meanwhile: stop it, and write again"
+            f"{chosen.checkpoint.uri}: the query is running, and has planned a batch meanwhile: stop it, and try again"
         )

@@ -12,9 +12,9 @@ _ASYNCHRONOUS = (
 )
 QUERY_ID = (
     "The old id is in the driver log, in the query's progress events and, for a Delta sink, in the log of the table: "
-    '`grep -ho \'"appId":"[^"]*","version":[0-9]*\' TABLE/_delta_log/*.json | tail -n 3` prints who wrote last, and '
-    "its batch. With another id, a batch that runs again is in a Delta table twice. No other sink knows the id: for "
-    "them any UUID that is new will do."
+    '`grep -ho \'"appId":"[^"]*","version":[0-9]*\' TABLE/_delta_log/*.json | tail -n 3` prints who wrote last, '
+    "and its batch. With another id, a Delta table gets the rows of a batch that runs again twice. No other sink "
+    "knows the id: for them, any new UUID will do."
 )
 UNREADABLE_LOG = error(
     "CKPT101 unreadable-log-file",
@@ -24,7 +24,7 @@ UNREADABLE_LOG = error(
 )
 UNREADABLE_LOG_IGNORED = note(
     "CKPT102 unreadable-log-file-ignored",
-    "A log file that no start reads cannot be read. Spark does not notice; going back to that batch by hand would.",
+    "A log file that no start reads is unreadable. Spark does not notice it unless you go back to that batch by hand.",
 )
 MISSING_METADATA = error(
     "CKPT103 missing-metadata",
@@ -71,7 +71,7 @@ NEWER_SETTING = error(
 UNFINISHED = error(
     "CKPT113 unfinished-checkpoint",
     "`ckpt copy`, `ckpt rewrite` or `ckpt import-state` was interrupted while it wrote this checkpoint. Files are "
-    "missing. The newest offsets are written only when all other files are there, so that no query starts on it.",
+    "missing. ckpt writes the newest offsets only when all other files are there, so no query starts on it.",
     "Remove {checkpoint}, and run the interrupted command again. The checkpoint that it read from is unchanged.",
 )
 MISSING_PREDECESSOR = error(
@@ -90,7 +90,7 @@ LOST_PREDECESSOR = error(
 )
 UNCOMMITTED_LATEST = note(
     "CKPT203 latest-batch-uncommitted",
-    "The latest batch was planned and not committed. The next start runs it again over the same offsets; rows it had "
+    "The latest batch was planned but not committed. The next start runs it again over the same offsets; rows it had "
     f"already written are written again, but not by {REMEMBERING}.",
 )
 COMMITS_AHEAD = error(
@@ -102,23 +102,22 @@ COMMITS_AHEAD = error(
 )
 COMMITS_BEHIND = error(
     "CKPT205 batches-never-run",
-    "The commit log ends more than one batch before the offset log. Spark runs only the latest planned "
-    "batch; those in between are never run again, and if they had not finished their rows are lost "
-    "without any error.",
-    "Find out from the sink or the driver log whether these batches had been written. If so, nothing is lost. If not, "
-    "`ckpt repair {checkpoint}` plans how their rows are read again.",
+    "The commit log ends more than one batch before the offset log. Spark runs only the latest planned batch and "
+    "never returns to those in between. If they had not finished, their rows are lost without an error.",
+    "Check in the sink or the driver log whether these batches were written. If so, nothing is lost. If not, `ckpt "
+    "repair {checkpoint}` plans how to read their rows again.",
 )
 COMMITS_WITHOUT_OFFSETS = error(
     "CKPT206 commits-without-offsets",
-    "There are commits (or state) and no offsets at all: Spark treats the query as new and then fails because of "
-    "what is left.",
+    "There are commits (or state) but no offsets at all: Spark treats the query as new, and then fails because of "
+    "the files that are left.",
     "Restore {checkpoint}/offsets from a copy that reaches the newest commit. Or start over in a new checkpoint "
     f"folder: {NEW_CHECKPOINT}.",
 )
 ID_WITHOUT_BATCHES = warning(
     "CKPT112 query-id-without-batches",
-    "The file metadata holds a query id, and no batch is planned or committed. Either no start of this query got as "
-    f"far as a batch, or its logs were deleted. In that case batch 0 runs again under the old id: {DROPS}.",
+    "The file metadata has a query id, but no batch is planned or committed. Either no start of this query reached a "
+    f"batch, or its logs were deleted. In that case batch 0 runs again under the old id: {DROPS}.",
     "Start the query only if it has never written a row. If it has, put offsets, commits and state back from a copy of "
     f"the checkpoint that reaches the newest batch in the sink, or start over in a new checkpoint folder: "
     f"{NEW_CHECKPOINT}.",
@@ -134,7 +133,7 @@ ASYNC_REFUSES_STATE = error(
 )
 REPLAY_FROM_BEGINNING = warning(
     "CKPT209 replay-from-the-beginning",
-    "With asynchronous tracking the latest batch is run again and there are no earlier offsets, so its range "
+    "A start with asynchronous tracking runs the latest batch again. There are no earlier offsets, so its range "
     "starts at the beginning of its sources: rows of earlier batches are read and written again.",
     "Accept the replay, or restore an earlier offset file from a copy of the checkpoint before the start.",
 )
@@ -148,8 +147,8 @@ UNFINISHED_REPARTITION = error(
 )
 FINISHED_ROWS_AGAIN = warning(
     "CKPT213 finished-rows-read-again",
-    "With asynchronous tracking the latest batch is run again, from the nearest earlier offsets that exist. "
-    "Batches after those are committed but lost their offsets: their rows are read and written again.",
+    "A start with asynchronous tracking runs the latest batch again, from the nearest earlier offsets that exist. "
+    "Batches after those offsets are committed but have lost their own: their rows are read and written again.",
     "`ckpt repair-async {checkpoint}` plans a repair and says what is read again, unless you can restore the lost "
     "offset files from a copy of the checkpoint.",
 )
@@ -161,8 +160,8 @@ TWO_WRITERS = warning(
 )
 LOG_LAGS_BEHIND = note(
     "CKPT212 log-lags-behind-the-sink",
-    "The gaps are those of asynchronous progress tracking, whose log lags: batches that ran after the last logged "
-    "one are not in it. Any start reads and writes their rows again, under batch ids that were used before.",
+    "Asynchronous progress tracking left these gaps. Its log lags: batches that ran after the last logged one are "
+    "not in it. Any start reads and writes their rows again, under batch ids that were used before.",
 )
 COMMIT_CUT_SHORT = note(
     "CKPT110 commit-without-content",

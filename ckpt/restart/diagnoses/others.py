@@ -14,16 +14,16 @@ TOPIC_SWITCHED = warning(
     "CKPT406 kafka-topic-switched",
     "A Kafka source reads another topic than in the batch before: the query was started with another subscription. "
     "With failOnDataLoss, the default, a batch that runs again fails, because the partitions of the old topic are "
-    "gone from it. With failOnDataLoss=false it reads the new topic from its earliest rows. Either way nothing reads "
-    "the rows of the old topic that were not read before.",
+    "gone from it. With failOnDataLoss=false it reads the new topic from its earliest rows. Either way the unread "
+    "rows of the old topic are never read.",
     "Read the rest of the old topic with a query of its own: `ckpt handoff {checkpoint}` says where that starts. Then "
     "start this query with failOnDataLoss=false, until its next batch is committed.",
 )
 SOURCE_REPLACED = warning(
     "CKPT402 delta-table-replaced",
     "The table id in the offsets of a Delta source changed between batches: the table was dropped and created again.",
-    "Start the query on the new table with a new checkpoint and the option startingVersion. Rows that this query has "
-    f"read after that version come again, and those before it are left out; of sinks {DROP_IDS}.",
+    "Start the query on the new table with a new checkpoint and the option startingVersion. Rows after that version "
+    f"that this query has read are read again, and rows before it are left out; of sinks {DROP_IDS}.",
 )
 SOURCE_LOG_HOLE = error(
     "CKPT403 file-source-log-hole",
@@ -44,7 +44,7 @@ SINK_LOG_HOLE = error(
 )
 ORPHAN_SIDECAR_BLOCKS = error(
     "CKPT501 orphan-checksum-file-in-the-way",
-    "A hidden checksum file is left without its file, where Spark has yet to write: the query fails with "
+    "A hidden checksum file without its file blocks a name that Spark has yet to write: the query fails with "
     '"Multiple streaming queries are concurrently using", though there is only one.',
     "Stop the query; `ckpt repair {checkpoint}` removes it.",
 )
@@ -75,24 +75,25 @@ ODD_NAME = error(
 )
 CHANGED_WHILE_READ = note(
     "CKPT507 changed-while-read",
-    "Files came or went while the checkpoint was read: a query is using it now, so this report may be out of date.",
+    "Files appeared or disappeared while ckpt read the checkpoint: a query is using it now, so this report may be "
+    "out of date.",
     "Run `ckpt inspect {checkpoint}` again, preferably with the query stopped.",
 )
 NESTED = note(
     "CKPT508 checkpoint-inside-the-checkpoint",
     "A folder in this checkpoint is a checkpoint itself: another query writes there, or a copy was put into it. No "
-    "start looks at it, and nothing here speaks of it.",
+    "start looks at it, and this report does not cover it.",
     "Inspect it on its own: `ckpt inspect {checkpoint}/{path}`.",
 )
 TOO_LARGE = error(
     "CKPT509 too-large-to-read",
-    "A file is larger than anything that Spark writes in its place, and was not read. What Spark does with it is "
-    "unknown.",
+    "A file is larger than any that Spark writes there, so ckpt did not read it. It is unknown what Spark does with "
+    "it.",
     RESTORE,
 )
 CONTINUOUS = warning(
     "CKPT601 continuous-processing",
-    "This checkpoint was written by continuous processing, whose restart ckpt does not forecast.",
+    "This checkpoint was written by continuous processing, and ckpt does not forecast its restart.",
     "Start the query with a continuous trigger, as it ran before, and watch its first epochs: the files do not say "
     "whether it starts, and where.",
 )

@@ -5,25 +5,25 @@ from ckpt.restart.diagnoses.common import error, note, warning
 SINK_WILL_DROP = error(
     "CKPT411 sink-drops-batches",
     "The sink has batches that the checkpoint has yet to run: the checkpoint is older than its sink (restored from a "
-    "copy, rewound), or somebody else's batches are there. The sink silently drops every row under an id that it has, "
+    "copy, rewound), or the batches are another query's. The sink silently drops every row under an id that it has, "
     "and the query counts those rows as written.",
     "Do not start the query. If the newer checkpoint still exists, put it back; otherwise make the sink forget "
     "these batches, as `ckpt rewind` says, or let the query write to a new place.",
 )
 SINK_LACKS = warning(
     "CKPT412 sink-lacks-batches",
-    "The checkpoint has batches that the log of the sink does not: the sink was restored, recreated or copied, or the "
+    "The checkpoint has batches that the log of the sink lacks: the sink was restored, recreated or copied, or the "
     "query writes elsewhere. No start writes them again.",
     "Check whether their rows are in the sink. To write them again, `ckpt rewind {checkpoint} --to-batch N --replay "
-    "new`, with the newest batch of the sink for N.",
+    "new`, where N is the newest batch of the sink.",
 )
 SINK_LOG_WILL_BREAK = error(
     "CKPT413 file-sink-log-about-to-break",
     "_spark_metadata of a file sink lacks batches that the checkpoint has committed. The next batch leaves a hole in "
     "it: readers then fail with FileNotFoundException, and the query with BATCH_METADATA_NOT_FOUND at the next "
     "compaction.",
-    "Put _spark_metadata back from a copy. Or `ckpt rewind {checkpoint} --to-batch N --replay new`, with the newest "
-    "batch of _spark_metadata for N, which writes the others again.",
+    "Put _spark_metadata back from a copy. Or `ckpt rewind {checkpoint} --to-batch N --replay new`, where N is the "
+    "newest batch of _spark_metadata: the query then writes the others again.",
 )
 SINK_WITHOUT_QUERY = warning(
     "CKPT414 sink-does-not-know-the-query",
@@ -36,48 +36,49 @@ SINK_WITHOUT_QUERY = warning(
 SINK_FORGOT = warning(
     "CKPT415 sink-has-forgotten-batches",
     "The transactions of this query in the Delta table have expired (delta.setTransactionRetentionDuration), so the "
-    "table accepts batches again that it has: their rows are then in it twice.",
+    "table accepts batches that it already has: their rows are then in it twice.",
     "Before the start, `ALTER TABLE ... UNSET TBLPROPERTIES ('delta.setTransactionRetentionDuration')`: the table "
-    "then knows its batches again. If its log was cleaned since they expired it does not: then look in the table "
-    "first for the rows of a batch that runs again, which would be in it twice.",
+    "then knows its batches again. If its log was cleaned after they expired, it does not. Then first look in the "
+    "table for the rows of a batch that runs again: they would be in it twice.",
 )
 FIRST_INTO_NOOP = error(
     "CKPT419 batch-to-run-into-noop-first",
-    "ckpt took back the newest batch, which every sink has, and left {path} to say so. Started as usual, the query "
-    "writes the rows of that batch again, or, if the sink passes over a batch that it has, fails in the next one "
-    "because state is missing.",
+    "ckpt rewound the newest batch, which every sink has, and left {path} as a mark. If you start the query as "
+    "usual, it writes the rows of that batch again. If the sink skips batches that it has, the query fails in the "
+    "next batch because state is missing.",
     'In a new driver, start the query once with `.writeStream.format("noop").trigger(once=True)` on this checkpoint. '
     "When that has ended without an error, start the query as usual. A sink that does not have the batch, as `--sink` "
     "shows, needs no such start.",
 )
 FIRST_START_UNREADABLE = error(
     "CKPT420 unreadable-mark-of-first-start",
-    "{path} cannot be read. ckpt writes it when it takes back the newest batch although sinks have its rows. Whether "
-    "it is about the batch that runs next is not known. If the sink has that batch, a normal start writes its rows "
-    "again, or fails in the batch after it because state is missing. If the sink does not have it, a start into noop "
-    "loses its rows.",
-    "Find out first whether the sink has that batch: `ckpt inspect {checkpoint} --sink URI` shows it for a "
-    "Delta or Iceberg table and for the output of a file sink. If it has the batch, start the query once with "
+    "{path} cannot be read. ckpt writes it when it rewinds the newest batch although sinks have its rows. It is "
+    "unknown whether the file is about the batch that runs next. If the sink has that batch, a normal start writes "
+    "its rows again, or fails in the batch after it because state is missing. If the sink does not have it, a start "
+    "into noop loses its rows.",
+    "First check whether the sink has that batch: `ckpt inspect {checkpoint} --sink URI` shows it for a Delta or "
+    "Iceberg table and for the output of a file sink. If it has the batch, start the query once with "
     '`.writeStream.format("noop").trigger(once=True)` in a new driver, and then as usual. If it does not, start the '
     "query as usual: a start into noop would lose the rows of the batch.",
 )
 SINK_RESTORED = warning(
     "CKPT418 sink-restored",
-    "The Delta table was restored to a version before batches of this query. RESTORE takes back their rows and not "
+    "The Delta table was restored to a version before batches of this query. RESTORE removes their rows but keeps "
     "their transactions, so the table still skips these batches, and no start writes their rows again.",
-    "If those rows are wanted, write them with a query of a new id: `ckpt copy {checkpoint} NEW --batch N --new-id`, "
-    "with the last batch before them for N.",
+    "If you want those rows, write them with a query that has a new id: `ckpt copy {checkpoint} NEW --batch N "
+    "--new-id`, where N is the last batch before them.",
 )
 SINK_HAS_NEXT = note(
     "CKPT416 sink-has-the-uncommitted-batch",
-    "The query stopped after the sink had written a batch, and before it was committed. The next start runs it again, "
-    "and the sink passes over it: no row is lost or doubled if its offsets file is the one that it was planned with.",
+    "The query stopped after the sink had written a batch but before Spark committed it. The next start runs the "
+    "batch again, and the sink skips it. No row is lost or duplicated if the offsets file is the one that the batch "
+    "was planned with.",
 )
 SINK_PASSES_OVER_STATE = error(
     "CKPT417 batch-passed-over-without-its-state",
-    "The next start runs a batch again that the sink has. The sink passes over it, so its state is not computed, and "
-    "the query fails: in the same batch with state store checkpoint format 2 (assertion failed: CheckpointInfo "
-    "length), in the next one where state files of the batch are missing.",
+    "The next start runs a batch that the sink already has. The sink skips it, so its state is not computed, and the "
+    "query fails: with state store checkpoint format 2 in the same batch (assertion failed: CheckpointInfo length), "
+    "otherwise in the next one if state files of the batch are missing.",
     'Before any other start, start the query once with `.writeStream.format("noop").trigger(once=True)` on this '
     "checkpoint: it computes the state of that batch and writes no row.",
 )

@@ -4,13 +4,13 @@ from ckpt.restart.diagnoses.common import error, note, warning
 from ckpt.restart.sinks import DROP_IDS
 
 _LEAVES = (
-    "A failed start of a new batch leaves its offsets file behind, which every later start reads: do not try it before "
-    "this is repaired."
+    "A failed start of a new batch leaves an offsets file, and every later start reads it: do not start the query "
+    "before this is repaired."
 )
 KAFKA_ENDS_EARLIER = error(
     "CKPT421 kafka-topic-recreated",
-    "A Kafka topic has fewer rows, or fewer partitions, than the query has read or planned: it was deleted and created "
-    f"again, or a broker has lost rows. The next start fails, or waits for rows that never come. {_LEAVES}",
+    "A Kafka topic has fewer rows, or fewer partitions, than the query has read or planned: it was deleted and "
+    f"recreated, or a broker has lost rows. The next start fails, or waits for rows that never come. {_LEAVES}",
     "`ckpt offsets set {checkpoint}` lets the query begin at the earliest rows of the topic. With failOnDataLoss=false "
     "it would continue from the end of the topic instead, and never read the rows before it.",
 )
@@ -21,46 +21,46 @@ KAFKA_EXPIRED = error(
 )
 KAFKA_NO_TOPIC = error(
     "CKPT423 kafka-topic-missing",
-    "A topic of the checkpoint is not on these brokers. The next start fails, with failOnDataLoss=false too; or "
-    "the brokers create an empty topic because of it.",
-    "Do not start the query. Check the brokers and the name. A topic that is created again is empty: before the start, "
-    "move the query to its beginning with `ckpt offsets set {checkpoint}`. To continue without the topic, take it out "
-    "of `subscribe`, and out of the checkpoint with the same command. The page has the commands.",
+    "A topic of the checkpoint is not on these brokers. The next start fails, even with failOnDataLoss=false; or it "
+    "makes the brokers create an empty topic.",
+    "Do not start the query. Check the brokers and the name. A topic that is created again is empty: before the "
+    "start, move the query to its beginning with `ckpt offsets set {checkpoint}`. To continue without the topic, "
+    "remove it from `subscribe`, and from the checkpoint with the same command. The page has the commands.",
 )
 KAFKA_NOT_SUBSCRIBED = error(
     "CKPT424 kafka-topic-not-subscribed",
-    "The query is to subscribe without a topic that the checkpoint has read. The next new batch fails "
-    f'("Partitions ... have been deleted"). {_LEAVES}',
-    "`ckpt offsets set {checkpoint}` takes the topic out of the checkpoint. Its rows that were not read are then read "
-    "by another query or by none.",
+    'The option `subscribe` leaves out a topic that the checkpoint has read. The next new batch fails ("Partitions '
+    f'... have been deleted"). {_LEAVES}',
+    "`ckpt offsets set {checkpoint}` removes the topic from the checkpoint. This query then never reads the unread "
+    "rows of the topic; another query can.",
 )
 KAFKA_LOOKS_RECREATED = warning(
     "CKPT425 kafka-topic-looks-recreated",
     "A Kafka topic has rows at offsets that the query has already read, and these rows are newer than the batch that "
     "read those offsets. Either the topic was deleted and recreated, or the clocks of the producers and the driver "
     "differ. Spark does not notice: it continues from the old offsets, and never reads the rows before them.",
-    "Find out from the broker's log whether the topic was created again.",
+    "Check in the broker's log whether the topic was recreated.",
 )
 KAFKA_SKIPS = warning(
     "CKPT426 kafka-rows-skipped",
-    "With failOnDataLoss=false, which was given, the next start does not fail and says nothing: it leaves out rows "
-    "that it cannot find, and rows of a topic that was created again.",
-    "Before the start, move the query with `ckpt offsets set {checkpoint}` to the earliest rows that are there, so "
-    "that only rows that are gone are lost.",
+    "With failOnDataLoss=false, as given, the next start does not fail. It silently leaves out rows that it cannot "
+    "find, and rows of a recreated topic.",
+    "Before the start, move the query with `ckpt offsets set {checkpoint}` to the earliest rows that are left. Then "
+    "only rows that are gone are lost.",
 )
 DELTA_OTHER_TABLE = error(
     "CKPT451 delta-table-other",
-    "The Delta table has another id than the one that the query has read: it was dropped and created again, or "
-    "replaced, or it is another one. The next start fails, with failOnDataLoss=false too.",
-    "Check that the option path names the table that the query reads. If that table was replaced, start the query with "
-    "a new checkpoint: it reads all rows of the new table, what the sink has of the old one stays there, and state "
-    f"begins empty. Of sinks, {DROP_IDS}.",
+    "The id of the Delta table is not the one in the offsets: the table was dropped and recreated, or replaced, or "
+    "it is a different table. The next start fails, even with failOnDataLoss=false.",
+    "Check that the option path names the table that the query reads. If that table was replaced, start the query "
+    "with a new checkpoint: it reads all rows of the new table, with empty state. Rows of the old table stay in the "
+    f"sink. Of sinks, {DROP_IDS}.",
 )
 DELTA_LOG_CLEANED = error(
     "CKPT452 delta-log-cleaned",
-    "The log of the Delta table no longer has versions that the next start goes back to: its retention has passed. A "
-    "start goes back to where the latest batch began, even if that batch is committed.",
-    "Look at the first version that is left, and at what is unread.",
+    "The log of the Delta table no longer has versions that the next start needs: its retention has passed. A start "
+    "goes back to where the latest batch began, even if that batch is committed.",
+    "Compare the oldest version that is left with the unread ones.",
 )
 DELTA_OLDER_TABLE = error(
     "CKPT453 delta-table-older",
@@ -71,71 +71,70 @@ DELTA_OLDER_TABLE = error(
 )
 DELTA_ROWS_CHANGED = error(
     "CKPT454 delta-rows-changed",
-    "A version of the Delta table that the query has still to read updates, overwrites or deletes rows. A streaming "
-    "query stops there, unless an option says what to do.",
-    "Start the query with skipChangeCommits=true, until it has read that version and committed one more batch: it "
-    "leaves out what such a version writes, new rows too.",
+    "An unread version of the Delta table updates, overwrites or deletes rows. A streaming query stops there, unless "
+    "an option says what to do.",
+    "Start the query with skipChangeCommits=true, until it has read that version and committed one more batch. The "
+    "option leaves out everything that this version writes, including new rows.",
 )
 DELTA_FILES_GONE = error(
     "CKPT455 delta-files-gone",
-    "Data files of the Delta table that the query has still to read are not there. The batch that reads them fails, "
-    "with failOnDataLoss=false too.",
+    "Unread data files of the Delta table are missing. The batch that reads them fails, even with "
+    "failOnDataLoss=false.",
     "Put the files back from a copy.",
 )
 DELTA_COLUMNS_CHANGED = error(
     "CKPT456 delta-columns-changed",
     "A column of the Delta table was renamed or dropped after what the query has read. The next start fails.",
-    f"Start the query with a new checkpoint after the change; state begins empty. Of sinks, {DROP_IDS}.",
+    f"Start the query with a new checkpoint after the change; its state is empty. Of sinks, {DROP_IDS}.",
 )
 DELTA_LOOKS_REWRITTEN = warning(
     "CKPT457 delta-version-looks-rewritten",
-    "A version of the Delta table that the query has read is younger than the batch that read it. Either the table was "
-    "put back from an older copy and written to again, or the clocks of the writers and the driver differ. Spark does "
-    "not notice: it continues, and never reads these rows.",
-    "Find out whether the table was put back.",
+    "A version of the Delta table that the query has read is newer than the batch that read it. Either the table was "
+    "put back from an older copy and written to again, or the clocks of the writers and the driver differ. Spark "
+    "does not notice: it continues, and never reads these rows.",
+    "Check whether the table was restored from a copy.",
 )
 DELTA_LEAVES_OUT = warning(
     "CKPT458 delta-rows-left-out",
-    "With the options that were given, the next start does not fail and says nothing: it leaves out rows of the Delta "
-    "table.",
+    "With the given options, the next start does not fail. It silently leaves out rows of the Delta table.",
     "Read these rows with a batch query, if they are needed.",
 )
 FILES_OF_BATCH_GONE = error(
     "CKPT461 files-of-planned-batch-gone",
-    "Files of a planned batch are not there. The next start runs that batch without them, and commits it, without an "
-    "error: their rows are lost, whatever ignoreMissingFiles says.",
+    "Files of a planned batch are missing. The next start runs that batch without them and commits it, without an "
+    "error. Their rows are lost, with any value of ignoreMissingFiles.",
     "Put the files back where they were before the start.",
 )
 FILES_TOO_OLD = warning(
     "CKPT462 files-too-old",
-    "Files that the query has not read are older, by their time of modification, than the newest that it has read by "
-    "more than maxFileAge (7 days, if it is not given). No batch reads them, and nothing says so.",
+    "Unread files were modified more than maxFileAge (7 days by default) before the newest file that the query has "
+    "read. No batch reads them, without an error.",
     "Start the query with a larger maxFileAge.",
 )
 FILES_CHANGED = warning(
     "CKPT463 files-written-again",
-    "Files were written again after the query had read them. It goes by names, and does not read them again.",
-    "Write new rows into new files. To have these read, copy them under new names: all rows of the copies are new to "
-    "it, also those that it has read before.",
+    "Files were rewritten after the query had read them. The query compares names, and does not read them again.",
+    "Write new rows into new files. To have these read, copy them under new names: the query then reads all rows of "
+    "the copies, including those that it has read before.",
 )
 FILES_ELSEWHERE = warning(
     "CKPT464 files-read-elsewhere",
-    "None of the files that the query has read was in this folder. If the query is to read it, every file in it is "
-    "new, also copies of files that were read.",
+    "None of the files that the query has read was in this folder. If the query reads it now, every file in it is "
+    "new, including copies of files that were read.",
     "Check the option path.",
 )
 FILES_OUTSIDE = error(
     "CKPT465 files-outside-the-folder",
-    "Files of the latest batch are not below the folder that the query is to read. A start asks a file source for that "
-    "batch once more, even if it is committed, and Spark refuses these files (Wrong basePath, or Wrong FS). Nothing is "
-    "written.",
-    "Set the option path back to the old folder. If the files were moved, move them back first: under other paths "
-    "every row of them would be read again. Read another folder with a query that has a checkpoint of its own.",
+    "Files of the latest batch are not below the folder that the query reads now. A start asks a file source for "
+    "that batch once more, even if it is committed, and Spark refuses these files (Wrong basePath, or Wrong FS). "
+    "Nothing is written.",
+    "Set the option path back to the old folder. If the files were moved, move them back first: under new paths "
+    "every row of them would be read again. Read another folder with a separate query that has its own checkpoint.",
 )
 ICEBERG_SNAPSHOT_EXPIRED = error(
     "CKPT471 iceberg-snapshot-expired",
-    "The Iceberg table no longer has the snapshot at which the next batch begins: it has expired. The next start "
-    "fails, also if every row of it was read.",
+    "The snapshot of the Iceberg table at which the next batch begins has expired. The next start fails, even if "
+    "every row of the snapshot was read.",
     "`ckpt offsets set {checkpoint}` lets the query continue at the oldest snapshot that is left; rows that expired "
     "snapshots added are left out.",
 )
@@ -147,28 +146,28 @@ ICEBERG_ROLLED_BACK = error(
 )
 ICEBERG_OTHER_TABLE = error(
     "CKPT473 iceberg-table-other",
-    "The Iceberg table has no snapshot that is as old as the query: it was dropped and created again, or it is "
-    "another one. The next start fails.",
+    "The Iceberg table has no snapshot that is as old as the query: it was dropped and recreated, or it is a "
+    "different table. The next start fails.",
     "Check the option path. If the table was created again, `ckpt offsets set {checkpoint}` lets the query begin at "
     "its first snapshot.",
 )
 ICEBERG_ROWS_CHANGED = error(
     "CKPT474 iceberg-rows-changed",
-    "A snapshot of the Iceberg table that the query has still to pass overwrites or deletes rows. A streaming query "
-    "stops there, unless an option says to leave it out.",
-    "Start the query with streaming-skip-overwrite-snapshots=true or streaming-skip-delete-snapshots=true: it leaves "
-    "out what such snapshots add, new rows too.",
+    "An unread snapshot of the Iceberg table overwrites or deletes rows. A streaming query stops there, unless an "
+    "option says to leave it out.",
+    "Start the query with streaming-skip-overwrite-snapshots=true or streaming-skip-delete-snapshots=true. The "
+    "option leaves out everything that these snapshots add, including new rows.",
 )
 ICEBERG_LEAVES_OUT = warning(
     "CKPT475 iceberg-rows-left-out",
-    "With the options that were given, the next start does not fail and says nothing: it leaves out rows that "
-    "snapshots of the Iceberg table add while they overwrite or delete others.",
+    "With the given options, the next start does not fail. It silently leaves out rows that snapshots of the Iceberg "
+    "table add while they overwrite or delete others.",
     "Read these rows with a batch query, if they are needed.",
 )
 ICEBERG_BEGINNING_GONE = note(
     "CKPT476 iceberg-beginning-gone",
     "A start with trigger availableNow goes through the Iceberg table from the snapshot at which the query began, "
-    "whatever it has read since, and fails: that snapshot has expired, or one after it changes rows. A start with "
-    "another trigger does not.",
+    "however much it has read since. It fails, because that snapshot has expired or a later one changes rows. A "
+    "start with another trigger does not fail.",
     "Start the query with another trigger.",
 )

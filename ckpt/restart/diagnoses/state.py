@@ -15,9 +15,9 @@ STATE_FILE_DAMAGED = error(
 )
 STATE_SST_MISSING = error(
     "CKPT303 sst-file-missing-or-damaged",
-    "A RocksDB snapshot names an SST file that is missing, whose size differs from the recorded one, or that does not "
-    "match its checksums. Where only a block of data is damaged, Spark fails when it looks up a key in it; where it "
-    "goes through all keys it silently stops there, and leaves out the rest.",
+    "A RocksDB snapshot names an SST file that is missing, whose size differs from the recorded one, or that does "
+    "not match its checksums. If only a data block is damaged, Spark fails when it looks up a key in it. When Spark "
+    "iterates over all keys, it silently stops at that block and leaves out the rest.",
     REPAIR,
 )
 STATE_FOLDER_MISSING = error(
@@ -27,20 +27,20 @@ STATE_FOLDER_MISSING = error(
 )
 STATE_MOVED = error(
     "CKPT305 moved-transformwithstate-checkpoint",
-    "Operator metadata of transformWithState names its schema files by absolute path, in another place: the "
+    "Operator metadata of transformWithState names its schema files by absolute path, at another location: the "
     "checkpoint was moved or copied. If the old path is gone, neither a restart nor the state reader works; if it "
     "still exists, Spark silently reads the schemas there.",
-    "`ckpt relocate {checkpoint}` makes it find them here. Or: move the checkpoint back to where it was written, "
-    "or make the old path lead here (locally by a symbolic link).",
+    "`ckpt relocate {checkpoint}` makes the metadata name the files here. Or move the checkpoint back to where it "
+    "was written, or make the old path point here (locally with a symbolic link).",
 )
 STATE_ABOVE = error(
     "CKPT306 state-of-an-abandoned-timeline",
-    "There are state files above the version that the next start loads and writes. Spark does not ignore them "
-    "later: once the query reaches that version, it may load the old file and continue with wrong state, without "
-    "any error.",
-    "Stop the query. If a copy of the checkpoint has the offsets and commits of the later batches, put them back: then "
-    "no row is read again. Without one, `ckpt repair {checkpoint}` plans how the newer state goes, and says what sinks "
-    "make of batches that run again.",
+    "There are state files of higher versions than the next start loads and writes. Spark does not ignore them "
+    "later: once the query reaches such a version, it may load the old file and continue with wrong state, without "
+    "an error.",
+    "Stop the query. If a copy of the checkpoint has the offsets and commits of the later batches, put them back: "
+    "then no row is read again. Without one, `ckpt repair {checkpoint}` plans to remove the newer state, and says "
+    "what sinks do with batches that run again.",
 )
 SNAPSHOT_LAG = note(
     "CKPT307 snapshot-lag",
@@ -61,19 +61,20 @@ FORMAT_TWO = note(
     "CKPT310 state-format-2-needs-its-setting",
     "State store checkpoint format 2 is not recorded in the checkpoint: a session of Spark before 4.3 that "
     "lacks its setting cannot load the state. The forecast is for a session that has it.",
-    f"Start the query with {settings.CHECKPOINT_FORMAT}=2, as it was started before.",
+    f"Start the query with {settings.CHECKPOINT_FORMAT}=2, as before.",
 )
 STATE_MOVED_JOIN = warning(
     "CKPT311 moved-schemas-of-a-join",
-    "Operator metadata of a join (state format 3 or 4) names its schema files by absolute path, in another place. "
+    "Operator metadata of a join (state format 3 or 4) names its schema files by absolute path, at another location. "
     "The query restarts and writes them again; until then Spark's state reader fails on this checkpoint.",
-    "`ckpt relocate {checkpoint}` makes the reader find them here. Or: start the query once before reading its state.",
+    "`ckpt relocate {checkpoint}` makes the metadata name the files here. Or start the query once before you read "
+    "its state.",
 )
 NO_STATE_FOLDER = note(
     "CKPT312 no-state-folder",
-    "There is no folder state/. That is normal for a stateless query; one that aggregates, joins or deduplicates "
-    "has lost its state, and no other file shows it.",
-    "If the query keeps state, restore state/ from a copy of the checkpoint before it is started.",
+    "There is no folder state/. A stateless query has none. A query that aggregates, joins or deduplicates has lost "
+    "its state, and no other file shows that.",
+    "If the query keeps state, restore state/ from a copy of the checkpoint before you start it.",
 )
 ODD_END = note(
     "CKPT313 state-file-cut-behind-its-data",
@@ -93,22 +94,22 @@ STATE_TOO_NEW = error(
 )
 SNAPSHOT_OF_4_0 = error(
     "CKPT316 snapshot-that-only-spark-4-0-reads",
-    "In state store checkpoint format 2 Spark 4.0 writes v2 into its RocksDB snapshots, and every other version wants "
-    "v1. Spark 4.2 and later rebuild the state from changelogs, where all of them are there; 4.1 never does.",
+    "In state store checkpoint format 2 Spark 4.0 writes v2 into its RocksDB snapshots, and every other version "
+    "expects v1. Spark 4.2 and later rebuild the state from changelogs if all of them are there; 4.1 never does.",
     "Start the query with a Spark version for which `ckpt inspect {checkpoint}` forecasts a restart.",
 )
 SNAPSHOT_NOT_OF_4_0 = error(
     "CKPT320 snapshot-that-spark-4-0-does-not-read",
-    "In state store checkpoint format 2 Spark 4.0 wants v2 in its RocksDB snapshots, and 4.1 and later write v1. An "
-    "executor of Spark 4.0 keeps to the checkpoint format of the first RocksDB state that it loads, so it reads v1 if "
-    "that state was of format 1.",
+    "In state store checkpoint format 2 Spark 4.0 expects v2 in its RocksDB snapshots, and 4.1 and later write v1. "
+    "An executor of Spark 4.0 keeps to the checkpoint format of the first RocksDB state that it loads, so it reads "
+    "v1 if that state was of format 1.",
     "Start the query with a Spark version for which `ckpt inspect {checkpoint}` forecasts a restart.",
 )
 STATE_OF_OLD_SPARK = warning(
     "CKPT317 state-without-schema-of-old-spark",
-    "Spark before 3.1 wrote this state, without a schema. Later versions check its rows against the query: counts and "
-    "deduplication of Spark 2 pass, and sums of decimals fail, with InvalidUnsafeRowException (3.5) or "
-    "VALUE_ROW_FORMAT_VALIDATION_FAILURE. No file tells which it is.",
+    "Spark before 3.1 wrote this state, without a schema. Later versions check its rows against the query: counts "
+    "and deduplication of Spark 2 pass, and sums of decimals fail, with InvalidUnsafeRowException (3.5) or "
+    "VALUE_ROW_FORMAT_VALIDATION_FAILURE. The files do not say which kind this is.",
     "Start the query on a copy of the checkpoint first, with a sink of its own. If Spark refuses the rows, only the "
     "version that wrote them resumes from this checkpoint.",
 )
@@ -125,51 +126,54 @@ _NEW_JOIN = (
 JOIN_OF_FORMAT_1 = warning(
     "CKPT319 join-in-state-format-1",
     "The state of a join has format 1, as Spark up to 2.4 writes it. Later versions run only inner joins in that "
-    "format; they refuse outer and semi joins, whose results were wrong (SPARK-26154). No file tells which it is.",
-    "If Spark refuses it, begin the join " + _NEW_JOIN,
+    "format; they refuse outer and semi joins, whose results were wrong (SPARK-26154). The files do not say which "
+    "kind this is.",
+    "If Spark refuses it, start the join " + _NEW_JOIN,
 )
 JOIN_WITHOUT_SCHEMA = error(
     "CKPT321 join-in-state-format-1-without-schema",
     "A join in state format 1, as Spark up to 2.4 writes it, has no state schema. Spark 4.1 and later cannot write one "
     "for it: an inner join fails with MatchError (4.1) or with Unsupported schema writer version: 1 (4.2 and later). "
     "They refuse outer and semi joins in that format (SPARK-26154).",
-    "If it is an inner join, run a batch with Spark 3.5, which writes the schemas; then later versions resume. If it "
-    "is not, begin it " + _NEW_JOIN,
+    "If it is an inner join, run a batch with Spark 3.5, which writes the schemas; then later versions resume. "
+    "Otherwise, start it " + _NEW_JOIN,
 )
 STATE_REDESCRIBED = warning(
     "CKPT323 state-schema-changed-since-it-was-written",
-    "A state schema, or operator metadata, does not match its hidden checksum file: it was changed by hand or damaged. "
-    "Spark compares what it says with the query: a type or an operator that is another one now makes the start fail.",
+    "A state schema, or operator metadata, does not match its hidden checksum file: it was changed by hand or "
+    "damaged. Spark compares it with the query: if a type or an operator in it differs now, the start fails.",
     RESTORE_DEEP,
 )
 KEYS_ELSEWHERE = error(
     "CKPT324 keys-in-the-wrong-partition",
-    "State files hold keys that belong to other partitions: they were put into the wrong folder. Spark loads them "
-    "without an error and does not find their keys, so it begins them anew and writes wrong results.",
+    "State files hold keys that belong to other partitions: they were put into the wrong folder. Spark loads the "
+    "files without an error but does not find these keys. It starts each of them from nothing, and writes wrong "
+    "results.",
     RESTORE_DEEP,
 )
 STATE_CONTRADICTS = error(
     "CKPT325 state-that-contradicts-itself",
-    "What Spark keeps twice differs: the rows of a join and how many it counts, or timers, expiry times or lists and "
-    "the index or count that belongs to them. Spark loads the state without an error. Later it fails when it looks for "
-    "a row that is not there, or silently leaves out what it does not find.",
+    "Two records of the same state differ: the rows of a join and their count, or timers, expiry times or lists and "
+    "their index or count. Spark loads the state without an error. Later it fails when it looks for a missing row, "
+    "or silently leaves out what it does not find.",
     RESTORE_DEEP,
 )
 STATE_NAME_ASTRAY = error(
     "CKPT326 state-file-name-that-is-no-version",
-    "A file among the snapshots of a store has a name that is no version, or a unique id though the others have none. "
-    "Spark parses each of these names as a number, and fails: with changelogs in every version, otherwise since 4.2, "
-    "which looks for snapshots to go back to.",
-    "Stop the query and move {path} out of {checkpoint}: Spark writes no file of such a name and loads nothing of it.",
+    "A file among the snapshots of a store has a name that is not a version, or a unique id that the others lack. "
+    "Spark parses each of these names as a number, and fails: with changelogs in every Spark version, otherwise from "
+    "4.2 on, which looks for older snapshots.",
+    "Stop the query and move {path} out of {checkpoint}: Spark never writes a file with this kind of name, and loads "
+    "nothing from it.",
 )
 STATE_NAME_IGNORED = note(
     "CKPT327 state-file-that-no-start-reads",
-    "A file in the folder of a store ends as its files do, and its name is no version. Spark ignores it.",
+    "A file in the folder of a store has the suffix of a state file, but its name is not a version. Spark ignores it.",
 )
 OTHER_STATE_DAMAGED = warning(
     "CKPT322 damaged-state-that-no-start-loads-now",
-    "A state file is damaged that the next start does not load. Going back to a batch that needs the file fails, and "
-    "so does reading or copying its state; a start cannot fall back to it.",
-    "If an older batch is needed whose state is not complete, restore the file from a copy of the checkpoint. "
-    "Otherwise nothing has to be done: Spark deletes it in time.",
+    "A state file that the next start does not load is damaged. Going back to a batch that needs the file fails, and "
+    "so does reading or copying the state of that batch. A start cannot fall back to the file.",
+    "If you need an older batch whose state is not complete, restore the file from a copy of the checkpoint. "
+    "Otherwise there is nothing to do: Spark deletes the file eventually.",
 )

@@ -127,7 +127,7 @@ def test_a_lost_query_id_is_asked_for_and_written(sample: str, ckpt: Ckpt, copy_
 def test_a_query_id_is_a_uuid(query_id: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
     run = ckpt("repair", copy_of("damaged-missing-metadata"), "--query-id", query_id)
     assert run.exit_code == 2
-    assert "is no UUID" in run.refusal()
+    assert "is not a UUID" in run.refusal()
 
 
 def test_a_query_id_that_is_there_is_not_replaced(ckpt: Ckpt, copy_of: CopyOf) -> None:
@@ -282,7 +282,7 @@ def test_a_watermark_that_moved_is_taken_from_the_offsets_of_the_next_batch(copy
     (top / "commits" / str(moved)).write_bytes(b"")
     assert find_commit(read_checkpoint(open_storage(str(top)), batches=0), open_storage(str(top))) == (moved, was)
     remove(top / "offsets" / str(moved + 1))
-    with pytest.raises(NoWay, match="its watermark was another, and stands nowhere else"):
+    with pytest.raises(NoWay, match="it had another watermark, which is in no other file"):
         find_commit(read_checkpoint(open_storage(str(top)), batches=0), open_storage(str(top)))
 
 

@@ -112,7 +112,7 @@ def test_a_document_of_another_query(ckpt: Ckpt, tmp_path: Path) -> None:
 def test_what_is_exported_is_committed(ckpt: Ckpt, copy_of: CopyOf) -> None:
     run = ckpt("offsets", "export", copy_of("stateless-killed-3.5"))
     assert run.json()["batch"] == 3
-    assert "planned and are not committed" in run.stderr
+    assert "planned but not committed" in run.stderr
 
 
 def test_a_batch_that_was_planned_on_the_old_topic_cannot_run_on_the_new_one(

@@ -208,7 +208,7 @@ def test_delta_is_not_set_where_rows_would_be_lost_or_doubled(following: Path, t
     was = ends(checkpoint)
     for wrong, said in (
         ({"reservoirVersion": was[-2]["reservoirVersion"] - 1}, "`ckpt rewind` goes further back"),
-        ({"reservoirId": "another"}, "a start refuses offsets of another"),
+        ({"reservoirId": "another"}, "a start refuses offsets of another table"),
         ({"isStartingVersion": True}, "write false"),
         ({"index": 0}, "inside a version"),
     ):

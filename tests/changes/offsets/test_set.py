@@ -163,18 +163,18 @@ def test_partitions_of_kafka_must_all_be_named(to: Any, said: str, ckpt: Ckpt) -
         ('{"orders":{"0":-1,"1":2}}', "that means the end (latest) in reader options only"),
         ('{"orders":{"0":-2,"1":2}}', "that means the beginning (earliest) in reader options only"),
         ('{"orders":{"0":-3,"1":2}}', "which no partition has"),
-        ('{"orders":{"0":1.5,"1":2}}', "which is no whole number"),
-        ('{"orders":{"0":true,"1":2}}', "which is no whole number"),
-        ('{"orders":{"0":"7","1":2}}', "which is no whole number"),
+        ('{"orders":{"0":1.5,"1":2}}', "which is not a whole number"),
+        ('{"orders":{"0":true,"1":2}}', "which is not a whole number"),
+        ('{"orders":{"0":"7","1":2}}', "which is not a whole number"),
         ('{"orders":{"0":7,"0":8}}', "names 0 twice"),
-        ('{"orders":{"00":7}}', "which is no number"),
+        ('{"orders":{"00":7}}', "which is not a number"),
         ('{"orders":{"0":9223372036854775808}}', "which no partition has"),
         ('{"orders":{"0":NaN}}', "NaN, which is not JSON"),
         ('{"orders":{"0":7', "is not JSON at character"),
         ('{"orders":{"0":7}} x', "is not JSON at character"),
         ('{"orders":{}}', "has no partitions for topic"),
         ('{"logOffset":7}', "has no partitions for topic"),
-        ("7", "is not offsets of Kafka"),
+        ("7", "is not a set of Kafka offsets"),
         ("[" * 100_000, "is not JSON"),
         ("@/nowhere", "cannot be read"),
     ],
@@ -222,7 +222,12 @@ def test_with_several_sources_one_must_be_named(ckpt: Ckpt) -> None:
         ("file-source-4.2", (), {"logOffset": 12}, "the log of the source ends at entry 11"),
         ("kafka-4.2", ("commits/5",), {"orders": {"0": 49, "1": 49}}, "orders/0 would end before its start"),
         ("kafka-4.2", ("commits/5",), {"orders": {"0": 51, "1": None}}, "its partitions would change"),
-        ("kafka-4.2", ("commits/5", "offsets/4"), {"orders": {"0": 60, "1": 60}}, "where batch 5 begins is not in the"),
+        (
+            "kafka-4.2",
+            ("commits/5", "offsets/4"),
+            {"orders": {"0": 60, "1": 60}},
+            "the log does not say where batch 5 begins",
+        ),
         ("kafka-4.2", ("offsets/5",), {"orders": {"0": 60, "1": 60}}, "commits/ is ahead of offsets/"),
         ("continuous-4.2", (), {}, "continuous processing"),
     ],
@@ -246,7 +251,7 @@ def test_inside_the_first_snapshot_of_a_delta_table_nothing_is_set(copy_of: Copy
     offset = json.loads((checkpoint / "offsets" / "4").read_text().splitlines()[2])
     to = {**offset, "reservoirVersion": offset["reservoirVersion"] + 3, "index": -1, "isStartingVersion": False}
     plan, _ = offsets_set(str(checkpoint), to=json.dumps(to))
-    assert "what is left of that would be lost without an error" in str(plan.refused)
+    assert "the rest of that table would be lost without an error" in str(plan.refused)
 
 
 ICEBERG = {"version": 1, "snapshot_id": 7, "position": 1, "scan_all_files": False}

@@ -96,7 +96,7 @@ def fileless(folder: Path) -> None:
     [
         (mapped, "has column mapping, which deltalake does not read"),
         (marked, "is not a Delta table that deltalake reads"),
-        (logless, "has no _delta_log, and its _ckpt_export.json calls it a Delta table"),
+        (logless, "has no _delta_log, but its _ckpt_export.json calls it a Delta table"),
         (fileless, "is not a Delta table that deltalake reads"),
         (
             lambda folder: deltalake.DeltaTable(folder).update({"value_count": "NULL"}, predicate="key_key = 2"),

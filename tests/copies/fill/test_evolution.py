@@ -80,7 +80,7 @@ def test_a_column_that_is_new_is_null(tmp_path: Path) -> None:
     [
         ("value_sum", False, "the column value_sum is missing"),
         ("value_count", True, "value_count is new, and must not be NULL: add the column"),
-        ("value_sum", True, "value_sum is new, and what it is where no row was seen is not known: add the column"),
+        ("value_sum", True, "value_sum is new, and its value for a group without rows is unknown: add the column"),
         ("key_key", True, "the column key_key is missing"),
     ],
 )
@@ -99,7 +99,7 @@ def test_which_of_two_of_a_name_is_new_is_not_guessed() -> None:
     value = struct_of([("count", "long"), ("sum", "long"), ("sum", "long")])
     grown = replace(unit, schema=struct_of([("key", struct_of([("key", "long")])), ("value", value)]))
     table = pa.table({"key_key": [1], "value_count": [1], "value_sum": [1]})
-    with pytest.raises(Misfit, match="value_sum_2 is new, and which of sum it is nothing says"):
+    with pytest.raises(Misfit, match="value_sum_2 is new, and several columns are called sum"):
         read_columns(grown, table, ["key_key", "value_count", "value_sum"])
     assert read_columns(grown, table.append_column("value_sum_2", [[5]]), table.column_names)
 

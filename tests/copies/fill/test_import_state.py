@@ -179,7 +179,7 @@ ROW: dict[str, Any] = {"key_key": [1, 2], "value_count": [1, 1], "value_sum": [5
         ({**ROW, "value_count": ["1", "2"]}, "value_count is of the Arrow type string, and Spark's type is long"),
         ({**ROW, "value_count": [1.0, 2.0]}, "value_count is of the Arrow type double"),
         ({"key_key": [1], "value_count": [1]}, "the column value_sum is missing"),
-        ({**ROW, "value_max": [1, 1]}, "the column value_max is none of the state"),
+        ({**ROW, "value_max": [1, 1]}, "the column value_max is not a column of the state"),
         (
             {**ROW, "value_sum": pa.array([1, 2**64 - 1], pa.uint64())},
             "row 2: value_sum has a value that long does not",
@@ -213,7 +213,7 @@ def test_a_session_says_its_key_twice_and_the_same(column: str, tmp_path: Path) 
     place, values = given.column_names.index(column), given[column].to_pylist()
     values[1] = values[1] + 100 if isinstance(values[1], int) else values[1].replace(year=1999)
     table = given.set_column(place, column, pa.array(values, given[column].type))
-    with pytest.raises(CkptError, match="row 2: its value repeats the key, and says another one"):
+    with pytest.raises(CkptError, match="row 2: its value repeats the key, but the two differ"):
         ckpt.write_state(
             {"operator 0": table}, like=str(SAMPLES / "session-window-changelog-4.2"), into=str(tmp_path / "new")
         )
@@ -225,7 +225,7 @@ def test_a_join_never_guesses_whether_a_row_was_joined(tmp_path: Path) -> None:
     left = given["operator 0, left side"]
     new = left.slice(0, 1).set_column(2, "value_left_value", pa.array([777]))
     more = pa.concat_tables([left, new])
-    with pytest.raises(CkptError, match=r"left side, row 31: whether it was joined already is not known"):
+    with pytest.raises(CkptError, match=r"left side, row 31: it is unknown whether it was joined already"):
         ckpt.write_state({**given, "operator 0, left side": more}, like=like, into=str(tmp_path / "new"))
     told = more.append_column("matched", pa.array([None] * len(left) + [True]))
     made = ckpt.write_state({**given, "operator 0, left side": told}, like=like, into=str(tmp_path / "new"))
@@ -249,7 +249,7 @@ def test_what_the_flat_shape_does_not_say_is_not_guessed(tmp_path: Path) -> None
     empty = table.set_column(1, "value_groupState_rows", pa.array([1, None], pa.int64()))
     empty = empty.set_column(2, "value_groupState_last", pa.array(["x", None]))
     like = str(SAMPLES / "pandas-with-state-changelog-4.2")
-    with pytest.raises(CkptError, match=r"row 2: of value.groupState .* shape raw"):
+    with pytest.raises(CkptError, match=r"row 2: the flat shape does not say of value.groupState .* shape raw"):
         ckpt.write_state({"operator 0": empty}, like=like, into=str(tmp_path / "new"))
 
 
@@ -307,12 +307,12 @@ def again(export: Path) -> None:
     ("damage", "told"),
     [
         (later, "has the state of batch 3, and the newest committed batch of"),
-        (anew, "has the state of another batch 9 than"),
+        (anew, "has the state of a different batch 9:"),
         (foreign, "is of another query than"),
         (delta, "is not a Delta table that deltalake reads"),
         (partitioned, "there is day=1 in it"),
         (csv, "there is rows.csv in it"),
-        (cut, "is not Parquet that can be read"),
+        (cut, "cannot be read as Parquet"),
         (folderless, "the folder operator-0, which its _ckpt_export.json names, is missing"),
         (nothing, "does not exist"),
         (initial, "has the shape initial-state"),
@@ -389,7 +389,7 @@ def test_new_is_neither_full_nor_inside(ckpt: Ckpt, tmp_path: Path) -> None:
 
 
 def test_a_frame_is_one_of_arrow_pandas_or_spark(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="list is no table of Arrow"):
+    with pytest.raises(UsageError, match="list is neither an Arrow table"):
         ckpt.write_state({"operator 0": [1]}, like=str(AGGREGATION), into=str(tmp_path / "new"))
 
 

@@ -132,7 +132,7 @@ def test_a_query_that_runs_meanwhile_is_noticed(copy_of: CopyOf, tmp_path: Path)
     def watcher(done: int, total: int) -> None:
         shutil.copy(checkpoint / f"offsets/{latest}", checkpoint / f"offsets/{latest + 1}")
 
-    with pytest.raises(StorageError, match="the query runs"):
+    with pytest.raises(StorageError, match="the query is running"):
         ckpt.rewrite(str(checkpoint), str(tmp_path / "new"), watcher=watcher)
     assert not any(path.is_file() for path in (tmp_path / "new").rglob("*"))
 

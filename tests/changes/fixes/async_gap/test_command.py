@@ -139,7 +139,10 @@ def test_undo_is_refused_once_the_query_has_gone_on(ckpt: Ckpt, copy_of: CopyOf)
         (("--undo", "b", "--grace", "nan"), "--grace"),
         (("--backup", ""), "an empty path: name a folder that does not exist yet with --backup DIR"),
         (("--apply", "--backup", ""), "an empty path"),
-        (("--backup", "memory://b"), "memory://b is gone when ckpt ends: name a folder that stays with --backup DIR"),
+        (
+            ("--backup", "memory://b"),
+            "memory://b exists only while ckpt runs: name a permanent folder with --backup DIR",
+        ),
     ],
 )
 def test_bad_usage_is_one_line(words: tuple[str, ...], told: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
