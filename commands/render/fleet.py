@@ -153,7 +153,7 @@ class ScanReport(Report[Scan]):
             "": "" if checkpoint.severity in (None, Severity.NOTE) else str(checkpoint.severity),
             "checkpoint": self._shorten_path(checkpoint.path),
             "finding": _shorten_codes(checkpoint.codes),
-            "next start": str(checkpoint.outcome or ""),
+            "next start": str(checkpoint.outcome or "").replace("-", " "),
             "batch": _describe_count(checkpoint.latest_batch),
             "age": _describe_age(self.record.age_ms(checkpoint)),
             "uncommitted": _describe_count(checkpoint.uncommitted or None),

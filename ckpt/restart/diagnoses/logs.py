@@ -13,8 +13,8 @@ _ASYNCHRONOUS = (
 QUERY_ID = (
     "The old id is in the driver log, in the query's progress events and, for a Delta sink, in the log of the table: "
     '`grep -ho \'"appId":"[^"]*","version":[0-9]*\' TABLE/_delta_log/*.json | tail -n 3` prints who wrote last, '
-    "and its batch. With another id, a Delta table gets the rows of a batch that runs again twice. No other sink "
-    "knows the id: for them, any new UUID will do."
+    "and its batch. With another id, a Delta or Iceberg table gets the rows of a batch that runs again twice. No other "
+    "sink knows the id: for them, any new UUID will do."
 )
 UNREADABLE_LOG = error(
     "CKPT101 unreadable-log-file",
