@@ -283,5 +283,4 @@ def plan_transform(
     for column in (*initial.shape.keys, *initial.shape.state):
         if "`" in column.name:
             raise CkptError(f"{uri}: column {column.name}: ckpt writes no code for a name with a backquote")
-    state = continuation.inspection.checkpoint.state
-    return TransformPlan(continuation, api, kind, initial, state.operators if state else ())
+    return TransformPlan(continuation, api, kind, initial, continuation.inspection.checkpoint.operators)

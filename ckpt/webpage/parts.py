@@ -50,7 +50,7 @@ def _show_inspection(inspection: Inspection) -> dict[str, Any]:
     """All that the template shows."""
     checkpoint = inspection.checkpoint
     state = checkpoint.state
-    operators = state.operators if state else ()
+    operators = checkpoint.operators
     plotted = iter(range(_PLOTTED))
     return {
         "inspection": inspection,
@@ -84,7 +84,7 @@ def _choose_tone(inspection: Inspection) -> str:
 
 def _list_facts(inspection: Inspection) -> list[tuple[str, str]]:
     checkpoint = inspection.checkpoint
-    latest = checkpoint.offsets.readable(checkpoint.offsets.latest)
+    latest = checkpoint.offsets.newest
     keeps = {True: "stateful", False: "no state/ folder", None: "stateful or not: unknown"}[checkpoint.stateful]
     facts = [
         ("Checkpoint", checkpoint.uri),

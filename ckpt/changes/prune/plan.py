@@ -169,8 +169,7 @@ def _refuse_checkpoint(checkpoint: Checkpoint) -> str | None:
         return "a query is writing to this checkpoint: stop it first"
     if state is None:
         return None
-    log = checkpoint.offsets.readable(checkpoint.offsets.latest)
-    provider = log.metadata.conf.get(PROVIDER_CLASS) if log and log.metadata else None
+    provider = checkpoint.conf.get(PROVIDER_CLASS)
     if state.provider is Provider.UNKNOWN and provider is not None:
         return f"{provider} is no state store that ckpt knows"
     for damage in state.damages:

@@ -60,9 +60,9 @@ def keeps_planned(checkpoint: Checkpoint, batch: int, replayed: Replayed) -> boo
 
 def list_possible_targets(checkpoint: Checkpoint, replayed: Replayed) -> Ranges:
     """The batches that can be gone back to; of state files only the names are looked at."""
-    latest, commits, state = context_of(checkpoint.offsets, checkpoint.commits), checkpoint.commits, checkpoint.state
+    latest, commits = context_of(checkpoint.offsets, checkpoint.commits), checkpoint.commits
     stores = [store for store in find_store_partitions(checkpoint.listing, latest.provider) if store.names.all]
-    for described in (store for operator in (state.operators if state else ()) for store in operator.stores):
+    for _, described in checkpoint.stores():
         if {*range(described.expected_partitions or 0)} - {partition.partition for partition in described.partitions}:
             return ()
     names = [*stores[0].names.logs, *stores[0].names.snapshots] if stores else []

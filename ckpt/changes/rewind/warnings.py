@@ -68,7 +68,7 @@ def rewind_warnings(checkpoint: Checkpoint, again: Again, *, cut: bool) -> Itera
         if again.first is not First.NOOP:
             yield AboutSinks("Any other sink gets these rows again; upserts by key are safe.")
         yield from _must_be_there(checkpoint)
-    logs = file_source_logs(checkpoint.listing, checkpoint.offsets.readable(checkpoint.offsets.latest))
+    logs = file_source_logs(checkpoint.listing, checkpoint.offsets.newest)
     if again.loses and logs and not cut:
         yield (
             "The log of the file source is left as is, because its older entries were compacted: the files of all "
@@ -105,7 +105,7 @@ def has_batch(checkpoint: Checkpoint, batch: int) -> str:
 
 def _must_be_there(checkpoint: Checkpoint) -> Iterator[str]:
     """Warn of data that sources may have deleted since: Kafka by retention, Delta by log and vacuum, files by hand."""
-    log = checkpoint.offsets.readable(checkpoint.offsets.latest)
+    log = checkpoint.offsets.newest
     kept = "The sources must still have all rows that are read again"
     if log is not None and any(map(is_kafka, offsets_of(log))):
         kept += ": leave failOnDataLoss on, or rows that Kafka has deleted since are skipped silently"
@@ -125,6 +125,6 @@ def _name_cures(checkpoint: Checkpoint, again: Again) -> Iterator[str]:
 
 def describe_named_sink(checkpoint: Checkpoint) -> str:
     """Name the sink of the commit log, if it is there: a sentence after a space."""
-    commit = checkpoint.commits.readable(checkpoint.commits.latest)
+    commit = checkpoint.commits.newest
     names = sorted({sink.provider or sink.name for sink in commit.sinks}) if commit else []
     return f" The commit log names this sink: {', '.join(names)}." if names else ""

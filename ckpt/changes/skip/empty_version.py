@@ -68,7 +68,7 @@ def plan_empty_version(checkpoint: Checkpoint, storage: Storage) -> tuple[list[S
     requests = [ReadRequest(store.path, 0, None if store.name.endswith(".zip") else _HEAD) for store in stores]
     steps: list[Step] = []
     renamed: dict[str, str] = {}
-    log = checkpoint.offsets.readable(checkpoint.offsets.latest)
+    log = checkpoint.offsets.newest
     timestamp = log.metadata.timestamp_ms if log and log.metadata else 0
     for store, data in zip(stores, storage.read_all(requests), strict=True):
         steps += _plan_steps(checkpoint, store, data, renamed, timestamp or 0)

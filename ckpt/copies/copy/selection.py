@@ -112,7 +112,7 @@ def select_files(storage: Storage, to: str, batch: int | None = None) -> Selecti
 
 def _inspect_relocated(view: Storage, checkpoint: Checkpoint, to: str) -> tuple[Inspection, dict[str, bytes]]:
     """The copy as it will be where it goes, and the files that differ there. Raises CannotCopy, UsageError."""
-    if not any(operator.schema_paths for operator in (checkpoint.state.operators if checkpoint.state else ())):
+    if not any(operator.schema_paths for operator in checkpoint.operators):
         return inspect(checkpoint), {}
     moved = plan_relocation(view, to=spark_uri(to))
     if moved.inspection_after is None:

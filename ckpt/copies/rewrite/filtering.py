@@ -87,8 +87,9 @@ def make_filters(chosen: Chosen, where: str) -> dict[int, Filter]:
     say which columns these are.
     """
     condition = parse_condition(where)
-    operators = chosen.checkpoint.state.operators if chosen.checkpoint.state else ()
-    there = {_label(operator): (operator, *_choose_columns(chosen, operator)) for operator in operators}
+    there = {
+        _label(operator): (operator, *_choose_columns(chosen, operator)) for operator in chosen.checkpoint.operators
+    }
     filters = {
         operator.id: _make_filter(chosen, condition, label, unit, columns)
         for label, (operator, unit, columns) in there.items()

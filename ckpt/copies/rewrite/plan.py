@@ -17,7 +17,7 @@ from ckpt.errors import CkptError, UsageError
 from ckpt.formats.statefiles import LZ4
 from ckpt.inspection.checks.sink import find_noop_start, is_in_sinks
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.model import Operator, Provider, Store
+from ckpt.model import Provider
 from ckpt.state.native.store_files import context_of
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import Chosen, Question, choose
@@ -159,7 +159,9 @@ def choose_leaving(chosen: Chosen, keys: Sequence[Key], where: str | None) -> Ma
         return make_filters(chosen, where)
     if not keys:
         return {}
-    columns = {operator.id: list_key_columns(operator, store) for operator, store in reversed([*list_stores(chosen)])}
+    columns = {
+        operator.id: list_key_columns(operator, store) for operator, store in reversed([*chosen.checkpoint.stores()])
+    }
     labels = {unit.operator: f"operator {unit.operator} ({unit.operator_name})" for unit in chosen.units}
     check_known(keys, {labels[operator]: kinds for operator, kinds in sorted(columns.items())})
     return {operator: choose_dropping(kinds, keys) for operator, kinds in columns.items()}
@@ -183,9 +185,3 @@ def _find_uncommitted(chosen: Chosen) -> Iterator[str]:
             f"batch {planned_batch} is planned and not committed. Start the query with {LAST_START}; or take the plan "
             f"back: ckpt rewind to batch {done} with a new range, which says what that means for its sink"
         )
-
-
-def list_stores(chosen: Chosen) -> Iterator[tuple[Operator, Store]]:
-    """Every store of every operator, in the order of Spark's metadata."""
-    for operator in chosen.checkpoint.state.operators if chosen.checkpoint.state else ():
-        yield from ((operator, store) for store in operator.stores)

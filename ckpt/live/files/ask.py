@@ -126,7 +126,7 @@ def _is_data(name: str) -> bool:
 
 
 def _read_log(storage: Storage, checkpoint: Checkpoint, index: int) -> Sequence[SourceFile]:
-    latest = checkpoint.offsets.readable(checkpoint.offsets.latest)
+    latest = checkpoint.offsets.newest
     folder = source_folder(checkpoint.listing, latest, index)
     log = compactible_log(checkpoint.listing.in_folder(folder))
     if log.latest is None:

@@ -126,9 +126,8 @@ def _find_possible(checkpoint: Checkpoint) -> Ranges:
     offsets = checkpoint.offsets
     ids = [i for i in checkpoint.commits.ids if i in offsets and not isinstance(offsets.entries.get(i), Unreadable)]
     possible = ranges_of(ids)
-    for operator in checkpoint.state.operators if checkpoint.state else ():
-        for store in operator.stores:
-            possible = intersect(possible, store.readable_batches)
+    for _, store in checkpoint.stores():
+        possible = intersect(possible, store.readable_batches)
     return possible
 
 

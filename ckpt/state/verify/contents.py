@@ -55,11 +55,10 @@ class Contents:
 
 def check_contents(chosen: Chosen, runner: Runner) -> Contents:
     """Find what is wrong with rows. Never raises for what is in them."""
-    state = chosen.checkpoint.state
     tasks: list[tuple[int, int]] = []
     partitions = 0
     left = MOST_BYTES
-    for operator in state.operators if state else ():
+    for operator in chosen.checkpoint.operators:
         sizes: Counter[int] = Counter()
         for store in operator.stores:
             sizes.update({partition_size.partition: partition_size.bytes for partition_size in store.partitions})
@@ -74,8 +73,7 @@ def check_contents(chosen: Chosen, runner: Runner) -> Contents:
 
 def _open_contents(chosen: Chosen) -> Callable[[tuple[int, int]], Iterator[list[FileDamage]]]:
     """Check partitions of operators that fit into memory, in any process: what is wrong with the rows of each."""
-    state = chosen.checkpoint.state
-    operators = {operator.id: operator for operator in (state.operators if state else ())}
+    operators = {operator.id: operator for operator in chosen.checkpoint.operators}
     contents = lru_cache(maxsize=1)(lambda operator: _Operator(chosen, operators[operator]))
 
     def check(task: tuple[int, int]) -> Iterator[list[FileDamage]]:
