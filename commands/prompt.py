@@ -39,8 +39,7 @@ from ckpt.state.reading.units import StateUnit
 from ckpt.state.verify.verify import StateVerification
 from ckpt.texts import batch_ranges, mask_secrets
 from ckpt.values import Renderers
-from ckpt.webpage.parts import inspection_part
-from ckpt.webpage.templates import HtmlMissing
+from ckpt.webpage.parts import HtmlMissing, inspection_part
 
 from .arguments import library_words
 from .calls import as_call, in_python

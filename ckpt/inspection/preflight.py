@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.inspection.activity import LOOKS_APART_S, look_again, measure_age_s
-from ckpt.inspection.checks.query import QueryComparison, SparkAnswer, add_answer, compare_operators
-from ckpt.inspection.checks.query_sources import compare_sources
+from ckpt.inspection.checks.query import QueryComparison, SparkAnswer, add_answer, compare_operators, compare_sources
 from ckpt.inspection.checks.sink import SinkOutcome
 from ckpt.inspection.inspection import Inspection, RatedFinding, inspect
 from ckpt.inspection.query import QueryDescription

@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.checkpoint.sources.ranges import SourceRange
-from ckpt.checkpoint.sources.registry import SourceView
+from ckpt.checkpoint.sources.registry import SourceRange, SourceView
 from ckpt.errors import UsageError
 from ckpt.live.options import lower_options
 from ckpt.live.records import Answer, LiveSource

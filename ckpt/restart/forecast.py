@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ckpt.checkpoint.sources.ranges import SourceRange
+from ckpt.checkpoint.sources.registry import SourceRange
 from ckpt.restart.findings import Finding
 from ckpt.versions import Progress, Spark
 

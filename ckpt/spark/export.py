@@ -1,4 +1,4 @@
-"""Exporting state: read, shape, write, and say what was written. Also counting, and showing a few rows."""
+"""Exporting state: read, shape, write, and say what was written. Also counting, showing, and writing a migration."""
 
 import json
 import uuid
@@ -10,6 +10,10 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from ckpt.errors import UsageError
+from ckpt.migrate.generate.processor import processor_code
+from ckpt.migrate.generate.sources import seen_folder
+from ckpt.migrate.generate.start import start_code, too_many_for_code
+from ckpt.migrate.transform import INITIAL_STATE, PROCESSOR, START, TransformPlan
 from ckpt.spark.files import Files, Staged
 from ckpt.spark.frames import flatten_columns, read_initial_frame, read_raw_frame, schema_of
 from ckpt.spark.jobs import Watcher, run_jobs, translate_failures, write_counted
@@ -172,3 +176,34 @@ def _write_manifest(spark: SparkSession, state: Shaped, target: ExportTarget, ro
 def _make_manifest(spark: SparkSession, state: Shaped, target: ExportTarget, rows: int | None) -> dict[str, Any]:
     part, schema = ExportPart(state.reading, state.columns, rows), schema_of(state.frame)
     return make_manifest(part, state.shape, schema=schema, kind=target.format, spark=spark.version)
+
+
+def write_transform(spark: SparkSession, plan: TransformPlan, folder: str, watcher: Watcher | None = None) -> int:
+    """Write a migration to a folder that is not there yet, or empty; it appears whole or not at all.
+
+    Returns how many keys there are: rows of the initial state, as Spark counted them.
+    ``folder`` is a path as Spark is given it (``targets.choose_target``). Raises UsageError where something is
+    there already or the format cannot hold a column, SparkFailed where Spark fails.
+    """
+    check_types(plan.columns, plan.format)
+    files = Files(spark)
+    with translate_failures(f"checking {folder}"):
+        if files.exists(folder) and files.list_names(folder) != []:
+            raise UsageError(f"`to` {folder}: it exists already and is not changed: name a new folder")
+    staged = Staged(files, ExportTarget(folder, None, plan.format, Mode.OVERWRITE))
+    with ExitStack() as undo:
+        undo.callback(staged.give_up)
+        doing, path = f"writing the initial state of operator {plan.shape.operator}", f"{staged.path}/{INITIAL_STATE}"
+        frame = read_initial_frame(spark, plan.initial)
+        keys = write_counted(spark, frame, doing, watcher, lambda writer: writer.format(plan.format).save(path))
+        for start in too_many_for_code(plan):
+            files_seen = spark.createDataFrame([(file,) for file in start.seen], "file string")
+            with translate_failures(f"writing the names of the files that source {start.view.index} has read"):
+                files_seen.coalesce(1).write.parquet(f"{staged.path}/{seen_folder(start)}")
+        start_text = start_code(plan, None if folder.startswith("file:") else folder)
+        code = {PROCESSOR: processor_code(plan), START: start_text}
+        staged.finish(code)
+        for name in code:
+            files.remove(f"{folder}/.{name}.crc")  # Hadoop's checksum would be wrong once the file is edited
+        undo.pop_all()
+    return keys

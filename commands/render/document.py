@@ -6,8 +6,7 @@ from typing import Annotated, Any
 from ckpt.checkpoint.checkpoint import Checkpoint, Log
 from ckpt.checkpoint.history import Pattern
 from ckpt.checkpoint.sources.kind import SourceType
-from ckpt.checkpoint.sources.ranges import SourceRange
-from ckpt.checkpoint.sources.registry import SourceView
+from ckpt.checkpoint.sources.registry import SourceRange, SourceView
 from ckpt.inspection.inspection import Inspection, Space
 from ckpt.inspection.next_steps import RowCost
 from ckpt.live.outlook import SourceOutlook

@@ -3,8 +3,7 @@
 from typing import Any, assert_never
 
 from ckpt.inspection.inspection import Inspection
-from ckpt.webpage.parts import inspection_page
-from ckpt.webpage.templates import fill_template
+from ckpt.webpage.parts import fill_template, inspection_page
 
 from .blocks import (
     Cases,

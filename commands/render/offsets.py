@@ -1,8 +1,7 @@
 """A source's offset in a few words."""
 
 from ckpt.checkpoint.sources.kind import Unit
-from ckpt.checkpoint.sources.ranges import SourceRange
-from ckpt.checkpoint.sources.registry import Offset, kind_of
+from ckpt.checkpoint.sources.registry import Offset, SourceRange, kind_of
 
 
 def count_units(amount: int, unit: str, sign: str = "") -> str:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from ckpt.checkpoint.history import Pattern
 from ckpt.checkpoint.sources.kind import Advance
-from ckpt.checkpoint.sources.ranges import SourceRange
-from ckpt.checkpoint.sources.registry import SourceView
+from ckpt.checkpoint.sources.registry import SourceRange, SourceView
 from ckpt.inspection.inspection import Inspection
 from ckpt.inspection.verdict import outcome_words, spell
 from ckpt.model import Kind

@@ -16,7 +16,7 @@ from ckpt.changes.rewind.plan import Replayed, plan_rewind
 from ckpt.changes.rewind.warnings import has_batch
 from ckpt.changes.steps import plan_writing
 from ckpt.checkpoint.checkpoint import OFFSETS
-from ckpt.checkpoint.sources.ranges import source_ranges
+from ckpt.checkpoint.sources.registry import source_ranges
 from ckpt.inspection.inspection import Inspection
 from ckpt.model import Unreadable
 from ckpt.storage import Storage

@@ -12,15 +12,14 @@ from os import fspath
 from typing import ClassVar, Unpack
 
 from ckpt.changes.check_fix import NO_LOST_BATCH, Cost, Draft, Drafter, find_starts, plan_first
-from ckpt.changes.plan import STOP_FIRST, ChangePlan, NoWay, Replay
+from ckpt.changes.plan import STOP_FIRST, ChangePlan, NoWay, Replay, adapt_to_sink
 from ckpt.changes.rewind.warnings import describe_named_sink
 from ckpt.changes.run import ChangeResult, How, run_change
-from ckpt.changes.sink import adapt_to_sink
 from ckpt.changes.steps import Step, plan_removals, plan_writing, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.checkpoint.history import Pattern, pattern
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.checkpoint.sources.ranges import source_ranges
+from ckpt.checkpoint.sources.registry import source_ranges
 from ckpt.errors import parse_choice, parse_choices
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.live.sink.reader import ask_sink

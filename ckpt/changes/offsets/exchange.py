@@ -19,9 +19,9 @@ from ckpt.changes.offsets.plan import OffsetsPlan, plan_offsets
 from ckpt.changes.offsets.positions import FORMAT, VERSION, Positions, find_positions
 from ckpt.changes.plan import NoWay
 from ckpt.changes.run import ChangeResult, How, run_change
+from ckpt.checkpoint.sources.ends import RequestedEnd, parse_json
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import SourceView
-from ckpt.checkpoint.sources.requested import RequestedEnd, parse_json
 from ckpt.errors import UsageError, parse_choices
 from ckpt.model import Json, Location
 from ckpt.storage import open_storage

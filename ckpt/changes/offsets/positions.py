@@ -9,8 +9,7 @@ from ckpt.changes.plan import OF_EPOCHS
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.history import find_recreated_topics, rate_sources
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.checkpoint.sources.ranges import SourceRange, source_ranges
-from ckpt.checkpoint.sources.registry import SourceView, kind_of, source_views
+from ckpt.checkpoint.sources.registry import SourceRange, SourceView, kind_of, source_ranges, source_views
 from ckpt.checkpoint.sources.starts import NOT_READ, StartFacts
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Json, Kind, Location, Unreadable

@@ -21,8 +21,7 @@ from ckpt.changes.run import ChangeResult, How, run_change
 from ckpt.changes.steps import plan_unread_removals
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.checkpoint.state.chains import chain_to, read_lineages
-from ckpt.checkpoint.state.context import Context, context_of, oldest_needed
+from ckpt.checkpoint.state.chains import Context, chain_to, context_of, oldest_needed, read_lineages
 from ckpt.checkpoint.state.file_ends import Verified, verify
 from ckpt.checkpoint.state.folders import FileId, StorePartition, find_store_partitions
 from ckpt.checkpoint.state.load import is_serious, judge_ssts

@@ -12,16 +12,24 @@ from os import fspath
 from typing import ClassVar, Unpack
 
 from ckpt.changes.check_fix import check_fix, must_run_first
-from ckpt.changes.plan import OF_EPOCHS, OTHERS_REPEAT, SINK_DROPS, ChangePlan, Replay, name_log_problem
+from ckpt.changes.plan import (
+    OF_EPOCHS,
+    OTHERS_REPEAT,
+    SINK_DROPS,
+    ChangePlan,
+    Replay,
+    adapt_to_sink,
+    add_mark,
+    name_log_problem,
+)
 from ckpt.changes.rewind.files_after import find_files_after
 from ckpt.changes.rewind.warnings import Again, rewind_warnings
 from ckpt.changes.run import ChangeResult, How, run_change
-from ckpt.changes.sink import adapt_to_sink, add_mark
 from ckpt.changes.steps import plan_unread_removals
 from ckpt.checkpoint.checkpoint import SOURCES, Checkpoint, Log
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.checkpoint.sources.ranges import source_ranges
-from ckpt.checkpoint.state.context import Context, context_of
+from ckpt.checkpoint.sources.registry import source_ranges
+from ckpt.checkpoint.state.chains import Context, context_of
 from ckpt.checkpoint.state.folders import StorePartition, find_store_partitions
 from ckpt.checkpoint.state.ranges import Ranges, ranges_of
 from ckpt.errors import UsageError, parse_choice

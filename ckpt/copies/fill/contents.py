@@ -17,8 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from ckpt.copies.fill.fitting import Misfit, make_struct
-from ckpt.copies.fill.frames import MATCHED
-from ckpt.copies.fill.rows import Taken
+from ckpt.copies.fill.frames import MATCHED, Taken
 from ckpt.formats.rows.arrow import whole
 from ckpt.formats.rows.keys import MakeRows
 from ckpt.formats.rows.unsafe_writer import rows_from

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import parquet
 from pyarrow.dataset import ParquetReadOptions
 
-from ckpt.copies.fill.rows import Piece
+from ckpt.copies.fill.frames import Piece
 from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ckpt.copies.rewrite.condition import Condition, can_take, join_names, match_columns, parse_condition
 from ckpt.copies.rewrite.dropping import Column, Dropping
-from ckpt.copies.rewrite.spreading import is_single, list_key_columns
+from ckpt.copies.rewrite.stored_rows import is_single, list_key_columns
 from ckpt.errors import UsageError
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.rows.arrow import structs
@@ -23,7 +23,7 @@ from ckpt.formats.types import struct_of
 from ckpt.model import Operator
 from ckpt.state.native.batches import flat_schema, flatten_batch, make_raw
 from ckpt.state.native.entries import NOT_AS_WRITTEN, Entries
-from ckpt.state.native.layout import UnitLayout, layout_of
+from ckpt.state.native.store_files import UnitLayout, layout_of
 from ckpt.state.reading.columns import Column as FlatColumn, Columns, columns_of as columns_of_unit, flat_columns
 from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit

@@ -25,16 +25,14 @@ from ckpt.copies.exchange import Exchange, ThroughFiles, pack_batch, unpack_batc
 from ckpt.copies.rewrite.dropping import NOTHING, Dropping, Key, read_keys
 from ckpt.copies.rewrite.filtering import Leaving
 from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, choose_leaving, plan_rewrite
-from ckpt.copies.rewrite.spreading import count_partitions, is_single
-from ckpt.copies.rewrite.stored_rows import Stored, divide_rows, join_stored
+from ckpt.copies.rewrite.stored_rows import Stored, count_partitions, divide_rows, is_single, join_stored
 from ckpt.copies.rewrite.stores import Families, Moving, Tally, read_families
 from ckpt.copies.rewrite.writing import NewState, make_new, write_files
 from ckpt.errors import UsageError
 from ckpt.model import Location, Operator, Store
 from ckpt.processes import Processes
-from ckpt.state.native.layout import delimiter_of, layout_of
 from ckpt.state.native.partitions import count_processes
-from ckpt.state.native.store_files import StoreFiles, find_store_files
+from ckpt.state.native.store_files import StoreFiles, delimiter_of, find_store_files, layout_of
 from ckpt.state.reading.reading import Chosen
 
 

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from ckpt.formats.extract import fields_of, text_field
-from ckpt.formats.text import Damaged, exact_json
+from ckpt.formats.text import Damaged, exact_json, fields_of, text_field
 from ckpt.model import Fault, Json
 
 

@@ -17,8 +17,7 @@ from ckpt.formats.rows.row_checksums import plain_file
 from ckpt.formats.rows.unsafe import VERSION, Rows, rows_at, rows_of, structs_of
 from ckpt.model import Provider
 from ckpt.state.native import rocksdb
-from ckpt.state.native.layout import UnitLayout, layout_of
-from ckpt.state.native.store_files import MOST_ROWS, StoreFiles, find_fitting_files
+from ckpt.state.native.store_files import MOST_ROWS, StoreFiles, UnitLayout, find_fitting_files, layout_of
 from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit
 

@@ -14,8 +14,7 @@ from ckpt.formats.rows.codecs import MOST_BYTES
 from ckpt.model import Provider
 from ckpt.processes import Processes, Runner
 from ckpt.state.native.batches import batches_of
-from ckpt.state.native.layout import layout_of
-from ckpt.state.native.store_files import StoreFiles, find_fitting_files
+from ckpt.state.native.store_files import StoreFiles, find_fitting_files, layout_of
 from ckpt.state.native.temporary import make_temporary_folder
 from ckpt.state.reading.columns import Columns
 from ckpt.state.reading.reading import Chosen

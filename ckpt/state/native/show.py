@@ -12,7 +12,6 @@ from ckpt.processes import Runner
 from ckpt.state.native.batches import batches_of, make_flat
 from ckpt.state.native.entries import entry_of
 from ckpt.state.native.json_values import make_objects
-from ckpt.state.native.layout import layout_of
 from ckpt.state.native.lookup import (
     KeyPart,
     encode_key_row,
@@ -22,6 +21,7 @@ from ckpt.state.native.lookup import (
     spread_over,
 )
 from ckpt.state.native.partitions import count_rows, map_partitions
+from ckpt.state.native.store_files import layout_of
 from ckpt.state.reading.choose import Part, RequestedPart
 from ckpt.state.reading.columns import Column, Columns, columns_of
 from ckpt.state.reading.reading import Chosen, Moment, Question, choose

@@ -25,9 +25,8 @@ from ckpt.processes import Runner
 from ckpt.state.native.batches import make_flat
 from ckpt.state.native.contradictions import Held, find_contradictions, find_missing_rows
 from ckpt.state.native.entries import entries_in
-from ckpt.state.native.layout import UnitLayout, layout_of, layouts_of
 from ckpt.state.native.lookup import find_partitions, spread_over
-from ckpt.state.native.store_files import StoreFiles, find_store_files
+from ckpt.state.native.store_files import StoreFiles, UnitLayout, find_store_files, layout_of, layouts_of
 from ckpt.state.reading.columns import columns_of
 from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit, UnitKind, state_units

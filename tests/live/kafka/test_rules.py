@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ckpt import Inspection, inspect, open_checkpoint
-from ckpt.checkpoint.sources.ranges import SourceRange
+from ckpt.checkpoint.sources.registry import SourceRange
 from ckpt.live.kafka.ask import Mark
 from ckpt.live.kafka.rules import foresee_partitions
 from ckpt.live.outlook import Fate

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from ckpt.changes.fixes.repair_async import RepairPlan, Strategy, plan_repair
 from ckpt.changes.steps import Changed, FileAction, Step
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.checkpoint.sources.ranges import SourceRange
+from ckpt.checkpoint.sources.registry import SourceRange
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.restart.findings import Severity
 from ckpt.restart.forecast import Forecast, Outcome
