@@ -1,4 +1,4 @@
-"""A planned change of one checkpoint, as a value: what a planner returns, also for one sink, and what is done and undone."""
+"""A planned change of one checkpoint, as a value: what a planner returns, also for one sink, and what is done."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
