@@ -87,13 +87,7 @@ def judge_start(
 ) -> Readiness:
     """Judge a start; pure, and never raises.
 
-    Args:
-        checkpoint: What ``open_checkpoint`` read.
-        start: What is known of the start.
-        sink: What ``read_sink`` read; None: nobody asked.
-        live: What ``ask_sources`` was answered; None: nobody asked.
-        changed: A file that changed while ckpt was looking (``find_changed_file``).
-
+    ``sink`` and ``live`` are None where nobody asked; ``changed`` is a file that changed while ckpt was looking.
     """
     spark = start.spark or (start.query.spark if start.query else None)
     oldest = written_by(checkpoint).at_least

@@ -24,15 +24,9 @@ _PLOTTED = 12  # stores whose partitions are plotted
 
 
 def inspection_page(inspection: Inspection, besides: Sequence[dict[str, Any]] = ()) -> str:
-    """An inspection as a page that needs nothing else.
+    """An inspection as a page that needs nothing else; ``besides`` are blocks, each its ``kind`` and its texts.
 
-    Args:
-        inspection: What was found.
-        besides: What else is to be shown, as blocks: each its ``kind`` and its texts.
-
-    Raises:
-        HtmlMissing: Jinja2 is not installed.
-
+    Raises HtmlMissing where Jinja2 is not installed.
     """
     return fill_template("inspection.html", title=_name_of(inspection), besides=besides, **_show_inspection(inspection))
 

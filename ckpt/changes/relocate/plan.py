@@ -67,12 +67,10 @@ def read_spark_root(uri: str) -> str:
 
 
 def guess_spark_root(uri: str, recorded: Iterable[str]) -> str:
-    """Where a checkpoint is, as Spark records it. Raises UsageError if only the user knows how Spark opens it.
+    """Where a checkpoint that ckpt opened as ``uri`` is, as Spark records it.
 
-    Args:
-        uri: The checkpoint as ckpt opened it.
-        recorded: The roots that it names now: a scheme that means the same keeps their spelling (``s3`` and ``s3a``).
-
+    A scheme that means the same as that of a ``recorded`` root keeps its spelling (``s3`` and ``s3a``). Raises
+    UsageError if only the user knows how Spark opens it.
     """
     local = local_path(uri)
     if local is not None:

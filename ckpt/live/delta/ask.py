@@ -41,10 +41,7 @@ _VERSION = re.compile(r"([0-9]{20})\.json")
 def ask_delta(request: SourceRequest) -> DeltaNow | NotAsked:
     """Ask the table at the option ``path`` what it has for a source.
 
-    Raises:
-        SourceError: There is no Delta table, or its log cannot be read.
-        StorageError, UsageError: The place cannot be reached, or an option is wrong.
-
+    Raises SourceError where there is no Delta table, or its log cannot be read; StorageError, UsageError.
     """
     request = request.with_path()
     refusal = refuse_options(request.options, "Delta", _KNOWN, _OTHER_RULES)

@@ -48,10 +48,7 @@ def _strip_options(path: str) -> str:
 def ask_files(request: SourceRequest) -> FilesNow | NotAsked:
     """List the folder at the option ``path``, and compare it with what the logs of a source have read.
 
-    Raises:
-        SourceError: Nothing is there, or the source's log cannot be read.
-        StorageError, UsageError: A place cannot be reached, or an option is wrong.
-
+    Raises SourceError where nothing is there, or the source's log cannot be read; StorageError, UsageError.
     """
     request = request.with_path()
     unlistable = _explain_unlistable(request.options)

@@ -48,10 +48,7 @@ _MOST = 2**31 - 1
 def ask_iceberg(request: SourceRequest) -> IcebergNow | NotAsked:
     """Ask the table at the option ``path``, its folder or one of its metadata files, what it has for a source.
 
-    Raises:
-        SourceError: There is no Iceberg table, or its metadata cannot be read.
-        StorageError, UsageError: The place cannot be reached, or an option is wrong.
-
+    Raises SourceError where there is no Iceberg table, or its metadata cannot be read; StorageError, UsageError.
     """
     request = request.with_path()
     refusal = refuse_options(request.options, "Iceberg", KNOWN, OTHER_RULES)

@@ -39,10 +39,8 @@ class Mark:
 def ask_kafka(request: SourceRequest) -> KafkaNow | NotAsked:
     """Ask the cluster of a source for its topics, those of the checkpoint and those subscribed to.
 
-    Raises:
-        UsageError: An option cannot be used.
-        SourceError: The package is missing, the cluster cannot be reached, or does not answer in 5 s a request.
-
+    Raises UsageError, or SourceError where the package is missing, the cluster cannot be reached, or does not
+    answer in 5 s a request.
     """
     settings = translate_options(request.options)
     options = {key.lower(): value for key, value in request.options.items()}

@@ -43,15 +43,9 @@ PLUGINS = "ckpt.sinks"
 def read_sink(uri: str, storage_options: Mapping[str, str] | None = None) -> SinkLog:
     """Read what the sink at a path or URI remembers of batches: in ``_delta_log``, ``metadata`` or ``_spark_metadata``.
 
-    Args:
-        uri: A Delta or Iceberg table, a metadata file of Iceberg, the output folder of a file sink, or ``kafka://...``,
-            which is not opened. A place of another kind is read by a plugin, if one recognizes it.
-        storage_options: For the file system of the URI.
-
-    Raises:
-        NotFound: Nothing is there.
-        StorageError, UsageError: It cannot be reached or read.
-
+    That is a Delta or Iceberg table, a metadata file of Iceberg, the output folder of a file sink, or
+    ``kafka://...``, which is not opened. A place of another kind is read by a plugin, if one recognizes it. Raises
+    NotFound, StorageError, UsageError.
     """
     options = storage_options or {}
     try:
