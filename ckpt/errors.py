@@ -17,6 +17,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 Choice = TypeVar("Choice", bound=StrEnum)
+_CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), 127)}
 DISK_FULL = "the disk is full"
 """Said in a StorageError: another place for the backup helps."""
 
@@ -52,6 +53,11 @@ def parse_choice(kind: type[Choice], value: str, name: str) -> Choice:
 def parse_choices(kind: type[Choice], values: str | Iterable[str], name: str) -> tuple[Choice, ...]:
     """Find the members of an enumeration that an argument names: one of them, or several. Raises UsageError."""
     return tuple(parse_choice(kind, value, name) for value in ([values] if isinstance(values, str) else values))
+
+
+def one_line(text: str) -> str:
+    """Text fit for a one-line message: control characters are written as escapes."""
+    return text.translate(_CONTROL)
 
 
 def argument(name: str, value: object) -> str:

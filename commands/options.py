@@ -10,9 +10,8 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from ckpt.errors import UsageError
+from ckpt.errors import UsageError, one_line
 from ckpt.restart.findings import Asked
-from ckpt.storage.base import one_line
 from ckpt.storage.locations import is_in_memory
 from ckpt.versions import Spark
 

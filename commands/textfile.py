@@ -4,8 +4,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from ckpt.errors import CkptError, UsageError
-from ckpt.storage.base import one_line, temporary
+from ckpt.errors import CkptError, UsageError, one_line
+from ckpt.storage.base import temporary
 
 
 def must_be_writable(path: str) -> None:

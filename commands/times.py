@@ -4,8 +4,7 @@ import re
 import time
 from datetime import UTC, datetime
 
-from ckpt.errors import UsageError
-from ckpt.storage.base import one_line
+from ckpt.errors import UsageError, one_line
 
 _AGO = re.compile(r"(\d{1,9})([smhd])", re.ASCII)
 _MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}

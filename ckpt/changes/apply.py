@@ -19,10 +19,9 @@ from ckpt.changes.backup import (
 from ckpt.changes.plan import ChangePlan
 from ckpt.changes.steps import FileContent, Step
 from ckpt.checkpoint.checkpoint import METADATA
-from ckpt.errors import CkptError, NotFound, StorageError
+from ckpt.errors import CkptError, NotFound, StorageError, one_line
 from ckpt.inspection.activity import Refused, must_be_quiet
 from ckpt.storage import Listing, Storage
-from ckpt.storage.base import one_line
 from ckpt.storage.writer import Attributes, Writer
 from ckpt.values import Value
 

@@ -9,6 +9,7 @@ from ckpt.changes.steps import Changed, Step
 from ckpt.checkpoint.checkpoint import FIRST_START, OFFSETS, Log
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.registry import SourceRange
+from ckpt.errors import one_line
 from ckpt.formats.metadata import build_first_start
 from ckpt.inspection.checks.sink import SinkOutcome, SinkOutlook, build_first_mark, describe_cure, foresee_sink
 from ckpt.inspection.inspection import Inspection, inspect
@@ -18,7 +19,6 @@ from ckpt.restart.findings import Asked
 from ckpt.restart.forecast import Forecast
 from ckpt.restart.sinks import AboutSinks
 from ckpt.storage import Storage
-from ckpt.storage.base import one_line
 from ckpt.texts import span
 from ckpt.values import Value
 from ckpt.versions import Spark

@@ -3,9 +3,8 @@
 import os
 from collections.abc import Mapping, Sequence, Set
 
-from ckpt.errors import UsageError
+from ckpt.errors import UsageError, one_line
 from ckpt.live.records import NotAsked
-from ckpt.storage.base import one_line
 from ckpt.storage.local import read_text
 
 _ENVIRONMENT = "env:"

@@ -4,11 +4,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ckpt.checkpoint.sources.registry import Offset, offset_of
-from ckpt.errors import SourceError
+from ckpt.errors import SourceError, one_line
 from ckpt.live.kind import NextRead, SourceRequest
 from ckpt.live.outlook import SourceOutlook, Trouble, judge_source
 from ckpt.model import OffsetLog
-from ckpt.storage.base import one_line
 from ckpt.texts import mask_secrets, plural
 
 Counts = tuple[int | None, int | None]

@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote
 
-from ckpt.errors import StorageError, UsageError
-from ckpt.storage.base import Root, one_line
+from ckpt.errors import StorageError, UsageError, one_line
+from ckpt.storage.base import Root
 from ckpt.storage.local import LocalStorage
 from ckpt.storage.locations import OBJECT_STORES, SchemeFamily, family, local_path
 from ckpt.texts import mask_secrets

@@ -22,10 +22,9 @@ from ckpt.changes.run import ChangeResult, How, run_change
 from ckpt.checkpoint.sources.ends import RequestedEnd, parse_json
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import SourceView
-from ckpt.errors import UsageError, parse_choices
+from ckpt.errors import UsageError, one_line, parse_choices
 from ckpt.model import Json, Location
 from ckpt.storage import open_storage
-from ckpt.storage.base import one_line
 from ckpt.versions import Spark
 
 

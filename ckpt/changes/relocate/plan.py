@@ -26,14 +26,13 @@ from ckpt.checkpoint.checkpoint import STATE, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources import file_logs
 from ckpt.checkpoint.state.folders import lies_elsewhere, sort_numbers
-from ckpt.errors import UsageError
+from ckpt.errors import UsageError, one_line
 from ckpt.formats.names import compactible_log
 from ckpt.formats.operators import parse_operator_metadata, replace_schema_paths
 from ckpt.formats.sourcelogs import SinkFile, SourceFile, parse_sink_log
 from ckpt.inspection.inspection import inspect
 from ckpt.model import Location, Unreadable
 from ckpt.storage import Storage
-from ckpt.storage.base import one_line
 from ckpt.storage.locations import HADOOP_NAMES, SCHEMES, SchemeFamily, family, is_same_place, local_path, without_keys
 from ckpt.texts import mask_secrets
 

@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, NoReturn, TypeVar
 
-from ckpt.errors import UsageError
+from ckpt.errors import UsageError, one_line
 from ckpt.model import Json
-from ckpt.storage.base import one_line
 
 
 @dataclass(frozen=True, slots=True)

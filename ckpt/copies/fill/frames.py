@@ -9,14 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from ckpt.copies.fill.fitting import Misfit, check_not_null, fit_array, make_struct
-from ckpt.errors import CkptError, UsageError
+from ckpt.errors import CkptError, UsageError, one_line
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
 from ckpt.state.reading.columns import BLURRED, PARTITION, Column, all_may_be_null, columns_of, find_blurred, holds_void
 from ckpt.state.reading.units import StateUnit
-from ckpt.storage.base import one_line
 
 MATCHED = "matched"
 """Of a join side: whether a row was joined already. Not in an export; it may be given for rows."""

@@ -20,11 +20,10 @@ from ckpt.copies.fill.frames import Frames, table_of
 from ckpt.copies.fill.workplace import fill
 from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, plan_rewrite
 from ckpt.copies.rewrite.writing import make_new
-from ckpt.errors import CkptError
+from ckpt.errors import CkptError, one_line
 from ckpt.model import Location
 from ckpt.state.native.show import state_count
 from ckpt.state.reading.reading import Chosen
-from ckpt.storage.base import one_line
 
 
 def import_state(

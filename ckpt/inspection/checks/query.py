@@ -15,13 +15,13 @@ from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.file_logs import find_refused_file
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import SourceView
+from ckpt.errors import one_line
 from ckpt.formats.operators import OperatorName
 from ckpt.inspection.query import DescribedFamily, DescribedOperator, DescribedSource, QueryDescription
 from ckpt.model import Json, Operator, Store
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Diagnosis, Finding, Severity
 from ckpt.restart.recorded_settings import effective_settings
-from ckpt.storage.base import one_line
 from ckpt.storage.locations import is_inside
 from ckpt.versions import Spark
 

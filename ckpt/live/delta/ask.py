@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import takewhile
 
 from ckpt.checkpoint.sources.delta import DeltaOffset
-from ckpt.errors import NotFound, StorageError
+from ckpt.errors import NotFound, StorageError, one_line
 from ckpt.formats.deltalog import choose_segment
 from ckpt.formats.text import Damaged
 from ckpt.live.delta.changes import AddedFile, TableMetadata, TableVersion, parse_metadata, parse_version, reads_as
@@ -18,7 +18,6 @@ from ckpt.live.sink.delta_files import DELTA_LOG, find_staged, read_checkpoint_r
 from ckpt.live.tables import BatchEnds, build_error
 from ckpt.model import Fault
 from ckpt.storage import FileInfo, ReadRequest, Storage, open_storage
-from ckpt.storage.base import one_line
 
 _MOST_FILES = 5000
 """How many files that are still to be read are looked for."""

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.history import batch_entries
 from ckpt.checkpoint.sources.file_logs import find_refused_file, source_folder
-from ckpt.errors import NotFound, SourceError, StorageError, UsageError
+from ckpt.errors import NotFound, SourceError, StorageError, UsageError, one_line
 from ckpt.formats.names import compactible_id, compactible_log
 from ckpt.formats.sourcelogs import SourceFile, parse_source_log
 from ckpt.live.kind import SourceRequest
@@ -17,7 +17,6 @@ from ckpt.live.records import FilesNow, NotAsked
 from ckpt.live.sink.records import FILE_LOG
 from ckpt.model import Unreadable
 from ckpt.storage import FileInfo, ReadRequest, Storage, open_storage
-from ckpt.storage.base import one_line
 from ckpt.storage.locations import is_same_place, local_path
 from ckpt.texts import mask_secrets
 

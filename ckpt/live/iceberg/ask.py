@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from ckpt.checkpoint.sources.iceberg import IcebergOffset
 from ckpt.checkpoint.sources.registry import Offset, parse_offset
-from ckpt.errors import NotFound, StorageError
+from ckpt.errors import NotFound, StorageError, one_line
 from ckpt.formats.iceberg import IcebergTable
 from ckpt.formats.limits import LARGEST_RECORD
 from ckpt.formats.text import Damaged
@@ -22,7 +22,6 @@ from ckpt.live.sink.iceberg_files import (
 )
 from ckpt.live.tables import BatchEnds, build_error
 from ckpt.storage import open_storage
-from ckpt.storage.base import one_line
 
 _MAX_FILES, _MAX_ROWS = "streaming-max-files-per-micro-batch", "streaming-max-rows-per-micro-batch"
 _FROM = "stream-from-timestamp"

@@ -3,14 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ckpt.errors import NotFound, StorageError, UsageError
+from ckpt.errors import NotFound, StorageError, UsageError, one_line
 from ckpt.formats.names import compactible_log
 from ckpt.live.sink.delta_files import DELTA_LOG, read_delta_sink
 from ckpt.live.sink.iceberg_files import METADATA, has_metadata, read_iceberg_metadata_sink, read_iceberg_sink
 from ckpt.live.sink.records import FILE_LOG, SinkKind, SinkLog
 from ckpt.plugins import ask_plugins
 from ckpt.storage import Folder, Storage, open_storage
-from ckpt.storage.base import one_line
 from ckpt.storage.locations import is_same_kind
 from ckpt.texts import mask_secrets
 
