@@ -15,8 +15,7 @@ from ckpt.inspection.checks.sink import SinkOutcome, SinkOutlook, build_first_ma
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.live.sink.records import SinkLog
 from ckpt.model import CommitLog, OffsetLog, Unreadable
-from ckpt.restart.findings import Asked
-from ckpt.restart.forecast import Forecast
+from ckpt.restart.findings import Asked, Forecast
 from ckpt.restart.sinks import AboutSinks
 from ckpt.storage import Storage
 from ckpt.texts import span

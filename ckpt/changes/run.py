@@ -12,7 +12,7 @@ from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.errors import CkptError
 from ckpt.inspection.activity import must_be_seconds
 from ckpt.inspection.inspection import inspect
-from ckpt.restart.forecast import Forecast
+from ckpt.restart.findings import Forecast
 from ckpt.storage import Storage, open_storage
 from ckpt.storage.local_writer import open_writer
 from ckpt.storage.writer import Writer

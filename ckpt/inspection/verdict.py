@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ckpt.restart.diagnoses.logs import SOURCES_DIFFER
 from ckpt.restart.diagnoses.sinks import FIRST_INTO_NOOP, FIRST_START_UNREADABLE
-from ckpt.restart.forecast import Forecast, Outcome
+from ckpt.restart.findings import Forecast, Outcome
 from ckpt.texts import span
 from ckpt.versions import Progress, Spark
 

@@ -12,7 +12,7 @@ from ckpt.live.kind import NextRead
 from ckpt.live.outlook import NOT_IN_LOG, SourceOutcome, SourceOutlook
 from ckpt.live.plugins import foresee_plugin
 from ckpt.live.records import DeltaNow, FilesNow, IcebergNow, KafkaNow, LiveSource, NotAsked, PluginNow, Unreached
-from ckpt.restart.forecast import Forecast, Outcome
+from ckpt.restart.findings import Forecast, Outcome
 from ckpt.versions import Progress
 
 _NO_START = "no start that is forecast reads it: repair the checkpoint first"

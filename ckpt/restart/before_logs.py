@@ -7,8 +7,7 @@ from ckpt.checkpoint.sources.file_logs import file_source_logs
 from ckpt.model import Fault, Kind, Unreadable
 from ckpt.restart import diagnoses, messages
 from ckpt.restart.batch import find_obstacle, meet_obstacle
-from ckpt.restart.findings import Finding
-from ckpt.restart.forecast import Forecast, Outcome
+from ckpt.restart.findings import Finding, Forecast, Outcome
 from ckpt.restart.start import Start
 from ckpt.storage.base import Listing
 

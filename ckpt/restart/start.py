@@ -8,8 +8,7 @@ from ckpt.checkpoint.history import is_empty
 from ckpt.checkpoint.sources.registry import SourceRange, source_ranges
 from ckpt.model import OffsetLog
 from ckpt.restart import diagnoses, remedies
-from ckpt.restart.findings import Diagnosis, Finding
-from ckpt.restart.forecast import Forecast, Outcome
+from ckpt.restart.findings import Diagnosis, Finding, Forecast, Outcome
 from ckpt.texts import span
 from ckpt.versions import Progress, Rules, Spark
 

@@ -12,7 +12,7 @@ from ckpt.formats.types import type_name
 from ckpt.inspection.inspection import Inspection, RatedFinding
 from ckpt.inspection.verdict import outcome_words
 from ckpt.model import Json, Kind, Operator, Store
-from ckpt.restart.forecast import Forecast, Outcome
+from ckpt.restart.findings import Forecast, Outcome
 from ckpt.texts import batch_ranges, escape_unprintable, instant, mask_json, mask_secrets, plural, size
 from ckpt.versions import Progress, Spark, __version__
 from ckpt.webpage.charts import chart_partitions, make_timeline

@@ -10,8 +10,7 @@ from ckpt.checkpoint.sources.registry import SourceRange, SourceView
 from ckpt.inspection.inspection import Inspection
 from ckpt.inspection.verdict import outcome_words, spell
 from ckpt.model import Kind
-from ckpt.restart.findings import Severity
-from ckpt.restart.forecast import Forecast
+from ckpt.restart.findings import Forecast, Severity
 from ckpt.texts import instant
 from ckpt.versions import Progress
 

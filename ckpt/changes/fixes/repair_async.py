@@ -13,7 +13,7 @@ from typing import ClassVar, Unpack
 
 from ckpt.changes.check_fix import NO_LOST_BATCH, Cost, Draft, Drafter, find_starts, plan_first
 from ckpt.changes.plan import STOP_FIRST, ChangePlan, NoWay, Replay, adapt_to_sink
-from ckpt.changes.rewind.warnings import describe_named_sink
+from ckpt.changes.rewind.plan import describe_named_sink
 from ckpt.changes.run import ChangeResult, How, run_change
 from ckpt.changes.steps import Step, plan_removals, plan_writing, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
@@ -24,7 +24,7 @@ from ckpt.errors import parse_choice, parse_choices
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.live.sink.reader import ask_sink
 from ckpt.model import Kind, Location, OffsetLog
-from ckpt.restart.forecast import Forecast
+from ckpt.restart.findings import Forecast
 from ckpt.restart.remedies import pair_below
 from ckpt.restart.sinks import DROPS_OR_REPEATS, AboutSinks
 from ckpt.storage import Storage

@@ -27,7 +27,7 @@ from ckpt.inspection.inspection import inspect
 from ckpt.inspection.verdict import verdict
 from ckpt.live.sink.reader import ask_sink
 from ckpt.model import Json, Kind, Location, OffsetLog, Unreadable
-from ckpt.restart.forecast import Forecast
+from ckpt.restart.findings import Forecast
 from ckpt.restart.sinks import DROPS, AboutSinks
 from ckpt.storage import Storage
 from ckpt.versions import Spark

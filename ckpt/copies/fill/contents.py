@@ -23,8 +23,7 @@ from ckpt.formats.rows.keys import MakeRows
 from ckpt.formats.rows.unsafe_writer import rows_from
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
-from ckpt.state.native.batches import make_raw
-from ckpt.state.native.entries import entries_of
+from ckpt.state.native.entries import entries_of, make_raw
 from ckpt.state.native.groups import number_groups, number_occurrences
 from ckpt.state.reading.columns import TTL
 from ckpt.state.reading.reading import Chosen

@@ -1,4 +1,4 @@
-"""Rows of a unit, of frames or an export, as the columns of Spark's reader: the inverse of ``state.native.batches``."""
+"""Rows of a unit, of frames or an export, as the columns of Spark's reader: the inverse of ``state.native.entries``."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -21,8 +21,7 @@ from ckpt.formats.rows.arrow import structs
 from ckpt.formats.rows.errors import Undecodable
 from ckpt.formats.types import struct_of
 from ckpt.model import Operator
-from ckpt.state.native.batches import flat_schema, flatten_batch, make_raw
-from ckpt.state.native.entries import NOT_AS_WRITTEN, Entries
+from ckpt.state.native.entries import NOT_AS_WRITTEN, Entries, flat_schema, flatten_batch, make_raw
 from ckpt.state.native.store_files import UnitLayout, layout_of
 from ckpt.state.reading.columns import Column as FlatColumn, Columns, columns_of as columns_of_unit, flat_columns
 from ckpt.state.reading.reading import Chosen

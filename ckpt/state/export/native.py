@@ -22,7 +22,7 @@ from ckpt.model import Json
 from ckpt.state.export.manifest import make_manifest, make_manifest_of_all, manifest_text
 from ckpt.state.export.request import Action, ExportPart, ExportPlan, ExportRequest
 from ckpt.state.export.targets import MANIFEST, ExportTarget, check_target, local_target
-from ckpt.state.native.batches import batches_of
+from ckpt.state.native.entries import batches_of
 from ckpt.state.native.json_values import make_objects
 from ckpt.state.native.partitions import count_rows, map_partitions
 from ckpt.state.native.store_files import find_fitting_files, layout_of

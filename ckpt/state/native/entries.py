@@ -1,4 +1,4 @@
-"""The stored keys and values of a unit, decoded batch by batch."""
+"""The stored keys and values of a unit, decoded batch by batch: as Spark's reader gives them, or a column for each leaf."""
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,18 +8,21 @@ import numpy as np
 import pyarrow as pa
 
 from ckpt.formats.rows import avro
-from ckpt.formats.rows.arrow import whole
+from ckpt.formats.rows.arrow import structs, whole
 from ckpt.formats.rows.codecs import decompress
 from ckpt.formats.rows.errors import WITH_SPARK, TooLarge, Undecodable, Unfit
 from ckpt.formats.rows.hdfs import Records, find_key, keep_newest, records_of
 from ckpt.formats.rows.keys import keys_of
 from ckpt.formats.rows.row_checksums import plain_file
+from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.rows.unsafe import VERSION, Rows, rows_at, rows_of, structs_of
-from ckpt.model import Provider
+from ckpt.formats.types import named_fields, type_at
+from ckpt.model import Json, Provider
 from ckpt.state.native import rocksdb
 from ckpt.state.native.store_files import MOST_ROWS, StoreFiles, UnitLayout, find_fitting_files, layout_of
+from ckpt.state.reading.columns import PARTITION, Columns
 from ckpt.state.reading.reading import Chosen
-from ckpt.state.reading.units import StateUnit
+from ckpt.state.reading.units import StateUnit, UnitKind
 
 _LENGTH = 4
 _COMMA = 0x2C
@@ -143,3 +146,67 @@ def split_elements(value: bytes) -> list[bytes]:
         values.append(value[at : at + length])
         at += length
     return values
+
+
+def raw_schema(unit: StateUnit) -> Any:
+    """The columns that Spark's reader gives for a unit, as an Arrow schema."""
+    fields = [pa.field(name, arrow_type(kind)) for name, kind in named_fields(unit.schema)]
+    return pa.schema([*fields, pa.field(PARTITION, pa.int32())])
+
+
+def flat_schema(columns: Columns) -> Any:
+    """The columns of the flat shape, as an Arrow schema."""
+    return pa.schema([pa.field(column.name, arrow_type(column.type)) for column in columns.kept])
+
+
+def batches_of(
+    chosen: Chosen, unit: StateUnit, columns: Columns | None = None, only: int | None = None
+) -> Generator[Any, None, None]:
+    """All rows of a unit, or of one partition: flat with these columns, without any as Spark's reader gives them."""
+    for entries in entries_of(chosen, unit, only):
+        yield make_raw(unit, entries) if columns is None else make_flat(columns, unit, entries)
+
+
+def make_flat(columns: Columns, unit: StateUnit, entries: Entries) -> Any:
+    """Entries as a batch with one column for each leaf."""
+    return flatten_batch(columns, make_raw(unit, entries))
+
+
+def flatten_batch(columns: Columns, batch: Any) -> Any:
+    """A raw batch with one column for each leaf."""
+    arrays = [pick_field(batch.columns, column.places) for column in columns.kept]
+    return pa.RecordBatch.from_arrays(arrays, schema=flat_schema(columns))
+
+
+def pick_field(columns: Sequence[Any], places: Sequence[int]) -> Any:
+    """A field of a field ..., by position."""
+    array = columns[places[0]]
+    for ordinal in places[1:]:
+        array = array.flatten()[ordinal]
+    return array
+
+
+def make_raw(unit: StateUnit, entries: Entries) -> Any:
+    """Entries as a batch of rows as Spark's reader gives them."""
+    partition = whole(pa.int32(), np.full(len(entries.keys), entries.partition, np.int32))
+    return pa.RecordBatch.from_arrays([*_columns(unit, entries), partition], schema=raw_schema(unit))
+
+
+def _columns(unit: StateUnit, entries: Entries) -> Iterator[Any]:
+    key, value = entries.keys, entries.values
+    match unit.kind:
+        case UnitKind.SIDE:
+            yield _first_fields(key, type_at(unit.schema, (0,)))
+            yield _first_fields(value, type_at(unit.schema, (1,)))
+        case UnitKind.MAP:
+            yield from (*key.flatten(), value)
+        case UnitKind.TIMERS:
+            yield from key.flatten()
+        case _:
+            yield from (key, value)
+
+
+def _first_fields(array: Any, kind: Json) -> Any:
+    """A struct without the fields that Spark adds at its end."""
+    names = [name for name, _ in named_fields(kind)]
+    return structs(names, array.flatten()[: len(names)], len(array))

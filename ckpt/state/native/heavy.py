@@ -13,8 +13,7 @@ from ckpt.errors import UsageError
 from ckpt.formats.rows.arrow import whole
 from ckpt.model import Json, Location
 from ckpt.processes import Runner
-from ckpt.state.native.batches import flat_schema, make_flat
-from ckpt.state.native.entries import entries_of
+from ckpt.state.native.entries import entries_of, flat_schema, make_flat
 from ckpt.state.native.groups import first_of_each, number_groups
 from ckpt.state.native.json_values import make_objects
 from ckpt.state.native.partitions import map_partitions

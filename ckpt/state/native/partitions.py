@@ -13,7 +13,7 @@ from ckpt.errors import UsageError
 from ckpt.formats.rows.codecs import MOST_BYTES
 from ckpt.model import Provider
 from ckpt.processes import Processes, Runner
-from ckpt.state.native.batches import batches_of
+from ckpt.state.native.entries import batches_of
 from ckpt.state.native.store_files import StoreFiles, find_fitting_files, layout_of
 from ckpt.state.native.temporary import make_temporary_folder
 from ckpt.state.reading.columns import Columns

@@ -9,8 +9,7 @@ from typing import Any, Unpack
 from ckpt.errors import UsageError
 from ckpt.model import Json, Location
 from ckpt.processes import Runner
-from ckpt.state.native.batches import batches_of, make_flat
-from ckpt.state.native.entries import entry_of
+from ckpt.state.native.entries import batches_of, entry_of, make_flat
 from ckpt.state.native.json_values import make_objects
 from ckpt.state.native.lookup import (
     KeyPart,

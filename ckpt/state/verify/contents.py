@@ -22,9 +22,8 @@ from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import named_fields, struct_of
 from ckpt.model import DamageKind, FileDamage, Json, Operator, StateFileKind
 from ckpt.processes import Runner
-from ckpt.state.native.batches import make_flat
 from ckpt.state.native.contradictions import Held, find_contradictions, find_missing_rows
-from ckpt.state.native.entries import entries_in
+from ckpt.state.native.entries import entries_in, make_flat
 from ckpt.state.native.lookup import find_partitions, spread_over
 from ckpt.state.native.store_files import StoreFiles, UnitLayout, find_store_files, layout_of, layouts_of
 from ckpt.state.reading.columns import columns_of

@@ -14,8 +14,7 @@ from ckpt.live.kafka.rules import foresee_partitions
 from ckpt.live.outlook import Fate
 from ckpt.live.records import KafkaNow, LiveSource, Part, PartitionNow, TopicNow, Younger
 from ckpt.live.sink.records import SinkKind, SinkLog, SinkWriter
-from ckpt.restart.findings import Asked
-from ckpt.restart.forecast import Outcome
+from ckpt.restart.findings import Asked, Outcome
 from ckpt.versions import Progress, Spark
 from tests.live.kafka.cases import written
 
