@@ -40,8 +40,7 @@ from ckpt.spark.executors import on_spark as on_spark
 from ckpt.spark.preflight import describe_query as describe_query, preflight as preflight
 from ckpt.state.native.api import read_state_arrow as read_state_arrow, read_state_batches as read_state_batches
 from ckpt.state.native.diff import state_diff as state_diff
-from ckpt.state.native.heavy import state_keys as state_keys
-from ckpt.state.native.show import state_count as state_count, state_show as state_show
+from ckpt.state.native.show import state_count as state_count, state_keys as state_keys, state_show as state_show
 from ckpt.state.reading.units import state_units as state_units
 from ckpt.state.verify.verify import verify_state as verify_state
 from ckpt.versions import Spark as Spark, __version__ as __version__

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from functools import singledispatch
 from typing import Any
 
-from ckpt.changes.apply import Receipt
+from ckpt.changes.apply import ChangeResult, Receipt
 from ckpt.changes.fixes.repair import WaysPlan
 from ckpt.changes.fixes.repair_async import RepairPlan
 from ckpt.changes.offsets.plan import OffsetsPlan
@@ -16,7 +16,6 @@ from ckpt.changes.plan import ChangePlan
 from ckpt.changes.prune.plan import PrunePlan
 from ckpt.changes.relocate.plan import RelocationPlan
 from ckpt.changes.rewind.plan import RewindPlan
-from ckpt.changes.run import ChangeResult
 from ckpt.changes.skip.plan import SkipPlan
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.copies.copy.copy import CheckpointCopy
@@ -33,8 +32,7 @@ from ckpt.migrate.provider import ProviderMove
 from ckpt.migrate.transform import TransformMigration
 from ckpt.state.export.request import StateExport
 from ckpt.state.native.diff import StateDiff
-from ckpt.state.native.heavy import StateSizes
-from ckpt.state.native.show import StateCounts, StateRows
+from ckpt.state.native.show import StateCounts, StateRows, StateSizes
 from ckpt.state.reading.units import StateUnit
 from ckpt.state.verify.verify import StateVerification
 from ckpt.texts import batch_ranges, mask_secrets

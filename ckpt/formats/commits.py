@@ -9,21 +9,10 @@ text after the JSON.
 import json
 from collections.abc import Mapping
 
+from ckpt.formats.extract import fields_of, long_field, object_field, text_field
 from ckpt.formats.names import parse_java_long
 from ckpt.formats.operators import expect_type
-from ckpt.formats.text import (
-    Damaged,
-    fields_of,
-    json_of,
-    lines_of,
-    long_field,
-    object_field,
-    quoted,
-    text_field,
-    tolerant,
-    trimmed,
-    version_of,
-)
+from ckpt.formats.text import Damaged, json_of, lines_of, quoted, tolerant, trimmed, version_of
 from ckpt.model import CommitLog, Fault, Json, SinkCommit
 
 NEWEST_VERSION = 3

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
 
-from ckpt.formats.text import Damaged, exact_json, fields_of, long_field, object_field, text_field
+from ckpt.formats.extract import fields_of, long_field, object_field, text_field
+from ckpt.formats.text import Damaged, exact_json
 from ckpt.model import Fault, Json
 
 _COMMIT = re.compile(r"([0-9]{20})\.json")

@@ -10,8 +10,9 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from ckpt.formats.extract import fields_of
 from ckpt.formats.limits import LARGEST_ACTION
-from ckpt.formats.text import Damaged, exact_json, fields_of
+from ckpt.formats.text import Damaged, exact_json
 from ckpt.model import Fault, Json
 from ckpt.settings import ICEBERG_BATCH, ICEBERG_QUERY
 

@@ -11,7 +11,8 @@ this name. It speaks of one plan of the batch only, by the time at which that wa
 
 import json
 
-from ckpt.formats.text import Damaged, fields_of, json_of, long_field, text_field, tolerant
+from ckpt.formats.extract import fields_of, long_field, text_field
+from ckpt.formats.text import Damaged, json_of, tolerant
 from ckpt.model import Fault, FirstStart, QueryMetadata
 
 _WHY = (

@@ -11,22 +11,8 @@ import json
 from collections.abc import Mapping
 from functools import lru_cache
 
-from ckpt.formats.text import (
-    NO_VERSION,
-    Damaged,
-    exact_json,
-    fields_of,
-    json_of,
-    lines_of,
-    long_field,
-    object_field,
-    quoted,
-    text_field,
-    text_map,
-    tolerant,
-    trimmed,
-    version_of,
-)
+from ckpt.formats.extract import fields_of, long_field, object_field, text_field, text_map
+from ckpt.formats.text import NO_VERSION, Damaged, exact_json, json_of, lines_of, quoted, tolerant, trimmed, version_of
 from ckpt.model import Fault, Json, OffsetLog, OffsetMetadata, SourceOffset
 
 NEWEST_VERSION = 2

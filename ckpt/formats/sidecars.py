@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from struct import pack, unpack_from
 from zlib import crc32
 
-from ckpt.formats.text import Damaged, fields_of, json_of, lines_of, long_field, text_field, tolerant
+from ckpt.formats.extract import fields_of, long_field, text_field
+from ckpt.formats.text import Damaged, json_of, lines_of, tolerant
 from ckpt.model import Fault
 
 BYTES_PER_CHECKSUM = 512

@@ -10,18 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ckpt.formats.text import (
-    Damaged,
-    fields_of,
-    flag_field,
-    json_of,
-    lines_of,
-    long_field,
-    quoted,
-    text_field,
-    tolerant,
-    version_of,
-)
+from ckpt.formats.extract import fields_of, flag_field, long_field, text_field
+from ckpt.formats.text import Damaged, json_of, lines_of, quoted, tolerant, version_of
 from ckpt.model import Fault, Json
 
 NEWEST_VERSION = 1

@@ -14,11 +14,11 @@ from functools import partial
 from os import fspath
 from typing import Any, ClassVar, Unpack
 
+from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.offsets.ends import check_settable
 from ckpt.changes.offsets.plan import OffsetsPlan, plan_offsets
 from ckpt.changes.offsets.positions import FORMAT, VERSION, Positions, find_positions
 from ckpt.changes.plan import NoWay
-from ckpt.changes.run import ChangeResult, How, run_change
 from ckpt.checkpoint.sources.ends import RequestedEnd, parse_json
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import SourceView

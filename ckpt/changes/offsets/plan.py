@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from os import fspath
 from typing import ClassVar, TypeVar, Unpack
 
+from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.check_fix import ANY_START, check_fix, find_starts
 from ckpt.changes.offsets.ends import BatchSource, Moved, check_settable, move_source
 from ckpt.changes.plan import END_FIRST, FINISHED_AGAIN, OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay, Replay, adapt_to_sink
 from ckpt.changes.rewind.files_after import state_above
-from ckpt.changes.run import ChangeResult, How, run_change
 from ckpt.changes.steps import Step, plan_unread_removals, plan_writing
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.history import Pattern, pattern, rate_sources

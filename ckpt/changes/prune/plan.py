@@ -14,10 +14,10 @@ from operator import attrgetter
 from os import fspath
 from typing import ClassVar, Unpack
 
+from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.check_fix import Rule, check_fix
 from ckpt.changes.plan import STOP_FIRST, ChangePlan
 from ckpt.changes.rewind.plan import Replayed, list_possible_targets
-from ckpt.changes.run import ChangeResult, How, run_change
 from ckpt.changes.steps import plan_unread_removals
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint

@@ -19,8 +19,8 @@ from functools import partial
 from os import fspath
 from typing import ClassVar, Unpack
 
+from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.plan import STOP_FIRST, ChangePlan, NoWay, inspect_changed
-from ckpt.changes.run import ChangeResult, How, run_change
 from ckpt.changes.steps import must_fit, plan_writing, read_files
 from ckpt.checkpoint.checkpoint import STATE, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint

@@ -11,6 +11,7 @@ from enum import StrEnum
 from os import fspath
 from typing import ClassVar, Unpack
 
+from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.check_fix import check_fix, must_run_first
 from ckpt.changes.plan import (
     END_FIRST,
@@ -26,7 +27,6 @@ from ckpt.changes.plan import (
     name_log_problem,
 )
 from ckpt.changes.rewind.files_after import find_files_after
-from ckpt.changes.run import ChangeResult, How, run_change
 from ckpt.changes.steps import plan_unread_removals
 from ckpt.checkpoint.checkpoint import SOURCES, Checkpoint, Log
 from ckpt.checkpoint.reader import read_checkpoint

@@ -8,10 +8,10 @@ from os import fspath
 from typing import ClassVar, Unpack
 from uuid import NAMESPACE_URL, uuid5
 
+from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.check_fix import check_fix, must_run_first
 from ckpt.changes.plan import END_FIRST, OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay, name_log_problem
 from ckpt.changes.rewind.files_after import state_above
-from ckpt.changes.run import ChangeResult, How, run_change
 from ckpt.changes.steps import Step, plan_creating, plan_unread_removals
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE, Checkpoint
 from ckpt.checkpoint.history import find_recreated_topics, rate_sources

@@ -25,8 +25,7 @@ from ckpt.copies.rewrite.plan import Rewrite
 from ckpt.copies.rewrite.stored_rows import count_partitions, divide_rows
 from ckpt.copies.rewrite.stores import Families
 from ckpt.copies.rewrite.writing import NewState, write_files
-from ckpt.formats.rows.arrow import whole
-from ckpt.formats.rows.types import arrow_type
+from ckpt.formats.rows.types import arrow_type, whole
 from ckpt.formats.types import named_fields
 from ckpt.model import Operator, Store
 from ckpt.processes import Processes

@@ -10,8 +10,7 @@ from ckpt.changes.backup import choose_options
 from ckpt.checkpoint.state.rewritable import LAST_START, Form, refuse_rewrite
 from ckpt.copies.copy.placing import check_apart
 from ckpt.copies.copy.selection import Selection, select_files
-from ckpt.copies.rewrite.dropping import Dropping, Key, check_known, choose_dropping
-from ckpt.copies.rewrite.filtering import Leaving, make_filters
+from ckpt.copies.rewrite.filtering import Dropping, Key, Leaving, check_known, choose_dropping, make_filters
 from ckpt.copies.rewrite.stored_rows import list_key_columns
 from ckpt.errors import CkptError, UsageError
 from ckpt.formats.statefiles import LZ4

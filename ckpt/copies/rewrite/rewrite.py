@@ -22,8 +22,7 @@ from ckpt import settings
 from ckpt.checkpoint.state.rewritable import Form
 from ckpt.copies.copy.placing import Watcher
 from ckpt.copies.exchange import Exchange, ThroughFiles, pack_batch, unpack_batch
-from ckpt.copies.rewrite.dropping import NOTHING, Dropping, Key, read_keys
-from ckpt.copies.rewrite.filtering import Leaving
+from ckpt.copies.rewrite.filtering import NOTHING, Dropping, Key, Leaving, read_keys
 from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, choose_leaving, plan_rewrite
 from ckpt.copies.rewrite.stored_rows import Stored, count_partitions, divide_rows, is_single, join_stored
 from ckpt.copies.rewrite.stores import Families, Moving, Tally, read_families
@@ -31,7 +30,7 @@ from ckpt.copies.rewrite.writing import NewState, make_new, write_files
 from ckpt.errors import UsageError
 from ckpt.model import Location, Operator, Store
 from ckpt.processes import Processes
-from ckpt.state.native.partitions import count_processes
+from ckpt.state.native.entries import count_processes
 from ckpt.state.native.store_files import StoreFiles, delimiter_of, find_store_files, layout_of
 from ckpt.state.reading.reading import Chosen
 

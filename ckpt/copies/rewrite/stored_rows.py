@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ckpt.errors import Undecodable
 from ckpt.formats.operators import BY_WHOLE_KEY, TRANSFORM_WITH_STATE, OperatorName
-from ckpt.formats.rows.arrow import copy_pieces, whole
-from ckpt.formats.rows.errors import Undecodable
 from ckpt.formats.rows.partitions import partitions_of
+from ckpt.formats.rows.types import copy_pieces, whole
 from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json, Operator, Store

@@ -14,8 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ckpt.copies.rewrite.dropping import Column
-from ckpt.copies.rewrite.filtering import Leaving
+from ckpt.copies.rewrite.filtering import Column, Leaving
 from ckpt.copies.rewrite.stored_rows import (
     Stored,
     array_of,
@@ -28,11 +27,10 @@ from ckpt.copies.rewrite.stored_rows import (
     prepend,
     strip_first,
 )
-from ckpt.formats.rows.arrow import copy_pieces
+from ckpt.errors import Undecodable
 from ckpt.formats.rows.avro import elements, key_columns
-from ckpt.formats.rows.errors import Undecodable
 from ckpt.formats.rows.keys import encoder_with_prefix, key_blobs, keys_of
-from ckpt.formats.rows.types import TypeShape, shape_of
+from ckpt.formats.rows.types import TypeShape, copy_pieces, shape_of
 from ckpt.formats.rows.unsafe import VERSION, WORD, Rows, structs_of
 from ckpt.formats.rows.unsafe_writer import rows_from
 from ckpt.formats.types import fields_of, named_fields, struct_of

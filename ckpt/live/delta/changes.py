@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from ckpt.formats.deltalog import decode_action
-from ckpt.formats.text import Damaged, exact_json, fields_of, text_field
+from ckpt.formats.extract import fields_of, text_field
+from ckpt.formats.text import Damaged, exact_json
 from ckpt.model import Json
 
 

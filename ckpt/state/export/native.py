@@ -14,17 +14,15 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
-from ckpt.errors import CkptError
-from ckpt.formats.rows.errors import Undecodable
+from ckpt.errors import CkptError, Undecodable
 from ckpt.formats.rows.types import TypeShape, arrow_type, shape_of
 from ckpt.formats.types import fields_of
 from ckpt.model import Json
 from ckpt.state.export.manifest import make_manifest, make_manifest_of_all, manifest_text
 from ckpt.state.export.request import Action, ExportPart, ExportPlan, ExportRequest
 from ckpt.state.export.targets import MANIFEST, ExportTarget, check_target, local_target
-from ckpt.state.native.entries import batches_of
+from ckpt.state.native.entries import batches_of, count_rows, map_partitions
 from ckpt.state.native.json_values import make_objects
-from ckpt.state.native.partitions import count_rows, map_partitions
 from ckpt.state.native.store_files import find_fitting_files, layout_of
 from ckpt.state.reading.columns import Columns, columns_of, type_names
 from ckpt.state.reading.reading import Chosen

@@ -8,9 +8,8 @@ from ckpt import settings
 from ckpt.checkpoint.state.chains import Chain, Context, WantedVersion, chain_to, read_lineages
 from ckpt.checkpoint.state.folders import StorePartition, find_operators
 from ckpt.checkpoint.state.read_steps import run
-from ckpt.errors import CkptError
+from ckpt.errors import WITH_SPARK, CkptError, LeftToSpark, TooLarge, Undecodable
 from ckpt.formats.rows.codecs import MOST_BYTES
-from ckpt.formats.rows.errors import WITH_SPARK, LeftToSpark, TooLarge, Undecodable
 from ckpt.formats.rows.keys import encoder_with_prefix
 from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
 from ckpt.formats.statefiles import DEFAULT_STORE, LZ4, Lineage

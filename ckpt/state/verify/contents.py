@@ -16,8 +16,7 @@ import pyarrow as pa
 
 from ckpt.checkpoint.state.chains import Chain
 from ckpt.checkpoint.state.folders import STATE
-from ckpt.errors import CkptError
-from ckpt.formats.rows.errors import TooLarge, Unfit
+from ckpt.errors import CkptError, TooLarge, Unfit
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import named_fields, struct_of
 from ckpt.model import DamageKind, FileDamage, Json, Operator, StateFileKind
