@@ -13,16 +13,8 @@ from ckpt.checkpoint.state.rewritable import Form
 from ckpt.copies.fill.contents import Joined, StoreContent, find_matches, make_contents
 from ckpt.copies.fill.fitting import Misfit, make_struct, replace_elements
 from ckpt.copies.fill.frames import Taken
-from ckpt.copies.rewrite.stored_rows import (
-    Stored,
-    count_partitions,
-    find_grouping,
-    find_unit_grouping,
-    hash_rows,
-    is_single,
-    join_stored,
-    make_stored,
-)
+from ckpt.copies.rewrite.spreading import count_partitions, find_grouping, find_unit_grouping, hash_rows, is_single
+from ckpt.copies.rewrite.stored_rows import Stored, join_stored, make_stored
 from ckpt.copies.rewrite.stores import Families, StoredForm, list_forms, read_families
 from ckpt.copies.rewrite.writing import NewState
 from ckpt.errors import Undecodable

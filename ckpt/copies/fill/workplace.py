@@ -22,7 +22,8 @@ from ckpt.copies.fill.export_folder import Export
 from ckpt.copies.fill.filling import Filling, find_partitions
 from ckpt.copies.fill.frames import Frames, Origin, Piece, Taken, table_of, take_piece
 from ckpt.copies.rewrite.plan import Rewrite
-from ckpt.copies.rewrite.stored_rows import count_partitions, divide_rows
+from ckpt.copies.rewrite.spreading import count_partitions
+from ckpt.copies.rewrite.stored_rows import divide_rows
 from ckpt.copies.rewrite.stores import Families
 from ckpt.copies.rewrite.writing import NewState, write_files
 from ckpt.formats.rows.types import arrow_type, whole

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from ckpt.copies.rewrite.condition import Condition, can_take, join_names, match_columns, parse_condition
-from ckpt.copies.rewrite.stored_rows import is_single, list_key_columns
+from ckpt.copies.rewrite.spreading import is_single, list_key_columns
 from ckpt.errors import Undecodable, UsageError
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.rows.types import arrow_type, structs

@@ -11,7 +11,7 @@ from ckpt.checkpoint.state.rewritable import LAST_START, Form, refuse_rewrite
 from ckpt.copies.copy.placing import check_apart
 from ckpt.copies.copy.selection import Selection, select_files
 from ckpt.copies.rewrite.filtering import Dropping, Key, Leaving, check_known, choose_dropping, make_filters
-from ckpt.copies.rewrite.stored_rows import list_key_columns
+from ckpt.copies.rewrite.spreading import list_key_columns
 from ckpt.errors import CkptError, UsageError
 from ckpt.formats.statefiles import LZ4
 from ckpt.inspection.checks.sink import find_noop_start, is_in_sinks

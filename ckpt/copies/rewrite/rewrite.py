@@ -24,7 +24,8 @@ from ckpt.copies.copy.placing import Watcher
 from ckpt.copies.exchange import Exchange, ThroughFiles, pack_batch, unpack_batch
 from ckpt.copies.rewrite.filtering import NOTHING, Dropping, Key, Leaving, read_keys
 from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, choose_leaving, plan_rewrite
-from ckpt.copies.rewrite.stored_rows import Stored, count_partitions, divide_rows, is_single, join_stored
+from ckpt.copies.rewrite.spreading import count_partitions, is_single
+from ckpt.copies.rewrite.stored_rows import Stored, divide_rows, join_stored
 from ckpt.copies.rewrite.stores import Families, Moving, Tally, read_families
 from ckpt.copies.rewrite.writing import NewState, make_new, write_files
 from ckpt.errors import UsageError

@@ -1,24 +1,14 @@
-"""Keys and values of a store as they lie in its files: two Arrow arrays of bytes, and what is done to all of them.
+"""Keys and values of a store as they lie in its files: two Arrow arrays of bytes, and what is done to all of them."""
 
-By which columns of a key an operator's rows are spread over partitions was measured: every key of all samples with
-operator metadata lies where ``list_spreads`` says (``tests/copies/rewrite``).
-"""
-
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ckpt.errors import Undecodable
-from ckpt.formats.operators import BY_WHOLE_KEY, TRANSFORM_WITH_STATE, OperatorName
-from ckpt.formats.rows.partitions import partitions_of
 from ckpt.formats.rows.types import copy_pieces, whole
-from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
-from ckpt.formats.types import fields_of, named_fields
-from ckpt.model import Json, Operator, Store
 
 _SOME = 1 << 16  # rows of which Python has objects at a time
 
@@ -128,96 +118,3 @@ def _encode_lengths(array: Any) -> Any:
 
 def _scalar(value: bytes) -> Any:
     return pa.scalar(value, pa.large_binary())
-
-
-Path: TypeAlias = tuple[int, ...]
-"""Places of a field in structs inside each other."""
-
-
-@dataclass(frozen=True, slots=True)
-class GroupingKey:
-    """The part of a stored key that is the key of the operator: the first columns of a struct in it."""
-
-    at: Path  # the struct; () is the key itself
-    count: int | None = None  # None: all of its columns
-
-    def kinds(self, kind: Json) -> list[tuple[str, Json]]:
-        """Names and types of its columns; ``kind`` is the type of the stored key."""
-        for ordinal in self.at:
-            kind = list(named_fields(kind))[ordinal][1]
-        return list(named_fields(kind))[: self.count]
-
-    def take_columns(self, kind: Json, keys: Any) -> list[tuple[str, Json, Any]]:
-        """Return the part as Arrow arrays; ``keys`` is an array of structs."""
-        for ordinal in self.at:
-            keys = _plain(keys.flatten()[ordinal])
-        return [(name, own, _plain(part)) for (name, own), part in zip(self.kinds(kind), keys.flatten(), strict=False)]
-
-
-_MAP = "MapState"
-_WHOLE, _WITHOUT_LAST = GroupingKey(()), GroupingKey((), -1)  # of a session its start, of a join's row its index
-
-
-def is_single(operator: Operator, store: Store) -> bool:
-    """Tell whether all rows are in partition 0, however many there are: of a limit, or an aggregation without keys."""
-    return operator.name == OperatorName.LIMIT or not (store.column_families or fields_of(store.key_schema))
-
-
-def count_partitions(operator: Operator, store: Store, partitions: int) -> int:
-    """In how many partitions a store has files, of which a query has so many."""
-    return 1 if is_single(operator, store) else partitions
-
-
-def find_grouping(operator: Operator, store: Store, family: str | None) -> GroupingKey:
-    """The columns whose hash says in which partition a row of a store or family is. Raises Undecodable if unknown."""
-    name = family or DEFAULT_COLUMN_FAMILY
-    match operator.name:
-        case OperatorName.JOIN:
-            stored = f"{store.name} {name}"
-            if "keyWithIndexToValue" in stored:
-                return _WITHOUT_LAST
-            if "keyToNumValues" in stored:
-                return _WHOLE
-        case OperatorName.SESSIONS:
-            return _WITHOUT_LAST
-        case _ if operator.name in TRANSFORM_WITH_STATE:
-            return _find_variable_key(name, [own.name for own in operator.variables if own.kind == _MAP])
-        case _ if operator.name in BY_WHOLE_KEY:
-            return _WHOLE
-    raise Undecodable(
-        f"ckpt does not know how {operator.name or 'an operator without metadata'} spreads the rows of {store.name}"
-    )
-
-
-def _find_variable_key(family: str, maps: Collection[str]) -> GroupingKey:
-    """Of a family of transformWithState: a variable, or what Spark keeps beside it."""
-    if family.startswith("$ttl_"):
-        return GroupingKey((1, 0) if family.removeprefix("$ttl_") in maps else (1,))
-    if family.endswith("_timestampToKey"):
-        return GroupingKey((1,))
-    if family.endswith("_keyToTimestamp") or family in maps:
-        return GroupingKey((0,))
-    return _WHOLE
-
-
-def list_key_columns(operator: Operator, store: Store) -> list[tuple[str, Json]]:
-    """Names and types of an operator's grouping key, as one of its stores has them. Raises Undecodable."""
-    if is_single(operator, store):
-        return []
-    named = [family for family in store.column_families if family.name != DEFAULT_COLUMN_FAMILY]
-    name, key = (named[0].name, named[0].key_schema) if named else (None, store.key_schema)
-    return find_grouping(operator, store, name).kinds(key)
-
-
-def find_unit_grouping(operator: Operator) -> GroupingKey:
-    """Return the part of the keys shown by a unit of state that is the operator's."""
-    return _WITHOUT_LAST if operator.name == OperatorName.SESSIONS else _WHOLE
-
-
-def hash_rows(columns: Iterable[tuple[str, Json, Any]], rows: int, partitions: int) -> Any:
-    """The partition of each row, as an int64 array, by the columns of its grouping key. Raises Undecodable."""
-    return partitions_of(((kind, array) for _, kind, array in columns), rows, partitions)
-
-
-def _plain(array: Any) -> Any:
-    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array

@@ -15,18 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from ckpt.copies.rewrite.filtering import Column, Leaving
-from ckpt.copies.rewrite.stored_rows import (
-    Stored,
-    array_of,
-    bounds,
-    find_grouping,
-    hash_rows,
-    is_single,
-    make_stored,
-    memory,
-    prepend,
-    strip_first,
-)
+from ckpt.copies.rewrite.spreading import find_grouping, hash_rows, is_single
+from ckpt.copies.rewrite.stored_rows import Stored, array_of, bounds, make_stored, memory, prepend, strip_first
 from ckpt.errors import Undecodable
 from ckpt.formats.rows.avro import elements, key_columns
 from ckpt.formats.rows.keys import encoder_with_prefix, key_blobs, keys_of

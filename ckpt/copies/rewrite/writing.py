@@ -20,7 +20,8 @@ from ckpt.copies.copy.placing import Placing, Watcher, open_new
 from ckpt.copies.copy.selection import Selection
 from ckpt.copies.rewrite.plan import CannotRewrite, Rewrite, RewrittenUnit, list_settings
 from ckpt.copies.rewrite.snapshots import make_hdfs_snapshot, make_rocksdb_snapshot
-from ckpt.copies.rewrite.stored_rows import Stored, count_partitions
+from ckpt.copies.rewrite.spreading import count_partitions
+from ckpt.copies.rewrite.stored_rows import Stored
 from ckpt.copies.rewrite.stores import Families
 from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.formats.metadata import build_metadata
