@@ -6,6 +6,7 @@
     ├── StorageError        something is there that cannot be reached, listed or read
     │   └── NotFound        nothing is there
     ├── SourceError         a source of the query cannot be asked
+    ├── Undecodable         bytes of state are damaged, or of a kind that ckpt does not know
     └── UsageError          the request itself is wrong: a URI, an argument
 
 Messages name an argument of the call in backquotes, as ``argument`` spells it: `` `to` ``, `` `mode="overwrite"` ``.

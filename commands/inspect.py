@@ -8,7 +8,8 @@ from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.errors import UsageError
 from ckpt.inspection.inspection import inspect as inspect_checkpoint
-from ckpt.live.records import LiveSource, source_options
+from ckpt.live.kind import source_options
+from ckpt.live.records import LiveSource
 from ckpt.live.sink.records import SinkLog
 from ckpt.restart.findings import Asked
 

@@ -72,7 +72,7 @@ def pairs(option: str, words: list[str] | None, *, once: bool = False) -> dict[s
 def kafka_options(asked_by: str, words: list[str] | None) -> dict[str, str]:
     """The options of every Kafka reader, as ``--source-option`` gives them. Raises UsageError."""
     from ckpt.live.kafka.options import SERVERS
-    from ckpt.live.records import source_options
+    from ckpt.live.kind import source_options
 
     if SERVERS not in pairs("--source-option", words, once=True):
         raise UsageError(f"{asked_by}: name the brokers: --source-option {SERVERS}=HOST:PORT")

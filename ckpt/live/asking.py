@@ -14,8 +14,9 @@ from ckpt.live.files.ask import ask_files
 from ckpt.live.iceberg.ask import ask_iceberg
 from ckpt.live.kafka.ask import ask_kafka
 from ckpt.live.kafka.options import SERVERS
+from ckpt.live.kind import LiveKind, SourceRequest
 from ckpt.live.plugins import find_live_kind
-from ckpt.live.records import Answer, LiveKind, LiveSource, NotAsked, SourceRequest, Unreached
+from ckpt.live.records import Answer, LiveSource, NotAsked, Unreached
 from ckpt.model import Json
 
 _KIND_OF: dict[str, LiveKind] = {

@@ -8,19 +8,10 @@ from ckpt.live.delta.outlook import foresee_delta
 from ckpt.live.files.outlook import foresee_files
 from ckpt.live.iceberg.outlook import foresee_iceberg
 from ckpt.live.kafka.outlook import foresee_kafka
+from ckpt.live.kind import NextRead
 from ckpt.live.outlook import NOT_IN_LOG, SourceOutcome, SourceOutlook
 from ckpt.live.plugins import foresee_plugin
-from ckpt.live.records import (
-    DeltaNow,
-    FilesNow,
-    IcebergNow,
-    KafkaNow,
-    LiveSource,
-    NextRead,
-    NotAsked,
-    PluginNow,
-    Unreached,
-)
+from ckpt.live.records import DeltaNow, FilesNow, IcebergNow, KafkaNow, LiveSource, NotAsked, PluginNow, Unreached
 from ckpt.restart.findings import Forecast, Outcome
 from ckpt.versions import Progress
 

@@ -6,8 +6,9 @@ from typing import Generic, TypeVar
 
 from ckpt.checkpoint.sources.plugins import PluginKind, PluginOffset
 from ckpt.checkpoint.sources.registry import Offset, advance
+from ckpt.live.kind import LiveKind, NextRead, SourceRequest
 from ckpt.live.outlook import NOT_IN_LOG, SourceOutcome, SourceOutlook
-from ckpt.live.records import LiveKind, NextRead, NotAsked, PluginNow, SourceRequest
+from ckpt.live.records import NotAsked, PluginNow
 
 Record = TypeVar("Record")
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from ckpt.checkpoint.sources.registry import Offset, offset_of
 from ckpt.errors import SourceError, one_line
+from ckpt.live.kind import NextRead, SourceRequest
 from ckpt.live.outlook import SourceOutlook, Trouble, judge_source
-from ckpt.live.records import NextRead, SourceRequest
 from ckpt.model import OffsetLog
 from ckpt.texts import mask_secrets, plural
 

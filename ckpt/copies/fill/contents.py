@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from ckpt.copies.fill.fitting import Misfit, make_struct
 from ckpt.copies.fill.frames import MATCHED, Taken
+from ckpt.formats.rows.arrow import whole
 from ckpt.formats.rows.keys import MakeRows
-from ckpt.formats.rows.types import whole
 from ckpt.formats.rows.unsafe_writer import rows_from
 from ckpt.formats.types import named_fields
 from ckpt.model import Json

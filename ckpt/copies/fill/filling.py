@@ -20,8 +20,8 @@ from ckpt.copies.rewrite.writing import NewState
 from ckpt.errors import Undecodable
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.rows import avro
+from ckpt.formats.rows.arrow import fixed
 from ckpt.formats.rows.keys import MakeRows, key_blobs, write_versioned_rows
-from ckpt.formats.rows.types import fixed
 from ckpt.formats.rows.unsafe_writer import memory, rows_from
 from ckpt.formats.types import fields_of, name_and_type, named_fields, struct_of
 from ckpt.model import Json, Operator, Provider, Store

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ckpt.formats.rows.types import TypeShape, arrow_type, own_type, shape_of, validity
+from ckpt.formats.rows.arrow import validity
+from ckpt.formats.rows.types import TypeShape, arrow_type, own_type, shape_of
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
 from ckpt.state.reading.columns import type_names

@@ -26,7 +26,8 @@ from ckpt.copies.rewrite.spreading import count_partitions
 from ckpt.copies.rewrite.stored_rows import divide_rows
 from ckpt.copies.rewrite.stores import Families
 from ckpt.copies.rewrite.writing import NewState, write_files
-from ckpt.formats.rows.types import arrow_type, whole
+from ckpt.formats.rows.arrow import whole
+from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import named_fields
 from ckpt.model import Operator, Store
 from ckpt.processes import Processes

@@ -1,4 +1,4 @@
-"""``ckpt rewrite --where``: which operators a condition decides about, and about what.
+"""Rows that are left out of a new checkpoint: ``ckpt rewrite --where`` and ``--drop-key``.
 
 Rows that belong together go together. Where an operator keeps all of a key in one row, each row is judged alone, by its
 key and value. A join keeps rows of two sides and their counts, transformWithState variables, timers and TTL indexes:
@@ -19,7 +19,8 @@ from ckpt.copies.rewrite.condition import Condition, can_take, join_names, match
 from ckpt.copies.rewrite.spreading import is_single, list_key_columns
 from ckpt.errors import Undecodable, UsageError
 from ckpt.formats.operators import OperatorName
-from ckpt.formats.rows.types import arrow_type, structs
+from ckpt.formats.rows.arrow import structs
+from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import fields_of, named_fields, struct_of
 from ckpt.model import Json, Operator
 from ckpt.state.native.entries import NOT_AS_WRITTEN, Entries, flat_schema, flatten_batch, make_raw

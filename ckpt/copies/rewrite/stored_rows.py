@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ckpt.formats.rows.types import copy_pieces, whole
+from ckpt.formats.rows.arrow import copy_pieces, whole
 
 _SOME = 1 << 16  # rows of which Python has objects at a time
 

@@ -18,9 +18,10 @@ from ckpt.copies.rewrite.filtering import Column, Leaving
 from ckpt.copies.rewrite.spreading import find_grouping, hash_rows, is_single
 from ckpt.copies.rewrite.stored_rows import Stored, array_of, bounds, make_stored, memory, prepend, strip_first
 from ckpt.errors import Undecodable
+from ckpt.formats.rows.arrow import copy_pieces
 from ckpt.formats.rows.avro import elements, key_columns
 from ckpt.formats.rows.keys import encoder_with_prefix, key_blobs, keys_of
-from ckpt.formats.rows.types import TypeShape, copy_pieces, shape_of
+from ckpt.formats.rows.types import TypeShape, shape_of
 from ckpt.formats.rows.unsafe import VERSION, WORD, Rows, structs_of
 from ckpt.formats.rows.unsafe_writer import rows_from
 from ckpt.formats.types import fields_of, named_fields, struct_of

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from ckpt.errors import Undecodable
-from ckpt.formats.rows.types import copy_pieces
+from ckpt.formats.rows.arrow import copy_pieces
 from ckpt.formats.rows.unsafe import WORD
 
 _INT = 4

@@ -11,17 +11,8 @@ from ckpt.formats.deltalog import choose_segment
 from ckpt.formats.text import Damaged
 from ckpt.live.delta.changes import AddedFile, TableMetadata, TableVersion, parse_metadata, parse_version, reads_as
 from ckpt.live.delta.outlook import find_begin
-from ckpt.live.records import (
-    DeltaNow,
-    DeltaOption,
-    FileNow,
-    NotAsked,
-    SourceRequest,
-    VersionNow,
-    read_flag,
-    read_number,
-    refuse_options,
-)
+from ckpt.live.kind import SourceRequest, read_flag, read_number, refuse_options
+from ckpt.live.records import DeltaNow, DeltaOption, FileNow, NotAsked, VersionNow
 from ckpt.live.sink.delta_files import DELTA_LOG, find_staged, read_checkpoint_rows, read_log_lines
 from ckpt.live.tables import BatchEnds, build_error
 from ckpt.model import Fault

@@ -10,8 +10,9 @@ from dataclasses import replace
 
 from ckpt.checkpoint.sources.delta import DeltaOffset, write_offset
 from ckpt.live.delta import remedies
+from ckpt.live.kind import NextRead
 from ckpt.live.outlook import NOT_IN_LOG, SourceOutlook, Trouble, set_command
-from ckpt.live.records import DeltaNow, DeltaOption, FileNow, NextRead, VersionNow
+from ckpt.live.records import DeltaNow, DeltaOption, FileNow, VersionNow
 from ckpt.live.tables import UNKNOWN, add_waiting, describe_counts, judge_table
 from ckpt.restart import diagnoses, messages
 from ckpt.restart.findings import Outcome

@@ -11,7 +11,8 @@ from ckpt.checkpoint.sources.file_logs import find_refused_file, source_folder
 from ckpt.errors import NotFound, SourceError, StorageError, UsageError, one_line
 from ckpt.formats.names import compactible_id, compactible_log
 from ckpt.formats.sourcelogs import SourceFile, parse_source_log
-from ckpt.live.records import FilesNow, NotAsked, SourceRequest, read_flag
+from ckpt.live.kind import SourceRequest, read_flag
+from ckpt.live.records import FilesNow, NotAsked
 from ckpt.live.sink.records import FILE_LOG
 from ckpt.model import Unreadable
 from ckpt.storage import FileInfo, ReadRequest, Storage, open_storage

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from urllib.parse import unquote
 
 from ckpt.errors import one_line
+from ckpt.live.kind import NextRead
 from ckpt.live.outlook import SourceOutcome, SourceOutlook, Trouble, judge_source
-from ckpt.live.records import FilesNow, NextRead
+from ckpt.live.records import FilesNow
 from ckpt.restart import diagnoses, messages
 from ckpt.restart.findings import Finding, Outcome
 from ckpt.storage.locations import family

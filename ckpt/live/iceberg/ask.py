@@ -8,16 +8,8 @@ from ckpt.errors import NotFound, StorageError, one_line
 from ckpt.formats.iceberg import IcebergTable
 from ckpt.formats.limits import LARGEST_RECORD
 from ckpt.formats.text import Damaged
-from ckpt.live.records import (
-    IcebergNow,
-    IcebergOption,
-    NotAsked,
-    SnapshotNow,
-    SourceRequest,
-    read_flag,
-    read_number,
-    refuse_options,
-)
+from ckpt.live.kind import SourceRequest, read_flag, read_number, refuse_options
+from ckpt.live.records import IcebergNow, IcebergOption, NotAsked, SnapshotNow
 from ckpt.live.sink.iceberg_files import (
     ASK_THE_CATALOG,
     METADATA,

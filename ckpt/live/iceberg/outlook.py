@@ -9,8 +9,9 @@ A start with trigger availableNow walks through the table from where the query b
 from collections.abc import Iterable, Iterator, Sequence
 
 from ckpt.checkpoint.sources.iceberg import IcebergOffset
+from ckpt.live.kind import NextRead
 from ckpt.live.outlook import NOT_IN_LOG, SourceOutlook, Trouble, set_command
-from ckpt.live.records import IcebergNow, IcebergOption, NextRead, SnapshotNow
+from ckpt.live.records import IcebergNow, IcebergOption, SnapshotNow
 from ckpt.live.tables import UNKNOWN, Counts, add_waiting, describe_counts, judge_table
 from ckpt.restart import diagnoses, messages
 from ckpt.restart.findings import Diagnosis, Outcome

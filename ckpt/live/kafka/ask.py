@@ -9,7 +9,8 @@ from ckpt.checkpoint.sources.registry import offset_of
 from ckpt.errors import UsageError, one_line
 from ckpt.live.kafka.client import Client
 from ckpt.live.kafka.options import translate_options
-from ckpt.live.records import KafkaNow, NotAsked, Part, PartitionNow, SourceRequest, TopicNow, Younger
+from ckpt.live.kind import SourceRequest
+from ckpt.live.records import KafkaNow, NotAsked, Part, PartitionNow, TopicNow, Younger
 from ckpt.model import OffsetLog
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")

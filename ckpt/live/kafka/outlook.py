@@ -4,8 +4,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence, Set
 
 from ckpt.live.kafka.rules import find_words, foresee_partitions
+from ckpt.live.kind import NextRead
 from ckpt.live.outlook import NOT_IN_LOG, RECREATED, Fate, PartOutlook, SourceOutcome, SourceOutlook, Stop, set_command
-from ckpt.live.records import KafkaNow, NextRead
+from ckpt.live.records import KafkaNow
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Diagnosis, Finding, Forecast, Outcome
 from ckpt.texts import plural

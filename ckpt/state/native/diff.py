@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from ckpt.errors import UsageError
-from ckpt.formats.rows.types import whole
+from ckpt.formats.rows.arrow import whole
 from ckpt.model import Json, Location
 from ckpt.processes import Processes, Runner
 from ckpt.state.native.entries import batches_of, flat_schema, map_partitions, open_unit

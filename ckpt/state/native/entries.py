@@ -13,11 +13,12 @@ import pyarrow as pa
 from ckpt.checkpoint.state.folders import SSTS
 from ckpt.errors import WITH_SPARK, TooLarge, Undecodable, Unfit, UsageError
 from ckpt.formats.rows import avro
+from ckpt.formats.rows.arrow import structs, whole
 from ckpt.formats.rows.codecs import MOST_BYTES, decompress
 from ckpt.formats.rows.hdfs import Records, find_key, keep_newest, records_of
 from ckpt.formats.rows.keys import keys_of
 from ckpt.formats.rows.row_checksums import plain_file
-from ckpt.formats.rows.types import arrow_type, structs, whole
+from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.rows.unsafe import VERSION, Rows, rows_at, rows_of, structs_of
 from ckpt.formats.types import named_fields, type_at
 from ckpt.model import Json, Provider

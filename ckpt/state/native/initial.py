@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from ckpt.errors import LeftToSpark
-from ckpt.formats.rows.types import arrow_type, fixed, lists, structs, whole
+from ckpt.formats.rows.arrow import fixed, lists, structs, whole
+from ckpt.formats.rows.types import arrow_type
 from ckpt.state.native.entries import Entries, entries_of, map_partitions, pick_field
 from ckpt.state.native.groups import first_of_each, number_groups
 from ckpt.state.reading.columns import Holds

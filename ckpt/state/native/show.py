@@ -1,4 +1,4 @@
-"""A look at state without Spark: some rows, the rows of a key, how many there are."""
+"""A look at state without Spark: some rows, the rows of a key, how many there are, and which keys are heavy."""
 
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ckpt.errors import UsageError
-from ckpt.formats.rows.types import whole
+from ckpt.formats.rows.arrow import whole
 from ckpt.model import Json, Location
 from ckpt.processes import Runner
 from ckpt.state.native.entries import (

@@ -1,0 +1,87 @@
+"""Arrow arrays from numpy ones."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ckpt.errors import LeftToSpark, Undecodable
+
+_SMALL = 1 << 31  # bytes that offsets of 32 bits reach
+
+
+def validity(nulls: Any) -> Any:
+    """Arrow's bitmap of what is not NULL; None where nothing is."""
+    return pa.py_buffer(np.packbits(~nulls, bitorder="little")) if nulls.any() else None
+
+
+def fixed(kind: Any, values: Any, nulls: Any) -> Any:
+    """An array of a type of fixed width, from values as they lie in memory."""
+    buffers = [validity(nulls), pa.py_buffer(np.ascontiguousarray(values))]
+    return pa.Array.from_buffers(kind, len(nulls), buffers, int(nulls.sum()))
+
+
+def whole(kind: Any, values: Any) -> Any:
+    """Make an array without NULL; ``pyarrow.array`` imports pandas, which takes longer than most reads."""
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(np.ascontiguousarray(values))], 0)
+
+
+def booleans(values: Any, nulls: Any) -> Any:
+    """An array of booleans."""
+    buffers = [validity(nulls), pa.py_buffer(np.packbits(values, bitorder="little"))]
+    return pa.Array.from_buffers(pa.bool_(), len(nulls), buffers, int(nulls.sum()))
+
+
+def texts(kind: Any, raw: Any, starts: Any, sizes: Any, nulls: Any, what: str) -> Any:
+    """An array of strings or binaries, copied out of memory. Raises Undecodable for text that is not UTF-8."""
+    values = copy_pieces(raw, starts[~nulls], sizes[~nulls])
+    values = spread(values, nulls)
+    try:
+        return values.cast(kind)
+    except pa.ArrowInvalid:
+        raise Undecodable(f"{what} contains text that is not UTF-8") from None
+
+
+def copy_pieces(raw: Any, starts: Any, sizes: Any) -> Any:
+    """Pieces of memory as an array of binaries.
+
+    One array over the memory has the pieces and what is between them in turn; Arrow copies every second element.
+    """
+    bounds: Any = np.empty(2 * len(starts) + 1, np.int64)
+    bounds[:-1:2] = starts
+    bounds[1::2] = starts + sizes
+    bounds[-1] = bounds[-2] if len(starts) else 0
+    if (np.diff(bounds) < 0).any():
+        return pa.array(
+            [raw[a : a + z].tobytes() for a, z in zip(starts.tolist(), sizes.tolist(), strict=True)], pa.large_binary()
+        )
+    kind, width = (pa.binary(), np.int32) if bounds[-1] < _SMALL else (pa.large_binary(), np.int64)
+    buffers = [None, pa.py_buffer(bounds.astype(width)), pa.py_buffer(raw)]
+    both = pa.Array.from_buffers(kind, 2 * len(starts), buffers, 0)
+    return both.take(whole(pa.int64(), np.arange(0, 2 * len(starts), 2)))
+
+
+def spread(values: Any, nulls: Any) -> Any:
+    """An array with NULL put where it is NULL, from one that has only the others."""
+    if not nulls.any():
+        return values
+    return values.take(fixed(pa.int64(), np.cumsum(~nulls) - 1, nulls))
+
+
+def lists(values: Any, counts: Any) -> Any:
+    """An array of lists without NULL, from all their elements."""
+    return pa.ListArray.from_arrays(offsets(counts), values)
+
+
+def offsets(counts: Any) -> Any:
+    """Where the elements of each list begin, and where those of the last end."""
+    ends = np.cumsum(counts)
+    if len(ends) and ends[-1] >= _SMALL:
+        raise LeftToSpark("the arrays of one batch have too many elements")
+    return whole(pa.int32(), np.concatenate([[0], ends]).astype(np.int32))
+
+
+def structs(names: list[str], columns: list[Any], count: int) -> Any:
+    """An array of structs without NULL; names may repeat."""
+    kind = pa.struct([pa.field(name, column.type) for name, column in zip(names, columns, strict=True)])
+    return pa.Array.from_buffers(kind, count, [None], 0, children=columns)
