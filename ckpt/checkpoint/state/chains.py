@@ -1,4 +1,4 @@
-"""What the logs say of state (``Context``), and chains: the files that a load of a version reads, or falls back to.
+"""Chains: the files that a load of one version reads, and those it falls back to; and the ``Context`` of a load.
 
 Format 1 (``HDFSBackedStateStoreProvider.loadMap``, ``RocksDB.loadWithoutCheckpointId``): the newest snapshot at or
 below the version, or nothing, and every delta or changelog after it. Format 2 (``RocksDB.loadWithCheckpointId``): the

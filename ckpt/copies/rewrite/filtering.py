@@ -1,4 +1,4 @@
-"""Rows that are left out of a new checkpoint: ``ckpt rewrite --where`` and ``--drop-key``.
+"""Rows that are left out of a new checkpoint: ``ckpt rewrite --where`` and ``--drop-keys``.
 
 Rows that belong together go together. Where an operator keeps all of a key in one row, each row is judged alone, by its
 key and value. A join keeps rows of two sides and their counts, transformWithState variables, timers and TTL indexes:
