@@ -3,9 +3,12 @@
 from ckpt.changes.fixes.repair import repair as repair
 from ckpt.changes.fixes.repair_async import repair_async as repair_async
 from ckpt.changes.offsets.commit import offsets_commit as offsets_commit
-from ckpt.changes.offsets.exchange import offsets_export as offsets_export, offsets_import as offsets_import
+from ckpt.changes.offsets.exchange import (
+    offsets_export as offsets_export,
+    offsets_import as offsets_import,
+    offsets_show as offsets_show,
+)
 from ckpt.changes.offsets.plan import offsets_set as offsets_set
-from ckpt.changes.offsets.positions import offsets_show as offsets_show
 from ckpt.changes.prune.plan import prune as prune
 from ckpt.changes.relocate.plan import relocate as relocate
 from ckpt.changes.rewind.plan import rewind as rewind

@@ -10,8 +10,8 @@ from typing import Any
 from ckpt.changes.apply import ChangeResult, Receipt
 from ckpt.changes.fixes.repair import WaysPlan
 from ckpt.changes.fixes.repair_async import RepairPlan
+from ckpt.changes.offsets.exchange import Positions
 from ckpt.changes.offsets.plan import OffsetsPlan
-from ckpt.changes.offsets.positions import Positions
 from ckpt.changes.plan import ChangePlan
 from ckpt.changes.prune.plan import PrunePlan
 from ckpt.changes.relocate.plan import RelocationPlan

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from ckpt.changes.offsets.positions import Positions
+from ckpt.changes.offsets.exchange import Positions
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.model import Json
