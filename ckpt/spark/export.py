@@ -1,4 +1,4 @@
-"""Exporting state through Hadoop's file systems, and saying what was written; counting, showing, writing a migration."""
+"""Exporting state through Hadoop's file systems, and saying what was written; counting, showing, and migrating."""
 
 import json
 import time
