@@ -11,35 +11,6 @@ from ckpt.names import import_name, read_stub
 from ckpt.values import Renderers, Value
 from ckpt.versions import __version__ as __version__
 
-_RENAMED = {
-    "ask_sources": "inspect(..., live=...)",
-    "copy_checkpoint": "copy",
-    "count_state": "state_count",
-    "diff_state": "state_diff",
-    "document_of": "offsets_export(...).document",
-    "explain_error": "explain",
-    "export_offsets": "offsets_export",
-    "hand_off": "handoff",
-    "import_offsets": "offsets_import",
-    "measure_state": "state_keys",
-    "migrate_to_transform_with_state": "migrate_transform_with_state",
-    "move_provider": "migrate_provider",
-    "plan_export": "export_state(..., action='plan')",
-    "prune_checkpoint": "prune",
-    "read_query": "types.QueryDescription.read",
-    "read_sink": "inspect(..., sink=...)",
-    "relocate_checkpoint": "relocate",
-    "repair_checkpoint": "repair",
-    "rewrite_checkpoint": "rewrite",
-    "set_offsets": "offsets_set",
-    "show_offsets": "offsets_show",
-    "show_state": "state_show",
-    "snippet": "handoff(...).snippet",
-    "switch_changelog": "migrate_changelog",
-    "verify_changelog": "migrate_changelog(..., verify=True)",
-}
-"""Names before 0.1.0, and what replaced them."""
-
 
 @cache
 def _names() -> dict[str, tuple[str, str]]:
@@ -68,12 +39,6 @@ def __getattr__(name: str) -> object:
     if name == "types":
         return import_module("ckpt.types")
     if name not in _names():
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_point_to(name)}")
+        elsewhere = f": it is ckpt.types.{name}" if name in dir(import_module("ckpt.types")) else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{elsewhere}")
     return globals().setdefault(name, import_name(*_names()[name]))
-
-
-def _point_to(name: str) -> str:
-    """Where a name is that is not here, as the end of an error."""
-    if name in _RENAMED:
-        return f": it is ckpt.{_RENAMED[name]}"
-    return f": it is ckpt.types.{name}" if name in dir(import_module("ckpt.types")) else ""

@@ -3,9 +3,12 @@
 from ckpt.changes.fixes.repair import repair as repair
 from ckpt.changes.fixes.repair_async import repair_async as repair_async
 from ckpt.changes.offsets.commit import offsets_commit as offsets_commit
-from ckpt.changes.offsets.exchange import offsets_export as offsets_export, offsets_import as offsets_import
+from ckpt.changes.offsets.exchange import (
+    offsets_export as offsets_export,
+    offsets_import as offsets_import,
+    offsets_show as offsets_show,
+)
 from ckpt.changes.offsets.plan import offsets_set as offsets_set
-from ckpt.changes.offsets.positions import offsets_show as offsets_show
 from ckpt.changes.prune.plan import prune as prune
 from ckpt.changes.relocate.plan import relocate as relocate
 from ckpt.changes.rewind.plan import rewind as rewind
@@ -40,8 +43,7 @@ from ckpt.spark.executors import on_spark as on_spark
 from ckpt.spark.preflight import describe_query as describe_query, preflight as preflight
 from ckpt.state.native.api import read_state_arrow as read_state_arrow, read_state_batches as read_state_batches
 from ckpt.state.native.diff import state_diff as state_diff
-from ckpt.state.native.heavy import state_keys as state_keys
-from ckpt.state.native.show import state_count as state_count, state_show as state_show
+from ckpt.state.native.show import state_count as state_count, state_keys as state_keys, state_show as state_show
 from ckpt.state.reading.units import state_units as state_units
 from ckpt.state.verify.verify import verify_state as verify_state
 from ckpt.versions import Spark as Spark, __version__ as __version__

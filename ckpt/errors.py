@@ -6,6 +6,7 @@
     ├── StorageError        something is there that cannot be reached, listed or read
     │   └── NotFound        nothing is there
     ├── SourceError         a source of the query cannot be asked
+    ├── Undecodable         bytes of state are damaged, or of a kind that ckpt does not know
     └── UsageError          the request itself is wrong: a URI, an argument
 
 Messages name an argument of the call in backquotes, as ``argument`` spells it: `` `to` ``, `` `mode="overwrite"` ``.
@@ -17,6 +18,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 Choice = TypeVar("Choice", bound=StrEnum)
+_CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), 127)}
 DISK_FULL = "the disk is full"
 """Said in a StorageError: another place for the backup helps."""
 
@@ -54,6 +56,11 @@ def parse_choices(kind: type[Choice], values: str | Iterable[str], name: str) ->
     return tuple(parse_choice(kind, value, name) for value in ([values] if isinstance(values, str) else values))
 
 
+def one_line(text: str) -> str:
+    """Text fit for a one-line message: control characters are written as escapes."""
+    return text.translate(_CONTROL)
+
+
 def argument(name: str, value: object) -> str:
     """An argument and its value, as messages have them.
 
@@ -62,3 +69,26 @@ def argument(name: str, value: object) -> str:
     """
     shown = f'"{value}"' if isinstance(value, str) else str(value)
     return f"`{name}={shown}`"
+
+
+WITH_SPARK = "ckpt export-state --engine spark reads it"
+
+
+class Undecodable(CkptError):
+    """Bytes of state that are damaged, or of a kind that ckpt does not know; the text says which."""
+
+
+class Unfit(Undecodable):
+    """Rows that are not built as their schema says, though they are of a kind that ckpt knows."""
+
+
+class TooLarge(Undecodable):
+    """Files that unpack to more than is held in memory."""
+
+
+class LeftToSpark(Undecodable):
+    """State of a kind that ckpt does not know, and Spark may; the text says which, and how to have Spark read it."""
+
+    def __init__(self, kind: str) -> None:
+        """Say how to have it read, once."""
+        super().__init__(kind if kind.endswith(WITH_SPARK) else f"{kind}: {WITH_SPARK}")

@@ -1,16 +1,14 @@
 """What calls of ckpt return and take, each type with the module that has it; ``ckpt.types.__getattr__`` imports it."""
 
-from ckpt.changes.apply import Receipt as Receipt
+from ckpt.changes.apply import ChangeResult as ChangeResult, How as How, Receipt as Receipt
 from ckpt.changes.check_fix import Cost as Cost
 from ckpt.changes.fixes.repair import Way as Way, WayName as WayName, WaysPlan as WaysPlan
 from ckpt.changes.fixes.repair_async import RepairPlan as RepairPlan, Strategy as Strategy
-from ckpt.changes.offsets.exchange import ImportPlan as ImportPlan
+from ckpt.changes.offsets.exchange import ImportPlan as ImportPlan, Positions as Positions
 from ckpt.changes.offsets.plan import OffsetsPlan as OffsetsPlan
-from ckpt.changes.offsets.positions import Positions as Positions
 from ckpt.changes.prune.plan import Pruned as Pruned, PrunePlan as PrunePlan
 from ckpt.changes.relocate.plan import RelocationPlan as RelocationPlan
 from ckpt.changes.rewind.plan import Replayed as Replayed, RewindPlan as RewindPlan
-from ckpt.changes.run import ChangeResult as ChangeResult, How as How
 from ckpt.changes.skip.plan import SkipPlan as SkipPlan
 from ckpt.checkpoint.reader import NotACheckpoint as NotACheckpoint
 from ckpt.checkpoint.state.rewritable import Form as Form
@@ -52,8 +50,14 @@ from ckpt.state.native.diff import (
     StateDiff as StateDiff,
     UnitDiff as UnitDiff,
 )
-from ckpt.state.native.heavy import HeavyKey as HeavyKey, PartitionSize as PartitionSize, StateSizes as StateSizes
-from ckpt.state.native.show import StateCount as StateCount, StateCounts as StateCounts, StateRows as StateRows
+from ckpt.state.native.show import (
+    HeavyKey as HeavyKey,
+    PartitionSize as PartitionSize,
+    StateCount as StateCount,
+    StateCounts as StateCounts,
+    StateRows as StateRows,
+    StateSizes as StateSizes,
+)
 from ckpt.state.reading.choose import Part as Part, StateDamaged as StateDamaged
 from ckpt.state.reading.columns import Shape as Shape
 from ckpt.state.reading.units import StateUnit as StateUnit

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ckpt.changes.run import How
+from ckpt.changes.apply import How
 from ckpt.errors import UsageError
 from ckpt.inspection.activity import must_be_seconds
 

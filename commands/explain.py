@@ -8,10 +8,9 @@ import typer
 
 import ckpt
 from ckpt.checkpoint.reader import open_checkpoint
-from ckpt.errors import StorageError, UsageError
+from ckpt.errors import StorageError, UsageError, one_line
 from ckpt.inspection.explain.explain import Explanation
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.storage.base import one_line
 from ckpt.storage.local import ends
 
 from . import options

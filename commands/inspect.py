@@ -8,7 +8,7 @@ from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.errors import UsageError
 from ckpt.inspection.inspection import inspect as inspect_checkpoint
-from ckpt.live.options import source_options
+from ckpt.live.kind import source_options
 from ckpt.live.records import LiveSource
 from ckpt.live.sink.records import SinkLog
 from ckpt.restart.findings import Asked

@@ -6,9 +6,8 @@ from typing import Annotated
 import typer
 
 from ckpt.changes.offsets.commit import offsets_commit
-from ckpt.changes.offsets.exchange import offsets_export, offsets_import
+from ckpt.changes.offsets.exchange import offsets_export, offsets_import, offsets_show
 from ckpt.changes.offsets.plan import offsets_set
-from ckpt.changes.offsets.positions import offsets_show
 from ckpt.errors import CkptError, UsageError
 from ckpt.storage.local import read_text
 

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ckpt.errors import UsageError
+from ckpt.errors import UsageError, one_line
 from ckpt.restart.findings import Asked
-from ckpt.storage.base import one_line
 from ckpt.storage.locations import is_in_memory
 from ckpt.versions import Spark
 
@@ -48,7 +47,7 @@ def key_values(words: list[str] | None) -> dict[str, str | None]:
 def kafka_options(asked_by: str, words: list[str] | None) -> dict[str, str]:
     """The options of every Kafka reader, as ``--source-option`` gives them. Raises UsageError."""
     from ckpt.live.kafka.options import SERVERS
-    from ckpt.live.options import source_options
+    from ckpt.live.kind import source_options
 
     if SERVERS not in pairs("--source-option", words, once=True):
         raise UsageError(f"{asked_by} needs the brokers: --source-option {SERVERS}=HOST:PORT")

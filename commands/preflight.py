@@ -9,7 +9,7 @@ from ckpt.errors import UsageError
 from ckpt.inspection.preflight import PlannedStart, find_changed_file, judge_start
 from ckpt.inspection.query import QueryDescription
 from ckpt.live.asking import ask_sources
-from ckpt.live.options import source_options
+from ckpt.live.kind import source_options
 from ckpt.live.sink.reader import ask_sink
 from ckpt.restart.findings import Asked
 from ckpt.versions import Spark

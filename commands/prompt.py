@@ -6,16 +6,14 @@
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from ckpt.changes.apply import Receipt
+from ckpt.changes.apply import ChangeResult, Receipt
 from ckpt.changes.plan import ChangePlan
-from ckpt.changes.run import ChangeResult
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.formats.types import type_name
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.texts import batch_ranges, mask_secrets
 from ckpt.values import Renderers
-from ckpt.webpage.parts import inspection_part
-from ckpt.webpage.templates import HtmlMissing
+from ckpt.webpage.parts import HtmlMissing, inspection_part
 
 if TYPE_CHECKING:
     from ckpt import types

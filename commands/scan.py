@@ -13,10 +13,10 @@ from typing import Annotated, assert_never
 import typer
 
 import ckpt
-from ckpt.errors import CkptError, UsageError
+from ckpt.errors import CkptError, UsageError, one_line
 from ckpt.inspection.scan.scan import Scan
 from ckpt.restart.findings import Severity
-from ckpt.storage.base import one_line, temporary
+from ckpt.storage.base import temporary
 from ckpt.texts import mask_json
 
 from . import options

@@ -27,9 +27,9 @@ from typing import Any
 from ckpt.changes.plan import ChangePlan
 from ckpt.changes.steps import FileContent, Step, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SOURCES, STATE
-from ckpt.errors import CkptError, NotFound, StorageError, UsageError
+from ckpt.errors import CkptError, NotFound, StorageError, UsageError, one_line
 from ckpt.storage import Listing, Storage, open_storage
-from ckpt.storage.base import one_line, temporary
+from ckpt.storage.base import temporary
 from ckpt.storage.local_writer import open_writer
 from ckpt.storage.locations import is_in_memory, is_inside, local_path
 from ckpt.storage.writer import Attributes, Writer

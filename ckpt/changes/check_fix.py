@@ -14,8 +14,7 @@ from ckpt.changes.steps import Step
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.inspection.verdict import spell
 from ckpt.restart.diagnoses.sinks import FIRST_INTO_NOOP, FIRST_START_UNREADABLE
-from ckpt.restart.findings import Asked, Severity
-from ckpt.restart.forecast import Forecast, Outcome
+from ckpt.restart.findings import Asked, Forecast, Outcome, Severity
 from ckpt.storage import Storage
 from ckpt.versions import Progress, Spark
 

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 
-from ckpt.errors import NotFound, StorageError
+from ckpt.errors import NotFound, StorageError, one_line
 from ckpt.formats.limits import LARGEST_CHANGE, refuse_too_large
 from ckpt.formats.sidecars import build_hadoop_sidecar, hadoop_sidecar_name
 from ckpt.storage import FileInfo, Folder, Listing, ReadRequest, Storage
-from ckpt.storage.base import one_line
 
 
 class FileAction(StrEnum):

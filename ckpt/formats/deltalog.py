@@ -96,14 +96,20 @@ def _checkpoints(names: Iterable[str]) -> Mapping[int, tuple[str, ...]]:
     return checkpoints
 
 
+def decode_action(line: bytes) -> Mapping[str, Json]:
+    """Decode the JSON of a line of a version; an empty line has no action. Raises Damaged."""
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Damaged(Fault.BAD_BINARY, f"byte {error.start} of a line is not UTF-8 text") from None
+    return fields_of(exact_json(text)) if text.strip() else {}
+
+
 def parse_action(line: bytes) -> Action | None:
     """Parse a line of a version that is about transactions; None for every other action. Raises Damaged."""
     if not any(word in line for word in _WANTED):
         return None
-    try:
-        action = fields_of(exact_json(line.decode("utf-8")))
-    except UnicodeDecodeError as error:
-        raise Damaged(Fault.BAD_BINARY, f"byte {error.start} of a line is not UTF-8 text") from None
+    action = decode_action(line)
     if action.get("txn") is not None:
         return read_transaction(action["txn"])
     if action.get("metaData") is not None:

@@ -23,8 +23,7 @@ from ckpt.model import Location, Unneeded
 from ckpt.restart.diagnoses.logs import ASYNC_REFUSES_STATE
 from ckpt.restart.diagnoses.others import EMPTY
 from ckpt.restart.diagnoses.state import NO_STATE_FOLDER
-from ckpt.restart.findings import Asked, Finding, Severity
-from ckpt.restart.forecast import Forecast, Outcome
+from ckpt.restart.findings import Asked, Finding, Forecast, Outcome, Severity
 from ckpt.restart.rules import forecast
 from ckpt.texts import quote_path
 from ckpt.values import Value

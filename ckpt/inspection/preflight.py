@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.inspection.activity import LOOKS_APART_S, look_again, measure_age_s
-from ckpt.inspection.checks.query import QueryComparison, SparkAnswer, add_answer, compare_operators
-from ckpt.inspection.checks.query_sources import compare_sources
+from ckpt.inspection.checks.query import QueryComparison, SparkAnswer, add_answer, compare_operators, compare_sources
 from ckpt.inspection.checks.sink import SinkOutcome
 from ckpt.inspection.inspection import Inspection, RatedFinding, inspect
 from ckpt.inspection.query import QueryDescription
@@ -88,13 +87,7 @@ def judge_start(
 ) -> Readiness:
     """Judge a start; pure, and never raises.
 
-    Args:
-        checkpoint: What ``open_checkpoint`` read.
-        start: What is known of the start.
-        sink: What ``read_sink`` read; None: nobody asked.
-        live: What ``ask_sources`` was answered; None: nobody asked.
-        changed: A file that changed while ckpt was looking (``find_changed_file``).
-
+    ``sink`` and ``live`` are None where nobody asked; ``changed`` is a file that changed while ckpt was looking.
     """
     spark = start.spark or (start.query.spark if start.query else None)
     oldest = written_by(checkpoint).at_least

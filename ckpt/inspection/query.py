@@ -6,9 +6,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ckpt.errors import UsageError
+from ckpt.errors import UsageError, one_line
 from ckpt.model import Json
-from ckpt.storage.base import one_line
 from ckpt.storage.local import read_text
 from ckpt.values import Value
 from ckpt.versions import Spark

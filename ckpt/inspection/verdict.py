@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ckpt.restart.diagnoses.logs import SOURCES_DIFFER
 from ckpt.restart.diagnoses.sinks import FIRST_INTO_NOOP, FIRST_START_UNREADABLE
-from ckpt.restart.forecast import Forecast, Outcome
+from ckpt.restart.findings import Forecast, Outcome
 from ckpt.texts import span
 from ckpt.versions import Progress, Spark
 
@@ -20,13 +20,10 @@ def verdict(
 ) -> str:
     """Return the result of the forecasts that count, as one sentence without a full stop.
 
-    Args:
-        forecasts: Those that count.
-        others: Of versions that count less; where they come to something else, the sentence names its versions.
-        errors: Codes of what was found besides: a query that restarts with an error is not out of trouble.
-        state_unseen: There is no state, and no file shows whether the query keeps any: a restart that is safe is
-            promised to a stateless query only.
-
+    Where ``others``, of versions that count less, come to something else, it names their versions. ``errors`` are
+    codes of what was found besides: a query that restarts with an error is not out of trouble. ``state_unseen``:
+    there is no state, and no file shows whether the query keeps any: a restart that is safe is promised to a
+    stateless query only.
     """
     running = [f for f in forecasts if f.outcome.runs]
     if len(running) == len(forecasts):

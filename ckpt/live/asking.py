@@ -43,17 +43,11 @@ def ask_sources(
 ) -> tuple[LiveSource, ...]:
     """Ask the sources of a checkpoint what they have now; one answer for each source, in their order.
 
-    Args:
-        checkpoint: What ``open_checkpoint`` read.
-        options: Options of the reader of each source, by its number, as Spark calls them: for Kafka at least
-            ``kafka.bootstrap.servers``, for others ``path``. ``source_options`` reads them from words.
-        storage_options: For the file systems of paths that are of the same kind as that of the checkpoint.
-        partial: Where a source cannot be reached, its answer says so (``unreached``), and nothing is raised.
-
-    Raises:
-        UsageError: There is no such source, its options cannot be used, or no source was given its place.
-        SourceError, StorageError: A source cannot be reached, or a package is missing.
-
+    ``options`` are those of the reader of each source, by its number, as Spark calls them: for Kafka at least
+    ``kafka.bootstrap.servers``, for others ``path``. ``storage_options`` are for paths of the same kind as that of
+    the checkpoint. ``partial``: the answer of a source that cannot be reached says so (``unreached``). Raises
+    UsageError where there is no such source, its options cannot be used, or none was given its place; SourceError
+    or StorageError where a source cannot be reached, or a package is missing.
     """
     views = history.sources(checkpoint)
     for index in sorted(options):

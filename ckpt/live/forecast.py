@@ -12,7 +12,7 @@ from ckpt.live.kind import NextRead
 from ckpt.live.outlook import NOT_IN_LOG, SourceOutcome, SourceOutlook
 from ckpt.live.plugins import foresee_plugin
 from ckpt.live.records import DeltaNow, FilesNow, IcebergNow, KafkaNow, LiveSource, NotAsked, PluginNow, Unreached
-from ckpt.restart.forecast import Forecast, Outcome
+from ckpt.restart.findings import Forecast, Outcome
 from ckpt.versions import Progress
 
 _NO_START = "no start that is forecast reads it: repair the checkpoint first"
@@ -35,11 +35,8 @@ def foresee_sources(
 ) -> tuple[SourceOutlook, ...]:
     """Forecast the next start for each source that was asked; pure.
 
-    Args:
-        forecasts: Of the starts that somebody may try, as they are without an answer.
-        live: The answers.
-        in_sink: A batch that the sink has: if it runs again, the sink passes over it and no task reads it.
-
+    ``forecasts`` are those that somebody may try, as they are without an answer. If the batch ``in_sink`` runs
+    again, the sink passes over it and no task reads it.
     """
     running = [forecast for forecast in forecasts if forecast.outcome is Outcome.RESUMES]
     synchronous = [forecast for forecast in running if forecast.progress is Progress.SYNC]

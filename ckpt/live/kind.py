@@ -1,16 +1,91 @@
-"""A kind of source that ckpt can ask, what it is asked with, and what is judged with its answer."""
+"""A kind of source that ckpt can ask, options of its reader, what it is asked with, and what is judged by."""
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.checkpoint.sources.ranges import SourceRange
-from ckpt.checkpoint.sources.registry import SourceView
-from ckpt.errors import UsageError
-from ckpt.live.options import lower_options
-from ckpt.live.records import Answer, LiveSource
-from ckpt.restart.forecast import Forecast
+from ckpt.checkpoint.sources.registry import SourceRange, SourceView
+from ckpt.errors import UsageError, one_line
+from ckpt.live.records import Answer, LiveSource, NotAsked
+from ckpt.restart.findings import Forecast
+from ckpt.storage.local import read_text
 from ckpt.storage.locations import is_same_kind
+
+_ENVIRONMENT = "env:"
+
+
+def source_options(words: Sequence[str]) -> dict[int, dict[str, str]]:
+    """``I.KEY=VALUE`` words by source. A value ``@FILE`` is in that file, ``env:NAME`` in that environment variable.
+
+    Raises UsageError, which never repeats a value.
+
+    >>> from ckpt.live.kind import source_options
+    >>> source_options(["0.kafka.bootstrap.servers=localhost:9092", "0.failOnDataLoss=false"])
+    {0: {'kafka.bootstrap.servers': 'localhost:9092', 'failOnDataLoss': 'false'}}
+    """
+    options_of: dict[int, dict[str, str]] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        index, dot, key = name.partition(".")
+        if not (equals and dot and key) or not (index.isascii() and index.isdecimal() and len(index) < 5):
+            raise UsageError("`source_options`: write it as I.KEY=VALUE, with the number of the source in front")
+        options = options_of.setdefault(int(index), {})
+        if key in options:
+            raise UsageError(f"`source_options`: {one_line(name)} is given twice")
+        options[key] = _read_value(name, value)
+    return options_of
+
+
+def _read_value(name: str, text: str) -> str:
+    if text.startswith("@"):
+        try:
+            return read_text(text[1:]).strip()
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is no text"
+            raise UsageError(f"`source_options`: the file of {one_line(name)} cannot be read: {why}") from None
+    if text.startswith(_ENVIRONMENT):
+        variable = text.removeprefix(_ENVIRONMENT)
+        if variable not in os.environ:
+            raise UsageError(f"`source_options`: {one_line(name)}: there is no environment variable of that name")
+        return os.environ[variable]
+    return text
+
+
+def lower_options(options: Mapping[str, str]) -> dict[str, str]:
+    """Lower the keys of options whose case does not matter. Raises UsageError for one that is given twice."""
+    lowered = {key.lower(): value for key, value in options.items()}
+    if len(lowered) < len(options):
+        raise UsageError("`source_options`: an option is given twice, in upper and in lower case")
+    return lowered
+
+
+def read_flag(options: Mapping[str, str], name: str, default: bool) -> bool:
+    """Read an option that is true or false. Raises UsageError."""
+    text = options.get(name.lower(), str(default)).lower()
+    if text not in ("true", "false"):
+        raise UsageError(f"`source_options`: {name} is true or false")
+    return text == "true"
+
+
+def read_number(options: Mapping[str, str], name: str, default: int) -> int:
+    """Read an option that is a number. Raises UsageError."""
+    text = options.get(name.lower(), str(default))
+    if not (text.isascii() and text.isdecimal() and len(text) < 19):
+        raise UsageError(f"`source_options`: {name} is a whole number")
+    return int(text)
+
+
+def refuse_options(options: Mapping[str, str], source: str, known: Set[str], others: Set[str]) -> NotAsked | None:
+    """Refuse to ask where an option, in lower case, gives a source other rules than those that ckpt knows.
+
+    Raises UsageError for an option that is neither in ``known`` nor in ``others``, which lead to other rules.
+    """
+    for key in options:
+        if key not in known | others:
+            raise UsageError(f"`source_options`: the {source} source has no option {one_line(key)}")
+    option = next((key for key in sorted(options) if key in others), None)
+    return None if option is None else NotAsked(f"with the option {option} {source} has rules that ckpt does not know")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ckpt.live.records import LiveSource, Part, PartitionNow
-from ckpt.restart.findings import Diagnosis, Finding
-from ckpt.restart.forecast import Outcome
+from ckpt.restart.findings import Diagnosis, Finding, Outcome
 from ckpt.texts import quote_word
 
 NOT_IN_LOG = "where the next batch starts is not in the log"

@@ -4,11 +4,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ckpt.checkpoint.sources.registry import Offset, offset_of
-from ckpt.errors import SourceError
+from ckpt.errors import SourceError, one_line
 from ckpt.live.kind import NextRead, SourceRequest
 from ckpt.live.outlook import SourceOutlook, Trouble, judge_source
 from ckpt.model import OffsetLog
-from ckpt.storage.base import one_line
 from ckpt.texts import mask_secrets, plural
 
 Counts = tuple[int | None, int | None]
@@ -45,13 +44,8 @@ def judge_table(
 ) -> SourceOutlook:
     """Foresee the next start at a table.
 
-    Args:
-        start: The start, and the source that is the table.
-        troubles: What the start comes to, in its order.
-        has: What the table has, in one sentence without a full stop.
-        unread: What is still to be read, part by part; one is ``UNKNOWN`` where that cannot be told.
-        lost: How many files that are to be read are gone; None where nobody looked for them.
-
+    ``has`` is one sentence without a full stop; a part of ``unread`` is ``UNKNOWN`` where it cannot be told.
+    ``lost`` files that are to be read are gone; None where nobody looked for them.
     """
     files, rows = sum_counts(unread)
     return replace(judge_source(start.source, list(troubles), has), waiting=files, rows=rows, lost=lost)

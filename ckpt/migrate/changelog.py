@@ -83,17 +83,9 @@ class ChangelogSwitch(Value):
 def switch_changelog(
     uri: str, to: Changelog, storage_options: Mapping[str, str] | None = None, *, verify: bool = False
 ) -> ChangelogSwitch:
-    """All that ``ckpt migrate changelog`` says.
+    """Say what the files show of a switch, as ``ckpt.migrate_changelog`` does.
 
-    Args:
-        uri: A local path, or any URI that ``open_checkpoint`` opens.
-        to: What changelog checkpointing is to be.
-        storage_options: For the file system of the URI.
-        verify: The switch was made and batches have run: say whether it took, instead of whether it can be made.
-
-    Raises:
-        NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint cannot be read.
-
+    Raises NotACheckpoint, NotFound, StorageError, UsageError.
     """
     inspection = inspect(open_checkpoint(uri, storage_options))
     state = inspection.checkpoint.state

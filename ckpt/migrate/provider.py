@@ -100,9 +100,7 @@ class ProviderMove(Value):
     @property
     def recorded(self) -> str | None:
         """The class that the latest offsets record, which no session overrules; None where they record none."""
-        offsets = self.handoff.inspection.checkpoint.offsets
-        latest = offsets.readable(offsets.latest)
-        return latest.metadata.conf.get(PROVIDER_CLASS) if latest and latest.metadata else None
+        return self.handoff.inspection.checkpoint.conf.get(PROVIDER_CLASS)
 
     @property
     def steps(self) -> tuple[Advice, ...]:
@@ -198,11 +196,11 @@ def migrate_provider(
 
 def is_rewritable(checkpoint: Checkpoint, to: ToProvider) -> bool:
     """Tell whether ``ckpt rewrite`` writes this state for the other provider."""
-    latest, state = checkpoint.offsets.readable(checkpoint.offsets.latest), checkpoint.state
+    latest, state = checkpoint.offsets.newest, checkpoint.state
     if latest is None or latest.metadata is None or state is None:
         return False
     old, new = Form(state.provider, 0, state.format_version), Form(Provider(to), 0, 1)
-    if any(refuse_rewrite(state, latest.metadata.conf, old, new)):
+    if any(refuse_rewrite(state, checkpoint.conf, old, new)):
         return False
     newest = checkpoint.commits.latest or 0
     return all(contains(unit.readable_batches, newest) for unit in state_units(checkpoint))

@@ -243,22 +243,11 @@ def plan_transform(
     api: Api = Api.PANDAS,
     spark: Spark = NEWEST,
 ) -> TransformPlan:
-    """Plan a new query that continues after a batch; reads the checkpoint's small files, and starts no JVM.
+    """Plan a new query that continues after a batch, as ``ckpt.migrate_transform_with_state`` does; starts no JVM.
 
-    Args:
-        uri: A local path, or any URI that ``open_checkpoint`` opens.
-        storage_options: For the file system of the URI.
-        batch: The batch whose state is used, by default the newest after which a query can continue.
-        operator: The stateful operator, where there are several.
-        kind: In which form the state is written: Parquet or Delta.
-        api: The API of the new query.
-        spark: The version of Spark that reads the state, and is to run the new query.
-
-    Raises:
-        UsageError: For a request that makes no sense.
-        TransformRefused: No new query can continue here.
-        CkptError: The state cannot be read, or the API is not there; and what ``handoff`` raises.
-
+    ``spark`` reads the state, and is to run the new query. Raises UsageError; TransformRefused where no new query
+    can continue here; CkptError where the state cannot be read, or the API is not there; and what ``handoff``
+    raises.
     """
     if kind not in _FORMATS:
         raise UsageError(f"{argument('format', kind)}: initial state is written as parquet or delta")
@@ -283,5 +272,4 @@ def plan_transform(
     for column in (*initial.shape.keys, *initial.shape.state):
         if "`" in column.name:
             raise CkptError(f"{uri}: column {column.name}: ckpt writes no code for a name with a backquote")
-    state = continuation.inspection.checkpoint.state
-    return TransformPlan(continuation, api, kind, initial, state.operators if state else ())
+    return TransformPlan(continuation, api, kind, initial, continuation.inspection.checkpoint.operators)

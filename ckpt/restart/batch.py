@@ -7,8 +7,7 @@ from ckpt.formats.statefiles import JOIN_STORES
 from ckpt.formats.text import quoted
 from ckpt.model import DamageKind, Operator, StateDamage, StateFileKind
 from ckpt.restart import diagnoses, messages, remedies
-from ckpt.restart.findings import Finding
-from ckpt.restart.forecast import Forecast, Outcome
+from ckpt.restart.findings import Finding, Forecast, Outcome
 from ckpt.restart.logs import join_format
 from ckpt.restart.start import Start
 from ckpt.restart.state_errors import load_failure

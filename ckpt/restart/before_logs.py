@@ -6,8 +6,7 @@ from ckpt.formats.metadata import is_query_id
 from ckpt.model import Fault, Kind, Unreadable
 from ckpt.restart import diagnoses, messages
 from ckpt.restart.batch import find_obstacle, meet_obstacle
-from ckpt.restart.findings import Finding
-from ckpt.restart.forecast import Forecast, Outcome
+from ckpt.restart.findings import Finding, Forecast, Outcome
 from ckpt.restart.start import Start
 from ckpt.storage.base import Listing
 

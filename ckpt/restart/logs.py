@@ -6,7 +6,7 @@ from ckpt.formats.names import parse_java_long
 from ckpt.formats.operators import OperatorName
 from ckpt.model import CommitLog, Fault, OffsetLog, Unreadable
 from ckpt.restart import diagnoses, messages, remedies
-from ckpt.restart.forecast import Forecast
+from ckpt.restart.findings import Forecast
 from ckpt.restart.start import MOST_BATCHES, Start
 from ckpt.settings import JOIN_FORMAT, SHUFFLE_PARTITIONS
 from ckpt.versions import Progress

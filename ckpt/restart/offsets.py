@@ -10,8 +10,7 @@ from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchOffset
 from ckpt.checkpoint.sources.registry import Offset, advance, in_order, kind_of, offset_of
 from ckpt.model import Json, SourceOffset
 from ckpt.restart import diagnoses, messages, remedies
-from ckpt.restart.findings import Diagnosis
-from ckpt.restart.forecast import Forecast
+from ckpt.restart.findings import Diagnosis, Forecast
 from ckpt.restart.start import MOST_BATCHES, Start
 
 

@@ -6,7 +6,7 @@ decides. ``docs/restart.md`` explains them in the same order, and ``tests/restar
 
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.restart import batch, before_logs, logs, offsets
-from ckpt.restart.forecast import Forecast
+from ckpt.restart.findings import Forecast
 from ckpt.restart.start import Start
 from ckpt.versions import Progress, Spark
 

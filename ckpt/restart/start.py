@@ -5,11 +5,10 @@ from functools import cached_property
 
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.history import is_empty
-from ckpt.checkpoint.sources.ranges import SourceRange, source_ranges
+from ckpt.checkpoint.sources.registry import SourceRange, source_ranges
 from ckpt.model import OffsetLog
 from ckpt.restart import diagnoses, remedies
-from ckpt.restart.findings import Diagnosis, Finding
-from ckpt.restart.forecast import Forecast, Outcome
+from ckpt.restart.findings import Diagnosis, Finding, Forecast, Outcome
 from ckpt.texts import span
 from ckpt.versions import Progress, Rules, Spark
 

@@ -144,8 +144,8 @@ def migrate_transform_with_state(
     )
     if plan:
         return TransformMigration(migration, folder)
+    from ckpt.spark.export import write_transform
     from ckpt.spark.session import open_session
-    from ckpt.spark.transform import write_transform
 
     with open_session(session, delta=kind is Format.DELTA) as spark:
         return TransformMigration(migration, folder, write_transform(spark, migration, folder.name, session.watcher))

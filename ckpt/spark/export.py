@@ -1,25 +1,141 @@
-"""Exporting state: read, shape, write, and say what was written. Also counting, and showing a few rows."""
+"""Exporting state through Hadoop's file systems, and saying what was written; counting, showing, and migrating."""
 
 import json
+import time
 import uuid
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
-from ckpt.errors import UsageError
-from ckpt.spark.files import Files, Staged
+from ckpt.errors import CkptError, UsageError
+from ckpt.migrate.generate.processor import processor_code
+from ckpt.migrate.generate.sources import seen_folder
+from ckpt.migrate.generate.start import start_code, too_many_for_code
+from ckpt.migrate.transform import INITIAL_STATE, PROCESSOR, START, TransformPlan
 from ckpt.spark.frames import flatten_columns, read_initial_frame, read_raw_frame, schema_of
-from ckpt.spark.jobs import Watcher, run_jobs, translate_failures, write_counted
+from ckpt.spark.jobs import SparkFailed, Watcher, run_jobs, translate_failures, write_counted
 from ckpt.state.export.manifest import make_manifest, make_manifest_of_all, manifest_text
 from ckpt.state.export.request import ExportPart
-from ckpt.state.export.targets import MANIFEST, ExportTarget, Format, Mode, check_types
+from ckpt.state.export.targets import MANIFEST, ExportTarget, Format, Mode, check_target, check_types, folder_and_name
 from ckpt.state.reading.columns import Columns, Shape, columns_of, top_columns
 from ckpt.state.reading.initial import InitialPlan
 from ckpt.state.reading.reading import Reading
 from ckpt.storage.locations import is_inside
+
+_RENAMED_AT_ONCE = ("file:", "hdfs:")  # elsewhere renaming a folder may be copying its files one by one
+_TRIES, _PAUSE_SECONDS = 20, 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Few operations on paths of any Hadoop file system."""
+
+    spark: SparkSession
+
+    def exists(self, path: str) -> bool:
+        """Tell whether there is something at the path."""
+        where, system = self._locate(path)
+        return bool(system.exists(where))
+
+    def list_names(self, path: str) -> list[str] | None:
+        """List a folder; None for a file."""
+        where, system = self._locate(path)
+        if not system.getFileStatus(where).isDirectory():
+            return None
+        return [status.getPath().getName() for status in system.listStatus(where)]
+
+    def rename(self, path: str, to: str) -> None:
+        """Rename a folder, on most file systems at once. Raises CkptError where that fails."""
+        where, system = self._locate(path)
+        if not system.rename(where, self._locate(to)[0]):
+            raise CkptError(f"{path} could not be renamed to {to}")
+
+    def remove(self, path: str) -> None:
+        """Remove a folder and all that is in it; fine where there is none."""
+        where, system = self._locate(path)
+        system.delete(where, True)
+
+    def write(self, path: str, text: str) -> None:
+        """Write a small file, over one that is there."""
+        where, system = self._locate(path)
+        with closing(system.create(where, True)) as stream:
+            stream.write(bytearray(text, "utf-8"))
+
+    def _locate(self, path: str) -> tuple[Any, Any]:
+        """Hadoop's path, and its file system."""
+        where = self.spark.sparkContext._jvm.org.apache.hadoop.fs.Path(path)
+        return where, where.getFileSystem(self.spark._jsparkSession.sessionState().newHadoopConf())
+
+
+class Staged:
+    """A folder that appears whole or not at all: written beside its place under a hidden name, then renamed.
+
+    Existing data is replaced only if requested, and only when the new folder is complete.
+    """
+
+    def __init__(self, files: Files, target: ExportTarget) -> None:
+        """Look at the place. Raises UsageError if something exists that must not be replaced."""
+        self._files = files
+        self._place = target.name.rstrip("/")
+        parent, name = folder_and_name(self._place)
+        self.path = f"{parent}/.{name}.ckpt-{uuid.uuid4().hex[:12]}"
+        self._at_once = self._place.startswith(_RENAMED_AT_ONCE)
+        with translate_failures(f"checking {self._place}"):
+            self._replaces = files.exists(self._place)
+            if self._replaces:
+                check_target(target, files.list_names(self._place))
+
+    def finish(self, texts: Mapping[str, str]) -> None:
+        """Put the whole folder in its place, with small files that say so: path below it, and text.
+
+        Where renaming is copying these are written last, so that nothing has them that is not whole.
+        """
+        with translate_failures(f"putting {self._place} in its place"):
+            if self._at_once:
+                self._write(self.path, texts)
+            if not self._replaces:
+                if self._files.exists(self._place):  # a rename would move the folder into it
+                    raise CkptError(f"{self._place} appeared while the export was being written, and is not changed")
+                self._swap(texts)
+                return
+            old = f"{self.path}-old"
+            self._files.rename(self._place, old)
+            try:
+                self._swap(texts)
+            except BaseException:
+                self._files.rename(old, self._place)
+                raise
+            self._files.remove(old)
+
+    def _swap(self, texts: Mapping[str, str]) -> None:
+        """Rename the folder to its place, which is free; leave that free where it fails."""
+        try:
+            self._files.rename(self.path, self._place)
+            if not self._at_once:
+                self._write(self._place, texts)
+        except BaseException:
+            if not self._at_once:
+                self._files.remove(self._place)  # a copy that was cut short
+            raise
+
+    def _write(self, folder: str, texts: Mapping[str, str]) -> None:
+        for path, text in texts.items():
+            self._files.write(f"{folder}/{path}", text)
+
+    def give_up(self) -> None:
+        """Remove what was written, as far as the file system still answers.
+
+        Tasks that were cancelled go on until they notice, and make the folder again: it is removed until it stays away.
+        """
+        with suppress(SparkFailed), translate_failures(f"removing {self.path}"):
+            for _ in range(_TRIES):
+                self._files.remove(self.path)
+                time.sleep(_PAUSE_SECONDS)
+                if not self._files.exists(self.path):
+                    return
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,3 +288,34 @@ def _write_manifest(spark: SparkSession, state: Shaped, target: ExportTarget, ro
 def _make_manifest(spark: SparkSession, state: Shaped, target: ExportTarget, rows: int | None) -> dict[str, Any]:
     part, schema = ExportPart(state.reading, state.columns, rows), schema_of(state.frame)
     return make_manifest(part, state.shape, schema=schema, kind=target.format, spark=spark.version)
+
+
+def write_transform(spark: SparkSession, plan: TransformPlan, folder: str, watcher: Watcher | None = None) -> int:
+    """Write a migration to a folder that is not there yet, or empty; it appears whole or not at all.
+
+    Returns how many keys there are: rows of the initial state, as Spark counted them.
+    ``folder`` is a path as Spark is given it (``targets.choose_target``). Raises UsageError where something is
+    there already or the format cannot hold a column, SparkFailed where Spark fails.
+    """
+    check_types(plan.columns, plan.format)
+    files = Files(spark)
+    with translate_failures(f"checking {folder}"):
+        if files.exists(folder) and files.list_names(folder) != []:
+            raise UsageError(f"`to` {folder}: it exists already and is not changed: name a new folder")
+    staged = Staged(files, ExportTarget(folder, None, plan.format, Mode.OVERWRITE))
+    with ExitStack() as undo:
+        undo.callback(staged.give_up)
+        doing, path = f"writing the initial state of operator {plan.shape.operator}", f"{staged.path}/{INITIAL_STATE}"
+        frame = read_initial_frame(spark, plan.initial)
+        keys = write_counted(spark, frame, doing, watcher, lambda writer: writer.format(plan.format).save(path))
+        for start in too_many_for_code(plan):
+            files_seen = spark.createDataFrame([(file,) for file in start.seen], "file string")
+            with translate_failures(f"writing the names of the files that source {start.view.index} has read"):
+                files_seen.coalesce(1).write.parquet(f"{staged.path}/{seen_folder(start)}")
+        start_text = start_code(plan, None if folder.startswith("file:") else folder)
+        code = {PROCESSOR: processor_code(plan), START: start_text}
+        staged.finish(code)
+        for name in code:
+            files.remove(f"{folder}/.{name}.crc")  # Hadoop's checksum would be wrong once the file is edited
+        undo.pop_all()
+    return keys

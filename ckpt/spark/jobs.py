@@ -11,8 +11,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession, functions as F
 
-from ckpt.errors import CkptError
-from ckpt.storage.base import one_line
+from ckpt.errors import CkptError, one_line
 from ckpt.texts import mask_secrets
 
 Watcher: TypeAlias = Callable[[int, int], None]

@@ -17,10 +17,9 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import DataFrame, SparkSession
 
-from ckpt.errors import CkptError, UsageError
+from ckpt.errors import CkptError, UsageError, one_line
 from ckpt.spark.installed import Session, SparkMissing, check_delta, check_java
 from ckpt.spark.jobs import SparkFailed, translate_failures
-from ckpt.storage.base import one_line
 
 _QUIET = Path(__file__).parent / "log4j2.properties"
 _LOCAL = {

@@ -14,7 +14,6 @@ from ckpt.errors import NotFound, StorageError
 
 Answer = TypeVar("Answer")
 _LOOKS = 3  # a log is listed again where its writer has deleted files meanwhile, which is rare
-_CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), 127)}
 
 
 PIECE = 1 << 22
@@ -27,11 +26,6 @@ def temporary(path: str) -> str:
     """The name under which a file is written before it is renamed: hidden, next to it."""
     folder, slash, name = path.rpartition("/")
     return f"{folder}{slash}.{name}{TEMPORARY}"
-
-
-def one_line(text: str) -> str:
-    """Text fit for a one-line message: control characters are written as escapes."""
-    return text.translate(_CONTROL)
 
 
 def retry_vanished(look: Callable[[], Answer]) -> Answer:

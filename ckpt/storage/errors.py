@@ -2,8 +2,7 @@
 
 import re
 
-from ckpt.errors import NotFound, StorageError, UsageError
-from ckpt.storage.base import one_line
+from ckpt.errors import NotFound, StorageError, UsageError, one_line
 from ckpt.texts import mask_secrets
 
 _NO_BUCKET = re.compile(r"NO_?SUCH_?BUCKET|ContainerNotFound|bucket does not exist|bucket not found", re.I)

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import PurePath
 from urllib.parse import quote
 
-from ckpt.errors import NotFound, StorageError, UsageError
-from ckpt.storage.base import FileInfo, Folder, Listing, Oddity, ReadRequest, Root, one_line
+from ckpt.errors import NotFound, StorageError, UsageError, one_line
+from ckpt.storage.base import FileInfo, Folder, Listing, Oddity, ReadRequest, Root
 from ckpt.storage.locations import local_path
 
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC

@@ -14,8 +14,8 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
-from ckpt.errors import DISK_FULL, StorageError
-from ckpt.storage.base import one_line, temporary
+from ckpt.errors import DISK_FULL, StorageError, one_line
+from ckpt.storage.base import temporary
 from ckpt.storage.locations import local_path
 from ckpt.storage.uri import NO_OPTIONS, open_backend
 from ckpt.storage.writer import AlreadyThere, Attributes, Writer, report_changed_file

@@ -13,8 +13,7 @@ from itertools import chain, product
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from ckpt.errors import UsageError
-from ckpt.storage.base import one_line
+from ckpt.errors import UsageError, one_line
 
 
 class SchemeFamily(StrEnum):

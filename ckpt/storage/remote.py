@@ -10,8 +10,8 @@ from copy import copy
 from threading import Thread
 from typing import NamedTuple, Protocol, Self, TypeVar
 
-from ckpt.errors import NotFound, StorageError
-from ckpt.storage.base import FileInfo, Folder, Listing, ReadRequest, Root, one_line
+from ckpt.errors import NotFound, StorageError, one_line
+from ckpt.storage.base import FileInfo, Folder, Listing, ReadRequest, Root
 from ckpt.storage.errors import explain
 
 Question = TypeVar("Question")

@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote
 
-from ckpt.errors import StorageError, UsageError
-from ckpt.storage.base import Root, one_line
+from ckpt.errors import StorageError, UsageError, one_line
+from ckpt.storage.base import Root
 from ckpt.storage.local import LocalStorage
 from ckpt.storage.locations import OBJECT_STORES, SchemeFamily, family, local_path
 from ckpt.texts import mask_secrets
@@ -29,16 +29,9 @@ NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 def open_storage(uri: str, options: Mapping[str, str] = NO_OPTIONS) -> Root:
     """Open the storage behind a local path, a ``file:`` URI, or any URI that pyarrow.fs or fsspec opens.
 
-    Nothing is listed yet: use ``list_level`` to see whether anything is there.
-
-    Args:
-        uri: As the user gave it.
-        options: keys and values, for the file system's constructor.
-
-    Raises:
-        UsageError: The URI is malformed, its scheme unknown, or an option not one of the file system's.
-        StorageError: The storage cannot be reached, or a package is missing.
-
+    Nothing is listed yet: use ``list_level`` to see whether anything is there. Raises UsageError where the URI is
+    malformed, its scheme unknown, or an option not one of the file system's; StorageError where it cannot be
+    reached, or a package is missing.
     """
     if not uri or "\0" in uri:
         raise UsageError("an empty path" if not uri else f"{one_line(uri)} is not a path: it contains a zero byte")

@@ -39,12 +39,7 @@ def chart_partitions(
 ) -> Chart | None:
     """A bar for each partition, or for the largest of some neighbours; None where no value is known.
 
-    Args:
-        name: What the values are.
-        values: Each partition and its value; None is not known.
-        shown: A value as text.
-        compared: What the largest is, in the sentence below: ``the largest``.
-
+    ``compared`` says what the largest is, in the sentence below: ``the largest``.
     """
     known = [value for _, value in values if value is not None]
     if not known:

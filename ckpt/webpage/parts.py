@@ -1,18 +1,21 @@
-"""An inspection as HTML: as a whole page, or as a part of one."""
+"""An inspection as HTML, as a page or a part of one; the one environment of the templates escapes every text."""
 
 import json
+import re
 from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
+from ckpt.errors import CkptError
 from ckpt.formats.types import type_name
 from ckpt.inspection.inspection import Inspection, RatedFinding
 from ckpt.inspection.verdict import outcome_words
 from ckpt.model import Json, Kind, Operator, Store
-from ckpt.restart.forecast import Forecast, Outcome
-from ckpt.texts import batch_ranges, instant, mask_json, size
-from ckpt.versions import Progress, Spark
+from ckpt.restart.findings import Forecast, Outcome
+from ckpt.texts import batch_ranges, escape_unprintable, instant, mask_json, mask_secrets, plural, size
+from ckpt.versions import Progress, Spark, __version__
 from ckpt.webpage.charts import chart_partitions, make_timeline
-from ckpt.webpage.templates import fill_template
 
 _PLACES = 5  # of one finding
 _SOURCES = 20
@@ -21,15 +24,9 @@ _PLOTTED = 12  # stores whose partitions are plotted
 
 
 def inspection_page(inspection: Inspection, besides: Sequence[dict[str, Any]] = ()) -> str:
-    """An inspection as a page that needs nothing else.
+    """An inspection as a page that needs nothing else; ``besides`` are blocks, each its ``kind`` and its texts.
 
-    Args:
-        inspection: What was found.
-        besides: What else is to be shown, as blocks: each its ``kind`` and its texts.
-
-    Raises:
-        HtmlMissing: Jinja2 is not installed.
-
+    Raises HtmlMissing where Jinja2 is not installed.
     """
     return fill_template("inspection.html", title=_name_of(inspection), besides=besides, **_show_inspection(inspection))
 
@@ -50,7 +47,7 @@ def _show_inspection(inspection: Inspection) -> dict[str, Any]:
     """All that the template shows."""
     checkpoint = inspection.checkpoint
     state = checkpoint.state
-    operators = state.operators if state else ()
+    operators = checkpoint.operators
     plotted = iter(range(_PLOTTED))
     return {
         "inspection": inspection,
@@ -84,7 +81,7 @@ def _choose_tone(inspection: Inspection) -> str:
 
 def _list_facts(inspection: Inspection) -> list[tuple[str, str]]:
     checkpoint = inspection.checkpoint
-    latest = checkpoint.offsets.readable(checkpoint.offsets.latest)
+    latest = checkpoint.offsets.newest
     keeps = {True: "stateful", False: "no state/ folder", None: "stateful or not: unknown"}[checkpoint.stateful]
     facts = [
         ("Checkpoint", checkpoint.uri),
@@ -155,3 +152,49 @@ def _show_offset(value: Json) -> str:
     """As in the log; masked before it is cut, which could hide that something is a secret."""
     text = mask_json(json.dumps(value))
     return text if len(text) <= _OFFSET else f"{text[:_OFFSET]} ..."
+
+
+_QUOTED = re.compile(r"`([^`]*)`")
+
+
+class HtmlMissing(CkptError):
+    """The package that fills templates is not installed."""
+
+
+def fill_template(template: str, **values: Any) -> str:
+    """Fill a template with its values. Raises HtmlMissing."""
+    text: str = _make_environment().get_template(template).render(version=__version__, **values)
+    return text
+
+
+@cache
+def _make_environment() -> Any:
+    try:
+        from jinja2 import Environment, FunctionLoader, StrictUndefined
+    except ModuleNotFoundError:
+        raise HtmlMissing("output as HTML needs the package jinja2: pip install 'spark-ckpt[html]'") from None
+    environment = Environment(
+        loader=FunctionLoader(_read_source),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_make_safe,
+    )
+    environment.filters |= {"size": size, "instant": instant, "counted": plural, "advice": split_advice}
+    return environment
+
+
+def _read_source(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _make_safe(value: Any) -> Any:
+    """A text that may be from a checkpoint, without its secrets, and with what is not printable as escapes."""
+    return "\n".join(map(escape_unprintable, mask_secrets(value).split("\n"))) if type(value) is str else value
+
+
+def split_advice(text: str) -> list[tuple[bool, str]]:
+    """The parts of a sentence: whether each is code, in backquotes, and its text."""
+    parts = _QUOTED.split(mask_secrets(text))
+    return [(bool(index % 2), part) for index, part in enumerate(parts) if part]

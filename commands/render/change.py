@@ -10,7 +10,7 @@ from ckpt.changes.plan import ChangePlan, First
 from ckpt.changes.steps import FileContent, Step
 from ckpt.errors import DISK_FULL
 from ckpt.inspection.next_steps import NextStep, RowCost
-from ckpt.restart.forecast import Forecast
+from ckpt.restart.findings import Forecast
 from ckpt.restart.sinks import REMEMBERING
 from ckpt.texts import plural, quote_path
 from ckpt.versions import Progress

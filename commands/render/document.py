@@ -11,8 +11,7 @@ from ckpt.inspection.inspection import Space
 from ckpt.inspection.next_steps import RowCost
 from ckpt.live.outlook import SourceOutlook
 from ckpt.model import Json, Kind, OffsetMetadata, Provider, Unreadable
-from ckpt.restart.findings import Severity
-from ckpt.restart.forecast import Outcome
+from ckpt.restart.findings import Outcome, Severity
 from ckpt.versions import Progress, __version__
 
 from .blocks import Next, Page

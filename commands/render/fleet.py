@@ -10,8 +10,7 @@ from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.inspection.scan.rows import ScannedCheckpoint
 from ckpt.inspection.scan.scan import Scan
 from ckpt.model import Kind
-from ckpt.restart.findings import Severity
-from ckpt.restart.forecast import Outcome
+from ckpt.restart.findings import Outcome, Severity
 from ckpt.texts import instant, plural, quote_path, size
 
 from .blocks import Block, Heading, Headline, Item, Next, Page, Table, Title, Tone, TooWide, bullets, more, page_of

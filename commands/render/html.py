@@ -4,8 +4,7 @@ from typing import Any, assert_never
 
 from ckpt.inspection.inspection import Inspection
 from ckpt.texts import escape_unprintable
-from ckpt.webpage.parts import inspection_page
-from ckpt.webpage.templates import fill_template
+from ckpt.webpage.parts import fill_template, inspection_page
 
 from . import blocks
 from .blocks import Page, Plain, Title, Tone, flatten_page

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
+from ckpt.changes.offsets.exchange import Positions
 from ckpt.changes.offsets.plan import OffsetsPlan
-from ckpt.changes.offsets.positions import Positions
 from ckpt.model import Json
 from ckpt.texts import quote_word
 

@@ -5,13 +5,11 @@ from collections.abc import Iterator, Sequence
 
 from ckpt.checkpoint.history import Pattern
 from ckpt.checkpoint.sources.kind import Advance, Unit
-from ckpt.checkpoint.sources.ranges import SourceRange
-from ckpt.checkpoint.sources.registry import Offset, SourceView, kind_of
+from ckpt.checkpoint.sources.registry import Offset, SourceRange, SourceView, kind_of
 from ckpt.inspection.inspection import Inspection
 from ckpt.inspection.verdict import outcome_words, spell
 from ckpt.model import Kind
-from ckpt.restart.findings import Severity
-from ckpt.restart.forecast import Forecast
+from ckpt.restart.findings import Forecast, Severity
 from ckpt.texts import instant, plural, ranges
 from ckpt.versions import Progress
 

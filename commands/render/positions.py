@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Annotated
 
-from ckpt.changes.offsets.positions import Positions
+from ckpt.changes.offsets.exchange import Positions
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.model import Json
 from ckpt.texts import quote_path

@@ -17,8 +17,7 @@ from .reports import Exit, Report
 
 if TYPE_CHECKING:
     from ckpt.state.native.diff import StateDiff, UnitDiff
-    from ckpt.state.native.heavy import StateSizes
-    from ckpt.state.native.show import StateCounts, StateRows
+    from ckpt.state.native.show import StateCounts, StateRows, StateSizes
 
 
 class StateOwnerKeys(Keys):

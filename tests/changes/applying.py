@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from ckpt.changes.apply import Receipt
+from ckpt.changes.apply import Receipt, apply_plan
 from ckpt.changes.fixes.repair_async import repair_async
 from ckpt.changes.plan import ChangePlan
-from ckpt.changes.run import apply_plan
 from ckpt.storage import open_storage
 from ckpt.storage.local_writer import open_writer
 from tests.conftest import Run

@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from ckpt.changes.apply import undo
+from ckpt.changes.apply import apply_plan, undo
 from ckpt.changes.fixes.repair_async import plan_repair
 from ckpt.changes.plan import ChangePlan
-from ckpt.changes.run import apply_plan
 from ckpt.storage import open_storage
 from ckpt.storage.local_writer import LocalWriter, open_writer
 from ckpt.storage.writer import Attributes

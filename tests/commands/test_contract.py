@@ -19,8 +19,7 @@ from ckpt.migrate import changelog, comparison, provider
 from ckpt.migrate.transform import Api, TimeMode
 from ckpt.migrate.variables import VariableForm
 from ckpt.model import Kind, Provider
-from ckpt.restart.findings import Severity
-from ckpt.restart.forecast import Outcome
+from ckpt.restart.findings import Outcome, Severity
 from ckpt.versions import Progress
 from commands.render.reports import Exit
 from docs.generate.contract import CONTRACT, contract_page

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import ckpt
-from ckpt.changes.run import How
+from ckpt.changes.apply import How
 from ckpt.inspection.explain.catalog import catalog
 from ckpt.state.export.request import ExportOptions
 from ckpt.state.reading.choose import Part

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from ckpt.restart.diagnoses import all_diagnoses
-from ckpt.restart.findings import Diagnosis
-from ckpt.restart.forecast import Outcome
+from ckpt.restart.findings import Diagnosis, Outcome
 from ckpt.restart.rules import RULES
 from ckpt.versions import Spark
 from docs.generate.commands import commands_page, commands_table

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from ckpt.inspection.verdict import spell, verdict
-from ckpt.restart.forecast import Forecast, Outcome
+from ckpt.restart.findings import Forecast, Outcome
 from ckpt.versions import Progress, Spark
 from tests.conftest import Ckpt, CopyOf
 

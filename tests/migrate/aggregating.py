@@ -19,8 +19,8 @@ from typing import Any
 import ckpt
 from ckpt.formats.types import fields_of
 from ckpt.migrate.transform import Api, TransformPlan, plan_transform
+from ckpt.spark.export import write_transform
 from ckpt.spark.installed import find_pyspark_version
-from ckpt.spark.transform import write_transform
 from ckpt.versions import Spark
 from tests.migrate.continuity_new import imported
 from tests.migrate.transforming import run

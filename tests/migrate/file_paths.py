@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from ckpt.migrate.generate.sources import MOST_IN_CODE
 from ckpt.migrate.transform import plan_transform
-from ckpt.spark.transform import write_transform
+from ckpt.spark.export import write_transform
 from tests.migrate.handoff.continuity import error_of, run
 
 NEW = 5  # rows, a file each, that come after the old query

@@ -21,8 +21,8 @@ from ckpt.migrate.generate.processor import processor_code
 from ckpt.migrate.generate.start import start_code
 from ckpt.migrate.transform import Api, TransformPlan, plan_transform
 from ckpt.migrate.variables import Variable, VariableForm
+from ckpt.spark.export import write_transform
 from ckpt.spark.installed import find_pyspark_version
-from ckpt.spark.transform import write_transform
 from ckpt.versions import Spark
 from tests.support.places import SAMPLE_NAMES, SAMPLES
 from tests.support.spark.recording import digest

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ckpt.checkpoint.reader import open_checkpoint
-from ckpt.restart.forecast import Outcome
+from ckpt.restart.findings import Outcome
 from ckpt.restart.rules import forecast
 from ckpt.versions import Progress, Spark
 from tests.changes.fixes.async_gap import kafka_query

@@ -10,7 +10,7 @@ import pytest
 
 import ckpt
 from ckpt import inspect
-from ckpt.webpage import templates
+from ckpt.webpage import parts
 from ckpt.webpage.charts import MOST_BARS
 from ckpt.webpage.parts import inspection_page
 from tests.conftest import Ckpt
@@ -158,7 +158,7 @@ def luminance(colour: str) -> float:
 
 
 def test_texts_have_enough_contrast() -> None:
-    style = Path(templates.__file__).with_name("style.css").read_text()
+    style = Path(parts.__file__).with_name("style.css").read_text()
     schemes = [dict(re.findall(r"--(\w+):#(\w+)", line)) for line in style.splitlines() if "--ink:" in line]
     assert len(schemes) == 3, "light, dark, print"
     for scheme in schemes:
@@ -170,7 +170,7 @@ def test_texts_have_enough_contrast() -> None:
 
 def test_a_missing_package_is_one_line(ckpt: Ckpt, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    templates._make_environment.cache_clear()
+    parts._make_environment.cache_clear()
     run = ckpt("inspect", "sample_checkpoints/kafka-4.2", "-o", "html")
     assert (run.exit_code, run.stdout) == (3, "")
     assert run.stderr == "ckpt: output as HTML needs the package jinja2: pip install 'spark-ckpt[html]'\n"

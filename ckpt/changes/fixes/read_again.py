@@ -12,11 +12,10 @@ from itertools import islice
 
 from ckpt.changes.check_fix import MOST_TRIES, Cost, Draft
 from ckpt.changes.plan import STOP_FIRST, NoWay, Replay
-from ckpt.changes.rewind.plan import Replayed, plan_rewind
-from ckpt.changes.rewind.warnings import has_batch
+from ckpt.changes.rewind.plan import Replayed, has_batch, plan_rewind
 from ckpt.changes.steps import plan_writing
 from ckpt.checkpoint.checkpoint import OFFSETS
-from ckpt.checkpoint.sources.ranges import source_ranges
+from ckpt.checkpoint.sources.registry import source_ranges
 from ckpt.inspection.inspection import Inspection
 from ckpt.model import Unreadable
 from ckpt.storage import Storage

@@ -10,6 +10,7 @@ from enum import StrEnum
 from os import fspath
 from typing import ClassVar, Unpack
 
+from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.check_fix import (
     CLOSED_GAP,
     MORE_STARTS,
@@ -26,9 +27,7 @@ from ckpt.changes.fixes.read_again import draft_plan_again, draft_read_again, dr
 from ckpt.changes.fixes.repair_async import draft_fill
 from ckpt.changes.fixes.tidy import Tidied, draft_tidying, tidy
 from ckpt.changes.fixes.write_logs import draft_commit, draft_offsets
-from ckpt.changes.plan import NEVER_FINISHED, ChangePlan, NoWay
-from ckpt.changes.run import ChangeResult, How, run_change
-from ckpt.changes.sink import adapt_to_sink, add_mark
+from ckpt.changes.plan import NEVER_FINISHED, ChangePlan, NoWay, adapt_to_sink, add_mark
 from ckpt.changes.steps import Changed
 from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.checkpoint.reader import read_checkpoint

@@ -11,21 +11,20 @@ from enum import StrEnum
 from os import fspath
 from typing import ClassVar, Unpack
 
+from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.check_fix import NO_LOST_BATCH, Cost, Draft, Drafter, find_starts, plan_first
-from ckpt.changes.plan import STOP_FIRST, ChangePlan, NoWay, Replay
-from ckpt.changes.rewind.warnings import describe_named_sink
-from ckpt.changes.run import ChangeResult, How, run_change
-from ckpt.changes.sink import adapt_to_sink
+from ckpt.changes.plan import STOP_FIRST, ChangePlan, NoWay, Replay, adapt_to_sink
+from ckpt.changes.rewind.plan import describe_named_sink
 from ckpt.changes.steps import Step, plan_removals, plan_writing, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.checkpoint.history import Pattern, pattern
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.checkpoint.sources.ranges import source_ranges
+from ckpt.checkpoint.sources.registry import source_ranges
 from ckpt.errors import parse_choice, parse_choices
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.live.sink.reader import ask_sink
 from ckpt.model import Kind, Location, OffsetLog
-from ckpt.restart.forecast import Forecast
+from ckpt.restart.findings import Forecast
 from ckpt.restart.remedies import pair_below
 from ckpt.restart.sinks import DROPS_OR_REPEATS, AboutSinks
 from ckpt.storage import Storage

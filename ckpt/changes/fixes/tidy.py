@@ -13,7 +13,7 @@ from ckpt.changes.plan import END_FIRST, STOP_FIRST, First, Replay
 from ckpt.changes.rewind.files_after import state_above
 from ckpt.changes.steps import Step, plan_removals, plan_unread_removals, plan_writing, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, Checkpoint
-from ckpt.checkpoint.sources.ranges import source_ranges
+from ckpt.checkpoint.sources.registry import source_ranges
 from ckpt.errors import UsageError, argument
 from ckpt.formats.metadata import build_metadata, is_query_id
 from ckpt.model import DamageKind, Unreadable

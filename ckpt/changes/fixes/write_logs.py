@@ -18,14 +18,13 @@ from itertools import pairwise
 
 from ckpt.changes.check_fix import Cost, Draft
 from ckpt.changes.plan import STOP_FIRST, NoWay, Replay
-from ckpt.changes.skip.empty_version import UniqueIds, rename_ids
+from ckpt.changes.skip.plan import UniqueIds, rename_ids
 from ckpt.changes.steps import Step, plan_writing, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.checkpoint.sources.file_logs import file_source_logs, files_between
 from ckpt.checkpoint.sources.files import FileOffset
-from ckpt.checkpoint.sources.ranges import SourceRange
-from ckpt.checkpoint.sources.registry import offset_of
-from ckpt.checkpoint.state.context import context_of
+from ckpt.checkpoint.sources.registry import SourceRange, offset_of
+from ckpt.checkpoint.state.chains import context_of
 from ckpt.checkpoint.state.folders import StorePartition, find_store_partitions
 from ckpt.formats.commits import format_commit_log
 from ckpt.formats.sidecars import HadoopChecksums, parse_hadoop_sidecar

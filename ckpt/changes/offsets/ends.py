@@ -8,10 +8,8 @@ though its rows are thrown away, so that the end of L must not be before its sta
 from dataclasses import dataclass
 
 from ckpt.changes.plan import NoWay
-from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd
-from ckpt.checkpoint.sources.ranges import SourceRange
-from ckpt.checkpoint.sources.registry import SourceView, kind_of, settable_kinds
-from ckpt.checkpoint.sources.requested import RequestedEnd
+from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, RequestedEnd
+from ckpt.checkpoint.sources.registry import SourceRange, SourceView, kind_of, settable_kinds
 from ckpt.checkpoint.sources.starts import NOT_READ
 from ckpt.formats.names import CompactibleLog
 

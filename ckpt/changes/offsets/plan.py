@@ -9,27 +9,25 @@ from dataclasses import dataclass, replace
 from os import fspath
 from typing import ClassVar, TypeVar, Unpack
 
+from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.check_fix import ANY_START, check_fix, find_starts
 from ckpt.changes.offsets.ends import BatchSource, Moved, check_settable, move_source
-from ckpt.changes.plan import END_FIRST, FINISHED_AGAIN, OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay, Replay
+from ckpt.changes.plan import END_FIRST, FINISHED_AGAIN, OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay, Replay, adapt_to_sink
 from ckpt.changes.rewind.files_after import state_above
-from ckpt.changes.run import ChangeResult, How, run_change
-from ckpt.changes.sink import adapt_to_sink
 from ckpt.changes.steps import Step, plan_unread_removals, plan_writing
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.history import Pattern, pattern, rate_sources
 from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.checkpoint.sources.ends import RequestedEnd, parse_json
 from ckpt.checkpoint.sources.file_logs import file_source_logs
-from ckpt.checkpoint.sources.ranges import SourceRange, source_ranges
-from ckpt.checkpoint.sources.registry import SourceView, in_order, source_views
-from ckpt.checkpoint.sources.requested import RequestedEnd, parse_json
+from ckpt.checkpoint.sources.registry import SourceRange, SourceView, in_order, source_ranges, source_views
 from ckpt.errors import UsageError, parse_choices
 from ckpt.formats.offsets import format_offset_log
 from ckpt.inspection.inspection import inspect
 from ckpt.inspection.verdict import verdict
 from ckpt.live.sink.reader import ask_sink
 from ckpt.model import Json, Kind, Location, OffsetLog, Unreadable
-from ckpt.restart.forecast import Forecast
+from ckpt.restart.findings import Forecast
 from ckpt.restart.sinks import DROPS, AboutSinks
 from ckpt.storage import Storage
 from ckpt.versions import Spark

@@ -14,15 +14,14 @@ from operator import attrgetter
 from os import fspath
 from typing import ClassVar, Unpack
 
+from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.check_fix import Rule, check_fix
 from ckpt.changes.plan import STOP_FIRST, ChangePlan
 from ckpt.changes.rewind.plan import Replayed, list_possible_targets
-from ckpt.changes.run import ChangeResult, How, run_change
 from ckpt.changes.steps import plan_unread_removals
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.checkpoint.state.chains import chain_to, read_lineages
-from ckpt.checkpoint.state.context import Context, context_of, oldest_needed
+from ckpt.checkpoint.state.chains import Context, chain_to, context_of, oldest_needed, read_lineages
 from ckpt.checkpoint.state.file_ends import Verified, verify
 from ckpt.checkpoint.state.folders import FileId, StorePartition, find_store_partitions
 from ckpt.checkpoint.state.load import is_serious, judge_ssts
@@ -167,8 +166,7 @@ def _refuse_checkpoint(checkpoint: Checkpoint) -> str | None:
         return "a query is writing to this checkpoint: stop it first"
     if state is None:
         return None
-    log = checkpoint.offsets.readable(checkpoint.offsets.latest)
-    provider = log.metadata.conf.get(PROVIDER_CLASS) if log and log.metadata else None
+    provider = checkpoint.conf.get(PROVIDER_CLASS)
     if state.provider is Provider.UNKNOWN and provider is not None:
         return f"{provider} is not a state store that ckpt knows"
     for damage in state.damages:

@@ -9,29 +9,89 @@ sink's log (``_spark_metadata`` in its output folder) the files that were writte
 checkpoint, and neither moves with it.
 """
 
+import os
+import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from os import fspath
 from typing import ClassVar, Unpack
 
+from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.plan import STOP_FIRST, ChangePlan, NoWay, inspect_changed
-from ckpt.changes.relocate.spark_root import guess_spark_root, read_spark_root
-from ckpt.changes.run import ChangeResult, How, run_change
 from ckpt.changes.steps import must_fit, plan_writing, read_files
 from ckpt.checkpoint.checkpoint import STATE, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources import file_logs
 from ckpt.checkpoint.state.folders import lies_elsewhere, sort_numbers
+from ckpt.errors import UsageError, one_line
 from ckpt.formats.names import compactible_log
 from ckpt.formats.operators import parse_operator_metadata, replace_schema_paths
 from ckpt.formats.sourcelogs import SinkFile, SourceFile, parse_sink_log
 from ckpt.inspection.inspection import inspect
 from ckpt.model import Location, Unreadable
 from ckpt.storage import Storage
-from ckpt.storage.locations import is_same_place
+from ckpt.storage.locations import HADOOP_NAMES, SCHEMES, SchemeFamily, family, is_same_place, local_path, without_keys
+from ckpt.texts import mask_secrets
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//[^/]*)?(/.*)?", re.S)
+_NAME_IT = "name with `to` the URI that Spark will use"
+
+
+def read_spark_root(uri: str) -> str:
+    """A location as Spark is given it, as Spark records it. Raises UsageError if that is unknown.
+
+    Spark takes a location as Hadoop's ``Path`` does: a ``file:`` URI is not percent-decoded, so that ``file:///a%20b``
+    is a folder whose name holds a percent sign. It records the qualified path without encoding anything (measured):
+    ``file:/data/my checkpoint``, ``hdfs://host:8020/a%20b``. A path without a scheme is a local one. A URI with a key
+    in it is refused: the checkpoint would keep it.
+    """
+    if mask_secrets(uri) != uri:
+        raise UsageError(f"`to` {one_line(uri)} holds a secret, which the checkpoint would keep: leave it out")
+    if uri.startswith("/"):
+        return "file:" + _tidy(uri)
+    parts = _SCHEME.fullmatch(uri)
+    if parts is None:
+        raise UsageError(f"`to` {one_line(uri)} is not an absolute path: write /path or scheme://authority/path")
+    scheme, authority, path = parts[1], parts[2] or "", parts[3] or "/"
+    if scheme.lower() == "file":
+        if parts[3] is None or authority not in ("", "//"):
+            raise UsageError(f"`to` {one_line(uri)} is not an absolute path: write file:///path")
+        return "file:" + _tidy(path)
+    if len(authority) < 3 and scheme.lower() != "dbfs":
+        raise UsageError(f"`to` {one_line(uri)} names no bucket or host: write {scheme}://authority/path")
+    return scheme + ":" + ("" if authority == "//" else authority) + _tidy(path)
+
+
+def guess_spark_root(uri: str, recorded: Iterable[str]) -> str:
+    """Where a checkpoint that ckpt opened as ``uri`` is, as Spark records it.
+
+    A scheme that means the same as that of a ``recorded`` root keeps its spelling (``s3`` and ``s3a``). Raises
+    UsageError if only the user knows how Spark opens it.
+    """
+    local = local_path(uri)
+    if local is not None:
+        path = _tidy(os.path.abspath(local))
+        return "dbfs:" + path.removeprefix("/dbfs") if path.startswith("/dbfs/") else "file:" + path
+    scheme, _, rest = uri.partition("?")[0].partition(":")
+    spelled = [old.partition(":")[0] for old in recorded]
+    like = next((spelling for spelling in spelled if family(spelling) == family(scheme)), scheme)
+    authority = rest.removeprefix("//").partition("/")[0]
+    known = like in SCHEMES and like not in HADOOP_NAMES
+    if not known or (family(like) == SchemeFamily.AZURE and "@" not in authority):
+        raise UsageError(f"{one_line(uri)} is how ckpt opens it: {_NAME_IT} (such as s3a://bucket/path)")
+    if family(like) == SchemeFamily.S3:
+        rest = without_keys(rest)
+    return read_spark_root(f"{like}:{rest}")
+
+
+def _tidy(path: str) -> str:
+    """An absolute path as Hadoop normalizes it: single slashes, no dots, none at the end but for the root."""
+    tidy = posixpath.normpath(re.sub("/{2,}", "/", path))
+    return "" if tidy == "/" else tidy
+
 
 _SCHEMA = re.compile(rf"(?P<root>.*)/{STATE}/(?P<operator>\d+)/_stateSchema/(?P<file>[^/]+/[^/]+)", re.S)
 

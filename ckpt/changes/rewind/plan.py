@@ -11,25 +11,156 @@ from enum import StrEnum
 from os import fspath
 from typing import ClassVar, Unpack
 
+from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.check_fix import check_fix, must_run_first
-from ckpt.changes.plan import OF_EPOCHS, OTHERS_REPEAT, SINK_DROPS, ChangePlan, Replay, name_log_problem
+from ckpt.changes.plan import (
+    END_FIRST,
+    OF_EPOCHS,
+    OTHERS_REPEAT,
+    SINK_DROPS,
+    STOP_FIRST,
+    ChangePlan,
+    First,
+    Replay,
+    adapt_to_sink,
+    add_mark,
+    name_log_problem,
+)
 from ckpt.changes.rewind.files_after import find_files_after
-from ckpt.changes.rewind.warnings import Again, rewind_warnings
-from ckpt.changes.run import ChangeResult, How, run_change
-from ckpt.changes.sink import adapt_to_sink, add_mark
 from ckpt.changes.steps import plan_unread_removals
 from ckpt.checkpoint.checkpoint import SOURCES, Checkpoint, Log
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.checkpoint.sources.ranges import source_ranges
-from ckpt.checkpoint.state.context import Context, context_of
+from ckpt.checkpoint.sources.file_logs import file_source_logs
+from ckpt.checkpoint.sources.kafka import is_kafka
+from ckpt.checkpoint.sources.registry import offsets_of, source_ranges
+from ckpt.checkpoint.state.chains import Context, context_of
 from ckpt.checkpoint.state.folders import StorePartition, find_store_partitions
 from ckpt.checkpoint.state.ranges import Ranges, ranges_of
 from ckpt.errors import UsageError, parse_choice
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.live.sink.reader import ask_sink
 from ckpt.model import CommitLog, Kind, Location, OffsetLog
+from ckpt.restart.sinks import DROPS, REMEMBERING, SINKS, AboutSinks
 from ckpt.storage import Storage
-from ckpt.texts import ranges
+from ckpt.texts import quote_path, ranges
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """The batches that run again after ``kept``, the last one that counts, and how sinks treat them."""
+
+    kept: int
+    newest: int  # that the logs have
+    same: bool  # the batch after ``kept`` runs over its old range
+    committed: bool  # that batch was committed, so that its sink has its rows
+    stateful: bool
+
+    @property
+    def first(self) -> First:
+        """The step that comes before the usual start."""
+        if self.loses:
+            return First.SINK
+        if not self.stateful or self.newest == self.kept:
+            return First.NOTHING
+        return First.NOOP if self.committed else First.NOOP_IF_WRITTEN
+
+    @property
+    def loses(self) -> bool:
+        """Tell whether ids are used again with other rows: a sink that remembers them drops those rows."""
+        return self.newest > (self.kept + 1 if self.same else self.kept)
+
+    @property
+    def repeats(self) -> bool:
+        """Tell whether rows are read again that an unchanged start would not read."""
+        return self.loses or (self.newest > self.kept and self.committed)
+
+
+def rewind_warnings(checkpoint: Checkpoint, again: Again, *, cut: bool) -> Iterator[str]:
+    """Return the warnings of a rewind; ``cut``: entries of file source logs go too."""
+    yield END_FIRST if checkpoint.stateful else STOP_FIRST
+    first = again.kept + 1
+    if again.loses:
+        old = f"Only batch {first} runs over its old range" if again.same else "Old ids are used again"
+        yield AboutSinks(f"{old}: {DROPS}.{describe_named_sink(checkpoint)}")
+        yield from _name_cures(checkpoint, again)
+    elif again.first is First.NOOP:
+        yield AboutSinks(
+            f"Batch {first} runs again over its old range, and its sink has the rows. Before any other start, start "
+            f"the query once with {_NOOP}: it computes the state of batch {first} again and writes no row. If you "
+            f"start it as usual first, {REMEMBERING} skips the batch, and the next one fails because its state is "
+            f"missing; any other sink gets the rows again.{describe_named_sink(checkpoint)}"
+        )
+    elif again.repeats:
+        yield AboutSinks(
+            f"Batch {first} runs again over its old range: {REMEMBERING} treats it as the one it has, so no row is "
+            f"lost or duplicated.{describe_named_sink(checkpoint)}"
+        )
+    elif again.first is First.NOOP_IF_WRITTEN:
+        yield AboutSinks(_warn_of_planned_batch(checkpoint, again))
+    if again.repeats:
+        if again.first is not First.NOOP:
+            yield AboutSinks("Any other sink gets these rows again; upserts by key are safe.")
+        yield from _must_be_there(checkpoint)
+    logs = file_source_logs(checkpoint.listing, checkpoint.offsets.newest)
+    if again.loses and logs and not cut:
+        yield (
+            "The log of the file source is left as is, because its older entries were compacted: one batch then "
+            "reads the files of all rewound batches together; none is lost or read twice."
+        )
+
+
+_NOOP = '.writeStream.format("noop").trigger(once=True) on this checkpoint'
+
+
+def _warn_of_planned_batch(checkpoint: Checkpoint, again: Again) -> str:
+    """A batch that was planned: a sink may have its rows, and then the state of it is never computed.
+
+    Measured on Spark 4.2.0 with Delta 4.4.0; ``FileStreamSink.addBatch`` does likewise.
+    """
+    first = again.kept + 1
+    return (
+        f"Batch {first} was planned, and {REMEMBERING} may have its rows: {has_batch(checkpoint, first)}. If the "
+        f"sink has them, first start the query once with {_NOOP}, which computes the state of batch {first} and "
+        "writes no row. After a normal start the sink skips the batch, and the next one fails because its state is "
+        "missing. If the sink does not have the rows, start as usual: a start into noop would lose them."
+    )
+
+
+def has_batch(checkpoint: Checkpoint, batch: int) -> str:
+    """Where a sink that remembers batches shows that it has one."""
+    query = checkpoint.query_id or "the query's id"
+    return (
+        f"a file sink if _spark_metadata/{batch} (or a later one) is in its output folder, a Delta table if its log "
+        f"has a txn with appId {query} and version {batch} or higher, an Iceberg table if the summary of a "
+        f"snapshot has that id as queryId, and {batch} or higher as epochId"
+    )
+
+
+def _must_be_there(checkpoint: Checkpoint) -> Iterator[str]:
+    """Warn of data that sources may have deleted since: Kafka by retention, Delta by log and vacuum, files by hand."""
+    log = checkpoint.offsets.newest
+    kept = "The sources must still have all rows that are read again"
+    if log is not None and any(map(is_kafka, offsets_of(log))):
+        kept += ": leave failOnDataLoss on, or rows that Kafka has deleted since are skipped silently"
+    yield f"{kept}."
+
+
+def _name_cures(checkpoint: Checkpoint, again: Again) -> Iterator[str]:
+    """Name the cures that make a sink accept rows under known batch ids."""
+    for sink in SINKS:
+        if sink.taken_back is not None:
+            path = quote_path(checkpoint.uri)
+            cure = sink.taken_back.format(
+                checkpoint=path, kept=again.kept, next=again.kept + 1, last=again.newest, snapshot="SNAPSHOT"
+            )
+            yield AboutSinks(f"To lose none in {sink.kind}: {cure}.")
+
+
+def describe_named_sink(checkpoint: Checkpoint) -> str:
+    """Name the sink of the commit log, if it is there: a sentence after a space."""
+    commit = checkpoint.commits.newest
+    names = sorted({sink.provider or sink.name for sink in commit.sinks}) if commit else []
+    return f" The commit log names this sink: {', '.join(names)}." if names else ""
 
 
 class Replayed(StrEnum):
@@ -60,9 +191,9 @@ def keeps_planned(checkpoint: Checkpoint, batch: int, replayed: Replayed) -> boo
 
 def list_possible_targets(checkpoint: Checkpoint, replayed: Replayed) -> Ranges:
     """The batches that can be gone back to; of state files only the names are looked at."""
-    latest, commits, state = context_of(checkpoint.offsets, checkpoint.commits), checkpoint.commits, checkpoint.state
+    latest, commits = context_of(checkpoint.offsets, checkpoint.commits), checkpoint.commits
     stores = [store for store in find_store_partitions(checkpoint.listing, latest.provider) if store.names.all]
-    for described in (store for operator in (state.operators if state else ()) for store in operator.stores):
+    for _, described in checkpoint.stores():
         if {*range(described.expected_partitions or 0)} - {partition.partition for partition in described.partitions}:
             return ()
     names = [*stores[0].names.logs, *stores[0].names.snapshots] if stores else []

@@ -1,10 +1,59 @@
-"""The end of the latest batch of one source, and what another end does: rows that are skipped, or read again."""
+"""The end of the latest batch of one source, and what another end does: rows that are skipped, or read again.
 
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+Somebody types the other end: Spark takes most mistakes in an offset silently, and reads other rows than were meant, so
+it is checked before anything is planned.
+"""
 
-from ckpt.checkpoint.sources.requested import RequestedEnd
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, NoReturn, TypeVar
+
+from ckpt.errors import UsageError, one_line
 from ckpt.model import Json
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedEnd:
+    """The new end of one source; of Kafka without the partitions that are to be left out."""
+
+    value: Json
+    left_out: frozenset[tuple[str, int]] = frozenset()  # partitions of Kafka that were given as null
+    renamed: Mapping[str, str] = field(default_factory=dict)  # topics of Kafka that moved: what each is called now
+
+    @property
+    def text(self) -> str:
+        """JSON as it is written into an offset file."""
+        return json.dumps(self.value, separators=(",", ":"), ensure_ascii=False)
+
+
+def parse_json(text: str, what: str) -> Json:
+    """Parse JSON that somebody typed. Raises UsageError, which begins with ``what``."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        value = dict(pairs)
+        if len(value) < len(pairs):
+            names = [name for name, _ in pairs]
+            raise UsageError(f"{what} names {one_line(next(n for n in names if names.count(n) > 1))} twice")
+        return value
+
+    def never(word: str) -> NoReturn:
+        raise UsageError(f"{what} holds {word}, which is not JSON")
+
+    try:
+        value: Json = json.loads(text, object_pairs_hook=once, parse_constant=never)
+        json.dumps(value, ensure_ascii=False).encode()  # not half of a character
+    except (ValueError, RecursionError) as error:
+        where = f" at character {error.pos + 1}: {error.msg}" if isinstance(error, json.JSONDecodeError) else ""
+        raise UsageError(f"{what} is not JSON{where}") from error
+    return value
+
+
+def cut_json(value: Json) -> str:
+    """Return typed JSON in one line of an error message, cut after 120 characters."""
+    text = one_line(json.dumps(value, ensure_ascii=False))
+    return text if len(text) <= 120 else f"{text[:120]}..."
+
 
 Record = TypeVar("Record")
 Span = tuple[Json, Json]  # two offsets as the log has them; None is the beginning of the source

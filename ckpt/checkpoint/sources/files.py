@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, move_along
+from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, cut_json, move_along
 from ckpt.checkpoint.sources.kind import Advance, SourceKind, SourceType, Unit, advance_number, whole_number
-from ckpt.checkpoint.sources.requested import RequestedEnd, cut_json
 from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
 from ckpt.errors import UsageError
 from ckpt.model import Json

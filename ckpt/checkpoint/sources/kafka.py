@@ -5,15 +5,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, Span
+from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, Span, cut_json
 from ckpt.checkpoint.sources.kind import LONG, Advance, SourceKind, SourceType, Unit, whole_number
-from ckpt.checkpoint.sources.requested import RequestedEnd, cut_json
 from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
 from ckpt.checkpoint.sources.unknown import UnknownOffset
-from ckpt.errors import UsageError
+from ckpt.errors import UsageError, one_line
 from ckpt.formats.names import parse_java_int
 from ckpt.model import Json
-from ckpt.storage.base import one_line
 from ckpt.texts import plural_of
 
 Partition = tuple[str, int]  # A topic, and the number of one of its partitions

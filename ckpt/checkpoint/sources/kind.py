@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Generic, TypeVar
 
-from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd
-from ckpt.checkpoint.sources.requested import RequestedEnd, cut_json
+from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, cut_json
 from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
 from ckpt.errors import UsageError
 from ckpt.model import Json

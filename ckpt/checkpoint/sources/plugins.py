@@ -8,9 +8,8 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, NoReturn, TypeVar
 
-from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd
+from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd
 from ckpt.checkpoint.sources.kind import Advance, SourceKind, SourceType
-from ckpt.checkpoint.sources.requested import RequestedEnd
 from ckpt.checkpoint.sources.starts import ReaderStart, StartFacts
 from ckpt.checkpoint.sources.unknown import UnknownKind, UnknownOffset
 from ckpt.errors import CkptError

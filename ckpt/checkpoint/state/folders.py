@@ -119,8 +119,7 @@ def find_operators(listing: Listing, provider: Provider) -> tuple[OperatorFolder
 
 def find_store_partitions(listing: Listing, provider: Provider) -> list[StorePartition]:
     """Every store in every partition that ``find_operators`` finds."""
-    operators = find_operators(listing, provider)
-    return [store for operator in operators for stores in operator.stores.values() for store in stores.values()]
+    return [store for operator in find_operators(listing, provider) for store in operator.list_stores()]
 
 
 def _list_operator(

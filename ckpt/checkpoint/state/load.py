@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from ckpt.checkpoint.state.chains import Chain, WantedVersion, chain_to, fallbacks, read_lineages
-from ckpt.checkpoint.state.context import Context
+from ckpt.checkpoint.state.chains import Chain, Context, WantedVersion, chain_to, fallbacks, read_lineages
 from ckpt.checkpoint.state.descriptions import Description
 from ckpt.checkpoint.state.file_ends import NOTHING, Verdict, Verified, compare_sizes, verify, written_there
 from ckpt.checkpoint.state.folders import SSTS, OperatorFolder, StoreNames, StorePartition, find_snapshots_astray

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ckpt.checkpoint.checkpoint import Log
-from ckpt.checkpoint.state.context import context_of
+from ckpt.checkpoint.state.chains import context_of
 from ckpt.checkpoint.state.descriptions import list_described_by
 from ckpt.checkpoint.state.file_ends import Verified, verify
 from ckpt.checkpoint.state.folders import SSTS, StorePartition, find_operators

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import reduce
 
 from ckpt.checkpoint.checkpoint import Log
-from ckpt.checkpoint.state.context import Context, context_of
+from ckpt.checkpoint.state.chains import Context, context_of
 from ckpt.checkpoint.state.damages import find_damages, find_usable_names, judge_every_byte
 from ckpt.checkpoint.state.descriptions import Description, describe
 from ckpt.checkpoint.state.file_ends import NOTHING, Verified

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from ckpt.changes.backup import choose_options
 from ckpt.changes.steps import Changed
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.errors import CkptError, NotFound, StorageError, UsageError
+from ckpt.errors import CkptError, NotFound, StorageError, UsageError, one_line
 from ckpt.formats.offsets import UNFINISHED
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.storage import FileInfo, Storage, open_storage
-from ckpt.storage.base import PIECE, one_line
+from ckpt.storage.base import PIECE
 from ckpt.storage.local_writer import open_writer
 from ckpt.storage.locations import is_inside, spark_uri
 from ckpt.storage.writer import AlreadyThere, Attributes, Writer

@@ -16,7 +16,7 @@ from ckpt.changes.rewind.files_after import find_files_after
 from ckpt.changes.steps import Changed, plan_unread_removals, read_files, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SOURCES, STATE, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.checkpoint.state.context import context_of
+from ckpt.checkpoint.state.chains import context_of
 from ckpt.checkpoint.state.folders import LOGS, SSTS, find_store_partitions
 from ckpt.checkpoint.state.load import load_stores
 from ckpt.checkpoint.state.read_steps import run
@@ -112,7 +112,7 @@ def select_files(storage: Storage, to: str, batch: int | None = None) -> Selecti
 
 def _inspect_relocated(view: Storage, checkpoint: Checkpoint, to: str) -> tuple[Inspection, dict[str, bytes]]:
     """The copy as it will be where it goes, and the files that differ there. Raises CannotCopy, UsageError."""
-    if not any(operator.schema_paths for operator in (checkpoint.state.operators if checkpoint.state else ())):
+    if not any(operator.schema_paths for operator in checkpoint.operators):
         return inspect(checkpoint), {}
     moved = plan_relocation(view, to=spark_uri(to))
     if moved.inspection_after is None:

@@ -17,15 +17,13 @@ import numpy as np
 import pyarrow as pa
 
 from ckpt.copies.fill.fitting import Misfit, make_struct
-from ckpt.copies.fill.frames import MATCHED
-from ckpt.copies.fill.rows import Taken
+from ckpt.copies.fill.frames import MATCHED, Taken
 from ckpt.formats.rows.arrow import whole
 from ckpt.formats.rows.keys import MakeRows
 from ckpt.formats.rows.unsafe_writer import rows_from
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
-from ckpt.state.native.batches import make_raw
-from ckpt.state.native.entries import entries_of
+from ckpt.state.native.entries import entries_of, make_raw
 from ckpt.state.native.groups import number_groups, number_occurrences
 from ckpt.state.reading.columns import TTL
 from ckpt.state.reading.reading import Chosen

@@ -12,14 +12,13 @@ import pyarrow as pa
 from pyarrow import parquet
 from pyarrow.dataset import ParquetReadOptions
 
-from ckpt.copies.fill.rows import Piece
-from ckpt.errors import CkptError, NotFound, StorageError
+from ckpt.copies.fill.frames import Piece
+from ckpt.errors import CkptError, NotFound, StorageError, one_line
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
 from ckpt.state.export.targets import MANIFEST, Format
 from ckpt.state.reading.columns import Shape
 from ckpt.storage import Listing, Storage, open_storage
-from ckpt.storage.base import one_line
 from ckpt.storage.locations import local_path
 
 _LOG, _PARQUET = "_delta_log", ".parquet"

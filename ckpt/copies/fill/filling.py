@@ -12,21 +12,20 @@ from ckpt import settings
 from ckpt.checkpoint.state.rewritable import Form
 from ckpt.copies.fill.contents import Joined, StoreContent, find_matches, make_contents
 from ckpt.copies.fill.fitting import Misfit, make_struct, replace_elements
-from ckpt.copies.fill.rows import Taken
+from ckpt.copies.fill.frames import Taken
 from ckpt.copies.rewrite.spreading import count_partitions, find_grouping, find_unit_grouping, hash_rows, is_single
 from ckpt.copies.rewrite.stored_rows import Stored, join_stored, make_stored
 from ckpt.copies.rewrite.stores import Families, StoredForm, list_forms, read_families
 from ckpt.copies.rewrite.writing import NewState
+from ckpt.errors import Undecodable
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.rows import avro
 from ckpt.formats.rows.arrow import fixed
-from ckpt.formats.rows.errors import Undecodable
 from ckpt.formats.rows.keys import MakeRows, key_blobs, write_versioned_rows
 from ckpt.formats.rows.unsafe_writer import memory, rows_from
 from ckpt.formats.types import fields_of, name_and_type, named_fields, struct_of
 from ckpt.model import Json, Operator, Provider, Store
-from ckpt.state.native.layout import delimiter_of
-from ckpt.state.native.store_files import find_store_files
+from ckpt.state.native.store_files import delimiter_of, find_store_files
 from ckpt.state.reading.columns import holds_void
 from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit, UnitKind

@@ -16,15 +16,14 @@ from ckpt.copies.copy.placing import Watcher, check_apart
 from ckpt.copies.exchange import Exchange
 from ckpt.copies.fill.export_folder import Export, open_export
 from ckpt.copies.fill.filling import is_keyless
-from ckpt.copies.fill.rows import Frames, table_of
+from ckpt.copies.fill.frames import Frames, table_of
 from ckpt.copies.fill.workplace import fill
 from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, plan_rewrite
 from ckpt.copies.rewrite.writing import make_new
-from ckpt.errors import CkptError
+from ckpt.errors import CkptError, one_line
 from ckpt.model import Location
 from ckpt.state.native.show import state_count
 from ckpt.state.reading.reading import Chosen
-from ckpt.storage.base import one_line
 
 
 def import_state(

@@ -21,8 +21,8 @@ from ckpt.copies.exchange import Exchange, FrameSource, ThroughFiles, pack_batch
 from ckpt.copies.fill.contents import Joined
 from ckpt.copies.fill.export_folder import Export
 from ckpt.copies.fill.filling import Filling, find_partitions
-from ckpt.copies.fill.rows import Frames, Origin, Piece, Taken, table_of, take_piece
-from ckpt.copies.rewrite.plan import Rewrite, list_stores
+from ckpt.copies.fill.frames import Frames, Origin, Piece, Taken, table_of, take_piece
+from ckpt.copies.rewrite.plan import Rewrite
 from ckpt.copies.rewrite.spreading import count_partitions
 from ckpt.copies.rewrite.stored_rows import divide_rows
 from ckpt.copies.rewrite.stores import Families
@@ -94,7 +94,9 @@ class Workplace:
     @cached_property
     def operators(self) -> dict[int, list[tuple[Operator, Store]]]:
         """The stores of each operator."""
-        return {number: [*stores] for number, stores in groupby(list_stores(self.chosen), lambda store: store[0].id)}
+        return {
+            number: [*stores] for number, stores in groupby(self.chosen.checkpoint.stores(), lambda store: store[0].id)
+        }
 
     @cached_property
     def targets(self) -> dict[Share, int]:

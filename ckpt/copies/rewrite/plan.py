@@ -10,14 +10,13 @@ from ckpt.changes.backup import choose_options
 from ckpt.checkpoint.state.rewritable import LAST_START, Form, refuse_rewrite
 from ckpt.copies.copy.placing import check_apart
 from ckpt.copies.copy.selection import Selection, select_files
-from ckpt.copies.rewrite.dropping import Dropping, Key, check_known, choose_dropping
-from ckpt.copies.rewrite.filtering import Leaving, make_filters
+from ckpt.copies.rewrite.filtering import Dropping, Key, Leaving, check_known, choose_dropping, make_filters
 from ckpt.copies.rewrite.spreading import list_key_columns
 from ckpt.errors import CkptError, UsageError
 from ckpt.formats.statefiles import LZ4
 from ckpt.inspection.checks.sink import find_noop_start, is_in_sinks
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.model import Operator, Provider, Store
+from ckpt.model import Provider
 from ckpt.state.native.store_files import context_of
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import Chosen, Question, choose
@@ -159,7 +158,9 @@ def choose_leaving(chosen: Chosen, keys: Sequence[Key], where: str | None) -> Ma
         return make_filters(chosen, where)
     if not keys:
         return {}
-    columns = {operator.id: list_key_columns(operator, store) for operator, store in reversed([*list_stores(chosen)])}
+    columns = {
+        operator.id: list_key_columns(operator, store) for operator, store in reversed([*chosen.checkpoint.stores()])
+    }
     labels = {unit.operator: f"operator {unit.operator} ({unit.operator_name})" for unit in chosen.units}
     check_known(keys, {labels[operator]: kinds for operator, kinds in sorted(columns.items())})
     return {operator: choose_dropping(kinds, keys) for operator, kinds in columns.items()}
@@ -183,9 +184,3 @@ def _find_uncommitted(chosen: Chosen) -> Iterator[str]:
             f"batch {planned_batch} is planned and not committed. Start the query with {LAST_START}; or remove the "
             f"planned batch: ckpt rewind to batch {done} with a new range, which says what that means for its sink"
         )
-
-
-def list_stores(chosen: Chosen) -> Iterator[tuple[Operator, Store]]:
-    """Every store of every operator, in the order of Spark's metadata."""
-    for operator in chosen.checkpoint.state.operators if chosen.checkpoint.state else ():
-        yield from ((operator, store) for store in operator.stores)

@@ -22,9 +22,8 @@ from ckpt import settings
 from ckpt.checkpoint.state.rewritable import Form
 from ckpt.copies.copy.placing import Watcher
 from ckpt.copies.exchange import Exchange, ThroughFiles, pack_batch, unpack_batch
-from ckpt.copies.rewrite.dropping import NOTHING, Dropping, Key, read_keys
-from ckpt.copies.rewrite.filtering import Leaving
-from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, choose_leaving, list_stores, plan_rewrite
+from ckpt.copies.rewrite.filtering import NOTHING, Dropping, Key, Leaving, read_keys
+from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, choose_leaving, plan_rewrite
 from ckpt.copies.rewrite.spreading import count_partitions, is_single
 from ckpt.copies.rewrite.stored_rows import Stored, divide_rows, join_stored
 from ckpt.copies.rewrite.stores import Families, Moving, Tally, read_families
@@ -32,9 +31,8 @@ from ckpt.copies.rewrite.writing import NewState, make_new, write_files
 from ckpt.errors import UsageError
 from ckpt.model import Location, Operator, Store
 from ckpt.processes import Processes
-from ckpt.state.native.layout import delimiter_of, layout_of
-from ckpt.state.native.partitions import count_processes
-from ckpt.state.native.store_files import StoreFiles, find_store_files
+from ckpt.state.native.entries import count_processes
+from ckpt.state.native.store_files import StoreFiles, delimiter_of, find_store_files, layout_of
 from ckpt.state.reading.reading import Chosen
 
 
@@ -152,7 +150,7 @@ class Move:
     _files: dict[tuple[int, str], dict[int, StoreFiles]] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        for operator, store in list_stores(self.chosen):
+        for operator, store in self.chosen.checkpoint.stores():
             self._merge_families(Task(operator.id, store.name, 0))
         form, new = (self.old, self.state, self.keys, self.where), (self.into, dict(self.options), self.writes)
         return Move, (self.chosen, *form, *new, self._numbered)
@@ -167,7 +165,7 @@ class Move:
         """Every store in every new partition, by number."""
         tasks = (
             Task(operator.id, store.name, partition)
-            for operator, store in list_stores(self.chosen)
+            for operator, store in self.chosen.checkpoint.stores()
             for partition in range(count_partitions(operator, store, self.state.partitions))
         )
         return {task: number for number, task in enumerate(tasks)}
@@ -177,7 +175,7 @@ class Move:
         """The old partitions whose rows are spread anew."""
         return [
             Task(operator.id, store.name, partition)
-            for operator, store in list_stores(self.chosen)
+            for operator, store in self.chosen.checkpoint.stores()
             if self.spreads(operator, store)
             for partition in self.find_files(operator.id, store.name)
         ]
@@ -219,7 +217,7 @@ class Move:
 
     def find_store(self, task: Task) -> tuple[Operator, Store]:
         """The store of a task."""
-        return next(pair for pair in list_stores(self.chosen) if (pair[0].id, pair[1].name) == task[:2])
+        return next(pair for pair in self.chosen.checkpoint.stores() if (pair[0].id, pair[1].name) == task[:2])
 
     def _make_outcome(self, task: Task, files: Mapping[str, bytes | int] | None) -> TaskOutcome:
         dropping = self.leaving.get(task.operator)
@@ -273,7 +271,7 @@ def move_state(
     form = (rewrite.old, state, rewrite.keys, rewrite.where)
     move = Move(chosen, *form, rewrite.into, options, by is not None and by.writes)
     if by is None:
-        of_stores = (move.find_files(operator.id, store.name) for operator, store in list_stores(chosen))
+        of_stores = (move.find_files(operator.id, store.name) for operator, store in chosen.checkpoint.stores())
         files = [file for of_store in of_stores for file in of_store.values()]
         by = ThroughFiles(Processes(count_processes(chosen, files, jobs, _WORTH_A_PROCESS)))
     for task, outcome in by.exchange(move, move.sources, [*move.targets]):

@@ -18,13 +18,12 @@ from uuid import uuid4
 from ckpt.checkpoint.state.folders import SSTS
 from ckpt.copies.rewrite.stored_rows import Stored, encode_records
 from ckpt.copies.rewrite.stores import Families
-from ckpt.errors import CkptError
+from ckpt.errors import CkptError, one_line
 from ckpt.formats.rows.codecs import compress, decompress
 from ckpt.formats.rows.rocksdb import import_rocksdict
 from ckpt.formats.statefiles import LZ4
 from ckpt.model import Json
 from ckpt.state.native.temporary import make_temporary_folder, report_no_room
-from ckpt.storage.base import one_line
 
 _LENGTH = struct.Struct(">i")
 _TABLE_FORMAT = 5  # rocksdb.formatVersion, the newest that every Spark reads

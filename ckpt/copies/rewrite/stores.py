@@ -14,13 +14,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ckpt.copies.rewrite.dropping import Column
-from ckpt.copies.rewrite.filtering import Leaving
+from ckpt.copies.rewrite.filtering import Column, Leaving
 from ckpt.copies.rewrite.spreading import find_grouping, hash_rows, is_single
 from ckpt.copies.rewrite.stored_rows import Stored, array_of, bounds, make_stored, memory, prepend, strip_first
+from ckpt.errors import Undecodable
 from ckpt.formats.rows.arrow import copy_pieces
 from ckpt.formats.rows.avro import elements, key_columns
-from ckpt.formats.rows.errors import Undecodable
 from ckpt.formats.rows.keys import encoder_with_prefix, key_blobs, keys_of
 from ckpt.formats.rows.types import TypeShape, shape_of
 from ckpt.formats.rows.unsafe import VERSION, WORD, Rows, structs_of
@@ -29,8 +28,7 @@ from ckpt.formats.types import fields_of, named_fields, struct_of
 from ckpt.model import Json, Operator, Provider, Store
 from ckpt.state.native import rocksdb
 from ckpt.state.native.entries import Entries, decode_bytes, decode_rows, read_hdfs_rows, split_elements
-from ckpt.state.native.layout import UnitLayout
-from ckpt.state.native.store_files import StoreFiles
+from ckpt.state.native.store_files import StoreFiles, UnitLayout
 
 Family: TypeAlias = tuple[int, str, str | None]
 """Operator, store, and column family; None where the store has none."""

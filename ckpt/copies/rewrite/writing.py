@@ -18,7 +18,7 @@ from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES
 from ckpt.checkpoint.state.folders import STATE
 from ckpt.copies.copy.placing import Placing, Watcher, open_new
 from ckpt.copies.copy.selection import Selection
-from ckpt.copies.rewrite.plan import CannotRewrite, Rewrite, RewrittenUnit, list_settings, list_stores
+from ckpt.copies.rewrite.plan import CannotRewrite, Rewrite, RewrittenUnit, list_settings
 from ckpt.copies.rewrite.snapshots import make_hdfs_snapshot, make_rocksdb_snapshot
 from ckpt.copies.rewrite.spreading import count_partitions
 from ckpt.copies.rewrite.stored_rows import Stored
@@ -210,7 +210,8 @@ def _write(small: SmallFiles, placing: Placing, fill: Fill, watcher: Watcher | N
     placing.begin(small.selection.newest)
     new = small.found.new
     of_stores = [
-        (operator, count_partitions(operator, store, new.partitions)) for operator, store in list_stores(small.chosen)
+        (operator, count_partitions(operator, store, new.partitions))
+        for operator, store in small.chosen.checkpoint.stores()
     ]
     if new.version > 1:
         for operator, places in of_stores:

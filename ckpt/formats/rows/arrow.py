@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ckpt.formats.rows.errors import LeftToSpark, Undecodable
+from ckpt.errors import LeftToSpark, Undecodable
 
 _SMALL = 1 << 31  # bytes that offsets of 32 bits reach
 

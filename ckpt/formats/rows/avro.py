@@ -12,8 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from ckpt.errors import LeftToSpark, Undecodable, Unfit
 from ckpt.formats.compression import read_varint
-from ckpt.formats.rows.errors import LeftToSpark, Undecodable, Unfit
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import named_fields, struct_of
 from ckpt.model import Json

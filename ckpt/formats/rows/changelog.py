@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from ckpt.formats.rows.errors import LeftToSpark, Undecodable
+from ckpt.errors import LeftToSpark, Undecodable
 from ckpt.formats.statefiles import TYPED, RecordType, UnknownVersion, read_beginning
 
 _LENGTH = struct.Struct(">i")

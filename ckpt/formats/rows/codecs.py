@@ -10,10 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from ckpt.errors import WITH_SPARK, LeftToSpark, TooLarge, Undecodable
 from ckpt.formats.blockstream import Pieces, Stream
 from ckpt.formats.checksums import of_lz4_block
 from ckpt.formats.compression import BLOCK, BLOCKS, COMPRESSED, END, STORED, BadBlock, Corrupt, make_block
-from ckpt.formats.rows.errors import WITH_SPARK, LeftToSpark, TooLarge, Undecodable
 
 MOST_BYTES = 1 << 30
 """How much of a partition is unpacked into memory, which then takes three to four times as much."""

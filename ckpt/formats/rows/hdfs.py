@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ckpt.errors import Undecodable
 from ckpt.formats.rows.arrow import copy_pieces
-from ckpt.formats.rows.errors import Undecodable
 from ckpt.formats.rows.unsafe import WORD
 
 _INT = 4

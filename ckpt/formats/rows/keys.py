@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from ckpt.errors import LeftToSpark, Undecodable, Unfit
 from ckpt.formats.rows.arrow import fixed, structs
-from ckpt.formats.rows.errors import LeftToSpark, Undecodable, Unfit
 from ckpt.formats.rows.types import FIXED, arrow_type
 from ckpt.formats.rows.unsafe import VERSION, columns_of, rows_of
 from ckpt.formats.rows.unsafe_writer import memory, rows_from

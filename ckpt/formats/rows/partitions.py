@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ckpt.errors import Undecodable
 from ckpt.formats.rows.arrow import whole
-from ckpt.formats.rows.errors import Undecodable
 from ckpt.formats.rows.types import FIXED, TypeShape, own_type, shape_of
 from ckpt.formats.rows.unsafe_writer import Blobs, decimals, memory, texts
 from ckpt.formats.types import named_fields

@@ -13,9 +13,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ckpt.errors import CkptError
+from ckpt.errors import CkptError, LeftToSpark, Undecodable
 from ckpt.formats.rows import NativeMissing
-from ckpt.formats.rows.errors import LeftToSpark, Undecodable
 
 _SECTION = re.compile(r'\[(Version|DBOptions|CFOptions "default"|TableOptions/BlockBasedTable "default")\]')
 _VERSIONS = re.compile(r"(rocksdb|options_file)_version=[\d.]+")

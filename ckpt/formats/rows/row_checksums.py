@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ckpt.errors import LeftToSpark, Undecodable
 from ckpt.formats.checksums import crc32c
 from ckpt.formats.rows.changelog import ChangelogRecord
-from ckpt.formats.rows.errors import LeftToSpark, Undecodable
 from ckpt.formats.rows.hdfs import lengths_of
 from ckpt.formats.statefiles import RecordType
 

@@ -7,7 +7,7 @@ from enum import Enum, auto
 import numpy as np
 import pyarrow as pa
 
-from ckpt.formats.rows.errors import LeftToSpark
+from ckpt.errors import LeftToSpark
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ckpt.errors import LeftToSpark, Undecodable, Unfit
 from ckpt.formats.rows.arrow import booleans, fixed, lists, offsets, spread, structs, texts
-from ckpt.formats.rows.errors import LeftToSpark, Undecodable, Unfit
 from ckpt.formats.rows.types import FIXED, TypeShape, arrow_type, own_type, shape_of, width_of
 from ckpt.formats.types import named_fields
 from ckpt.model import Json

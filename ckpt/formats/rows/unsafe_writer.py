@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ckpt.formats.rows.errors import Undecodable
+from ckpt.errors import Undecodable
 from ckpt.formats.rows.types import FIXED, TypeShape, own_type, shape_of, width_of
 from ckpt.formats.rows.unsafe import WORD
 from ckpt.formats.types import named_fields

@@ -14,8 +14,7 @@ from ckpt.checkpoint.checkpoint import FIRST_START, Checkpoint
 from ckpt.live.sink.records import SinkLog, SinkWriter
 from ckpt.model import FirstStart, Unreadable
 from ckpt.restart import diagnoses
-from ckpt.restart.findings import Finding
-from ckpt.restart.forecast import Forecast
+from ckpt.restart.findings import Finding, Forecast
 from ckpt.texts import quote_path, span
 from ckpt.versions import Progress
 

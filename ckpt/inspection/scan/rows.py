@@ -8,8 +8,7 @@ from ckpt.checkpoint.history import sources
 from ckpt.inspection.inspection import Inspection
 from ckpt.live.kafka.groups import find_positions
 from ckpt.model import Kind
-from ckpt.restart.findings import Severity, worst
-from ckpt.restart.forecast import Outcome
+from ckpt.restart.findings import Outcome, Severity, worst
 
 Number = TypeVar("Number", int, float)
 _WORST_LAST = (

@@ -6,19 +6,17 @@ from dataclasses import replace
 from itertools import takewhile
 
 from ckpt.checkpoint.sources.delta import DeltaOffset
-from ckpt.errors import NotFound, StorageError
+from ckpt.errors import NotFound, StorageError, one_line
 from ckpt.formats.deltalog import choose_segment
 from ckpt.formats.text import Damaged
 from ckpt.live.delta.changes import AddedFile, TableMetadata, TableVersion, parse_metadata, parse_version, reads_as
 from ckpt.live.delta.outlook import find_begin
-from ckpt.live.kind import SourceRequest
-from ckpt.live.options import read_flag, read_number, refuse_options
+from ckpt.live.kind import SourceRequest, read_flag, read_number, refuse_options
 from ckpt.live.records import DeltaNow, DeltaOption, FileNow, NotAsked, VersionNow
 from ckpt.live.sink.delta_files import DELTA_LOG, find_staged, read_checkpoint_rows, read_log_lines
 from ckpt.live.tables import BatchEnds, build_error
 from ckpt.model import Fault
 from ckpt.storage import FileInfo, ReadRequest, Storage, open_storage
-from ckpt.storage.base import one_line
 
 _MOST_FILES = 5000
 """How many files that are still to be read are looked for."""
@@ -41,10 +39,7 @@ _VERSION = re.compile(r"([0-9]{20})\.json")
 def ask_delta(request: SourceRequest) -> DeltaNow | NotAsked:
     """Ask the table at the option ``path`` what it has for a source.
 
-    Raises:
-        SourceError: There is no Delta table, or its log cannot be read.
-        StorageError, UsageError: The place cannot be reached, or an option is wrong.
-
+    Raises SourceError where there is no Delta table, or its log cannot be read; StorageError, UsageError.
     """
     request = request.with_path()
     refusal = refuse_options(request.options, "Delta", _KNOWN, _OTHER_RULES)

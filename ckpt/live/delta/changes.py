@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote
 
+from ckpt.formats.deltalog import decode_action
 from ckpt.formats.extract import fields_of, text_field
 from ckpt.formats.text import Damaged, exact_json
-from ckpt.model import Fault, Json
+from ckpt.model import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ def parse_version(lines: Iterable[bytes]) -> TableVersion:
     removed: list[str] = []
     takes_rows, newest, written_ms = False, None, None
     for line in lines:
-        action = _parse_action(line)
+        action = decode_action(line)
         if (add := action.get("add")) is not None:
             (added if fields_of(add).get("dataChange") is True else rearranged).append(parse_added_file(add))
         elif (remove := action.get("remove")) is not None:
@@ -60,14 +61,6 @@ def parse_version(lines: Iterable[bytes]) -> TableVersion:
             time = fields_of(info).get("timestamp")
             written_ms = time if isinstance(time, int) else None
     return TableVersion(tuple(added), tuple(rearranged), tuple(removed), takes_rows, newest, written_ms)
-
-
-def _parse_action(line: bytes) -> Mapping[str, Json]:
-    try:
-        text = line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise Damaged(Fault.BAD_BINARY, f"byte {error.start} of a line is not UTF-8 text") from None
-    return fields_of(exact_json(text)) if text.strip() else {}
 
 
 def parse_added_file(value: Json) -> AddedFile:

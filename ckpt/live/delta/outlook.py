@@ -15,7 +15,7 @@ from ckpt.live.outlook import NOT_IN_LOG, SourceOutlook, Trouble, set_command
 from ckpt.live.records import DeltaNow, DeltaOption, FileNow, VersionNow
 from ckpt.live.tables import UNKNOWN, add_waiting, describe_counts, judge_table
 from ckpt.restart import diagnoses, messages
-from ckpt.restart.forecast import Outcome
+from ckpt.restart.findings import Outcome
 from ckpt.texts import plural_of, span
 
 _PAST = "until it has read that version and committed one more batch, because a start looks at the last batch again"

@@ -18,11 +18,8 @@ REST_OF_FIRST_TABLE = (
 def advise_older_table(command: str | None, batch: int | None, fitting: int | None) -> str:
     """Advise on a table that ends before what was read.
 
-    Args:
-        command: That moves the query back to the end of the table without using an id again; None: there is none.
-        batch: The latest one, where it is planned and not committed.
-        fitting: The newest batch that ends before the table does.
-
+    ``command`` moves the query back to the end of the table without using an id again. ``batch`` is the latest one,
+    where it is planned and not committed; ``fitting`` the newest that ends before the table does.
     """
     lead = "The table was put back from an older copy, or the option path names a copy: name the right one. "
     if command is not None:

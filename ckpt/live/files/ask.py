@@ -8,16 +8,14 @@ from urllib.parse import unquote
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.history import batch_entries
 from ckpt.checkpoint.sources.file_logs import find_refused_file, source_folder
-from ckpt.errors import NotFound, SourceError, StorageError, UsageError
+from ckpt.errors import NotFound, SourceError, StorageError, UsageError, one_line
 from ckpt.formats.names import compactible_id, compactible_log
 from ckpt.formats.sourcelogs import SourceFile, parse_source_log
-from ckpt.live.kind import SourceRequest
-from ckpt.live.options import read_flag
+from ckpt.live.kind import SourceRequest, read_flag
 from ckpt.live.records import FilesNow, NotAsked
 from ckpt.live.sink.records import FILE_LOG
 from ckpt.model import Unreadable
 from ckpt.storage import FileInfo, ReadRequest, Storage, open_storage
-from ckpt.storage.base import one_line
 from ckpt.storage.locations import is_same_place, local_path
 from ckpt.texts import mask_secrets
 
@@ -48,10 +46,7 @@ def _strip_options(path: str) -> str:
 def ask_files(request: SourceRequest) -> FilesNow | NotAsked:
     """List the folder at the option ``path``, and compare it with what the logs of a source have read.
 
-    Raises:
-        SourceError: Nothing is there, or the source's log cannot be read.
-        StorageError, UsageError: A place cannot be reached, or an option is wrong.
-
+    Raises SourceError where nothing is there, or the source's log cannot be read; StorageError, UsageError.
     """
     request = request.with_path()
     unlistable = _explain_unlistable(request.options)
@@ -126,7 +121,7 @@ def _is_data(name: str) -> bool:
 
 
 def _read_log(storage: Storage, checkpoint: Checkpoint, index: int) -> Sequence[SourceFile]:
-    latest = checkpoint.offsets.readable(checkpoint.offsets.latest)
+    latest = checkpoint.offsets.newest
     folder = source_folder(checkpoint.listing, latest, index)
     log = compactible_log(checkpoint.listing.in_folder(folder))
     if log.latest is None:

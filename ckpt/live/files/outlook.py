@@ -9,13 +9,12 @@ partitions that is looked at when the batch runs, so not for a committed one.
 from collections.abc import Iterator
 from urllib.parse import unquote
 
+from ckpt.errors import one_line
 from ckpt.live.kind import NextRead
 from ckpt.live.outlook import SourceOutcome, SourceOutlook, Trouble, judge_source
 from ckpt.live.records import FilesNow
 from ckpt.restart import diagnoses, messages
-from ckpt.restart.findings import Finding
-from ckpt.restart.forecast import Outcome
-from ckpt.storage.base import one_line
+from ckpt.restart.findings import Finding, Outcome
 from ckpt.storage.locations import family
 from ckpt.texts import mask_secrets, plural, plural_of, quote_word
 

@@ -4,12 +4,11 @@ from collections.abc import Iterable, Mapping
 
 from ckpt.checkpoint.sources.iceberg import IcebergOffset
 from ckpt.checkpoint.sources.registry import Offset, parse_offset
-from ckpt.errors import NotFound, StorageError
+from ckpt.errors import NotFound, StorageError, one_line
 from ckpt.formats.iceberg import IcebergTable
 from ckpt.formats.limits import LARGEST_RECORD
 from ckpt.formats.text import Damaged
-from ckpt.live.kind import SourceRequest
-from ckpt.live.options import read_flag, read_number, refuse_options
+from ckpt.live.kind import SourceRequest, read_flag, read_number, refuse_options
 from ckpt.live.records import IcebergNow, IcebergOption, NotAsked, SnapshotNow
 from ckpt.live.sink.iceberg_files import (
     ASK_THE_CATALOG,
@@ -22,7 +21,6 @@ from ckpt.live.sink.iceberg_files import (
 )
 from ckpt.live.tables import BatchEnds, build_error
 from ckpt.storage import open_storage
-from ckpt.storage.base import one_line
 
 _MAX_FILES, _MAX_ROWS = "streaming-max-files-per-micro-batch", "streaming-max-rows-per-micro-batch"
 _FROM = "stream-from-timestamp"
@@ -48,10 +46,7 @@ _MOST = 2**31 - 1
 def ask_iceberg(request: SourceRequest) -> IcebergNow | NotAsked:
     """Ask the table at the option ``path``, its folder or one of its metadata files, what it has for a source.
 
-    Raises:
-        SourceError: There is no Iceberg table, or its metadata cannot be read.
-        StorageError, UsageError: The place cannot be reached, or an option is wrong.
-
+    Raises SourceError where there is no Iceberg table, or its metadata cannot be read; StorageError, UsageError.
     """
     request = request.with_path()
     refusal = refuse_options(request.options, "Iceberg", KNOWN, OTHER_RULES)

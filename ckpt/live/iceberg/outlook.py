@@ -14,8 +14,7 @@ from ckpt.live.outlook import NOT_IN_LOG, SourceOutlook, Trouble, set_command
 from ckpt.live.records import IcebergNow, IcebergOption, SnapshotNow
 from ckpt.live.tables import UNKNOWN, Counts, add_waiting, describe_counts, judge_table
 from ckpt.restart import diagnoses, messages
-from ckpt.restart.findings import Diagnosis
-from ckpt.restart.forecast import Outcome
+from ckpt.restart.findings import Diagnosis, Outcome
 from ckpt.texts import plural, plural_of
 
 _OPTIONS = {"overwrite": IcebergOption.SKIPS_OVERWRITES, "delete": IcebergOption.SKIPS_DELETES}

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 from ckpt.checkpoint.sources.kafka import KafkaOffset
 from ckpt.checkpoint.sources.registry import offset_of
-from ckpt.errors import UsageError
+from ckpt.errors import UsageError, one_line
 from ckpt.live.kafka.client import Client
 from ckpt.live.kafka.options import translate_options
 from ckpt.live.kind import SourceRequest
 from ckpt.live.records import KafkaNow, NotAsked, Part, PartitionNow, TopicNow, Younger
 from ckpt.model import OffsetLog
-from ckpt.storage.base import one_line
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
@@ -39,10 +38,8 @@ class Mark:
 def ask_kafka(request: SourceRequest) -> KafkaNow | NotAsked:
     """Ask the cluster of a source for its topics, those of the checkpoint and those subscribed to.
 
-    Raises:
-        UsageError: An option cannot be used.
-        SourceError: The package is missing, the cluster cannot be reached, or does not answer in 5 s a request.
-
+    Raises UsageError, or SourceError where the package is missing, the cluster cannot be reached, or does not
+    answer in 5 s a request.
     """
     settings = translate_options(request.options)
     options = {key.lower(): value for key, value in request.options.items()}

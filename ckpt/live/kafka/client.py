@@ -9,9 +9,8 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from ckpt.errors import SourceError
+from ckpt.errors import SourceError, one_line
 from ckpt.live.records import Part, TopicNow
-from ckpt.storage.base import one_line
 from ckpt.texts import mask_secrets
 
 PATIENCE_S = 5.0

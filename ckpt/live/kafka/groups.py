@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 from ckpt.checkpoint.sources.kafka import KafkaOffset
 from ckpt.checkpoint.sources.registry import Offset
+from ckpt.errors import one_line
 from ckpt.live.kafka.client import PATIENCE_S, Client
 from ckpt.live.records import Answer, KafkaNow, Part
-from ckpt.storage.base import one_line
 
 _MARK = "ckpt"
 """The metadata of every offset that ckpt commits, by which it knows its groups."""

@@ -6,8 +6,7 @@ Each line was tried with librdkafka 2.16; what it refuses, or has another meanin
 import re
 from collections.abc import Iterator, Mapping
 
-from ckpt.errors import UsageError
-from ckpt.storage.base import one_line
+from ckpt.errors import UsageError, one_line
 
 SERVERS = "kafka.bootstrap.servers"
 _SAME = {

@@ -8,8 +8,7 @@ from ckpt.live.kind import NextRead
 from ckpt.live.outlook import NOT_IN_LOG, RECREATED, Fate, PartOutlook, SourceOutcome, SourceOutlook, Stop, set_command
 from ckpt.live.records import KafkaNow
 from ckpt.restart import diagnoses
-from ckpt.restart.findings import Diagnosis, Finding
-from ckpt.restart.forecast import Forecast, Outcome
+from ckpt.restart.findings import Diagnosis, Finding, Forecast, Outcome
 from ckpt.texts import plural
 
 _DIAGNOSES: Mapping[Fate, Diagnosis] = {

@@ -11,8 +11,7 @@ from dataclasses import replace
 from itertools import takewhile
 
 from ckpt.checkpoint.sources.kafka import NO_TOPIC_YET, KafkaOffset
-from ckpt.checkpoint.sources.ranges import SourceRange
-from ckpt.checkpoint.sources.registry import Offset
+from ckpt.checkpoint.sources.registry import Offset, SourceRange
 from ckpt.live.outlook import RECREATED, Fate, PartOutlook
 from ckpt.live.records import KafkaNow, Part, PartitionNow
 from ckpt.restart import messages

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ckpt.errors import one_line
 from ckpt.formats.deltalog import Segment, choose_segment, parse_action, read_settings, read_transaction
 from ckpt.formats.limits import LARGEST_ACTION
 from ckpt.formats.text import Damaged
@@ -12,7 +13,7 @@ from ckpt.live.sink.delta import VersionedAction, replay_delta_log
 from ckpt.live.sink.records import SinkKind, SinkLog
 from ckpt.model import Fault
 from ckpt.storage import FileInfo, Folder, ReadRequest, Storage
-from ckpt.storage.base import PIECE, one_line, retry_vanished
+from ckpt.storage.base import PIECE, retry_vanished
 
 DELTA_LOG = "_delta_log"
 _IN_A_CATALOG = ("_staged_commits", "_commits")

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from ckpt.errors import one_line
 from ckpt.formats.iceberg import (
     VERSION_HINT,
     IcebergSnapshot,
@@ -15,7 +16,7 @@ from ckpt.formats.limits import LARGEST_ACTION
 from ckpt.formats.text import Damaged
 from ckpt.live.sink.records import SinkKind, SinkLog, SinkWriter
 from ckpt.storage import Storage, open_storage
-from ckpt.storage.base import one_line, retry_vanished
+from ckpt.storage.base import retry_vanished
 from ckpt.storage.locations import local_path
 
 METADATA = "metadata"

@@ -3,14 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ckpt.errors import NotFound, StorageError, UsageError
+from ckpt.errors import NotFound, StorageError, UsageError, one_line
 from ckpt.formats.names import compactible_log
 from ckpt.live.sink.delta_files import DELTA_LOG, read_delta_sink
 from ckpt.live.sink.iceberg_files import METADATA, has_metadata, read_iceberg_metadata_sink, read_iceberg_sink
 from ckpt.live.sink.records import FILE_LOG, SinkKind, SinkLog
 from ckpt.plugins import ask_plugins
 from ckpt.storage import Folder, Storage, open_storage
-from ckpt.storage.base import one_line
 from ckpt.storage.locations import is_same_kind
 from ckpt.texts import mask_secrets
 
@@ -43,15 +42,9 @@ PLUGINS = "ckpt.sinks"
 def read_sink(uri: str, storage_options: Mapping[str, str] | None = None) -> SinkLog:
     """Read what the sink at a path or URI remembers of batches: in ``_delta_log``, ``metadata`` or ``_spark_metadata``.
 
-    Args:
-        uri: A Delta or Iceberg table, a metadata file of Iceberg, the output folder of a file sink, or ``kafka://...``,
-            which is not opened. A place of another kind is read by a plugin, if one recognizes it.
-        storage_options: For the file system of the URI.
-
-    Raises:
-        NotFound: Nothing is there.
-        StorageError, UsageError: It cannot be reached or read.
-
+    That is a Delta or Iceberg table, a metadata file of Iceberg, the output folder of a file sink, or
+    ``kafka://...``, which is not opened. A place of another kind is read by a plugin, if one recognizes it. Raises
+    NotFound, StorageError, UsageError.
     """
     options = storage_options or {}
     try:

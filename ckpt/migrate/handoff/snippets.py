@@ -26,16 +26,7 @@ def write_snippet(
 ) -> str:
     """Write code that starts sources where the query of a checkpoint stopped, without a line end at its end.
 
-    Args:
-        uri: The old checkpoint.
-        batch: The batch after which the new query continues.
-        watermark_ms: The watermark after that batch; None: not recorded.
-        starts: How each source begins.
-        language: That of the code.
-
-    Raises:
-        CkptError: A source has read more than ``MOST_FILES`` files, or a path among them holds a secret.
-
+    Raises CkptError where a source has read more than ``MOST_FILES`` files, or a path among them holds a secret.
     """
     for start in starts:
         if len(start.seen) > MOST_FILES:

@@ -36,7 +36,7 @@ def export_without_spark(
 
 
 def _export_by_ckpt(plan: ExportPlan, storage_options: Mapping[str, str] | None) -> StateExport | str:
-    from ckpt.formats.rows.errors import Undecodable
+    from ckpt.errors import Undecodable
     from ckpt.state.export.native import carry_out, find_obstacle
 
     request = plan.request

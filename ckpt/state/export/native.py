@@ -1,5 +1,6 @@
 """Counting, showing and exporting state without Spark: what ``ckpt.spark.export`` does with it, for what is certain."""
 
+import json
 import os
 import shutil
 import uuid
@@ -10,20 +11,118 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ckpt.errors import CkptError
+import pyarrow as pa
+from pyarrow import parquet
+
+from ckpt.errors import CkptError, Undecodable
+from ckpt.formats.rows.types import TypeShape, arrow_type, shape_of
+from ckpt.formats.types import fields_of
 from ckpt.model import Json
 from ckpt.state.export.manifest import make_manifest, make_manifest_of_all, manifest_text
-from ckpt.state.export.parquet import ParquetFile, find_obstacle as find_parquet_obstacle, spark_schema
 from ckpt.state.export.request import Action, ExportPart, ExportPlan, ExportRequest
 from ckpt.state.export.targets import MANIFEST, ExportTarget, check_target, local_target
-from ckpt.state.native.batches import batches_of
+from ckpt.state.native.entries import batches_of, count_rows, map_partitions
 from ckpt.state.native.json_values import make_objects
-from ckpt.state.native.layout import layout_of
-from ckpt.state.native.partitions import count_rows, map_partitions
-from ckpt.state.native.store_files import find_fitting_files
-from ckpt.state.reading.columns import Columns, columns_of
+from ckpt.state.native.store_files import find_fitting_files, layout_of
+from ckpt.state.reading.columns import Columns, columns_of, type_names
 from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit
+from ckpt.versions import NEWEST
+
+_ALIKE = frozenset({"boolean", "byte", "short", "integer", "long", "float", "double", "string", "binary", "date"})
+_ALIKE |= {"timestamp", "timestamp_ntz"}
+_NESTED = frozenset({"array", "map", "struct"})
+_NOTHING: Json = {}
+
+
+def spark_schema(part: ExportPart) -> Json:
+    """The StructType of the flat columns as Spark has it, in its JSON: what its frame declares."""
+    schema, columns = part.reading.schema, part.columns.kept if part.columns else ()
+    fields: list[Json] = [
+        {"name": column.name, "type": column.type, "nullable": True, "metadata": _metadata(schema, column.places)}
+        for column in columns
+    ]
+    return {"type": "struct", "fields": fields}
+
+
+def _metadata(kind: Json, places: tuple[int, ...]) -> Json:
+    """Return a field's metadata as a column keeps it: none unless it has to be told apart from others of its name."""
+    metadata = _NOTHING
+    for ordinal in places:
+        fields = [field for field in fields_of(kind) or () if isinstance(field, dict)]
+        names = [str(field.get("name")).lower() for field in fields]
+        metadata = fields[ordinal].get("metadata", _NOTHING) if len(set(names)) == len(names) else _NOTHING
+        kind = fields[ordinal].get("type")
+    return metadata
+
+
+def find_parquet_obstacle(schema: Json) -> str | None:
+    """Why Parquet of a StructType is left to Spark; None where it was compared with Spark's, and is the same."""
+    if not fields_of(schema):
+        return "no column is known without Spark"
+    left = sorted(name for name in set(type_names(schema)) - _ALIKE - _NESTED if not _is_decimal(name))
+    return f"Parquet of the type {left[0]} is left to Spark" if left else None
+
+
+def _is_decimal(name: str) -> bool:
+    return name.startswith("decimal") and shape_of(name) in (TypeShape.SMALL_DECIMAL, TypeShape.LARGE_DECIMAL)
+
+
+class ParquetFile:
+    """A file with the types, NULLs and footer of Spark's, that is being written; closed by ``with``.
+
+    Spark classes ``SparkToParquetSchemaConverter`` and ``ParquetWriteSupport``, with the settings that are the default.
+    """
+
+    def __init__(self, path: str, schema: Json) -> None:
+        """Create it. Raises OSError."""
+        self._schema = pa.schema(list(_arrow_fields(schema)))
+        self._writer = parquet.ParquetWriter(
+            path,
+            self._schema,
+            compression="snappy",
+            use_deprecated_int96_timestamps="timestamp" in set(type_names(schema)),
+            store_schema=False,
+            store_decimal_as_integer=True,
+        )
+        text = json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
+        footer = {"org.apache.spark.sql.parquet.row.metadata": text, "org.apache.spark.version": f"{NEWEST}.0"}
+        self._writer.add_key_value_metadata(footer)  # readers learn from the version which calendar dates are of
+
+    def __enter__(self) -> "ParquetFile":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._writer.close()
+
+    def add(self, batch: Any) -> None:
+        """Write rows of these columns. Raises Undecodable where NULL stands and none may, OSError."""
+        try:
+            columns = [column.view(field.type) for column, field in zip(batch.columns, self._schema, strict=True)]
+            rows = pa.RecordBatch.from_arrays(columns, schema=self._schema)
+        except pa.ArrowInvalid as error:
+            raise Undecodable(f"its rows are not what the state schema says: {error}") from None
+        self._writer.write_batch(rows)
+
+
+def _arrow_fields(schema: Json) -> Iterator[Any]:
+    for field in fields_of(schema) or ():
+        if isinstance(field, dict):
+            yield pa.field(str(field["name"]), _arrow_type(field["type"]), field.get("nullable") is not False)
+
+
+def _arrow_type(kind: Json) -> Any:
+    """The Arrow type of a type, with what it says of NULL, and named inside as Spark names it."""
+    match kind:
+        case {"type": "struct"}:
+            return pa.struct(list(_arrow_fields(kind)))
+        case {"type": "array", "elementType": element, **rest}:
+            return pa.list_(pa.field("element", _arrow_type(element), rest.get("containsNull") is not False))
+        case {"type": "map", "keyType": key, "valueType": value, **rest}:
+            own = pa.field("value", _arrow_type(value), rest.get("valueContainsNull") is not False)
+            return pa.map_(_arrow_type(key), own)
+    return arrow_type(kind)
+
 
 _SUCCESS = "_SUCCESS"  # what Spark puts into a folder that is written (``FileOutputCommitter``)
 

@@ -152,18 +152,10 @@ class StateExport(Value):
 def plan_export(
     request: ExportRequest, storage_options: Mapping[str, str] | None = None, spark: Spark = NEWEST
 ) -> ExportPlan:
-    """Plan an export, and refuse one that cannot be; reads the checkpoint's small files, and starts no JVM.
+    """Plan an export, and refuse one that cannot be, as ``ckpt.export_state`` does; starts no JVM.
 
-    Args:
-        request: What is asked for.
-        storage_options: For the file system of the checkpoint, and of a target of the same scheme.
-        spark: The version of Spark that will read.
-
-    Raises:
-        UsageError: The request makes no sense, the target is taken, or the format cannot hold a column.
-        StateDamaged: Files of the state that is asked for are missing or damaged.
-        NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
-
+    ``spark`` is the version that will read. Raises UsageError, StateDamaged, NotACheckpoint, NotFound,
+    StorageError.
     """
     to = choose_target(request.to, request.table, request.format, request.mode, request.checkpoint)
     _check(request, to)

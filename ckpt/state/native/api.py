@@ -10,9 +10,8 @@ import pyarrow as pa
 
 from ckpt.errors import UsageError
 from ckpt.model import Location
-from ckpt.state.native.batches import flat_schema, raw_schema
+from ckpt.state.native.entries import flat_schema, raw_schema, read_batches
 from ckpt.state.native.initial import read_initial_table
-from ckpt.state.native.partitions import read_batches
 from ckpt.state.reading.choose import Part, RequestedPart
 from ckpt.state.reading.columns import Shape, columns_of
 from ckpt.state.reading.initial import ask_which_operator, check_question, plan_initial_shape

@@ -15,12 +15,10 @@ from ckpt.errors import UsageError
 from ckpt.formats.rows.arrow import whole
 from ckpt.model import Json, Location
 from ckpt.processes import Processes, Runner
-from ckpt.state.native.batches import batches_of, flat_schema
+from ckpt.state.native.entries import batches_of, flat_schema, map_partitions, open_unit
 from ckpt.state.native.groups import number_groups, number_occurrences
 from ckpt.state.native.json_values import make_objects
-from ckpt.state.native.layout import layout_of
-from ckpt.state.native.partitions import map_partitions, open_unit
-from ckpt.state.native.store_files import find_store_files
+from ckpt.state.native.store_files import find_store_files, layout_of
 from ckpt.state.reading.choose import Part, RequestedPart
 from ckpt.state.reading.columns import columns_of
 from ckpt.state.reading.reading import Chosen, Moment, Question, choose

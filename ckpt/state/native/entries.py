@@ -1,26 +1,35 @@
-"""The stored keys and values of a unit, decoded batch by batch."""
+"""The stored keys and values of a unit, batch by batch: as Spark's reader gives them, or a column for each leaf."""
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
+from ckpt.checkpoint.state.folders import SSTS
+from ckpt.errors import WITH_SPARK, TooLarge, Undecodable, Unfit, UsageError
 from ckpt.formats.rows import avro
-from ckpt.formats.rows.arrow import whole
-from ckpt.formats.rows.codecs import decompress
-from ckpt.formats.rows.errors import WITH_SPARK, TooLarge, Undecodable, Unfit
+from ckpt.formats.rows.arrow import structs, whole
+from ckpt.formats.rows.codecs import MOST_BYTES, decompress
 from ckpt.formats.rows.hdfs import Records, find_key, keep_newest, records_of
 from ckpt.formats.rows.keys import keys_of
 from ckpt.formats.rows.row_checksums import plain_file
+from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.rows.unsafe import VERSION, Rows, rows_at, rows_of, structs_of
-from ckpt.model import Provider
+from ckpt.formats.types import named_fields, type_at
+from ckpt.model import Json, Provider
+from ckpt.processes import Processes, Runner
 from ckpt.state.native import rocksdb
-from ckpt.state.native.layout import UnitLayout, layout_of
-from ckpt.state.native.store_files import MOST_ROWS, StoreFiles, find_fitting_files
+from ckpt.state.native.store_files import MOST_ROWS, StoreFiles, UnitLayout, find_fitting_files, layout_of
+from ckpt.state.native.temporary import make_temporary_folder
+from ckpt.state.reading.columns import PARTITION, Columns
 from ckpt.state.reading.reading import Chosen
-from ckpt.state.reading.units import StateUnit
+from ckpt.state.reading.units import StateUnit, UnitKind
+from ckpt.storage.locations import is_in_memory
 
 _LENGTH = 4
 _COMMA = 0x2C
@@ -144,3 +153,165 @@ def split_elements(value: bytes) -> list[bytes]:
         values.append(value[at : at + length])
         at += length
     return values
+
+
+def raw_schema(unit: StateUnit) -> Any:
+    """The columns that Spark's reader gives for a unit, as an Arrow schema."""
+    fields = [pa.field(name, arrow_type(kind)) for name, kind in named_fields(unit.schema)]
+    return pa.schema([*fields, pa.field(PARTITION, pa.int32())])
+
+
+def flat_schema(columns: Columns) -> Any:
+    """The columns of the flat shape, as an Arrow schema."""
+    return pa.schema([pa.field(column.name, arrow_type(column.type)) for column in columns.kept])
+
+
+def batches_of(
+    chosen: Chosen, unit: StateUnit, columns: Columns | None = None, only: int | None = None
+) -> Generator[Any, None, None]:
+    """All rows of a unit, or of one partition: flat with these columns, without any as Spark's reader gives them."""
+    for entries in entries_of(chosen, unit, only):
+        yield make_raw(unit, entries) if columns is None else make_flat(columns, unit, entries)
+
+
+def make_flat(columns: Columns, unit: StateUnit, entries: Entries) -> Any:
+    """Entries as a batch with one column for each leaf."""
+    return flatten_batch(columns, make_raw(unit, entries))
+
+
+def flatten_batch(columns: Columns, batch: Any) -> Any:
+    """A raw batch with one column for each leaf."""
+    arrays = [pick_field(batch.columns, column.places) for column in columns.kept]
+    return pa.RecordBatch.from_arrays(arrays, schema=flat_schema(columns))
+
+
+def pick_field(columns: Sequence[Any], places: Sequence[int]) -> Any:
+    """A field of a field ..., by position."""
+    array = columns[places[0]]
+    for ordinal in places[1:]:
+        array = array.flatten()[ordinal]
+    return array
+
+
+def make_raw(unit: StateUnit, entries: Entries) -> Any:
+    """Entries as a batch of rows as Spark's reader gives them."""
+    partition = whole(pa.int32(), np.full(len(entries.keys), entries.partition, np.int32))
+    return pa.RecordBatch.from_arrays([*_columns(unit, entries), partition], schema=raw_schema(unit))
+
+
+def _columns(unit: StateUnit, entries: Entries) -> Iterator[Any]:
+    key, value = entries.keys, entries.values
+    match unit.kind:
+        case UnitKind.SIDE:
+            yield _first_fields(key, type_at(unit.schema, (0,)))
+            yield _first_fields(value, type_at(unit.schema, (1,)))
+        case UnitKind.MAP:
+            yield from (*key.flatten(), value)
+        case UnitKind.TIMERS:
+            yield from key.flatten()
+        case _:
+            yield from (key, value)
+
+
+def _first_fields(array: Any, kind: Json) -> Any:
+    """A struct without the fields that Spark adds at its end."""
+    names = [name for name, _ in named_fields(kind)]
+    return structs(names, array.flatten()[: len(names)], len(array))
+
+
+_WORTH_A_PROCESS = 16 << 20  # bytes of files: what takes twice as long to decode as a process to start
+_UNPACKED = 10  # times the bytes of its files: what HDFS-backed state takes as rows
+
+
+UnitWork: TypeAlias = Callable[[Chosen, StateUnit, Any, Any], Iterable[Any]]
+"""A function of a module: from a unit, what all partitions share and one partition, to results."""
+
+
+class _Batch:
+    """A record batch, pickled without what is outside of its slice."""
+
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _read_batch, (self.rows.schema, self.rows.serialize())
+
+
+def _read_batch(schema: Any, data: Any) -> _Batch:
+    return _Batch(pa.ipc.read_record_batch(data, schema))
+
+
+def read_batches(
+    chosen: Chosen, unit: StateUnit, columns: Columns | None, jobs: int | None = None
+) -> Generator[Any, None, None]:
+    """All rows of a unit, flat if columns are given, in the order of the partitions. Raises what reading raises."""
+    with closing(map_partitions(chosen, unit, _read_rows, columns, jobs)) as batches:
+        yield from (batch.rows for batch in batches)
+
+
+def _read_rows(chosen: Chosen, unit: StateUnit, columns: Columns | None, partition: int) -> Iterator[_Batch]:
+    return map(_Batch, batches_of(chosen, unit, columns, partition))
+
+
+def count_rows(chosen: Chosen, unit: StateUnit, jobs: int | None = None, by: Runner | None = None) -> int:
+    """How many rows a unit has. Raises what reading raises."""
+    return sum(map_partitions(chosen, unit, _count_rows, None, jobs, by))
+
+
+def _count_rows(chosen: Chosen, unit: StateUnit, _: None, partition: int) -> Iterator[int]:
+    return (batch.num_rows for batch in batches_of(chosen, unit, only=partition))
+
+
+def map_partitions(
+    chosen: Chosen,
+    unit: StateUnit,
+    work: UnitWork,
+    what: Any,
+    jobs: int | None,
+    by: Runner | None = None,
+    only: int | None = None,
+) -> Generator[Any, None, None]:
+    """The results of each partition of a unit, or of one, in order.
+
+    ``by`` does the work; by default this process, and others where there is enough to share. Raises UsageError for an
+    impossible ``jobs``.
+    """
+    files = list(find_fitting_files(chosen, unit.operator, layout_of(chosen, unit).store, only))
+    count = count_processes(chosen, files, jobs)
+    with ExitStack() as stack:
+        environment: Mapping[str, str] = os.environ
+        if by is None and count > 1:  # nothing of the processes stays if they are killed
+            environment = {**os.environ, "TMPDIR": stack.enter_context(make_temporary_folder())}
+        partitions = [own.place.partition for own in files]
+        runner = by or Processes(count, environment)
+        results = runner.run(open_unit, (work, chosen, unit, what), partitions, ordered=True)
+        yield from (result for _, result in stack.enter_context(closing(results)))
+
+
+def open_unit(shared: tuple[UnitWork, Chosen, StateUnit, Any]) -> Callable[[Any], Iterable[Any]]:
+    """Work on partitions of a unit, in any process."""
+    work, *first = shared
+    return partial(work, *first)
+
+
+def count_processes(chosen: Chosen, stores: Sequence[StoreFiles], jobs: int | None, worth: int | None = None) -> int:
+    """How many processes pay, if each is worth so many bytes.
+
+    Of HDFS-backed state at most so many that their partitions fit into memory together.
+    Raises UsageError for an impossible ``jobs``; None is one for each core.
+    """
+    if jobs is not None and jobs < 1:
+        raise UsageError("`jobs` has to be 1 or more")
+    if not stores or is_in_memory(chosen.question.checkpoint):
+        return 1
+    sizes = [_size(chosen, files) for files in stores]
+    count = min(jobs or os.cpu_count() or 1, len(stores), sum(sizes) // (worth or _WORTH_A_PROCESS))
+    if chosen.units[0].provider is Provider.HDFS:
+        count = min(count, MOST_BYTES // (max(sizes) * _UNPACKED + 1))
+    return max(count, 1)
+
+
+def _size(chosen: Chosen, files: StoreFiles) -> int:
+    """Bytes of the files of a version; of SST files of all that are there."""
+    ssts = chosen.checkpoint.listing.in_folder(f"{files.place.folder}/{SSTS}") if files.snapshot else {}
+    return files.size + sum(info.size for info in ssts.values())

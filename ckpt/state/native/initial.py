@@ -13,13 +13,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ckpt.errors import LeftToSpark
 from ckpt.formats.rows.arrow import fixed, lists, structs, whole
-from ckpt.formats.rows.errors import LeftToSpark
 from ckpt.formats.rows.types import arrow_type
-from ckpt.state.native.batches import pick_field
-from ckpt.state.native.entries import Entries, entries_of
+from ckpt.state.native.entries import Entries, entries_of, map_partitions, pick_field
 from ckpt.state.native.groups import first_of_each, number_groups
-from ckpt.state.native.partitions import map_partitions
 from ckpt.state.reading.columns import Holds
 from ckpt.state.reading.initial import InitialColumn, InitialShape
 from ckpt.state.reading.reading import Chosen

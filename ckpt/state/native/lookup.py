@@ -10,10 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from ckpt.errors import UsageError
+from ckpt.errors import Undecodable, UsageError
 from ckpt.formats.operators import BY_WHOLE_KEY, TRANSFORM_WITH_STATE, OperatorName
 from ckpt.formats.rows.arrow import structs
-from ckpt.formats.rows.errors import Undecodable
 from ckpt.formats.rows.partitions import partitions_of
 from ckpt.formats.rows.types import FIXED, arrow_type, unscaled
 from ckpt.formats.rows.unsafe_writer import rows_from

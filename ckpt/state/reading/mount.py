@@ -84,7 +84,7 @@ def _entries(checkpoint: Checkpoint) -> Iterator[str]:
 def _find_misled(checkpoint: Checkpoint, unit: StateUnit) -> Iterator[str]:
     """Files of operator metadata whose schema paths lead out of the checkpoint."""
     state = checkpoint.state
-    for operator in state.operators if state else ():
+    for operator in checkpoint.operators:
         if operator.id == unit.operator and state and not set(operator.schema_paths).isdisjoint(state.moved_schemas):
             folder = f"{STATE}/{operator.id}/_metadata/v2"
             for name, info in checkpoint.listing.in_folder(folder).items():
@@ -114,7 +114,7 @@ def move_schema_paths(path: str, data: bytes, root: str) -> bytes | None:
 
 def _metadata_with_prefix(checkpoint: Checkpoint, unit: StateUnit) -> str:
     """Operator metadata v1, as Spark 4.0 and later write it for session windows."""
-    places = [op for op in (checkpoint.state.operators if checkpoint.state else ()) if op.id == unit.operator]
+    places = [op for op in checkpoint.operators if op.id == unit.operator]
     stores: list[Json] = [
         {
             "storeName": name,

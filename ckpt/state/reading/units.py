@@ -187,7 +187,7 @@ class _Building:
         if self.operator.has_metadata or not key or not value:
             return False
         repeated = {name_and_type(field) for field in key} <= {name_and_type(field) for field in value}
-        return repeated and self._recorded.get(settings.AGGREGATION_FORMAT) == "2"
+        return repeated and self.checkpoint.conf.get(settings.AGGREGATION_FORMAT) == "2"
 
     def _lost_prefix(self, key: list[Json] | None) -> int | None:
         """How many leading columns of a session window's key are its prefix, where no operator metadata says so.
@@ -224,17 +224,11 @@ class _Building:
             key, value = entries.get(name, (None, None))
             keys, values = fields_of(key), fields_of(value)
             if keys is not None and values is not None:
-                matched = self._recorded.get(settings.JOIN_FORMAT, "1") != "1"
+                matched = self.checkpoint.conf.get(settings.JOIN_FORMAT, "1") != "1"
                 own_key: Json = {"type": "struct", "fields": keys[: len(keys) - extra]}
                 own_value: Json = {"type": "struct", "fields": values[: len(values) - matched]}
                 return _entry(own_key, own_value), Buffer(name, _entry(key, value))
         return None, None
-
-    @property
-    def _recorded(self) -> Mapping[str, str]:
-        """The settings in the latest offset file."""
-        latest = self.checkpoint.offsets.readable(self.checkpoint.offsets.latest)
-        return latest.metadata.conf if latest and latest.metadata else {}
 
     def _variables(self, store: Store | None) -> Iterator[StateUnit]:
         families = {family.name: family for family in store.column_families} if store else {}
@@ -288,7 +282,7 @@ class _Building:
 
     def _oldest_spark(self, kind: UnitKind) -> Spark | None:
         """Return the Spark version that first reads a unit, as recorded by ``tests/state/export/matrix.json``."""
-        if kind is UnitKind.LIST and self._recorded.get(settings.MERGE_OPERATOR, "1") != "1":
+        if kind is UnitKind.LIST and self.checkpoint.conf.get(settings.MERGE_OPERATOR, "1") != "1":
             return _MERGED_LISTS
         return _FORMAT_2 if self.state.format_version == 2 else None
 

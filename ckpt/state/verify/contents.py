@@ -16,18 +16,15 @@ import pyarrow as pa
 
 from ckpt.checkpoint.state.chains import Chain
 from ckpt.checkpoint.state.folders import STATE
-from ckpt.errors import CkptError
-from ckpt.formats.rows.errors import TooLarge, Unfit
+from ckpt.errors import CkptError, TooLarge, Unfit
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import named_fields, struct_of
 from ckpt.model import DamageKind, FileDamage, Json, Operator, StateFileKind
 from ckpt.processes import Runner
-from ckpt.state.native.batches import make_flat
 from ckpt.state.native.contradictions import Held, find_contradictions, find_missing_rows
-from ckpt.state.native.entries import entries_in
-from ckpt.state.native.layout import UnitLayout, layout_of, layouts_of
+from ckpt.state.native.entries import entries_in, make_flat
 from ckpt.state.native.lookup import find_partitions, spread_over
-from ckpt.state.native.store_files import StoreFiles, find_store_files
+from ckpt.state.native.store_files import StoreFiles, UnitLayout, find_store_files, layout_of, layouts_of
 from ckpt.state.reading.columns import columns_of
 from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit, UnitKind, state_units
@@ -55,11 +52,10 @@ class Contents:
 
 def check_contents(chosen: Chosen, runner: Runner) -> Contents:
     """Find what is wrong with rows. Never raises for what is in them."""
-    state = chosen.checkpoint.state
     tasks: list[tuple[int, int]] = []
     partitions = 0
     left = MOST_BYTES
-    for operator in state.operators if state else ():
+    for operator in chosen.checkpoint.operators:
         sizes: Counter[int] = Counter()
         for store in operator.stores:
             sizes.update({partition_size.partition: partition_size.bytes for partition_size in store.partitions})
@@ -74,8 +70,7 @@ def check_contents(chosen: Chosen, runner: Runner) -> Contents:
 
 def _open_contents(chosen: Chosen) -> Callable[[tuple[int, int]], Iterator[list[FileDamage]]]:
     """Check partitions of operators that fit into memory, in any process: what is wrong with the rows of each."""
-    state = chosen.checkpoint.state
-    operators = {operator.id: operator for operator in (state.operators if state else ())}
+    operators = {operator.id: operator for operator in chosen.checkpoint.operators}
     contents = lru_cache(maxsize=1)(lambda operator: _Operator(chosen, operators[operator]))
 
     def check(task: tuple[int, int]) -> Iterator[list[FileDamage]]:

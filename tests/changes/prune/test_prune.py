@@ -12,7 +12,7 @@ from ckpt.changes.prune.plan import PrunePlan, PruneReason, plan_prune
 from ckpt.changes.rewind.plan import Replayed, list_possible_targets
 from ckpt.changes.steps import sidecar
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.checkpoint.state.context import oldest_needed
+from ckpt.checkpoint.state.chains import oldest_needed
 from ckpt.storage import open_storage
 from tests.changes.prune.aged import STATEFUL, aged, facts, state_files
 from tests.commands import contract

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ckpt.changes.relocate.spark_root import guess_spark_root
+from ckpt.changes.relocate.plan import guess_spark_root
 from ckpt.errors import UsageError
 from tests.conftest import Ckpt
 from tests.support.places import SAMPLES

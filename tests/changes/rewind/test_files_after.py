@@ -16,7 +16,7 @@ from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.files import FileOffset
 from ckpt.checkpoint.sources.registry import decode
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.restart.forecast import Forecast, Outcome
+from ckpt.restart.findings import Forecast, Outcome
 from ckpt.storage import open_storage
 from ckpt.versions import Progress
 from tests.changes.applying import apply, facts, undo

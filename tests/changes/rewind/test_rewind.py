@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from ckpt.changes.apply import How
 from ckpt.changes.rewind.plan import Replayed, RewindPlan, plan_rewind, rewind
-from ckpt.changes.run import How
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.restart.findings import Severity

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ckpt.settings import PROVIDER_CLASS, ROCKSDB_PROVIDER
-from ckpt.storage import Listing, open_storage
-from ckpt.storage.base import FileInfo
+from ckpt.storage import FileInfo, Listing, open_storage
 from tests.support.services.s3 import s3_server, s3a_jars
 
 RECORDED = Path(__file__).with_suffix(".json")

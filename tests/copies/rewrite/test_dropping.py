@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import ckpt
-from ckpt.copies.rewrite.dropping import choose_dropping
+from ckpt.copies.rewrite.filtering import choose_dropping
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import array_of, struct_of
 from ckpt.model import Json

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import ckpt
-from ckpt.copies.rewrite.dropping import Key
+from ckpt.copies.rewrite.filtering import Key
 from ckpt.errors import CkptError
 from tests.conftest import CopyOf
 from tests.copies.rewrite.continuing import state

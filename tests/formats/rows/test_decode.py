@@ -13,11 +13,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
+from ckpt.errors import LeftToSpark, Undecodable
 from ckpt.formats.compression import store_block
 from ckpt.formats.rows import avro
 from ckpt.formats.rows.changelog import ChangelogRecord, Overlay, changes_of
 from ckpt.formats.rows.codecs import decompress
-from ckpt.formats.rows.errors import LeftToSpark, Undecodable
 from ckpt.formats.rows.hdfs import find_key, keep_newest, records_of
 from ckpt.formats.rows.partitions import partitions_of
 from ckpt.formats.rows.types import arrow_type

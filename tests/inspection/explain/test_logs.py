@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ckpt.inspection.explain.explain import explain
+from ckpt.inspection.explain.explain import explain, find_nearest
 from ckpt.inspection.explain.lines import read_chunks
-from ckpt.inspection.explain.nearest import find_nearest
 from tests.inspection.explain.drivers import CASES, HEALTHY, read
 
 CAUSES = {

@@ -9,8 +9,8 @@ import pytest
 
 import ckpt
 from ckpt.errors import CkptError
-from ckpt.inspection.scan.discovery import discover
 from ckpt.inspection.scan.rows import make_row, make_unreadable_row
+from ckpt.inspection.scan.scan import discover
 from ckpt.storage import Folder, open_storage
 from ckpt.storage.uri import NO_OPTIONS
 from tests.inspection.scan.trees import build

@@ -5,7 +5,7 @@ import json
 import pytest
 from py4j.protocol import Py4JError
 
-from ckpt.changes.relocate.spark_root import read_spark_root
+from ckpt.changes.relocate.plan import read_spark_root
 from ckpt.errors import CkptError, UsageError
 from ckpt.formats.text import quoted
 from ckpt.migrate.generate.text import plain

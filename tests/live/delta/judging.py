@@ -10,7 +10,7 @@ from typing import Any
 from ckpt import Inspection, Spark, inspect, open_checkpoint
 from ckpt.live.outlook import SourceOutcome
 from ckpt.live.records import DeltaNow, LiveSource
-from ckpt.restart.forecast import Outcome
+from ckpt.restart.findings import Outcome
 from ckpt.versions import Progress
 from tests.live.delta.cases import Case
 from tests.support.places import SAMPLES

@@ -18,7 +18,7 @@ from ckpt.live.asking import ask_sources
 from ckpt.live.outlook import SourceOutlook
 from ckpt.live.sink.reader import read_sink
 from ckpt.restart import messages
-from ckpt.restart.forecast import Outcome
+from ckpt.restart.findings import Outcome
 from tests.conftest import Ckpt
 from tests.live.files.cases import INCIDENTS, LAST, MOVES, ROWS, Query
 from tests.live.sink.mismatches import EVERY_ROW, Asked, uncommitted

@@ -9,7 +9,7 @@ import pytest
 from ckpt import Inspection, Spark, inspect, open_checkpoint
 from ckpt.live.outlook import SourceOutcome
 from ckpt.live.records import FilesNow, LiveSource
-from ckpt.restart.forecast import Outcome
+from ckpt.restart.findings import Outcome
 from ckpt.versions import Progress
 from tests.live.delta.cases import remove
 from tests.live.files.cases import INCIDENTS, LAST, MOVES, ROWS

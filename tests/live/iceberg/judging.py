@@ -9,7 +9,7 @@ from typing import Any
 from ckpt import Inspection, Spark, inspect, open_checkpoint
 from ckpt.live.outlook import SourceOutcome
 from ckpt.live.records import IcebergNow, LiveSource
-from ckpt.restart.forecast import Outcome
+from ckpt.restart.findings import Outcome
 from ckpt.versions import Progress
 from tests.live.iceberg.cases import Case
 

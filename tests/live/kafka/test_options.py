@@ -11,7 +11,7 @@ import pytest
 from ckpt import UsageError, open_checkpoint
 from ckpt.live.asking import ask_sources
 from ckpt.live.kafka.options import translate_options
-from ckpt.live.options import source_options
+from ckpt.live.kind import source_options
 from tests.commands import contract
 from tests.conftest import Ckpt
 from tests.support.places import SAMPLES

@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 
 from ckpt import Inspection, inspect, open_checkpoint
-from ckpt.checkpoint.sources.ranges import SourceRange
+from ckpt.checkpoint.sources.registry import SourceRange
 from ckpt.live.kafka.ask import Mark
 from ckpt.live.kafka.rules import foresee_partitions
 from ckpt.live.outlook import Fate
 from ckpt.live.records import KafkaNow, LiveSource, Part, PartitionNow, TopicNow, Younger
 from ckpt.live.sink.records import SinkKind, SinkLog, SinkWriter
-from ckpt.restart.findings import Asked
-from ckpt.restart.forecast import Outcome
+from ckpt.restart.findings import Asked, Outcome
 from ckpt.versions import Progress, Spark
 from tests.live.kafka.cases import written
 

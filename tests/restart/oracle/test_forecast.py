@@ -13,7 +13,7 @@ from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.checkpoint.sources.kafka import KafkaOffset
 from ckpt.checkpoint.sources.registry import decode
 from ckpt.model import DamageKind
-from ckpt.restart.forecast import Forecast, Outcome
+from ckpt.restart.findings import Forecast, Outcome
 from ckpt.restart.rules import forecast
 from ckpt.state.verify.verify import read_every_byte
 from ckpt.versions import Progress, Spark

@@ -314,7 +314,7 @@ def test_a_pyspark_that_is_too_old_is_one_line(tmp_path: Path) -> None:
 def test_where_renaming_is_copying_the_manifest_comes_last(spark: Any, tmp_path: Path) -> None:
     """As on object stores: a rename that is cut short leaves nothing, and no manifest at any moment before the end."""
     from ckpt.errors import CkptError
-    from ckpt.spark.files import Files, Staged
+    from ckpt.spark.export import Files, Staged
     from ckpt.state.export.targets import ExportTarget, Format, Mode
 
     class Copying(Files):

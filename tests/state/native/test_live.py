@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import ckpt
-from ckpt.formats.rows.errors import Undecodable
+from ckpt.errors import Undecodable
 from ckpt.state.reading.units import state_units
 from ckpt.versions import Spark
 from tests.copies.fill.test_import_state import written

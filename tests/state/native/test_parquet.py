@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ckpt.state.export.parquet import ParquetFile, find_obstacle
+from ckpt.state.export.native import ParquetFile, find_parquet_obstacle
 from ckpt.state.reading.columns import type_names
 from tests.state.native.footers import RECORD, footer
 
@@ -18,8 +18,8 @@ def test_columns_are_those_of_spark(tmp_path: Path) -> None:
         fields: dict[str, Any] = {
             field["name"]: {"type": "struct", "fields": [field]} for field in one["schema"]["fields"]
         }
-        others = {name for name, field in fields.items() if find_obstacle(field) is not None}
-        left |= {find_obstacle(fields[name]) for name in others}
+        others = {name for name, field in fields.items() if find_parquet_obstacle(field) is not None}
+        left |= {find_parquet_obstacle(fields[name]) for name in others}
         kept: Any = {
             "type": "struct",
             "fields": [field for field in one["schema"]["fields"] if field["name"] not in others],

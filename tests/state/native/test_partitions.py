@@ -12,7 +12,7 @@ import pytest
 import ckpt
 from ckpt import processes
 from ckpt.errors import CkptError, UsageError
-from ckpt.state.native import heavy, partitions
+from ckpt.state.native import entries, show
 from tests.conftest import CopyOf
 from tests.support.places import SAMPLES
 
@@ -20,7 +20,7 @@ from tests.support.places import SAMPLES
 @pytest.fixture(autouse=True)
 def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Where temporary folders are made; any state is worth a process."""
-    monkeypatch.setattr(partitions, "_WORTH_A_PROCESS", 1)
+    monkeypatch.setattr(entries, "_WORTH_A_PROCESS", 1)
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
@@ -44,8 +44,8 @@ def test_rows_and_their_order_are_those_of_one_process(
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
     sizes = ckpt.state_keys(path, **part)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    monkeypatch.setattr(partitions, "batches_of", None)  # not called here
-    monkeypatch.setattr(heavy, "entries_of", None)
+    monkeypatch.setattr(entries, "batches_of", None)  # not called here
+    monkeypatch.setattr(show, "entries_of", None)
     assert ckpt.read_state_arrow(path, jobs=2, **asked, **part).equals(alone)
     assert [one.rows for one in ckpt.state_count(path, jobs=2, **part).units] == [alone.num_rows]
     assert ckpt.state_keys(path, **part) == sizes

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 import ckpt
-from ckpt.errors import CkptError
-from ckpt.formats.rows.errors import LeftToSpark, Undecodable
+from ckpt.errors import CkptError, LeftToSpark, Undecodable
 from ckpt.formats.rows.rocksdb import open_database
 from tests.conftest import CopyOf
 from tests.support.places import SAMPLES

@@ -13,10 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from ckpt.changes.fixes.repair_async import RepairPlan, Strategy, plan_repair
 from ckpt.changes.steps import Changed, FileAction, Step
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.checkpoint.sources.ranges import SourceRange
+from ckpt.checkpoint.sources.registry import SourceRange
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.restart.findings import Severity
-from ckpt.restart.forecast import Forecast, Outcome
+from ckpt.restart.findings import Forecast, Outcome, Severity
 from ckpt.storage import open_storage
 from tests.changes.applying import Facts, apply, facts, undo
 from tests.changes.fixes.async_gap.gaps import Gap, gaps

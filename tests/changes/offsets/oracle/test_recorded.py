@@ -13,7 +13,7 @@ import pytest
 
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.inspection.inspection import inspect
-from ckpt.restart.forecast import Forecast
+from ckpt.restart.findings import Forecast
 from ckpt.storage import open_storage
 from ckpt.versions import Progress, Spark
 from tests.changes.fixes.async_gap.oracle import worker

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, move_along
+from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, move_along
 from ckpt.checkpoint.sources.kind import Advance, SourceKind, advance_number, whole_number
-from ckpt.checkpoint.sources.requested import RequestedEnd
 from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
 from ckpt.errors import SourceError, UsageError
 from ckpt.live.plugins import AskableSource

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ckpt.changes.fixes.repair_async import RepairPlan, Strategy
-from ckpt.restart.forecast import Forecast
+from ckpt.restart.findings import Forecast
 from ckpt.versions import Progress, Spark
 from tests.changes.fixes.async_gap.oracle import cases, record, repairing
 from tests.restart.oracle import answers as oracle
