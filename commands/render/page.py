@@ -140,8 +140,8 @@ def _show_sources(inspection: Inspection) -> Iterator[Block]:
             label = ""
         yield from show_live(inspection.live, source.index)
     yield from more(len(inspection.sources) - _SOURCES)
-    asked = {"the sources (--sources)": inspection.live, "the sink (--sink URI)": inspection.sink}
-    if missing := [option for option, answer in asked.items() if not answer]:
+    answers = {"the sources (--sources)": inspection.live, "the sink (--sink URI)": inspection.sink}
+    if missing := [option for option, answer in answers.items() if not answer]:
         yield Item(", ".join(missing), 24, "  not asked  ")
 
 

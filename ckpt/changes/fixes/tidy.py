@@ -106,7 +106,7 @@ def _write_metadata(checkpoint: Checkpoint, storage: Storage, query_id: str | No
     try:
         text = str(UUID(query_id))
     except ValueError:
-        raise UsageError(f"{argument('query_id', query_id)} is no UUID, as Spark's query ids are") from None
+        raise UsageError(f"{argument('query_id', query_id)} is not a UUID, as Spark's query ids are") from None
     if is_query_id(checkpoint.query_id or ""):
         raise UsageError(f"{argument('query_id', query_id)}: {METADATA} holds the id {checkpoint.query_id} already")
     yield from plan_writing(storage, checkpoint.listing, METADATA, build_metadata(text))
