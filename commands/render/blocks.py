@@ -146,16 +146,16 @@ def lay_out_next(block: Next) -> Iterator[Item | Command]:
     if not block.shown:
         return
     if not block.steps and block.otherwise:
-        yield Item(block.otherwise, _NEXT, "Next")
+        yield Item(block.otherwise, _MARGIN, NEXT)
     for number, step in enumerate(block.steps, 1):
-        label = f"{'Next' if number == 1 else '':{_NEXT - 3}}{number}." if block.numbered else "Next" * (number == 1)
+        label = f"{NEXT if number == 1 else '':{_MARGIN - 3}}{number}." if block.numbered else NEXT * (number == 1)
         text = f"{' and '.join(step.before)}, then {step.what}" if step.before else step.what
-        yield Item(text, _NEXT, label, advice=True)
+        yield Item(text, _MARGIN, label, advice=True)
         if step.shell and f"`{step.shell}`" not in step.what:
-            yield Command(step.shell, _NEXT)
+            yield Command(step.shell, _MARGIN)
 
 
-_NEXT = 10
+NEXT, _MARGIN = "Next", 10  # the heading in the margin of a terminal, and how wide that is
 
 
 def flatten_page(page: Page) -> Iterator[Plain]:

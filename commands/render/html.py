@@ -1,5 +1,6 @@
 """A page as HTML: every block as what ``ckpt.webpage`` fills its template with, which escapes it."""
 
+from dataclasses import replace
 from typing import Any, assert_never
 
 from ckpt.inspection.inspection import Inspection
@@ -7,27 +8,36 @@ from ckpt.texts import escape_unprintable
 from ckpt.webpage.parts import fill_template, inspection_page
 
 from . import blocks
-from .blocks import Page, Plain, Title, Tone, flatten_page
+from .blocks import NEXT, Page, Plain, Title, Tone, flatten_page
 
 _TONES = {Tone.GOOD: "good", Tone.NOTE: "note", Tone.WARNING: "warning", Tone.ERROR: "error", Tone.PLAIN: "note"}
 
 
 def html(page: Page) -> str:
     """The page as one document that needs nothing else."""
-    described = list(flatten_page(page))
-    names = [block.name for block in described if isinstance(block, Title)]
-    return fill_template("document.html", title=names[0] if names else "ckpt", blocks=map(_describe_block, described))
+    names = [block.name for block in flatten_page(page) if isinstance(block, Title)]
+    return fill_template("document.html", title=names[0] if names else "ckpt", blocks=_describe_blocks(page))
 
 
 def html_part(page: Page) -> str:
     """The page as a part of a notebook, with its style. Raises HtmlMissing."""
-    described = [_describe_block(block) for block in flatten_page(page)]
-    return fill_template("notebook.html", part="page", title="", blocks=described)
+    return fill_template("notebook.html", part="page", title="", blocks=_describe_blocks(page))
 
 
 def plot_inspection(inspection: Inspection, besides: Page) -> str:
     """An inspection with its plots, and what else is to be shown."""
-    return inspection_page(inspection, [_describe_block(block) for block in flatten_page(besides)])
+    return inspection_page(inspection, _describe_blocks(besides))
+
+
+def _describe_blocks(page: Page) -> list[dict[str, Any]]:
+    """The blocks of a page; what comes next has a heading, which a terminal has in the margin."""
+    described = []
+    for block in flatten_page(page):
+        if isinstance(block, blocks.Item) and block.label.strip().startswith(NEXT):
+            described.append(_describe_block(blocks.Heading(NEXT)))
+            block = replace(block, label=block.label.strip().removeprefix(NEXT))
+        described.append(_describe_block(block))
+    return described
 
 
 def _describe_block(block: Plain) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from commands.render.blocks import Block, Page, TooWide
 from commands.render.layout import PageLayout
 from commands.render.reports import Report
 from commands.report import Output, emit
-from tests.conftest import commands_of
+from tests.conftest import Ckpt, commands_of
 from tests.laws.hostile.test_secrets import HOLD_ONE, SECRET
 from tests.support.places import ROOT
 
@@ -167,3 +167,9 @@ def test_arguments_are_shown_as_the_options_that_exist(app: Any) -> None:
     )
     assert as_options('`store="a b"` and `variable="it\'s"`') == "--store 'a b' and --variable 'it'\"'\"'s'"
     assert as_options("`ckpt inspect /x` says `options`") == "`ckpt inspect /x` says `options`"
+
+
+def test_what_comes_next_has_a_heading_in_a_browser(ckpt: Ckpt) -> None:
+    page = ckpt("rewind", "sample_checkpoints/aggregation-hdfs-4.2", "--to-batch", 7, "-o", "html").stdout
+    assert page.count("<h2>Next</h2>") == 1
+    assert page.index("<h2>Next</h2>") > page.index("<h2>Mind</h2>")
