@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 from ckpt.texts import mask_secrets
 
 _LEADS_TO_CHECKPOINT = ("checkpoint", "inspection", "handoff")  # fields of a record of one checkpoint
-_LONGEST = 60  # characters of one text in a repr: several fit in a line
+_LONGEST, _MOST = 60, 200  # characters of one text in a repr, and of all: several values fit on a screen
 
 
 class Renderers(NamedTuple):
@@ -18,21 +18,28 @@ class Renderers(NamedTuple):
     html: Callable[[object], str | None]
 
 
-class Value:
-    """A dataclass that a call returns."""
+class Record:
+    """A dataclass with a short ``repr``."""
 
     __slots__ = ()
-    renderers: ClassVar[Callable[[], Renderers | None]] = lambda: None  # handed in by ``ckpt/__init__.py``
 
     def __init_subclass__(cls) -> None:
         """Give each dataclass the short form, which it would override otherwise."""
         super().__init_subclass__()
-        cls.__repr__ = Value.__repr__  # type: ignore[method-assign]
+        cls.__repr__ = Record.__repr__  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
-        """One line: the facts that are short, and how many there are of the others."""
+        """One line: the first facts that are short, and how many there are of the others."""
         facts = (_show_fact(field, getattr(self, field.name)) for field in fields(self))  # type: ignore[arg-type]
-        return f"{type(self).__name__}({', '.join(fact for fact in facts if fact)})"
+        text = ", ".join(fact for fact in facts if fact)
+        return f"{type(self).__name__}({text if len(text) <= _MOST else f'{text[:_MOST]}…'})"
+
+
+class Value(Record):
+    """A value that a call returns."""
+
+    __slots__ = ()
+    renderers: ClassVar[Callable[[], Renderers | None]] = lambda: None  # handed in by ``ckpt/__init__.py``
 
     def __str__(self) -> str:
         """Return the page that the command of the call prints, in the words of the library."""
@@ -67,6 +74,8 @@ def _show_fact(field: Field[object], value: object) -> str:
         case str():
             text = mask_secrets(value)
             return f"{field.name}={text if len(text) <= _LONGEST else f'{text[: _LONGEST - 1]}…'!r}"
+        case Record() if not isinstance(value, Value):
+            return f"{field.name}={getattr(value, 'code', value)!r}"  # of a diagnosis
         case tuple() | list() | Mapping() if isinstance(value, Sized) and value:
             return f"{field.name}=[{len(value)}]"
     while value is not None and not hasattr(value, "uri"):

@@ -26,7 +26,7 @@ from ckpt.restart.diagnoses.state import NO_STATE_FOLDER
 from ckpt.restart.findings import Asked, Finding, Forecast, Outcome, Severity
 from ckpt.restart.rules import forecast
 from ckpt.texts import quote_path
-from ckpt.values import Value
+from ckpt.values import Record, Value
 from ckpt.versions import Progress, Spark
 
 FORECAST = tuple(Spark)  # the versions that are forecast where none is named
@@ -39,7 +39,7 @@ _ASK_AGAIN = 'ask again once what was "not reached" can be reached; the checkpoi
 
 
 @dataclass(frozen=True, slots=True)
-class RatedFinding:
+class RatedFinding(Record):
     """A finding, how much it matters to what was asked, and its words for this place."""
 
     finding: Finding

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ckpt.checkpoint.sources.registry import SourceRange
+from ckpt.values import Record
 from ckpt.versions import Progress, Spark
 
 
@@ -30,7 +31,7 @@ class Asked(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(Record):
     """One kind of trouble, described once."""
 
     code: str
@@ -46,7 +47,7 @@ class Diagnosis:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Record):
     """One diagnosis at one place of one checkpoint."""
 
     diagnosis: Diagnosis
@@ -84,7 +85,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class Forecast(Record):
     """The next start of one Spark version in one progress mode."""
 
     spark: Spark

@@ -62,7 +62,7 @@ def test_a_value_is_short_and_prints_as_a_page(name: str) -> None:
     value = VALUES[name]()
 
     assert "\n" not in repr(value)
-    assert len(repr(value)) < 600
+    assert len(repr(value)) < 300
     page = str(value)
     assert len(page.splitlines()) > 1
     assert "\x1b" not in page
