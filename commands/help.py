@@ -17,13 +17,14 @@ from typer.core import TyperCommand, TyperGroup
 
 _HEADINGS = {
     "Which state": ("operator", "store", "side", "variable", "timers", "all_units"),
-    "Change the checkpoint": ("apply", "accept_skip", "accept_replay", "backup", "undo", "grace"),
+    "Change the checkpoint": ("apply", "undo", "accept_skip", "accept_replay", "backup", "grace"),
     "Ask the source and sink too": ("sink", "sources", "source_option"),
     "Who does the work": ("engine", "jobs", "master", "conf"),
     "Storage and output": ("storage_option", "output", "quiet", "help"),
 }
 """Headings of options that several commands have, after the options of a command itself; in the order of the help."""
 _ORDER = ("Arguments", "Options", *_HEADINGS)
+_SHARED = [name for names in _HEADINGS.values() for name in names]
 _EXTRAS = re.compile(r"  \[([^\]]*)\]$")
 _EXITS = re.compile(r"\s*\bExit status: ")
 _WIDTH, _SPELLING_WIDTH = 80, 31
@@ -95,6 +96,7 @@ class Manual:
         """Commands, arguments, options and exit codes by heading, in the order of the help: spelling and meaning."""
         lists: dict[str, list[tuple[str, str]]] = {}
         options = [param for param in self.command.get_params(self.context) if param.param_type_name == "option"]
+        options.sort(key=lambda param: _SHARED.index(param.name) if param.name in _SHARED else -1)
         for param in [*self._arguments, *(param for param in options if not param.hidden)]:
             heading = "Options" if self.inner else _find_heading(param)
             lists.setdefault(heading, []).append((_spell(param, self.context), _explain(param, self.context)))
