@@ -4,6 +4,7 @@ from ckpt.changes.apply import ChangeResult as ChangeResult, How as How, Receipt
 from ckpt.changes.check_fix import Cost as Cost
 from ckpt.changes.fixes.repair import Way as Way, WayName as WayName, WaysPlan as WaysPlan
 from ckpt.changes.fixes.repair_async import RepairPlan as RepairPlan, Strategy as Strategy
+from ckpt.changes.offsets.commit import CommittedGroup as CommittedGroup, OffsetsCommit as OffsetsCommit
 from ckpt.changes.offsets.exchange import ImportPlan as ImportPlan, Positions as Positions
 from ckpt.changes.offsets.plan import OffsetsPlan as OffsetsPlan
 from ckpt.changes.prune.plan import Pruned as Pruned, PrunePlan as PrunePlan

@@ -32,6 +32,7 @@ from .render.handoff import HandoffReport
 from .render.html import html_part
 from .render.layout import PageLayout
 from .render.offsets_change import OffsetsReport
+from .render.offsets_commit import OffsetsCommitReport
 from .render.page import InspectionReport
 from .render.positions import PositionsReport
 from .render.preflight import PreflightReport
@@ -50,6 +51,7 @@ _REPORTS: dict[str, Any] = {
     "Explanation": ExplanationReport,
     "Handoff": HandoffReport,
     "Inspection": InspectionReport,
+    "OffsetsCommit": OffsetsCommitReport,
     "Positions": PositionsReport,
     "ProviderMove": ProviderReport,
     "ChangelogSwitch": ChangelogReport,

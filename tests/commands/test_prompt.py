@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 
 import ckpt
+from ckpt import types
 from ckpt.changes.apply import How
 from ckpt.inspection.explain.catalog import catalog
 from ckpt.state.export.request import ExportOptions
 from ckpt.state.reading.choose import Part
+from ckpt.values import Value
+from commands import prompt
 from commands.calls import as_call
 from tests.support.places import ROOT, SAMPLES
 
@@ -32,6 +35,9 @@ VALUES: dict[str, Callable[[], Any]] = {
     "state_diff": lambda: ckpt.state_diff(HDFS, from_batch=3),
     "state_keys": lambda: ckpt.state_keys(HDFS),
     "export_state": lambda: ckpt.export_state(HDFS, action="plan"),
+    "offsets_commit": lambda: types.OffsetsCommit(
+        ckpt.scan(KAFKA), (types.CommittedGroup(KAFKA, "lag-kafka-4.2", {"orders": {"0": 51}}, None),)
+    ),
     "repair": lambda: ckpt.repair(ASYNC),
     "repair_async": lambda: ckpt.repair_async(ASYNC),
     "rewind": lambda: ckpt.rewind(KAFKA, to_batch=3),
@@ -142,3 +148,13 @@ def test_a_secret_is_in_none_of_its_forms(tmp_path: Path) -> None:
     receipt = ckpt.types.Receipt(backup="s3://key:secret@bucket/backup", applied=True)
 
     assert "secret" not in f"{receipt!r} {receipt} {receipt._repr_html_()}"
+
+
+def test_whatever_a_call_returns_prints_as_a_page() -> None:
+    """A class that is forgotten would raise where somebody prints a value of it."""
+    values = [
+        value for name in dir(types) if isinstance(value := getattr(types, name), type) and issubclass(value, Value)
+    ]
+    shown = {*prompt._REPORTS, *prompt._PAGES, *prompt._CHANGES, "ChangePlan"}
+    assert len(values) > 20
+    assert [value for value in values if not shown & {kind.__name__ for kind in value.__mro__}] == []
