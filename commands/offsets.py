@@ -16,7 +16,7 @@ from .help import CommandGroup
 from .render.offsets_change import OffsetsExportReport, OffsetsReport
 from .render.offsets_commit import OffsetsCommitReport
 from .render.positions import PositionsReport
-from .report import Output, emit, show as show_report
+from .report import Output, complain, emit, show as show_report
 from .watching import bar, interruptible
 
 ExpectBatchOption = Annotated[
@@ -104,8 +104,7 @@ def export_command(
     positions = offsets_export(checkpoint, options.pairs("--storage-option", storage_option))
     if positions.refused:
         raise CkptError(f"{checkpoint}: nothing to export: {positions.refused}")
-    for warning in positions.warnings:
-        typer.echo(f"ckpt: {warning}", err=True)
+    complain(positions.warnings)
     emit(OffsetsExportReport(positions), output)
 
 
