@@ -29,10 +29,12 @@ from tests.laws.next_obeyed import (
 from tests.restart.oracle.cases import Case
 from tests.support.places import SAMPLE_NAMES
 from tests.support.spark import mutations
+from tests.support.spark.live import EVERY_CASE
 
 _EACH = 32  # of the damages, one of so many is for each edit
 
 CASES = oracle_cases()
+_ALL = CASES if EVERY_CASE else CASES[1::4]  # of the damages, for `make test`
 _QUICK = [pytest.param(case, id=case.name) for case in CASES[::_EACH]]
 
 
@@ -59,12 +61,12 @@ def test_a_damage_ends_as_its_page_says(case: Case, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_every_damage_ends_as_its_page_says(tmp_path: Path) -> None:
-    told = _tell_all(CASES, tmp_path)
+    told = _tell_all(_ALL, tmp_path)
     assert {each.case: each.faults for each in told if each.faults} == {}
     ends = Counter(each.obeyed.end for each in told)
     changed = [each for each in told if each.obeyed.applied]
-    assert min(ends.values()) >= 50
-    assert len(changed) >= 400
+    assert min(ends.values()) >= 50 * len(_ALL) // len(CASES)
+    assert len(changed) >= 400 * len(_ALL) // len(CASES)
     assert {each.announced for each in changed} == {"none", "again", "left-out"}
     assert [each.case for each in changed if not each.restarts and each.obeyed.documents[-1].get("applied")] == []
 
@@ -94,6 +96,9 @@ _UNDECIDED = {
     "CKPT316": "versions of Spark differ, and somebody has to choose one",
     "CKPT401": "the source may have been made again",
     "CKPT312": "only the user knows whether the query keeps state",
+    "CKPT317": "a version of Spark that can read the state has to be chosen",
+    "CKPT319": "only the user knows which kind of join the query has",
+    "CKPT321": "only the user knows which kind of join the query has",
     "CKPT602": "only the user knows whether the query has run before",
 }
 """Codes of pages that ask for a decision, which a copy does not make."""
@@ -103,7 +108,7 @@ _UNDECIDED = {
 def test_a_person_with_a_copy_comes_to_an_end_too(tmp_path: Path) -> None:
     """Puts back and moves away what the steps name, and nothing else, until nothing is left or a decision is."""
     done, undecided = 0, Counter[str]()
-    for number, case in enumerate(CASES):
+    for number, case in enumerate(_ALL):
         checkpoint = mutations.copy_of(case.folder, tmp_path / str(number), case.mutations)
         first = run("inspect", str(checkpoint))["next"]
         if first and (first[0]["command"] is None or "repair" in first[0]["command"]):
@@ -119,8 +124,9 @@ def test_a_person_with_a_copy_comes_to_an_end_too(tmp_path: Path) -> None:
                 assert codes & {*_UNDECIDED}, (case.name, obeyed.last)
                 undecided.update(codes & {*_UNDECIDED})
         shutil.rmtree(checkpoint)
-    assert done >= 120
-    assert {*undecided} == {*_UNDECIDED}
+    assert done >= 120 * len(_ALL) // len(CASES)
+    of_old_spark = {"CKPT317", "CKPT319", "CKPT321"}  # whose checkpoints are not on every machine
+    assert {*_UNDECIDED} - {*undecided} <= of_old_spark if EVERY_CASE else undecided
 
 
 @pytest.mark.slow
