@@ -26,7 +26,7 @@ def rewind(
 
     Examples:
     ckpt rewind /cp/orders --to-batch 307
-    ckpt rewind /cp/orders --to-batch 307 --accept-replay --accept-skip --apply
+    ckpt rewind /cp/orders --to-batch 307 --sink s3://bucket/tables/orders
 
     Exit status: 0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do
     it.

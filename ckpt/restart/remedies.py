@@ -97,8 +97,8 @@ def seen_in_every_byte(damage: StateDamage, state: StateInventory) -> str | None
     """
     if state.every_byte is None or damage.kind not in _OF_CONTENT:
         return None
-    readable = (store.readable_batches for operator in state.operators for store in operator.stores)
-    loadable = reduce(intersect, readable)
+    readable = [store.readable_batches for operator in state.operators for store in operator.stores]
+    loadable = reduce(intersect, readable) if readable else ()
     if not loadable or loadable[-1][1] + 1 == state.needed_version:  # whose rows are wrong
         return diagnoses.common.RESTORE_DEEP
     return (

@@ -62,4 +62,4 @@ class OffsetsCommitReport(Report[OffsetsCommit]):
 
     def _show_next(self) -> Iterator[Block]:
         if self.record.problems:
-            yield from show_command("remove what is named above, then commit again")
+            yield from show_command("solve each problem that is named above; what was committed stays")

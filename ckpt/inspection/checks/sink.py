@@ -164,10 +164,11 @@ def _foresee_first(checkpoint: Checkpoint, log: SinkLog, start: _Start) -> SinkO
     detail = f"{log.uri} has no {log.sink.record} of this query, and batch {start.batch} runs next{others}"
     if log.cut:
         detail += "; its first snapshots have expired, and with them what it knew of their batches"
-    by_id = not _is_written_without_ids(checkpoint, log)
-    if not by_id:
+    without_ids = _is_written_without_ids(checkpoint, log)
+    if without_ids:
         detail += "; no query ever wrote to it by batch id, as is usual in foreachBatch, such as with MERGE"
-    findings = (Finding(diagnoses.sinks.SINK_WITHOUT_QUERY, "", detail, minor=not by_id),)
+    usual = without_ids and not start.again  # a batch that runs again would be in the table twice
+    findings = (Finding(diagnoses.sinks.SINK_WITHOUT_QUERY, "", detail, minor=usual),)
     return SinkOutlook(log, SinkOutcome.UNKNOWN_QUERY, sentence, start.batch, findings=findings)
 
 
