@@ -1,4 +1,4 @@
-"""What calls of ckpt return and take, each type with the module that has it; ``ckpt.types.__getattr__`` imports it."""
+"""Types that calls of ckpt return and take, each with the module that has it; ``ckpt.types.__getattr__`` imports it."""
 
 from ckpt.changes.apply import ChangeResult as ChangeResult, How as How, Receipt as Receipt
 from ckpt.changes.check_fix import Cost as Cost

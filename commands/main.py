@@ -50,7 +50,7 @@ _WORDS = {
     r"Input should be a valid integer.*": "it has to be a whole number",
     r"Input should be a valid number.*": "it has to be a number",
 }
-"""What pydantic, with which Typer reads options, says of a wrong value; and what ckpt says."""
+"""Messages of pydantic, with which Typer reads options, and the words of ckpt for each."""
 
 
 @cache

@@ -147,7 +147,7 @@ ANY_START = Rule(_refuse_without_start)
 """One version starts at least in one mode, and loses no batch."""
 
 
-MOST_TRIES = 10  # drafts of one fix: each reads and forecasts the checkpoint anew, and a log has many batches
+MOST_TRIES = 10  # drafts of one fix: each reads and forecasts the checkpoint again, and a log has many batches
 
 
 class Cost(IntEnum):

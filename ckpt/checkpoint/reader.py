@@ -68,7 +68,7 @@ def as_checkpoint(
 def read_checkpoint(storage: Storage, *, batches: int = 10, fully_read: Verified = NOTHING) -> Checkpoint:
     """Read a checkpoint whose storage is open already.
 
-    ``fully_read`` is what is known of state files of which every byte was read (``ckpt.state.verify``).
+    ``fully_read``: the verdicts on state files of which ``ckpt.state.verify`` has read every byte.
     """
     top = storage.list_level()
     if not any(part in top.folders or part in top.files for part in PARTS):

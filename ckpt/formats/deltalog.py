@@ -62,7 +62,7 @@ class Restore:
 
 
 Action = Transaction | TableSettings | Restore
-"""What matters of a line."""
+"""Actions of a line of the log that ckpt reads."""
 
 
 def choose_segment(names: Iterable[str]) -> Segment:

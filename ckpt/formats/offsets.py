@@ -19,7 +19,7 @@ NEWEST_VERSION = 2
 """The highest version line that a known Spark reads (``OffsetSeqLog.MAX_VERSION``)."""
 
 UNFINISHED = b"ckpt has not finished this checkpoint\n"
-"""What stands for the newest offsets of a checkpoint that ckpt writes, until all else is there: no Spark starts on it.
+"""Placeholder for the newest offsets of a checkpoint that ckpt writes, until all else is there: no Spark starts on it.
 
 To each version it is a log with a malformed version line (``MetadataVersionUtil.validateVersion``).
 """

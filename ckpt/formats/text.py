@@ -96,7 +96,7 @@ def lines_of(raw: bytes) -> list[str]:
 
 
 NO_VERSION = "failed to read correct log version"
-"""What each Spark says of a log whose first line is no version (``MetadataVersionUtil.validateVersion``)."""
+"""Words of each Spark version for a log whose first line is no version (``MetadataVersionUtil.validateVersion``)."""
 
 
 def version_of(line: str, newest: int) -> int:

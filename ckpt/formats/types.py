@@ -19,7 +19,7 @@ _ATOMIC = re.compile(
 _DEEPEST = 10  # how many types inside one another are shown
 _MOST_FIELDS = 100  # and how many fields of one
 _FIELDS = ({"name", "type"}, {"name", "nullable", "type"}, {"metadata", "name", "nullable", "type"})
-"""What a field of a StructType has in JSON."""
+"""Keys that a field of a StructType may have in JSON."""
 
 
 def fields_of(kind: Json) -> list[Json] | None:

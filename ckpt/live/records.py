@@ -178,9 +178,9 @@ class Unreached:
 
 
 Now = KafkaNow | DeltaNow | IcebergNow | FilesNow | PluginNow
-"""What a source has now."""
+"""The state of a source that answered."""
 Answer = Now | NotAsked | Unreached
-"""What a source has now, or why that is not known."""
+"""The state of a source now, or why it is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,7 +154,7 @@ def migrate_provider(
         NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint cannot be read.
 
     >>> found = ckpt.migrate_provider("sample_checkpoints/aggregation-hdfs-4.2", "rocksdb")
-    >>> found.outcome.value, [one.carry.value for one in found.operators]
+    >>> found.outcome.value, [operator.carry.value for operator in found.operators]
     ('possible', ['as-it-is'])
 
     """

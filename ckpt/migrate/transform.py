@@ -42,7 +42,7 @@ class TimeMode(StrEnum):
 
 
 INITIAL_STATE, PROCESSOR, START = "initial_state", "processor.py", "start.py"
-"""What a migration writes, below the folder that was asked for."""
+"""Files and folders that a migration writes below its target folder."""
 
 OLDEST_ROW_API = first_with(lambda rules: rules.row_processors)
 NULL_IS_SAFE = ("string", "boolean", "binary", "decimal")  # types of keys that are NULL for themselves in pandas too

@@ -61,7 +61,7 @@ def describe_query(
 
     >>> rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
     >>> query = ckpt.describe_query(rows.groupBy("value").count(), output_mode="update")
-    >>> [one.name for one in query.operators], [one.kind for one in query.sources]
+    >>> [operator.name for operator in query.operators], [source.kind for source in query.sources]
     (['stateStoreSave'], ['rate-micro-batch'])
 
     """
@@ -103,7 +103,7 @@ def preflight(
     >>> rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
     >>> counts = rows.selectExpr("value % 7 AS user", "value").groupBy("user").agg({"*": "count", "value": "sum"})
     >>> found = ckpt.preflight(counts, "sample_checkpoints/aggregation-hdfs-4.2", output_mode="update")
-    >>> found.go, [one.finding.diagnosis.name for one in found.warnings]
+    >>> found.go, [rated.finding.diagnosis.name for rated in found.warnings]
     (True, ['query-renamed-state'])
 
     """

@@ -32,7 +32,7 @@ _SPARK_CATALOG = "spark_catalog"
 _DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 _PACKAGES = "spark.jars.packages"
 _FAILED = re.compile(r"RuntimeException: \[((?:download failed|unresolved dependency): .*)\]")
-"""What ``org.apache.spark.util.MavenUtils`` throws; in brackets each package or jar that it could not have."""
+"""Words of the error of ``org.apache.spark.util.MavenUtils``; in brackets each package or jar that is missing."""
 _OWN_JARS = "or give the jars themselves: `confs` spark.jars=a.jar,b.jar"
 
 

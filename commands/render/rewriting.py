@@ -184,7 +184,7 @@ class RewriteReport(Report[Any]):
         )
         start = (
             f"start the query with this checkpointLocation, and never on the old one again. If it has run on the old "
-            f"one after batch {rewrite.batch}, write this one anew first: sinks that remember batch ids would drop "
+            f"one after batch {rewrite.batch}, write this one again first: sinks that remember batch ids would drop "
             f"rows. {sinks}"
         )
         yield from show_command(start, f"ckpt inspect {quote_path(rewrite.into)}")

@@ -27,10 +27,9 @@ def riddles() -> Iterator[str]:
     """Docstrings that do not stand alone, as ``file:line: docstring``."""
     for path, tree in _modules():
         for node in ast.walk(tree):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                text = ast.get_docstring(node) or ""
-                if RIDDLE.match(text):
-                    yield f"{path}:{getattr(node, 'lineno', 1)}: {text.splitlines()[0]}"
+            match node:  # docstrings of modules, classes and functions, and those below a variable
+                case ast.Expr(ast.Constant(str(text))) if RIDDLE.match(text.strip()):
+                    yield f"{path}:{node.lineno}: {text.strip().splitlines()[0]}"
 
 
 def vague_names() -> Iterator[str]:

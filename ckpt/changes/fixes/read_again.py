@@ -1,6 +1,6 @@
 """Go back by as few batches as possible, or let a stateless query read again what may be missing, in a new batch.
 
-After going back the next batch runs again over its range, or is planned anew. To read again under batch ids that no
+After going back, the next batch runs again over its range, or gets a new one. To read again under batch ids that no
 sink has seen, all batches after the newest finished one get its offsets, so they are empty, and all that comes after it
 is read by a batch that is new. Nothing is lost in any sink, as it would be in one that remembers batch ids if the batch
 number went back (measured on 3.5.9 to 4.3.0 with a file sink, on 4.2.0 with Delta).
@@ -39,7 +39,7 @@ def _draft_rewind(replayed: Replayed, storage: Storage, inspection: Inspection) 
             cost = Cost.MAY_LOSE if again.loses else Cost.FINISHED_AGAIN if again.repeats else Cost.UNFINISHED_AGAIN
             yield Draft(
                 f"back to batch {again.kept}: batch {again.kept + 1} "
-                + ("runs again over its range" if again.same else "is planned anew"),
+                + ("runs again over its range" if again.same else "gets a new range"),
                 cost,
                 plan.steps,
                 again.newest - again.kept,

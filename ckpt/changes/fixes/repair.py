@@ -50,7 +50,7 @@ class WayName(StrEnum):
     WRITE_OFFSETS = "write-offsets"  # write the newest offsets as they were, where the log of a file source tells them
     RUN_AGAIN = "run-again"  # go back, and run the next batch again over its range
     READ_AGAIN = "read-again"  # a stateless query reads the rows of its newest batches again, in a new batch
-    PLAN_AGAIN = "plan-again"  # go back, and plan the next batch anew
+    PLAN_AGAIN = "plan-again"  # go back, and let Spark plan a new range for the next batch
 
 
 _FIXES: Mapping[WayName, Drafter] = {

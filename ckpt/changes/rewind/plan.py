@@ -167,7 +167,7 @@ class Replayed(StrEnum):
     """How the next start treats the batch after the rewind's target."""
 
     SAME = "same"  # runs it again over its old range
-    NEW = "new"  # plans it anew, with the data and limits of that time
+    NEW = "new"  # gives it a new range, with the data and limits of that time
 
 
 def name_missing_part(checkpoint: Checkpoint, batch: int, replayed: Replayed) -> str | None:
@@ -250,7 +250,7 @@ def rewind(
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the URI, and of the backup where that is remote.
         to_batch: The last batch that counts; required unless an earlier rewind is undone.
-        replay: Whether the batch after it runs again over its old range (``same``), or is planned anew (``new``).
+        replay: Whether the batch after it runs again over its old range (``same``), or gets a new one (``new``).
         sink: The place that the query writes to, as ``inspect`` takes it: the plan is then for that sink.
         how: ``apply=True`` performs the plan, ``undo`` undoes an earlier rewind; see ``How``.
 

@@ -47,7 +47,7 @@ from ckpt.storage.base import Listing
 MOST_TAILS = 20_000  # how many file ends are read at most: well beyond what a query of a thousand partitions needs
 
 MOST_TAILS_REMOTE = 2_400
-"""The same for storage where each read costs a round trip: 200 partitions, each a snapshot and eleven logs."""
+"""The bound for storage where each read costs a round trip: 200 partitions, each a snapshot and eleven logs."""
 
 _TAILS_FOR_EACH_ZIP = 20
 """The oldest snapshots only tell by how much state grows: of more than 1,000 partitions, or 120, none is read."""

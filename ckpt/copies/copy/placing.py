@@ -24,7 +24,7 @@ AT_ONCE = 8  # files that are written to a remote place at a time, of each at mo
 
 @dataclass(frozen=True, slots=True)
 class FilePieces:
-    """A file too large to be held in memory, as it was listed; each iteration reads it anew, in pieces."""
+    """A file too large to be held in memory, as it was listed; each iteration reads it again, in pieces."""
 
     storage: Storage
     path: str

@@ -25,7 +25,7 @@ _IGNORED = re.compile(rf"{PARTITION}|__index_level_\d+__")
 
 
 _VALUES = frozenset({"value", "list_element", "user_map_value"})
-"""What may have grown since; keys may not."""
+"""Parts of a row whose columns may have grown since; keys may not."""
 
 _AGGREGATING = frozenset({OperatorName.AGGREGATION, OperatorName.SESSIONS})
 _NO_ROW_YET = frozenset({"max", "min", "bit_and", "bit_or", "bit_xor"})

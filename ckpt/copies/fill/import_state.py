@@ -119,7 +119,7 @@ def write_state(
     >>> old = "sample_checkpoints/aggregation-hdfs-4.2"
     >>> rows = ckpt.read_state_arrow(old).slice(0, 3)
     >>> made = ckpt.write_state({"operator 0": rows}, like=old, into="memory://edited")
-    >>> [(one.unit.label, one.rows) for one in made.units]
+    >>> [(written.unit.label, written.rows) for written in made.units]
     [('operator 0', 3)]
 
     """

@@ -47,7 +47,7 @@ _OTHERS = """array_contains array_extract array_has array_length cardinality ele
     json_extract_string len list_contains list_extract list_has list_has_all list_has_any list_value map_contains
     map_extract map_extract_value map_keys map_values nullif struct_extract"""
 _FUNCTIONS = frozenset(" ".join((_SYMBOLS, _LIKE, _NUMBERS, _TEXTS, _TIMES, _OTHERS)).split())
-"""Those that depend on nothing but their arguments: no time of the day, random number, setting or sequence."""
+"""Functions that depend on nothing but their arguments: no time of the day, random number, setting or sequence."""
 _PLAIN = frozenset(
     {"boolean", "string", "binary", *(name for name in FIXED if not name.startswith(("interval", "time(")))}
 )

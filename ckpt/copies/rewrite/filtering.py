@@ -239,7 +239,7 @@ class Filter:
 
 
 Leaving: TypeAlias = Dropping | Filter
-"""What is left out of an operator."""
+"""Rows that are left out of an operator: those of some keys, or those for which a condition is not true."""
 
 
 def make_filters(chosen: Chosen, where: str) -> dict[int, Filter]:

@@ -25,7 +25,7 @@ from ckpt.values import Value
 
 
 class CannotRewrite(CkptError):
-    """Files of a checkpoint that ckpt cannot write anew; the text says why."""
+    """Files of a checkpoint that ckpt cannot rewrite; the text says why."""
 
 
 CLASSES = {Provider.HDFS: settings.HDFS_PROVIDER, Provider.ROCKSDB: settings.ROCKSDB_PROVIDER}

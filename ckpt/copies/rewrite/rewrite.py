@@ -85,7 +85,7 @@ def rewrite(
         UsageError: A URI, option or condition is wrong, or one place is inside the other.
 
     >>> made = ckpt.rewrite("sample_checkpoints/aggregation-hdfs-4.2", "memory://new", partitions=5)
-    >>> made.batch, made.new.partitions, [one.rows for one in made.units]
+    >>> made.batch, made.new.partitions, [unit.rows for unit in made.units]
     (9, 5, [7])
 
     """

@@ -242,7 +242,7 @@ def _list_starts(inspection: Inspection) -> dict[Spark, tuple[object, ...]]:
 
 
 def _check_at_rest(chosen: Chosen) -> None:
-    """Raise StorageError where the query has run meanwhile: a sink has batches then that the new one would run anew."""
+    """Raise StorageError where the query has run meanwhile: a sink has batches that the new one would run again."""
     logs = [chosen.checkpoint.listing.in_folder(folder) for folder in (OFFSETS, COMMITS)]
     now = [chosen.storage.list_level(folder).files for folder in (OFFSETS, COMMITS)]
     if [set(names) for names in logs] != [set(names) for names in now]:

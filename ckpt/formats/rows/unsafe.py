@@ -21,7 +21,7 @@ from ckpt.model import Json
 
 WORD = 8  # bytes: Spark's UnsafeRow consists of 8-byte words
 VERSION = b"\0"
-"""What precedes each row in RocksDB (Spark ``STATE_ENCODING_VERSION``)."""
+"""The byte in front of each row in RocksDB: the version of its encoding (``STATE_ENCODING_VERSION`` of Spark)."""
 _PADDING = bytes(WORD - 1)
 _LOW = 0xFFFFFFFF
 

@@ -1,4 +1,4 @@
-"""``ckpt scan`` as one call: it finds checkpoints folder by folder, and never looks for one in another's state."""
+"""``ckpt scan`` as one call: finds all checkpoints below some folders, and inspects each."""
 
 import os
 import time

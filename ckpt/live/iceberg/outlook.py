@@ -18,7 +18,7 @@ from ckpt.restart.findings import Diagnosis, Outcome
 from ckpt.texts import plural, plural_of
 
 _OPTIONS = {"overwrite": IcebergOption.SKIPS_OVERWRITES, "delete": IcebergOption.SKIPS_DELETES}
-"""What lets a start pass a snapshot that is no append; a replace (compaction) it passes anyway."""
+"""Reader options with which a start passes over a snapshot that appends nothing; a compaction it passes anyway."""
 _NO_POSITION = 2**31 - 1
 _USUAL = "Start the query as usual."
 

@@ -19,7 +19,7 @@ from ckpt.live.records import Answer, KafkaNow, Part
 _MARK = "ckpt"
 """The metadata of every offset that ckpt commits, by which it knows its groups."""
 _SOON = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS")
-"""What a broker answers while it begins to look after a group."""
+"""Answers of a broker that begins to look after a group: ask again."""
 _PAUSE_S = 0.3
 
 Reply = TypeVar("Reply")

@@ -143,11 +143,11 @@ what handleInputRows of the old query did"""
 
 _JOINED = """\
 for frame in rows:
-    for one in frame.to_dict("records"):
+    for record in frame.to_dict("records"):
         mine, others = (
-            (self.left, self.right) if one["side"] == "left" else (self.right, self.left)
+            (self.left, self.right) if record["side"] == "left" else (self.right, self.left)
         )
-        mine.appendValue((one["time"], one["value"]))
+        mine.appendValue((record["time"], record["value"]))
         yield from (pd.DataFrame([(*key, *other)]) for other in others.get())"""
 
 _PANDAS = {
@@ -171,8 +171,8 @@ def _convert_to_rows(text: str) -> str:
         ("pd.DataFrame([key])", "Row(user=key[0])"),
         ('first["event_time"][0].value // 1000', 'int(first["event_time"].timestamp() * 1_000_000)'),
         (
-            'for frame in rows:\n    for one in frame.to_dict("records"):\n',
-            "for row in rows:\n    for one in [row.asDict()]:\n",
+            'for frame in rows:\n    for record in frame.to_dict("records"):\n',
+            "for row in rows:\n    for record in [row.asDict()]:\n",
         ),
     ):
         text = text.replace(old, new)
@@ -253,18 +253,18 @@ def _load(variable: Variable, target: str, family: OperatorFamily) -> Iterator[s
             yield f"        if value is not None{alive}:"
             yield f"            {target}.update(tuple(value.values()))"
         case VariableForm.LIST:
-            yield f"        elements = [tuple(one.values()) for one in {held}]"
+            yield f"        elements = [tuple(element.values()) for element in {held}]"
             if variable.ttl:
-                yield "        elements = [one[:-1] for one in elements if one[-1] > now]"
+                yield "        elements = [element[:-1] for element in elements if element[-1] > now]"
             yield "        if elements:"
             yield f"            {target}.put(elements)"
         case VariableForm.MAP:
-            yield f"        for one in {held}:"
+            yield f"        for entry in {held}:"
             if variable.ttl:
-                yield '            if one["expires_at_ms"] > now:'
+                yield '            if entry["expires_at_ms"] > now:'
             deeper = " " * (16 if variable.ttl else 12)
-            yield f'{deeper}entry = tuple(one["key"].values()), tuple(one["value"].values())'
-            yield f"{deeper}{target}.updateValue(*entry)"
+            yield f'{deeper}pair = tuple(entry["key"].values()), tuple(entry["value"].values())'
+            yield f"{deeper}{target}.updateValue(*pair)"
 
 
 def _load_spread(variable: Variable, target: str, family: OperatorFamily) -> Iterator[str]:
@@ -273,7 +273,7 @@ def _load_spread(variable: Variable, target: str, family: OperatorFamily) -> Ite
         return
     yield from explode("value = [", [f"row[{literal(column)}]" for column in variable.columns], "]", 8)
     if family is OperatorFamily.GROUP_STATE:
-        yield "        if any(one is not None for one in value):"
+        yield "        if any(part is not None for part in value):"
         yield f"            {target}.update(tuple(value))"
     else:
         yield f"        {target}.update(tuple(value))"

@@ -17,7 +17,7 @@ _LATENESS = {
     OperatorFamily.WINDOWS: ("the end of their window", 'F.col("window_end")'),
     OperatorFamily.SESSIONS: ("the end of a session of their own", 'F.col("session.end")'),
 }
-"""What the lateness of a row goes by, in words and as code."""
+"""The clock by which a row is late, for each time mode: in words, and as code."""
 
 
 def start_code(plan: TransformPlan, folder: str | None) -> str:

@@ -34,7 +34,7 @@ from ckpt.storage.locations import is_in_memory
 _LENGTH = 4
 _COMMA = 0x2C
 NOT_AS_WRITTEN = (Undecodable, pa.ArrowException, ValueError, OverflowError, IndexError)
-"""What decoding raises for rows that Spark did not write."""
+"""Errors of decoding rows that Spark did not write."""
 
 
 @dataclass(frozen=True, slots=True)

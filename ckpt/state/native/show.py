@@ -251,7 +251,7 @@ def state_keys(
         StateDamaged, UsageError, CkptError: As of ``read_state_arrow``.
 
     >>> found = ckpt.state_keys("sample_checkpoints/join-rocksdb-4.0", side="left", limit=1)
-    >>> sum(one.rows for one in found.partitions)
+    >>> sum(partition.rows for partition in found.partitions)
     30
 
     """

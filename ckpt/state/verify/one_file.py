@@ -41,7 +41,7 @@ _BY_HADOOP = "Checksum error"  # the ChecksumException of Hadoop's LocalFileSyst
 
 
 FileOutcome: TypeAlias = Verdict | str | None
-"""What is wrong with a file, or why nothing is known of it; None for one that is as it was written."""
+"""The damage of a file, or why nothing is known of it; None for a file that is as it was written."""
 
 
 def check_files(
