@@ -91,7 +91,7 @@ def export_command(
     output: options.OutputOption = Output.JSON,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Print the offsets of the newest batch, for `ckpt offsets import`.
+    """Print the offsets of the newest committed batch, for `offsets import`.
 
     Only reads; starts no JVM.
 

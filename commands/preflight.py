@@ -23,7 +23,7 @@ def preflight(
     checkpoint: options.CheckpointArg,
     spark: Annotated[
         Spark | None,
-        typer.Option(parser=options.spark_version, metavar="VERSION", help="The version of the start. Default: all."),
+        typer.Option(parser=options.spark_version, metavar="VERSION", help="Default: that of --expect, or all."),
     ] = None,
     conf: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting of the start; repeatable.")
