@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from ckpt.inspection.next_steps import NextStep
 from ckpt.migrate.provider import PROVIDER_NAMES
 from ckpt.model import Json
+from ckpt.restart.sinks import DROP_IDS
 from ckpt.settings import CHECKPOINT_FORMAT
 from ckpt.texts import plural, quote_path, size
 
@@ -41,6 +42,17 @@ class NewCheckpointDocument(DocumentKeys):
     format_version: Annotated[int, "state store checkpoint format", of("new.version")]
     query_id: Annotated[str | None, "of the new one"]
     new_id: bool
+    planned_batch: Annotated[
+        int | None,
+        "the batch that is planned and not committed, which a start runs first; null if there is none",
+        of("planned"),
+    ]
+    planned_state: Annotated[
+        Literal["written", "none", "left-out"] | None,
+        "of the state of that batch: `written`; `none` if a start on the old one would find none either; `left-out` if "
+        "the old one has it and the new one cannot: if a sink that skips known batch ids has the batch, one start into "
+        "`noop` comes first",
+    ]
     settings: Annotated[Mapping[str, str], "the settings that are not as they were, name to new value", of("changed")]
     units: tuple[_NewUnit, ...]
     refused: Annotated[str | None, "why it cannot be written; for people, its words are not fixed"]
@@ -84,6 +96,7 @@ class ImportDocument(NewCheckpointDocument):
     batch: Annotated[int, "after which the query continues"]
     units: tuple[_ImportedUnit, ...]
     export: Annotated[str, "as given"]
+    export_query_id: Annotated[str | None, "of EXPORT; null if its manifest has none", of("exported_id")]
 
 
 @dataclass(frozen=True)
@@ -108,7 +121,7 @@ class RewriteReport(Report[Any]):
         if self.record.refused:
             headline = Headline("CANNOT BE WRITTEN by ckpt", Tone.ERROR)
             return page_of(title, [headline, *bullets([self.record.refused])])
-        parts = (self._show_headline, self._show_units, self._show_settings, self._show_next)
+        parts = (self._show_headline, self._show_planned, self._show_units, self._show_settings, self._show_next)
         return page_of(title, *(part() for part in parts))
 
     def _show_headline(self) -> Iterator[Block]:
@@ -128,6 +141,29 @@ class RewriteReport(Report[Any]):
     def _state(self) -> str:
         """Name of the state that is written."""
         return f"the state of batch {self.record.batch}"
+
+    def _show_planned(self) -> Iterator[Block]:
+        planned = self.record.planned
+        if planned is None:
+            return
+        yield Heading(f"Batch {planned}", "planned and not committed: a start runs it first, over the same range")
+        match self.record.planned_state:
+            case "written":
+                as_before = "" if self.record.new_id else ", so a start does what it would do on the old checkpoint"
+                text = f"its state is there too{as_before}"
+            case "none":
+                text = "its state is not there; nor would a start on the old checkpoint find it"
+            case _:
+                text = (
+                    f"its state is not there: {self._why_left_out}. If the sink is one that skips batches it has, and "
+                    f"has batch {planned}, a start on the new checkpoint fails unless one start into noop comes first"
+                )
+        yield Item(text, 2)
+
+    @property
+    def _why_left_out(self) -> str:
+        """Why the new checkpoint has no state of the planned batch, although the old one has."""
+        return "in checkpoint format 2 a start finds only state of committed batches"
 
     def _show_units(self) -> Iterator[Block]:
         rows = [(rewritten.unit.label, self._describe_rows(rewritten)) for rewritten in self.record.units]
@@ -177,17 +213,31 @@ class RewriteReport(Report[Any]):
         if not rewrite.written:
             yield Next((NextStep("the same without --plan"),))
             return
-        sinks = (
-            "It has a query id of its own: a Delta table takes it for another query."
-            if rewrite.new_id
-            else "It has the query id of the old one, and batch ids continue: sinks take it for the same query."
-        )
+        since = f"after batch {rewrite.batch}" if rewrite.planned is None else "since"
         start = (
             f"start the query with this checkpointLocation, and never on the old one again. If it has run on the old "
-            f"one after batch {rewrite.batch}, write this one again first: sinks that remember batch ids would drop "
-            f"rows. {sinks}"
+            f"one {since}, write this one again first: sinks that remember batch ids would drop "
+            f"rows. {self._describe_sinks()}"
         )
-        yield from show_command(start, f"ckpt inspect {quote_path(rewrite.into)}")
+        inspect = f"ckpt inspect {quote_path(rewrite.into)}"
+        if rewrite.planned_state == "left-out":
+            what = f"before the first start: says whether the sink has batch {rewrite.planned}, and what to do then"
+            yield Next((NextStep(what, f"{inspect} --sink URI"), NextStep(start)))
+        else:
+            yield from show_command(start, inspect + self._sink_option)
+
+    @property
+    def _sink_option(self) -> str:
+        """The option that makes inspect compare the new checkpoint with its sink, where that may matter."""
+        return "" if self.record.planned is None and not self.record.new_id else " --sink URI"
+
+    def _describe_sinks(self) -> str:
+        """Describe how sinks take the new checkpoint."""
+        if not self.record.new_id:
+            return "It has the query id of the old one, and batch ids continue: sinks take it for the same query."
+        twice = f"; if it has batch {self.record.planned} of the old one, its rows are written again"
+        own = "It has a query id of its own: a Delta or Iceberg table takes it for another query"
+        return f"{own}{'' if self.record.planned is None else twice}."
 
 
 @dataclass(frozen=True)
@@ -206,6 +256,23 @@ class ImportReport(RewriteReport):
         return RewriteReport._describe_rows(self, rewritten) + (
             f"; the export had {rewritten.exported:,}" if edited else ""
         )
+
+    _why_left_out = "EXPORT is the state before it"
+
+    def _describe_sinks(self) -> str:
+        rewrite = self.record
+        if rewrite.new_id or not rewrite.of_another_query:
+            return RewriteReport._describe_sinks(self)
+        exported = f" ({rewrite.exported_id})" if rewrite.exported_id else ""
+        return (
+            f"It has the query id of {self.source}, not that of EXPORT{exported}, and runs batch {rewrite.batch + 1} "
+            "next. Into the old output: a Delta or Iceberg table takes it for another query, and writes all its "
+            f"batches; {DROP_IDS}. The command compares it with a sink; start only when it reports no CKPT411"
+        )
+
+    @property
+    def _sink_option(self) -> str:
+        return " --sink URI" if self.record.of_another_query else super()._sink_option
 
     @property
     def _state(self) -> str:

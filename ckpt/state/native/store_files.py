@@ -178,8 +178,13 @@ class StoreFiles:
         return kind(f"{self.storage.uri}: {path} cannot be read without Spark: {why}")
 
 
-def find_store_files(chosen: Chosen, operator: int, store: str, only: int | None = None) -> Iterator[StoreFiles]:
-    """The files of a store, partition by partition, or of one. Raises StateDamaged where some are missing."""
+def find_store_files(
+    chosen: Chosen, operator: int, store: str, only: int | None = None, *, planned: bool = False
+) -> Iterator[StoreFiles]:
+    """The files of a store, partition by partition, or of one. Raises StateDamaged where some are missing.
+
+    ``planned``: of the version after, which a batch that is planned has written; only in checkpoint format 1.
+    """
     context = context_of(chosen)
     provider = chosen.units[0].provider
     checksums = chosen.recorded.get(ROW_CHECKSUM, "false") == "true"
@@ -195,6 +200,8 @@ def find_store_files(chosen: Chosen, operator: int, store: str, only: int | None
                 f"{chosen.checkpoint.uri}: the logs do not say which version of {store_partition.folder} belongs to "
                 f"batch {chosen.moment.batch}"
             )
+        if planned:
+            target = WantedVersion(target.version + 1)
         codec = context.codec or LZ4
         chain = chain_to(store_partition.names, target, _read_lineage(chosen.storage, store_partition, target, codec))
         if not chain.complete:

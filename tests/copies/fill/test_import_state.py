@@ -47,9 +47,9 @@ def written(making: pytest.MonkeyPatch) -> dict[tuple[int, str, int], list[tuple
     found = {}
     own = NewState.make_files
 
-    def watched(self: NewState, operator: Any, store: Any, partition: int, rows: Any, families: Any) -> Any:
+    def watched(self: NewState, operator: Any, store: Any, partition: int, rows: Any, families: Any, *more: Any) -> Any:
         found[operator.id, store.name, partition] = sorted(rows.list_pairs())
-        return own(self, operator, store, partition, rows, families)
+        return own(self, operator, store, partition, rows, families, *more)
 
     making.setattr(NewState, "make_files", watched)
     return found
