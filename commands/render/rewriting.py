@@ -10,11 +10,12 @@ from ckpt.migrate.provider import PROVIDER_NAMES
 from ckpt.model import Json
 from ckpt.restart.sinks import DROP_IDS
 from ckpt.settings import CHECKPOINT_FORMAT
-from ckpt.texts import plural, quote_path, size
+from ckpt.texts import plural, quote_path, size, span
 
+from ..arguments import as_options
 from .blocks import Block, Heading, Headline, Item, Next, Page, Table, Tone, bullets, more, page_of, show_command
 from .document import CheckpointKeys, DocumentKeys
-from .keys import Keys, derive, of
+from .keys import ForPeople, Keys, Span, derive, of
 from .page import show_title
 from .reports import Exit, Report
 from .rows import UnitKeys
@@ -73,9 +74,18 @@ class _RewrittenUnit(_NewUnit):
     ]
 
 
+class _LostPartition(Keys):
+    operator: int
+    partition: int
+    keys: Annotated[int | None, "in all stores of the operator there; null if no file records it"]
+    why: ForPeople
+
+
 class RewriteDocument(NewCheckpointDocument):
     """The document of ``ckpt rewrite``."""
 
+    lost: Annotated[tuple[_LostPartition, ...], "with `--salvage`: what cannot be read; its keys are new to the query"]
+    read_again: Annotated[Span | None, "with `--salvage`: the committed batches after `batch`, which run again"]
     units: tuple[_RewrittenUnit, ...]
     unseen_keys: Annotated[
         tuple[Annotated[Json, "columns and values, as given"], ...],
@@ -114,14 +124,29 @@ class RewriteReport(Report[Any]):
 
     def document(self) -> NewCheckpointDocument:
         units = [derive(_RewrittenUnit, unit, judged=self._name_judged(unit)) for unit in self.record.units]
-        return derive(RewriteDocument, self.record, checkpoint=self._checkpoint, units=units)
+        salvage = self.record.salvage
+        return derive(
+            RewriteDocument,
+            self.record,
+            checkpoint=self._checkpoint,
+            units=units,
+            lost=salvage.lost if salvage else (),
+            read_again=salvage.again if salvage else None,
+        )
 
     def page(self) -> Page:
         title = show_title(self.record.inspection)
         if self.record.refused:
             headline = Headline("CANNOT BE WRITTEN by ckpt", Tone.ERROR)
-            return page_of(title, [headline, *bullets([self.record.refused])])
-        parts = (self._show_headline, self._show_planned, self._show_units, self._show_settings, self._show_next)
+            return page_of(title, [headline, *bullets([as_options(self.record.refused)])], self._show_lost())
+        parts = (
+            self._show_headline,
+            self._show_lost,
+            self._show_planned,
+            self._show_units,
+            self._show_settings,
+            self._show_next,
+        )
         return page_of(title, *(part() for part in parts))
 
     def _show_headline(self) -> Iterator[Block]:
@@ -142,6 +167,18 @@ class RewriteReport(Report[Any]):
         """Name of the state that is written."""
         return f"the state of batch {self.record.batch}"
 
+    def _show_lost(self) -> Iterator[Block]:
+        salvage = self.record.salvage
+        if salvage is None:
+            return
+        yield Heading("Salvage", f"as of batch {salvage.batch}: {salvage.costs or 'nothing is lost'}")
+        for lost in salvage.lost[:_SHOWN]:
+            keys = "number of keys not recorded" if lost.keys is None else plural(lost.keys, "key")
+            yield Item(f"operator {lost.operator}, partition {lost.partition}: {keys}; {lost.why}", 4, "  - ")
+        yield from more(len(salvage.lost) - _SHOWN)
+        if salvage.lost:
+            yield Item("to the query their keys are new: their next rows start from nothing", 2)
+
     def _show_planned(self) -> Iterator[Block]:
         planned = self.record.planned
         if planned is None:
@@ -152,7 +189,8 @@ class RewriteReport(Report[Any]):
                 as_before = "" if self.record.new_id else ", so a start does what it would do on the old checkpoint"
                 text = f"its state is there too{as_before}"
             case "none":
-                text = "its state is not there; nor would a start on the old checkpoint find it"
+                nor = "" if self.record.salvage else "; nor would a start on the old checkpoint find it"
+                text = f"its state is not there{nor}"
             case _:
                 text = (
                     f"its state is not there: {self._why_left_out}. If the sink is one that skips batches it has, and "
@@ -220,7 +258,13 @@ class RewriteReport(Report[Any]):
             f"rows. {self._describe_sinks()}"
         )
         inspect = f"ckpt inspect {quote_path(rewrite.into)}"
-        if rewrite.planned_state == "left-out":
+        if rewrite.salvage and rewrite.salvage.again:
+            what = (
+                f"before the first start: {span('batch', *rewrite.salvage.again)} ran once, and the ids are used again "
+                "with other ranges. Says whether the sink would drop rows (CKPT411); any other sink gets them twice"
+            )
+            yield Next((NextStep(what, f"{inspect} --sink URI"), NextStep(start)))
+        elif rewrite.planned_state == "left-out":
             what = f"before the first start: says whether the sink has batch {rewrite.planned}, and what to do then"
             yield Next((NextStep(what, f"{inspect} --sink URI"), NextStep(start)))
         else:

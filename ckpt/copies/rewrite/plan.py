@@ -21,6 +21,7 @@ from ckpt.errors import CkptError, UsageError
 from ckpt.formats.statefiles import LZ4
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Provider
+from ckpt.state.native.salvage import Salvage, find_salvage
 from ckpt.state.native.store_files import context_of
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import Chosen, Question, choose
@@ -79,6 +80,7 @@ class Rewrite(Value):
     planned_state: PlannedState | None = None  # of that batch
     exported_id: str | None = None  # the query id of the export that is imported, where it says so
     imported: bool = False  # its state is an export
+    salvage: Salvage | None = None  # where what is damaged is left out
 
     @property
     def of_another_query(self) -> bool:
@@ -120,11 +122,13 @@ def plan_rewrite(
     *,
     new_id: bool,
     of_values: bool = False,
+    salvage: bool = False,
 ) -> tuple[Chosen, Selection, Rewrite]:
     """Open a checkpoint, select its small files, and plan a rewrite; ``refused`` says why it cannot be made.
 
     ``form`` is the state store provider, the number of partitions and the format version; None is as in the old one.
-    ``of_values``: rows are made of values, and not bytes that are there moved.
+    ``of_values``: rows are made of values, and not bytes that are there moved. ``salvage``: of damaged state
+    what can be read.
 
     Raises NotACheckpoint, NotFound, StorageError, StateDamaged; CannotRewrite, Undecodable where the old form is
     unknown; UsageError where there are no such form, keys or columns, or one place is inside the other.
@@ -132,8 +136,10 @@ def plan_rewrite(
     check_apart(checkpoint, into)
     provider, partitions, version = form
     _check_form(provider, partitions, version)
-    chosen = choose(Question(checkpoint, RequestedPart(), all_units=True), choose_options(checkpoint, options))
-    selection = select_files(chosen.storage, into, chosen.moment.batch)
+    own = choose_options(checkpoint, options)
+    salvaged = find_salvage(checkpoint, own) if salvage else None
+    chosen = choose(salvaged.question if salvaged else Question(checkpoint, RequestedPart(), all_units=True), own)
+    selection = select_files(chosen.storage, into, chosen.moment.batch, damaged=salvage)
     context = context_of(chosen)
     if not context.shuffle_partitions or context.provider not in CLASSES:
         what = "a number of shuffle partitions, and a state store provider that is one of Spark's"
@@ -144,7 +150,7 @@ def plan_rewrite(
     units = [RewrittenUnit(unit, None, new.partitions) for unit in chosen.units if not unit.shown_elsewhere]
     refusals = refuse_rewrite(chosen.checkpoint.state, chosen.recorded, old, new, of_values=of_values)
     offsets = chosen.checkpoint.offsets.latest
-    planned = offsets if offsets != selection.batch else None
+    planned = offsets if offsets != selection.batch and not (salvaged and salvaged.again) else None
     planned_state = None if planned is None else _judge_planned_state(chosen, old, new, of_values=of_values)
     return (
         chosen,
@@ -164,7 +170,8 @@ def plan_rewrite(
             leaving=choose_leaving(chosen, keys, where),
             planned=planned,
             planned_state=planned_state,
-            refused=next(chain(_refuse_planned(chosen), refusals), None),
+            salvage=salvaged,
+            refused=next(chain(_refuse_planned(chosen) if planned is not None else (), refusals), None),
         ),
     )
 
@@ -202,7 +209,7 @@ def _judge_planned_state(chosen: Chosen, old: Form, new: Form, *, of_values: boo
     loads, _ = run(load_stores(listing, targets, context.codec or LZ4, len(targets)), chosen.storage.read_many)
     damages = (damage for load in loads for damage in load.damages)
     broken = any(is_serious(damage.kind, checksummed=damage.checksummed) for damage in damages)
-    if old.version > 1 or broken or not all(load.chain.complete for load in loads):
+    if old.version > 1 or chosen.question.lost or broken or not all(load.chain.complete for load in loads):
         return PlannedState.NONE
     return PlannedState.LEFT_OUT if of_values or new.version > 1 else PlannedState.WRITTEN
 

@@ -28,7 +28,7 @@ from ckpt.copies.rewrite.spreading import count_partitions, is_single
 from ckpt.copies.rewrite.stored_rows import Stored, divide_rows, join_stored
 from ckpt.copies.rewrite.stores import Families, Moving, Tally, read_families
 from ckpt.copies.rewrite.writing import NewState, make_new, write_files
-from ckpt.errors import UsageError
+from ckpt.errors import UsageError, argument
 from ckpt.model import Location, Operator, Store
 from ckpt.processes import Processes
 from ckpt.state.native.entries import count_processes
@@ -47,6 +47,8 @@ def rewrite(
     drop_keys: str | Iterable[Key] = (),
     where: str | None = None,
     new_id: bool = False,
+    salvage: bool = False,
+    accept_loss: bool = False,
     plan: bool = False,
     jobs: int | None = None,
     by: Exchange | None = None,
@@ -71,6 +73,9 @@ def rewrite(
             evaluates it. Rows of a join or transformWithState are judged by the grouping key alone, with everything
             that is kept for it; operators that have no such columns keep all.
         new_id: Give the new checkpoint a query id of its own.
+        salvage: Where state is damaged, take every partition of an operator that can be read: as of the newest batch at
+            which all can be, else as of the one at which fewest are lost.
+        accept_loss: Accept that a salvage loses keys, or that batches are read again; without it nothing is written.
         plan: Only say what would be written.
         jobs: Processes at a time, each with one partition of a store in memory; by default one for each core, where
             there is enough to do.
@@ -94,7 +99,9 @@ def rewrite(
         raise UsageError("`where` or `drop_keys`: not both")
     keys = read_keys(drop_keys) if isinstance(drop_keys, str) else [*drop_keys]
     form = (provider, partitions, format_version)
-    chosen, selection, rewrite = plan_rewrite(uri, into, options, form, keys, where, new_id=new_id)
+    chosen, selection, rewrite = plan_rewrite(uri, into, options, form, keys, where, new_id=new_id, salvage=salvage)
+    if rewrite.salvage and rewrite.salvage.costs and not (accept_loss or plan or rewrite.refused):
+        rewrite = replace(rewrite, refused=f"{rewrite.salvage.costs}: {argument('accept_loss', True)} accepts that")
     if plan or rewrite.refused:
         return rewrite
     tally = Tally()

@@ -210,7 +210,7 @@ def make_new(
     placing.make_empty()
     try:
         _write(SmallFiles(chosen, selection, rewrite), placing, fill, watcher)
-        old = _list_starts(rewrite.inspection)
+        old = {} if rewrite.salvage else _list_starts(rewrite.inspection)  # of damaged state none counts
         placing.check(rewrite.into, "the new checkpoint", "the old one", partial(_continues, old, rewrite.batch))
         choose(Question(rewrite.into, RequestedPart(), all_units=True), choose_options(rewrite.into, options))
         _check_at_rest(chosen)

@@ -122,8 +122,12 @@ def _list_units(units: Iterable[StateUnit]) -> str:
     return ", ".join(arguments_for(unit) for unit in units if not unit.shown_elsewhere)
 
 
-def choose_batch(checkpoint: Checkpoint, units: Sequence[StateUnit], batch: int | None) -> int:
+def choose_batch(
+    checkpoint: Checkpoint, units: Sequence[StateUnit], batch: int | None, *, damaged: bool = False
+) -> int:
     """The batch whose state is to be read: the one asked for, or the newest committed.
+
+    ``damaged``: what is missing or damaged is known, and left out.
 
     Raises StateDamaged where files of that state are missing or damaged, UsageError for a batch that is not there.
     """
@@ -134,6 +138,8 @@ def choose_batch(checkpoint: Checkpoint, units: Sequence[StateUnit], batch: int 
     for unit in units:
         if not unit.described:
             raise StateDamaged(_explain_no_schema(checkpoint, unit))
+        if damaged:
+            continue
         broken = _is_broken(checkpoint, unit, chosen)
         readable = unit.readable_batches
         if not broken and any(first <= chosen <= last for first, last in readable):

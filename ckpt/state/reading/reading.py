@@ -54,6 +54,7 @@ class Question:
     all_units: bool | None = None  # None: the caller has no such option, so no message names it
     batch: int | None = None  # None: the newest committed
     changes_from: int | None = None  # a change feed from this batch up to ``batch``
+    lost: frozenset[tuple[int, int]] | None = None  # of a salvage, whose batch is named: operators and partitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +148,7 @@ def choose(
     if question.all_units and question.wanted == RequestedPart() and not what_is_left:
         check_operators(checkpoint)
     units = choose_units(checkpoint, question.wanted, all_of_them=question.all_units)
-    batch = choose_batch(checkpoint, units, question.batch)
+    batch = choose_batch(checkpoint, units, question.batch, damaged=question.lost is not None)
     latest = checkpoint.offsets.readable(batch)
     return Chosen(
         question=question,
@@ -155,7 +156,7 @@ def choose(
         checkpoint=checkpoint,
         storage=open_storage(question.checkpoint, options),
         units=units,
-        moment=_moment_of(checkpoint, batch),
+        moment=moment_of(checkpoint, batch),
         recorded=latest.metadata.conf if latest and latest.metadata else {},
     )
 
@@ -169,7 +170,7 @@ def _open_at(uri: str, options: Mapping[str, str], batch: int | None) -> Checkpo
     return open_checkpoint(uri, options, batches=len(ids) - bisect_left(ids, batch))
 
 
-def _moment_of(checkpoint: Checkpoint, batch: int) -> Moment:
+def moment_of(checkpoint: Checkpoint, batch: int) -> Moment:
     """Read what the logs record of a batch. Raises CkptError where its offsets cannot be read."""
     entry = checkpoint.offsets.entries.get(batch)
     if entry is None or isinstance(entry, Unreadable):
