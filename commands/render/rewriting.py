@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from ckpt.inspection.next_steps import NextStep
 from ckpt.migrate.provider import PROVIDER_NAMES
 from ckpt.model import Json
-from ckpt.restart.sinks import DROP_IDS
 from ckpt.settings import CHECKPOINT_FORMAT
 from ckpt.texts import plural, quote_path, size, span
 
@@ -310,8 +309,10 @@ class ImportReport(RewriteReport):
         exported = f" ({rewrite.exported_id})" if rewrite.exported_id else ""
         return (
             f"It has the query id of {self.source}, not that of EXPORT{exported}, and runs batch {rewrite.batch + 1} "
-            "next. Into the old output: a Delta or Iceberg table takes it for another query, and writes all its "
-            f"batches; {DROP_IDS}. The command compares it with a sink; start only when it reports no CKPT411"
+            "next. A Delta or Iceberg table takes it for another query, and writes all its batches. Files and a "
+            "foreachBatch with txnAppId silently drop batches whose ids they have, also of another query: use another "
+            f"txnAppId; for files, the output folder that the first start of {self.source} wrote to. Start it only "
+            "when this command reports neither CKPT411 nor CKPT413:"
         )
 
     @property

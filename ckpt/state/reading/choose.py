@@ -150,9 +150,21 @@ def choose_batch(
             raise UsageError(f"{checkpoint.uri}: there is no batch {chosen} to read; {_offer(unit, readable)}")
         raise StateDamaged(
             f"{checkpoint.uri}: the state of batch {chosen} cannot be read: "
-            f"{_describe_finding(checkpoint, unit, chosen)}; {_offer(unit, readable)}"
+            f"{_describe_finding(checkpoint, unit, chosen)}; {_offer(unit, readable)}{_explain_no_files(checkpoint)}"
         )
     return chosen
+
+
+def _explain_no_files(checkpoint: Checkpoint) -> str:
+    """Say how a new query may have no state file at all; empty where it has any."""
+    versions = (partition.newest_version for _, store in checkpoint.stores() for partition in store.partitions)
+    if any(version is not None for version in versions):
+        return ""
+    return (
+        ". If this is the first start of a new query, its sink had these batch ids already, of another query, and "
+        "skipped them, so that Spark computed no state: start it once into noop, with a new checkpoint, or, if it "
+        "writes files, into a new output folder"
+    )
 
 
 def _is_broken(checkpoint: Checkpoint, unit: StateUnit, batch: int) -> bool:
