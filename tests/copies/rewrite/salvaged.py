@@ -20,13 +20,14 @@ from typing import Any
 import ckpt
 from tests.copies.rewrite import record
 from tests.copies.rewrite.continuing import frames
+from tests.copies.rewrite.planned import run_queries
 from tests.copies.rewrite.record import JOIN_3, TRANSFORM
 from tests.record.answers import Document, Folder
 from tests.record.suite import Suite, say
 from tests.record.worker import Installed
 
 PLANNED, KILLED = 5, 8
-AT_ONCE = 2
+AT_ONCE = 3
 """Queries, each with all of its damages."""
 
 
@@ -82,9 +83,10 @@ DAMAGES: dict[str, tuple[int, Callable[[Path], None], bool]] = {
 QUERIES = (
     *(Query(query, "hdfs") for query in ("aggregation", "join")),
     *(Query(query, "rocksdb") for query in ("aggregation", "dedup")),
-    *(Query(query, "changelog") for query in ("session-window", TRANSFORM)),
+    Query("session-window", "changelog"),
     Query("windowed-aggregation", "format2"),
     Query("join", "changelog", tuple(JOIN_3.items())),
+    Query(TRANSFORM, "changelog"),
 )
 
 
@@ -95,9 +97,8 @@ def name_of(query: Query, damage: str) -> str:
 
 def ask(spark: Installed, queries: list[Query], folder: Path) -> Document:
     """What became of every damage of some queries."""
-    record._run(
-        spark, folder, [_run_of(query, query.store, folder / query.name / "made", PLANNED) for query in queries]
-    )
+    making = (_run_of(query, query.store, folder / query.name / "made", PLANNED) for query in queries)
+    run_queries(spark, folder, [*making])
     answers: Document = {}
     runs: list[dict[str, Any]] = []
     for query in queries:
@@ -115,7 +116,7 @@ def ask(spark: Installed, queries: list[Query], folder: Path) -> Document:
                 "again": salvaged.again,
             }
             runs.append(_run_of(query, store, place / damage, KILLED))
-    ran = record._run(spark, folder, runs)["runs"]
+    ran = run_queries(spark, folder, runs)
     rows = {run["checkpoint"]: one["rows"] for run, one in zip(runs, ran, strict=True)}
     assert not any(one["error"] for one in ran), [one["error"] for one in ran]
     for query in queries:
