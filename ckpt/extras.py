@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from ckpt.texts import quote_word
 
 _DISTRIBUTION = "spark-ckpt"
-_REQUIREMENT = re.compile(r"([\w.-]+)(?:\[([\w,-]+)\])?[^;]*; extra == \"(\w+)\"")
+_REQUIREMENT = re.compile(r"([\w.-]+)(?:\[([\w,-]+)\])?[^;]*; extra == ['\"](\w+)['\"]")
 
 
 def install_command(extra: str) -> str:

@@ -5,7 +5,6 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-
 _PACKAGE = """from pathlib import Path
 
 __path__ = [{folder!r}]
