@@ -218,3 +218,9 @@ def test_the_readme_is_short_and_lists_every_command() -> None:
     readme = read(README)
     assert len(readme.splitlines()) <= 130
     assert commands_table() in readme, "run make docs"
+
+
+def test_promises_name_tests_that_are_there() -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)`", read(ROOT / "SECURITY.md"))
+    assert len(named) >= 12
+    assert [name for name in named if not (ROOT / name).is_file()] == []
