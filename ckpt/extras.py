@@ -33,7 +33,7 @@ def install_command(extra: str) -> str:
         commit = origin["vcs_info"]
         words = [quote_word(f"{requirement} @ {commit['vcs']}+{url}@{commit['commit_id']}")]
     elif "dir_info" in origin:
-        editable = ["--editable"] if origin["dir_info"].get("editable") else []
+        editable = ["-e"] if origin["dir_info"].get("editable") else []
         words = [*editable, quote_word(f"{unquote(urlsplit(url).path)}[{extra}]")]
     return " ".join([_install(), *words])
 
@@ -41,14 +41,15 @@ def install_command(extra: str) -> str:
 def _install() -> str:
     """Spell pip of this Python: the first on the PATH may install elsewhere, and uv leaves no pip behind."""
     if (_read_file("INSTALLER") or "").strip() == "uv":
-        return f"uv pip install --python {quote_word(sys.executable)}"
+        return f"uv pip install -p {quote_word(sys.executable)}"
     first = shutil.which("pip")
     own = first and Path(first).parent == Path(sys.executable).parent
     return "pip install" if own else f"{quote_word(sys.executable)} -m pip install"
 
 
 def _read_origin() -> dict[str, Any]:
-    return json.loads(_read_file("direct_url.json") or "{}")
+    origin: dict[str, Any] = json.loads(_read_file("direct_url.json") or "{}")
+    return origin
 
 
 def _read_file(name: str) -> str | None:

@@ -159,7 +159,8 @@ def main(
     Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 could not do it.
     """
     if version:
-        typer.echo(f"ckpt {ckpt.__version__}" if not verbose else import_module(".version", __package__).describe())
+        text = import_module(".version", __package__).describe() if verbose else f"ckpt {ckpt.__version__}"
+        typer.echo(text)
         raise typer.Exit
     if verbose:
         raise UsageError("-v goes with --version")

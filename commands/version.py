@@ -1,4 +1,4 @@
-"""What ``ckpt --version -v`` prints: all that a bug report needs, and nothing secret."""
+"""The page of ``ckpt --version -v``: all that a bug report needs, and nothing secret."""
 
 import platform
 import subprocess

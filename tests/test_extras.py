@@ -22,7 +22,7 @@ PYTHON = f"{sys.executable} -m pip install"
     [
         ({}, f"{PYTHON} 'spark-ckpt[native]'"),
         ({"url": "file:///my%20code", "dir_info": {}}, f"{PYTHON} '/my code[native]'"),
-        ({"url": "file:///code", "dir_info": {"editable": True}}, f"{PYTHON} --editable '/code[native]'"),
+        ({"url": "file:///code", "dir_info": {"editable": True}}, f"{PYTHON} -e '/code[native]'"),
         (
             {"url": "file:///w/spark_ckpt-0.1.0-py3-none-any.whl", "archive_info": {}},
             f"{PYTHON} 'spark-ckpt[native] @ file:///w/spark_ckpt-0.1.0-py3-none-any.whl'",
@@ -50,7 +50,7 @@ def test_pip_of_an_activated_environment_is_not_spelled_out(monkeypatch: pytest.
 
 def test_uv_installs_where_it_left_no_pip(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extras, "_read_file", {"INSTALLER": "uv\n"}.get)
-    assert extras.install_command("html") == f"uv pip install --python {sys.executable} 'spark-ckpt[html]'"
+    assert extras.install_command("html") == f"uv pip install -p {sys.executable} 'spark-ckpt[html]'"
 
 
 def test_nothing_can_be_added_to_a_single_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -86,8 +86,8 @@ def build_wheel(folder: Path, made: int) -> Path:
         shutil.copytree(ROOT / top, source / top, ignore=shutil.ignore_patterns("__pycache__"))
     for file in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copyfile(ROOT / file, source / file)
-    for file in (one for one in source.rglob("*") if one.is_file()):
-        os.utime(file, (made, made))
+    for path in source.rglob("*"):
+        os.utime(path, (made, made))
     pip(sys.executable, "wheel", "--no-deps", "--wheel-dir", folder / "wheel", source)
     (built,) = (folder / "wheel").glob("*.whl")
     return built

@@ -32,8 +32,8 @@ def write_archive(change: str, archive: Path) -> None:
         checkpoint, planner = built(change, Path(folder, "checkpoint"))
         backup = Path(folder, "backup")
         Path(folder, "before.json").write_text(json.dumps(digests(checkpoint), indent=1))
-        writers = (open_writer(str(path)) for path in (checkpoint, backup))
-        receipt = apply_plan(planned(planner, checkpoint), open_storage(str(checkpoint)), *writers, 0)
+        plan, storage = planned(planner, checkpoint), open_storage(str(checkpoint))
+        receipt = apply_plan(plan, storage, open_writer(str(checkpoint)), open_writer(str(backup)), 0)
         assert receipt.problem is None, receipt.problem
         with lzma.open(archive, "wb", preset=9) as packed, tarfile.open(fileobj=packed, mode="w") as tar:
             for name in ("before.json", "backup", "checkpoint"):
