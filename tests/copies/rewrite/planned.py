@@ -26,7 +26,7 @@ from tests.record.worker import Installed
 PLANNED = 6
 """The batch that is planned and not committed."""
 KILLED = PLANNED + 4
-AT_ONCE, IN_PYTHON = 14, 3
+AT_ONCE, IN_PYTHON = 13, 3
 AGAIN, PASSED = "runs again", "passed over"
 NOT_VALIDATED = {"spark.sql.streaming.stateStore.commitValidation.enabled": "false"}
 """Only of foreachBatch does Spark 4.2 ask that it computes a batch; a file sink and Delta skip one without."""
