@@ -78,6 +78,8 @@ def test_what_can_be_moved(sample: str, to: str, outcome: str, carries: list[str
 def test_the_command_that_is_printed_plans_a_query_on_that_batch(sample: str, ckpt: Ckpt) -> None:
     told = document(ckpt, sample, "rocksdb")
     commands = [one["command"] for one in told["steps"] if one["command"] and one["command"].startswith("ckpt ")]
+    if "-killed-" in sample:
+        assert commands.pop().startswith("ckpt inspect "), "what its first start does"
     assert len(commands) == (told["outcome"] == "possible")
     for command in commands:
         plan = ckpt(*shlex.split(command)[1:], "--plan", "-o", "json")

@@ -21,7 +21,7 @@ import ckpt
 from tests.copies.rewrite import record
 from tests.copies.rewrite.continuing import frames
 from tests.copies.rewrite.planned import run_queries
-from tests.copies.rewrite.record import JOIN_3, TRANSFORM
+from tests.copies.rewrite.record import JOIN_3
 from tests.record.answers import Document, Folder
 from tests.record.suite import Suite, say
 from tests.record.worker import Installed
@@ -83,10 +83,9 @@ DAMAGES: dict[str, tuple[int, Callable[[Path], None], bool]] = {
 QUERIES = (
     *(Query(query, "hdfs") for query in ("aggregation", "join")),
     *(Query(query, "rocksdb") for query in ("aggregation", "dedup")),
-    Query("session-window", "changelog"),
+    *(Query("session-window", store) for store in ("changelog", "hdfs")),
     Query("windowed-aggregation", "format2"),
     Query("join", "changelog", tuple(JOIN_3.items())),
-    Query(TRANSFORM, "changelog"),
 )
 
 
