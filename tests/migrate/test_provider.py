@@ -83,9 +83,6 @@ def test_the_command_that_is_printed_plans_a_query_on_that_batch(sample: str, ck
     assert len(commands) == (told["outcome"] == "possible")
     for command in commands:
         plan = ckpt(*shlex.split(command)[1:], "--plan", "-o", "json")
-        if "once more" in told["steps"][0]["what"]:
-            assert (plan.exit_code, "not committed" in plan.json()["refused"]) == (3, True), "before that step is done"
-            continue
         assert plan.exit_code == (0 if told["operators"][0]["carry"] == "as-it-is" else 1)
         assert plan.json()["batch"] == told["handoff"]["batch"]
 

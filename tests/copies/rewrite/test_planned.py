@@ -22,8 +22,11 @@ def test_it_continued_as_on_the_old_checkpoint(case: Case) -> None:
     assert planned_state == ("none" if not carried else "left-out" if case.shape or case.version == 2 else "written")
     ran = str(PLANNED) in new["rows"][0]
     assert ran == (case.how != PASSED or planned_state == "left-out")
-    if case.how == PASSED and ran:  # into noop
+    if case.how == PASSED and ran:  # into noop; a batch that is skipped moves no watermark, so that others come later
         del new["rows"][0][str(PLANNED)]
+        early = [[answer["rows"][0].pop(str(PLANNED + later))[0] for later in (1, 2)] for answer in (old, new)]
+        assert sum(early[0]) == sum(early[1])
+        assert early[0] == early[1] or case.query == "join"
     assert new == old
     assert ("error" in old) == (case.how == PASSED and planned_state == "none" and case.query != "limit")
     assert any(rows for rows, _ in old.get("state", {"": [1, ""]}).values())
