@@ -11,9 +11,7 @@ from ckpt.changes.rewind.plan import Replayed
 
 from . import options
 from .change_options import AcceptOptions, AcceptReplayOption, ChangeOptions
-from .render.pruning import PruneReport
-from .render.relocation import RelocationReport
-from .render.rewind import RewindReport
+from .render.changes import PruneReport, RelocationReport, RewindReport
 from .render.skip import SkipReport
 from .render.ways import RepairReport, WaysReport
 from .report import emit

@@ -8,8 +8,7 @@ import typer
 import ckpt
 
 from . import options
-from .render.copying import CopyReport
-from .render.rewriting import ImportReport, RewriteReport
+from .render.copies import CopyReport, ImportReport, RewriteReport
 from .report import emit
 from .run_options import EngineOption, FormOptions, RunOptions, Workers
 from .watching import bar, interruptible

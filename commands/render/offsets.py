@@ -1,0 +1,257 @@
+"""Reports of the commands of ``ckpt offsets``."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from ckpt.changes.offsets.commit import OffsetsCommit
+from ckpt.changes.offsets.exchange import Positions
+from ckpt.changes.offsets.plan import OffsetsPlan
+from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.model import Json
+from ckpt.texts import instant, plural, quote_path, quote_word
+
+from .blocks import (
+    Block,
+    Heading,
+    Headline,
+    Item,
+    Page,
+    Table,
+    Title,
+    Tone,
+    TooWide,
+    bullets,
+    more,
+    page_of,
+    show_command,
+    show_warnings,
+)
+from .change import ChangeReport
+from .change_keys import ChangeBody, ChangeHead, ChangeTail, ReplayKeys
+from .document import CheckpointKeys, Document, DocumentKeys, ReadRangeKeys
+from .fleet import RootKeys
+from .keys import Keys, Sentences, of
+from .page import offset_text, range_text, show_title
+from .reports import Exit, Report
+
+_SHOWN = 20  # how many sources are named
+
+
+class _Position(Keys):
+    index: Annotated[int, of("view.index")]
+    name: Annotated[str | None, "offset log v2 names sources", of("view.name")]
+    type: Annotated[SourceType, "a plugin of `ckpt.sources` may name others", of("view.type")]
+    from_: Annotated[
+        Json,
+        "the offset at which the batch begins; null for the beginning of the source, or if it is not in the log (see "
+        "`warnings`)",
+        of("start"),
+    ]
+    to: Annotated[Json, "the offset at which it ends", of("view.offset")]
+    amount: Annotated[
+        int | None,
+        "how far the batch advances the source",
+        lambda source: getattr(source.range.advance, "amount", None),
+    ]
+    unit: Annotated[str | None, "what the amount counts", lambda source: getattr(source.range.advance, "unit", None)]
+    rows: Annotated[
+        int | None,
+        "how many rows the batch reads, where that is certain: offsets of Kafka have gaps, versions and log entries "
+        "hold any number of rows",
+    ]
+    reader_option: Annotated[
+        Mapping[str, str],
+        "object: options of `DataStreamReader` with which a reader begins where the batch ends, all strings; empty if "
+        "none says it",
+        of("options"),
+    ]
+    conditions: Annotated[Sentences, "what else must be true, and ckpt cannot see"]
+    no_option: Annotated[str | None, "why no option says it", of("refused")]
+
+
+class PositionsDocument(DocumentKeys):
+    """The document of ``ckpt offsets show``."""
+
+    checkpoint: Annotated[CheckpointKeys, of("inspection")]
+    batch: Annotated[int | None, "the one shown; null if there is none"]
+    committed: bool
+    sources: Annotated[tuple[_Position, ...], "in the order of the query"]
+    warnings: Sentences
+    refused: Annotated[str | None, "why nothing can be shown"]
+
+
+class PositionsReport(Report[Positions]):
+    """Report of ``ckpt offsets show``."""
+
+    keys = PositionsDocument
+
+    @property
+    def exit(self) -> Exit:
+        return Exit.FAILED if self.record.refused else Exit.OK
+
+    def page(self) -> Page:
+        parts = (_show_batch, _show_sources, lambda shown: show_warnings(shown.warnings), _show_handoff)
+        return page_of(show_title(self.record.inspection), *(part(self.record) for part in parts))
+
+
+def _show_batch(positions: Positions) -> Iterator[Block]:
+    if positions.refused:
+        yield Headline(f"NOTHING TO SHOW: {positions.refused}", Tone.ERROR)
+    else:
+        done = "committed" if positions.committed else "not committed"
+        yield Headline(f"BATCH {positions.batch}, {done}", Tone.PLAIN)
+
+
+def _show_sources(positions: Positions) -> Iterator[Block]:
+    if not positions.sources:
+        return
+    yield Heading("Sources", "what the batch reads, and the reader options that begin where it ends")
+    for source in positions.sources[:_SHOWN]:
+        name = f" {source.view.name}" if source.view.name else ""
+        end = offset_text(source.view.record)
+        text = range_text(source.range) if source.begins_known else f"from an unknown offset to {end}"
+        yield Item(text, 24, f"  {source.view.index}  {source.view.type}{name}  ")
+        for key, value in source.options.items():
+            yield Item(value, 7, f"     {key} = ")
+        yield from (Item(text, 7, "     - ") for text in ([source.refused] if source.refused else source.conditions))
+    yield from more(len(positions.sources) - _SHOWN)
+
+
+def _show_handoff(positions: Positions) -> Iterator[Block]:
+    path = quote_path(positions.inspection.checkpoint.uri)
+    if positions.refused or not positions.committed:
+        yield from show_command("see what the next start does", f"ckpt inspect {path}")
+    else:
+        command = f"ckpt handoff {path} --batch {positions.batch} --snippet python"
+        yield from show_command("get the code of a new query that continues there", command)
+
+
+class _NewEnd(Keys):
+    index: Annotated[int, of("range.index")]
+    from_: Annotated[Json, "the end of the batch now", of("range.start")]
+    to: Annotated[Json, "the new one", of("range.end")]
+
+
+class _EndsRequest(Keys):
+    batch: Annotated[int | None, "the latest batch, whose end changes; null if there is no plan"]
+    sources: Annotated[tuple[_NewEnd, ...], "those that change", of("moved")]
+    needed: Annotated[bool, "the offsets are others than now"]
+
+
+class _Skipped(Keys):
+    batch: Annotated[int, "the batch that would have read them, or begun to", lambda plan: (plan.batch or 0) + 1]
+    sources: Annotated[tuple[ReadRangeKeys, ...], of("skipped")]
+
+
+class _EndsResult(Keys):
+    skipped: Annotated[
+        tuple[_Skipped, ...],
+        "rows that the query then never reads: `--accept-skip`",
+        lambda plan: (plan,) if plan.skipped else (),
+    ]
+
+
+class OffsetsDocument(ChangeTail, _EndsResult, ChangeBody, _EndsRequest, ChangeHead):
+    """The document of ``ckpt offsets set`` and ``ckpt offsets import``."""
+
+    replay: Annotated[
+        tuple[ReplayKeys, ...],
+        "what the first batch reads that was read before: of an uncommitted batch its whole range",
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsReport(ChangeReport[OffsetsPlan]):
+    """New ends of sources; ``typed`` are the user's words, which the command to be copied repeats."""
+
+    typed: tuple[str, ...] = ()
+
+    keys = OffsetsDocument
+    done = "SET: the query now {report.afterwards}"
+    planned = "afterwards the query {report.afterwards}"
+    verb = "SET"
+
+    def nothing(self) -> str:
+        return f"NOTHING TO SET: {self.plan.why}"
+
+    def about_steps(self) -> str:
+        ends = (
+            f"source {end.index} ends at {offset_text(end.end_offset)} instead of {offset_text(end.start_offset)}"
+            for end in (moved.range for moved in self.plan.moved)
+        )
+        return f"batch {self.plan.batch}: {'; '.join(ends)}" if self.plan.moved else ""
+
+    def own_part(self) -> Iterator[Block]:
+        if self.plan.skipped and self.plan.steps:
+            yield Heading("Skipped", "rows that this query then never reads")
+            yield from (Item(range_text(reading), 7, f"    {reading.index}  ") for reading in self.plan.skipped)
+
+    def options(self) -> str:
+        words = (*self.typed, "--expect-batch", str(self.plan.batch))
+        return "".join(f" {word if word.startswith('--') else quote_word(word)}" for word in words)
+
+    def next_if_nothing(self) -> Iterator[Block]:
+        yield from show_command("see where the sources stand", f"ckpt offsets show {self.path}")
+
+
+class OffsetsExportReport(Report[Positions]):
+    """Report of ``ckpt offsets export``: the document, or for people its content."""
+
+    def document(self) -> Document:
+        return self.record.document
+
+    def page(self) -> Page:
+        return PositionsReport(self.record).page()
+
+
+class _Group(Keys):
+    path: Annotated[str, "of the checkpoint, as `ckpt inspect` takes it"]
+    group: Annotated[str, "of consumers"]
+    positions: Annotated[dict[str, Any], "object: the next offset by topic and partition"]
+    refused: Annotated[str | None, "why nothing was committed"]
+
+
+class OffsetsCommitDocument(DocumentKeys):
+    """The document of ``ckpt offsets commit``."""
+
+    roots: Annotated[tuple[RootKeys, ...], of("scan.roots")]
+    groups: Annotated[tuple[_Group, ...], "one for each checkpoint with a Kafka source that answered"]
+    problems: tuple[Annotated[str, "a root, checkpoint, source or group where nothing was committed, and why"], ...]
+
+
+class OffsetsCommitReport(Report[OffsetsCommit]):
+    """Groups that were committed to, and those that were refused."""
+
+    keys = OffsetsCommitDocument
+
+    @property
+    def exit(self) -> Exit:
+        return Exit.FAILED if self.record.problems else Exit.OK
+
+    def page(self) -> Page:
+        return page_of(self._show_groups(), self._show_problems(), self._show_next())
+
+    def _show_groups(self) -> Iterator[Block]:
+        committed = [group for group in self.record.groups if group.refused is None]
+        scan = self.record.scan
+        yield Title(
+            ", ".join(root.uri for root in scan.roots),
+            (plural(len(scan.checkpoints), "checkpoint"), instant(scan.ended_ms)),
+        )
+        yield Headline(
+            f"COMMITTED to {plural(len(committed), 'consumer group')}" if committed else "NOTHING COMMITTED",
+            Tone.GOOD if committed and not self.record.problems else Tone.WARNING,
+        )
+        if committed:
+            rows = tuple((group.group, ", ".join(sorted(group.positions)), group.path) for group in committed)
+            yield Table(rows, ("group", "topics", "checkpoint"), TooWide.DROP)
+
+    def _show_problems(self) -> Iterator[Block]:
+        if self.record.problems:
+            yield Heading("Not committed", "")
+            yield from bullets(self.record.problems)
+
+    def _show_next(self) -> Iterator[Block]:
+        if self.record.problems:
+            yield from show_command("solve each problem that is named above; what was committed stays")
