@@ -39,12 +39,6 @@ class _Store(Keys):
     ]
 
 
-class _Version(Keys):
-    version: int
-    changelog: Annotated[str | None, "the file, relative to the checkpoint"]
-    snapshot: str | None
-
-
 class _Written(Keys):
     operator: int
     store: str
@@ -53,7 +47,7 @@ class _Written(Keys):
     since_version: Annotated[
         int | None, "from which version on it is written with the new setting; null if the newest is not", of("since")
     ]
-    versions: Annotated[tuple[_Version, ...], "the newest five"]
+    versions: Annotated[tuple[Version, ...], "the newest five"]
 
 
 def _list_stores(switch: ChangelogSwitch) -> list[tuple[Operator, Store]]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ckpt.changes.prune.plan import Pruned, PrunePlan, PruneReason
-from ckpt.changes.relocate.plan import Holder, RelocationPlan
+from ckpt.changes.relocate.plan import OutsidePaths, RelocationPlan
 from ckpt.changes.rewind.plan import Replayed, RewindPlan
 from ckpt.changes.steps import FileContent, Step, sidecar
 from ckpt.texts import plural, quote_path, size
@@ -69,15 +69,9 @@ class _RelocationRequest(Keys):
     needed: Annotated[bool, "operator metadata names schemas outside `to`"]
 
 
-class _OutsidePaths(Keys):
-    holder: Annotated[Holder, "whose log it is"]
-    folder: Annotated[str, "relative to the checkpoint"]
-    example: Annotated[str | None, "one of the paths"]
-
-
 class _RelocationResult(Keys):
     held: Annotated[
-        tuple[_OutsidePaths, ...], "logs that name files outside the checkpoint by absolute path; never changed"
+        tuple[OutsidePaths, ...], "logs that name files outside the checkpoint by absolute path; never changed"
     ]
 
 

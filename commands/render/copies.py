@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from ckpt.copies.copy.copy import CheckpointCopy
 from ckpt.inspection.next_steps import NextStep
+from ckpt.migrate.handoff.plan import SinkMeaning
 from ckpt.migrate.provider import PROVIDER_NAMES
 from ckpt.model import Json
 from ckpt.settings import CHECKPOINT_FORMAT
@@ -23,11 +24,6 @@ if TYPE_CHECKING:
     from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit  # noqa: F401  (named by a base)
 
 
-class _Sink(Keys):
-    kind: Annotated[str, lambda sink: sink[0]]
-    meaning: Annotated[str, "for people; its words are not fixed", lambda sink: sink[1]]
-
-
 class CopyDocument(DocumentKeys):
     """The document of ``ckpt copy``."""
 
@@ -40,9 +36,9 @@ class CopyDocument(DocumentKeys):
     new_id: bool
     planned: Annotated[bool, "with `--plan`: nothing is written"]
     sinks: Annotated[
-        tuple[_Sink, ...],
+        tuple[SinkMeaning, ...],
         "what each kind does if the original and the copy both write to it",
-        lambda copy: list(copy.sinks.items()),
+        lambda copy: [SinkMeaning(*sink) for sink in copy.sinks.items()],
     ]
 
 

@@ -8,6 +8,7 @@ from ckpt.changes.offsets.commit import OffsetsCommit
 from ckpt.changes.offsets.exchange import Positions
 from ckpt.changes.offsets.plan import OffsetsPlan
 from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.inspection.scan.scan import ScannedRoot
 from ckpt.model import Json
 from ckpt.texts import instant, plural, quote_path, quote_word
 
@@ -30,7 +31,6 @@ from .blocks import (
 from .change import ChangeReport
 from .change_keys import ChangeBody, ChangeHead, ChangeTail, ReplayKeys
 from .document import CheckpointKeys, Document, DocumentKeys, ReadRangeKeys
-from .fleet import RootKeys
 from .keys import Keys, Sentences, of
 from .page import offset_text, range_text, show_title
 from .reports import Exit, Report
@@ -215,7 +215,7 @@ class _Group(Keys):
 class OffsetsCommitDocument(DocumentKeys):
     """The document of ``ckpt offsets commit``."""
 
-    roots: Annotated[tuple[RootKeys, ...], of("scan.roots")]
+    roots: Annotated[tuple[ScannedRoot, ...], of("scan.roots")]
     groups: Annotated[tuple[_Group, ...], "one for each checkpoint with a Kafka source that answered"]
     problems: tuple[Annotated[str, "a root, checkpoint, source or group where nothing was committed, and why"], ...]
 
