@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
-from ckpt.changes.offsets.commit import OffsetsCommit
+from ckpt.changes.offsets.commit import CommittedGroup, OffsetsCommit
 from ckpt.changes.offsets.exchange import Positions
 from ckpt.changes.offsets.plan import OffsetsPlan
 from ckpt.checkpoint.sources.kind import SourceType
@@ -205,18 +205,11 @@ class OffsetsExportReport(Report[Positions]):
         return PositionsReport(self.record).page()
 
 
-class _Group(Keys):
-    path: Annotated[str, "of the checkpoint, as `ckpt inspect` takes it"]
-    group: Annotated[str, "of consumers"]
-    positions: Annotated[dict[str, Any], "object: the next offset by topic and partition"]
-    refused: Annotated[str | None, "why nothing was committed"]
-
-
 class OffsetsCommitDocument(DocumentKeys):
     """The document of ``ckpt offsets commit``."""
 
     roots: Annotated[tuple[ScannedRoot, ...], of("scan.roots")]
-    groups: Annotated[tuple[_Group, ...], "one for each checkpoint with a Kafka source that answered"]
+    groups: Annotated[tuple[CommittedGroup, ...], "one for each checkpoint with a Kafka source that answered"]
     problems: tuple[Annotated[str, "a root, checkpoint, source or group where nothing was committed, and why"], ...]
 
 
