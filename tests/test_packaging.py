@@ -128,7 +128,12 @@ def run(*words: object, cwd: Path) -> str:
 def test_the_wheel_holds_the_packages_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {"ckpt/py.typed", "ckpt/spark/log4j2.properties"} <= set(names)
-    assert {f"ckpt/migrate/generate/{name}.template" for name in ("start", "processor")} <= set(names)
+    templates = (
+        "start",
+        "processor",
+        *(f"handoff_{kind}" for kind in ("python", "scala", "python_source", "scala_source")),
+    )
+    assert {f"ckpt/migrate/generate/{name}.template" for name in templates} <= set(names)
     data, info = (f"spark_ckpt-{ckpt.__version__}.{kind}" for kind in ("data", "dist-info"))
     assert {name.partition("/")[0] for name in names} == {"ckpt", "ckpt_commands", data, info}
     assert {name for name in names if name.startswith(data)} == {
