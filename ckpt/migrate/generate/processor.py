@@ -170,15 +170,15 @@ def _declare(variable: Variable, attribute: str) -> Iterator[str]:
 
 def _load(variable: Variable, target: str, family: OperatorFamily) -> Iterator[str]:
     columns_of_row = [f"row[{literal(column)}]" for column in variable.columns]
-    seen = variable.spread and family is OperatorFamily.DEDUPLICATION
+    only_true = variable.spread and family is OperatorFamily.DEDUPLICATION
     values = {
         "target": target,
         "column": columns_of_row[0] if not variable.spread else "",
-        "parts": list(explode("value = [", columns_of_row, "]", 8)) if variable.spread and not seen else [],
+        "parts": list(explode("value = [", columns_of_row, "]", 8)) if variable.spread and not only_true else [],
         "alive": f" and row[{literal(variable.expires)}] > now" if variable.expires else "",
         "ttl": variable.ttl,
         **{form.name: form is variable.form and not variable.spread for form in VariableForm},
-        "DEDUPLICATION": seen,
+        "DEDUPLICATION": only_true,
         "GROUP_STATE": family is OperatorFamily.GROUP_STATE,
     }
     yield fill_code("load.template", values).removesuffix("\n")

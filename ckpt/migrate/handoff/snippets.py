@@ -62,14 +62,14 @@ def write_snippet(
 
 def _write_source(start: SourceStart, language: Language, *, imports: bool) -> str:
     literal, comment = (_python_text, "# ") if language is Language.PYTHON else (json.dumps, "  // ")
-    seen = [f"    {literal(path)}" for path in start.seen]
+    paths = [f"    {literal(path)}" for path in start.seen]
     values = {
         "imports": imports,
         "index": start.view.index,
         "type": start.view.type,
         "about": [comment + line for line in _describe_source(start)],
         "filter": _is_filter(start),
-        "seen": [f"{line}," for line in seen] if language is Language.PYTHON else [",\n".join(seen)],
+        "seen": [f"{line}," for line in paths] if language is Language.PYTHON else [",\n".join(paths)],
         "replaced": ", ".join(literal(key.lower()) for key in (*start.options, *start.without)),
         "chosen": "".join(f".option({literal(key)}, {literal(value)})" for key, value in start.options.items()),
     }
