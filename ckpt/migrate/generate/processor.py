@@ -6,7 +6,7 @@ from typing import Any
 
 from ckpt.migrate import aggregates
 from ckpt.migrate.aggregates import KeptAggregate
-from ckpt.migrate.generate.text import choose_identifiers, columns, explode, fill_code, literal, plain
+from ckpt.migrate.text import choose_identifiers, columns, explode, fill_code, literal, plain
 from ckpt.migrate.transform import Api, TimeMode, TransformPlan
 from ckpt.migrate.variables import OperatorFamily, Variable, VariableForm
 from ckpt.state.reading.columns import Holds

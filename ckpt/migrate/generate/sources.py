@@ -6,8 +6,8 @@ from textwrap import wrap
 
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.starts import Begin
-from ckpt.migrate.generate.text import explode, fill_code, literal, plain
 from ckpt.migrate.handoff.starts import SourceStart
+from ckpt.migrate.text import explode, fill_code, literal, plain
 
 MOST_IN_CODE = 300
 """How many files ``start.py`` names itself; more are written as Parquet beside it."""

@@ -7,8 +7,8 @@ from typing import Any
 from ckpt import settings
 from ckpt.migrate.generate import sources
 from ckpt.migrate.generate.processor import describe_plan
-from ckpt.migrate.generate.text import fill_code, literal, plain, quoted, simple
 from ckpt.migrate.handoff.starts import SourceStart
+from ckpt.migrate.text import fill_code, literal, plain, quoted, simple
 from ckpt.migrate.transform import INITIAL_STATE, NULL_IS_SAFE, TimeMode, TransformPlan
 from ckpt.migrate.variables import WINDOW, OperatorFamily
 

@@ -7,8 +7,8 @@ from textwrap import wrap
 
 from ckpt.checkpoint.sources.starts import Begin
 from ckpt.errors import CkptError
-from ckpt.migrate.generate.text import fill_code, plain
 from ckpt.migrate.handoff.starts import SourceStart
+from ckpt.migrate.text import fill_code, plain
 from ckpt.texts import instant, mask_secrets
 
 MOST_FILES = 5_000
