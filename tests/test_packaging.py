@@ -137,7 +137,8 @@ def test_the_wheel_holds_the_packages_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {"ckpt/py.typed", "ckpt/spark/log4j2.properties"} <= set(names)
     templates = {f"ckpt/migrate/templates/{path.name}" for path in (ROOT / "ckpt/migrate/templates").iterdir()}
-    assert len(templates) > 2 and templates <= set(names)
+    assert len(templates) > 2
+    assert templates <= set(names)
     data, info = (f"spark_ckpt-{ckpt.__version__}.{kind}" for kind in ("data", "dist-info"))
     assert {name.partition("/")[0] for name in names} == {"ckpt", "ckpt_commands", data, info}
     shared = {f"man/man1/{page.name}" for page in (ROOT / "docs" / "man").iterdir()}
