@@ -30,14 +30,8 @@ GROUPS = {
     "New queries": ("handoff", "migrate"),
 }
 """Commands by heading, in the order of the help."""
-_TOGETHER = {
-    "changes": ("repair", "repair-async", "rewind", "skip", "relocate", "prune"),
-    "copies": ("copy", "rewrite", "import-state"),
-}
-MODULES = {name: name.replace("-", "_") for names in GROUPS.values() for name in names} | {
-    name: module for module, names in _TOGETHER.items() for name in names
-}
-"""The module of each command, which has a function or group of the command's name."""
+MODULES = {name: name.replace("-", "_") for names in GROUPS.values() for name in names}
+"""The module of each command, which has a function or group of the same name."""
 _HEADINGS = {name: heading for heading, names in GROUPS.items() for name in names}
 _MOVED = {
     ("rewrite", "--into"): "NEW is the second argument: ckpt rewrite CHECKPOINT NEW",
@@ -62,7 +56,7 @@ _WORDS = {
 @cache
 def _load_command(name: str, module: str) -> Any:
     """The command of a module, imported now: what a run does not need costs it nothing."""
-    command = getattr(import_module(f".{module}", __package__), name.replace("-", "_"))
+    command = getattr(import_module(f".{module}", __package__), module)
     if isinstance(command, typer.Typer):
         group = typer.main.get_group(command)
         group.name, group.rich_help_panel = name, _HEADINGS[name]

@@ -25,10 +25,11 @@ from .arguments import library_words
 from .calls import as_call, in_python
 from .render import blocks
 from .render.blocks import Headline, Item, Page, Plain, Table, Title, Tone, change_texts, flatten_page, page_of
-from .render.copies import CopyReport, ImportReport, RewriteReport
+from .render.copying import CopyReport
 from .render.html import html_part
 from .render.layout import PageLayout
 from .render.reports import find_report
+from .render.rewriting import ImportReport, RewriteReport
 from .render.rows import SizesReport
 
 _COMPLETE = {"RepairPlan", "RewindPlan", "SkipPlan"}

@@ -9,9 +9,9 @@ import ckpt
 from ckpt.state.verify.verify import verify_state
 
 from . import options
-from .copies import import_state
 from .export_state import export_state
 from .help import CommandGroup
+from .import_state import import_state
 from .render.rows import CountsReport, DiffReport, RowsReport, SizesReport
 from .render.verification import VerificationReport
 from .report import emit

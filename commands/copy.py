@@ -1,0 +1,39 @@
+"""ckpt copy."""
+
+from typing import Annotated
+
+import typer
+
+import ckpt
+
+from . import options
+from .render.copying import CopyReport
+from .report import emit
+from .watching import bar, interruptible
+
+
+def copy(
+    checkpoint: options.CheckpointArg,
+    common: options.CommonOptions,
+    new: Annotated[str, typer.Argument(metavar="NEW", help="A new or empty folder, local or remote.")],
+    batch: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Copy as of batch N. Default: the newest.")
+    ] = None,
+    new_id: Annotated[bool, typer.Option("--new-id", help="Give the copy its own query id.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Only say what would be copied.")] = False,
+) -> None:
+    """Copy CHECKPOINT to NEW as of a committed batch.
+
+    The query may run meanwhile; CHECKPOINT is only read, and a query can be started on NEW.
+
+    Examples:
+    ckpt copy /cp/orders /cp/orders-copy
+    ckpt copy s3://bucket/orders /tmp/orders --batch 307 --new-id
+
+    Exit status: 0 copied or planned, 2 bad usage, 3 could not do it.
+    """
+    storage_options = common.storage_options
+    options.check_stays(new)
+    with interruptible(), bar(quiet=common.quiet, of="files") as watcher:
+        done = ckpt.copy(checkpoint, new, storage_options, batch=batch, new_id=new_id, plan=plan, watcher=watcher)
+    emit(CopyReport(done, checkpoint), common.output)

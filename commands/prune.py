@@ -1,0 +1,36 @@
+"""ckpt prune."""
+
+from typing import Annotated
+
+import typer
+
+import ckpt
+
+from . import change_options, options
+from .render.pruning import PruneReport
+from .report import emit
+
+
+def prune(
+    checkpoint: options.CheckpointArg,
+    change: change_options.ChangeOptions,
+    keep_batches: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Keep the state of the newest N batches.")
+    ] = None,
+) -> None:
+    """Remove files that no restart of CHECKPOINT needs.
+
+    These are old state, files that killed tasks left, and temporary files; never state of a batch that the logs hold.
+    Prints a plan; changes nothing without --apply.
+
+    Examples:
+    ckpt prune /cp/orders
+    ckpt prune /cp/orders --keep-batches 100 --apply
+
+    Exit status: 0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do
+    it.
+    """
+    plan, receipt = ckpt.prune(
+        checkpoint, change.storage_options, keep_batches=keep_batches, **change.how({"--keep-batches": keep_batches})
+    )
+    emit(PruneReport(plan, receipt, keep_batches, backup=change.backup), change.output)

@@ -1,0 +1,31 @@
+"""ckpt relocate."""
+
+from typing import Annotated
+
+import typer
+
+import ckpt
+
+from . import change_options, options
+from .render.relocation import RelocationReport
+from .report import emit
+
+
+def relocate(
+    checkpoint: options.CheckpointArg,
+    change: change_options.ChangeOptions,
+    to: Annotated[str | None, typer.Option(metavar="URI", help="The URI that Spark will use. Default: as now.")] = None,
+) -> None:
+    """Make a moved or copied CHECKPOINT find its state schemas again.
+
+    Copies nothing. Prints a plan; changes nothing without --apply.
+
+    Examples:
+    ckpt relocate /data/restored/orders
+    ckpt relocate /data/restored/orders --to s3a://bucket/orders --apply
+
+    Exit status: 0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do
+    it.
+    """
+    plan, receipt = ckpt.relocate(checkpoint, change.storage_options, to=to, **change.how({"--to": to}))
+    emit(RelocationReport(plan, receipt, to, backup=change.backup), change.output)

@@ -1,0 +1,75 @@
+"""Report of ``ckpt copy``."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+from ckpt.copies.copy.copy import CheckpointCopy
+from ckpt.migrate.handoff.plan import SinkMeaning
+from ckpt.texts import plural, quote_path, quote_word
+
+from .blocks import Block, Heading, Headline, Item, Page, Tone, page_of, show_command
+from .document import CheckpointKeys, DocumentKeys
+from .keys import derive
+from .page import forecast_cases, show_title
+from .reports import Report
+
+
+class CopyDocument(DocumentKeys):
+    """The document of ``ckpt copy``."""
+
+    checkpoint: Annotated[CheckpointKeys, "as of the batch; `path` is the original"]
+    to: Annotated[str, "as given"]
+    batch: int
+    files: Annotated[int, "written"]
+    bytes: int
+    query_id: Annotated[str | None, "of the copy"]
+    new_id: bool
+    planned: Annotated[bool, "with `--plan`: nothing is written"]
+    sinks: Annotated[
+        tuple[SinkMeaning, ...],
+        "what each kind does if the original and the copy both write to it",
+        lambda copy: [SinkMeaning(*sink) for sink in copy.sinks.items()],
+    ]
+
+
+@dataclass(frozen=True)
+class CopyReport(Report[CheckpointCopy]):
+    """A copy that was made or planned; ``source`` is the original as it was typed."""
+
+    source: str
+
+    def document(self) -> CopyDocument:
+        checkpoint = replace(derive(CheckpointKeys, self.record.inspection), path=self.source)
+        return derive(CopyDocument, self.record, checkpoint=checkpoint)
+
+    def page(self) -> Page:
+        return page_of(
+            show_title(self.record.inspection),
+            self._show_headline(),
+            [forecast_cases(self.record.inspection.forecasts)],
+            self._show_sinks(),
+            self._show_next(),
+        )
+
+    def _show_headline(self) -> Iterator[Block]:
+        done = self.record
+        size = f"{plural(done.files, 'file')}, {plural(done.bytes, 'byte')}"
+        if done.planned:
+            yield Headline(f"PLANNED: copy to {done.to} as of batch {done.batch}: {size}", Tone.GOOD)
+        else:
+            yield Headline(f"COPIED to {done.to} as of batch {done.batch}, and checked: {size}", Tone.GOOD)
+
+    def _show_sinks(self) -> Iterator[Block]:
+        own = "has a query id of its own" if self.record.new_id else "has the query id of the original"
+        yield Heading("Sinks", f"the copy {own}. If both write to the same sink, it")
+        yield from (Item(meaning, 4, f"  {kind}: ") for kind, meaning in self.record.sinks.items())
+
+    def _show_next(self) -> Iterator[Block]:
+        if self.record.planned:
+            words = ["ckpt", "copy", self.source, self.record.to, "--batch", str(self.record.batch)]
+            command = " ".join(map(quote_word, words + ["--new-id"] * self.record.new_id))
+            yield from show_command("copy it; the query may run meanwhile", command, writes=True)
+            return
+        text = "see how a query starts on the copy; give it a sink of its own while the original runs"
+        yield from show_command(text, f"ckpt inspect {quote_path(self.record.to)}")

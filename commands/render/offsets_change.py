@@ -1,0 +1,97 @@
+"""Reports of ``ckpt offsets set``, ``import`` and ``export``."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+from ckpt.changes.offsets.exchange import Positions
+from ckpt.changes.offsets.plan import OffsetsPlan
+from ckpt.model import Json
+from ckpt.texts import quote_word
+
+from .blocks import Block, Heading, Item, Page, show_command
+from .change import ChangeReport
+from .change_keys import ChangeBody, ChangeHead, ChangeTail, ReplayKeys
+from .document import Document, ReadRangeKeys
+from .keys import Keys, of
+from .page import offset_text, range_text
+from .positions import PositionsReport
+from .reports import Report
+
+
+class _NewEnd(Keys):
+    index: Annotated[int, of("range.index")]
+    from_: Annotated[Json, "the end of the batch now", of("range.start")]
+    to: Annotated[Json, "the new one", of("range.end")]
+
+
+class _Request(Keys):
+    batch: Annotated[int | None, "the latest batch, whose end changes; null if there is no plan"]
+    sources: Annotated[tuple[_NewEnd, ...], "those that change", of("moved")]
+    needed: Annotated[bool, "the offsets are others than now"]
+
+
+class _Skipped(Keys):
+    batch: Annotated[int, "the batch that would have read them, or begun to", lambda plan: (plan.batch or 0) + 1]
+    sources: Annotated[tuple[ReadRangeKeys, ...], of("skipped")]
+
+
+class _Result(Keys):
+    skipped: Annotated[
+        tuple[_Skipped, ...],
+        "rows that the query then never reads: `--accept-skip`",
+        lambda plan: (plan,) if plan.skipped else (),
+    ]
+
+
+class OffsetsDocument(ChangeTail, _Result, ChangeBody, _Request, ChangeHead):
+    """The document of ``ckpt offsets set`` and ``ckpt offsets import``."""
+
+    replay: Annotated[
+        tuple[ReplayKeys, ...],
+        "what the first batch reads that was read before: of an uncommitted batch its whole range",
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsReport(ChangeReport[OffsetsPlan]):
+    """New ends of sources; ``typed`` are the user's words, which the command to be copied repeats."""
+
+    typed: tuple[str, ...] = ()
+
+    keys = OffsetsDocument
+    done = "SET: the query now {report.afterwards}"
+    planned = "afterwards the query {report.afterwards}"
+    verb = "SET"
+
+    def nothing(self) -> str:
+        return f"NOTHING TO SET: {self.plan.why}"
+
+    def about_steps(self) -> str:
+        ends = (
+            f"source {end.index} ends at {offset_text(end.end_offset)} instead of {offset_text(end.start_offset)}"
+            for end in (moved.range for moved in self.plan.moved)
+        )
+        return f"batch {self.plan.batch}: {'; '.join(ends)}" if self.plan.moved else ""
+
+    def own_part(self) -> Iterator[Block]:
+        if self.plan.skipped and self.plan.steps:
+            yield Heading("Skipped", "rows that this query then never reads")
+            yield from (Item(range_text(reading), 7, f"    {reading.index}  ") for reading in self.plan.skipped)
+
+    def options(self) -> str:
+        words = (*self.typed, "--expect-batch", str(self.plan.batch))
+        return "".join(f" {word if word.startswith('--') else quote_word(word)}" for word in words)
+
+    def next_if_nothing(self) -> Iterator[Block]:
+        yield from show_command("see where the sources stand", f"ckpt offsets show {self.path}")
+
+
+class OffsetsExportReport(Report[Positions]):
+    """Report of ``ckpt offsets export``: the document, or for people its content."""
+
+    def document(self) -> Document:
+        return self.record.document
+
+    def page(self) -> Page:
+        return PositionsReport(self.record).page()

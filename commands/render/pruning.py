@@ -1,0 +1,106 @@
+"""Report of ``ckpt prune``."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+from ckpt.changes.prune.plan import Pruned, PrunePlan, PruneReason
+from ckpt.changes.steps import FileContent, Step, sidecar
+from ckpt.texts import plural, size
+
+from .blocks import Block, Heading, Table
+from .change import ChangeReport
+from .change_keys import ChangeBody, ChangeHead, ChangeTail, RemovalKeys
+from .document import RestartKeys
+from .keys import Keys
+
+_WORDS = {
+    PruneReason.OLD_VERSION: "state of versions that no start needs",
+    PruneReason.KILLED_TASK: "state that a task wrote and no commit names",
+    PruneReason.ORPHAN: "SST files that no snapshot names",
+    PruneReason.TEMPORARY: "temporary files of interrupted writes",
+}
+
+
+def _size_of(step: Step) -> int:
+    content = FileContent.of(step.before)
+    return content.size if content else 0
+
+
+def _find_steps(plan: PrunePlan, pruned: Pruned) -> list[Step]:
+    wanted = {*pruned.paths, *map(sidecar, pruned.paths)}
+    return [step for step in plan.steps if step.path in wanted]
+
+
+class _Request(Keys):
+    keep_batches: Annotated[
+        int | None, "how many of the newest batches keep their state; null if the logs do not say, and after an undo"
+    ]
+    oldest_version: Annotated[int | None, "of state, that stays loadable"]
+    needed: Annotated[bool, "there is something that could go"]
+
+
+class _Pruned(Keys):
+    kind: Annotated[
+        PruneReason,
+        "state of versions that no start needs; state that a task wrote and no commit names; SST files that no "
+        "snapshot names; what interrupted writes left",
+    ]
+    files: int
+    bytes: int
+
+
+def _derive_pruned(plan: PrunePlan) -> list[_Pruned]:
+    steps_by_kind = [(pruned.kind, _find_steps(plan, pruned)) for pruned in plan.pruned]
+    return [_Pruned(kind=kind, files=len(steps), bytes=sum(map(_size_of, steps))) for kind, steps in steps_by_kind]
+
+
+class _Result(Keys):
+    bytes: Annotated[int, "of all steps", lambda plan: sum(map(_size_of, plan.steps))]
+    pruned: Annotated[tuple[_Pruned, ...], _derive_pruned]
+
+
+class PruneDocument(ChangeTail, _Result, ChangeBody, _Request, ChangeHead):
+    """The document of ``ckpt prune``."""
+
+    steps: Annotated[tuple[RemovalKeys, ...], "in order"]
+    after: Annotated[tuple[RestartKeys, ...], "forecasts with the steps: the same; empty if there are none"]
+    replay: Annotated[tuple[()], "always empty: the same rows are read as before"]
+
+
+@dataclass(frozen=True, slots=True)
+class PruneReport(ChangeReport[PrunePlan]):
+    """Files that no restart needs; ``keep_batches`` is the user's number, if any."""
+
+    keep_batches: int | None = None
+
+    keys = PruneDocument
+    done = "PRUNED {report.total}: {report.afterwards}, as before"
+    planned = "{report.total} can go; afterwards it {report.afterwards}, as now"
+    verb = "PRUNE"
+    stop = "end the driver"
+    back = "the files"
+
+    @property
+    def total(self) -> str:
+        return f"{plural(len(self.plan.steps), 'file')}, {size(sum(map(_size_of, self.plan.steps)))}"
+
+    def about_steps(self) -> str:
+        return self.plan.why
+
+    def own_part(self) -> Iterator[Block]:
+        if self.plan.pruned:
+            rows = ((pruned, _find_steps(self.plan, pruned)) for pruned in self.plan.pruned)
+            yield Heading("Space", "the backup takes as much, until you delete it")
+            yield Table(
+                tuple(
+                    (f"  {size(sum(map(_size_of, steps)))}", plural(len(steps), "file"), _WORDS[pruned.kind])
+                    for pruned, steps in rows
+                )
+            )
+
+    def options(self) -> str:
+        return "" if self.keep_batches is None else f" --keep-batches {self.keep_batches}"
+
+    def start(self) -> str:
+        return "start the query; once it has run, delete the backup"

@@ -1,0 +1,83 @@
+"""Report of ``ckpt relocate``."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+from ckpt.changes.relocate.plan import OutsidePaths, RelocationPlan
+from ckpt.texts import quote_path
+from ckpt.versions import Progress
+
+from .blocks import Block, Heading, Next, bullets, show_command
+from .change import ChangeReport, lower
+from .change_keys import ChangeBody, ChangeHead, ChangeTail, WritingStepKeys
+from .document import CheckpointKeys, RestartKeys
+from .keys import Keys, of
+
+
+class _Request(Keys):
+    to: Annotated[
+        str | None,
+        "the root from which Spark opens it, as Spark records it; null if no path is recorded, and after an undo",
+    ]
+    recorded: tuple[Annotated[str, "a root where operator metadata looked for schemas"], ...]
+    needed: Annotated[bool, "operator metadata names schemas outside `to`"]
+
+
+class _Result(Keys):
+    held: Annotated[
+        tuple[OutsidePaths, ...], "logs that name files outside the checkpoint by absolute path; never changed"
+    ]
+
+
+class RelocationDocument(ChangeTail, _Result, ChangeBody, _Request, ChangeHead):
+    """The document of ``ckpt relocate``."""
+
+    checkpoint: Annotated[CheckpointKeys, "in its current location, before anything was changed", of("inspection")]
+    steps: Annotated[tuple[WritingStepKeys, ...], "in order"]
+    before: Annotated[tuple[RestartKeys, ...], "forecasts for its current location, without the steps"]
+    after: Annotated[tuple[RestartKeys, ...], "forecasts for `to`, with the steps; empty if there are none"]
+    replay: Annotated[tuple[()], "always empty: the same rows are read as before"]
+
+
+@dataclass(frozen=True, slots=True)
+class RelocationReport(ChangeReport[RelocationPlan]):
+    """New paths of schemas; ``to`` is the URI as typed, which the command to be copied repeats."""
+
+    to: str | None = None
+
+    keys = RelocationDocument
+    done = "RELOCATED: {report.afterwards}"
+    planned = "afterwards, {report.afterwards}"
+    modes = (Progress.SYNC,)  # asynchronous tracking refuses state, and only state is relocated
+
+    @property
+    def afterwards(self) -> str:
+        return f"opened as {self.plan.to}, it finds its schemas and {lower(self.plan.verdict_after)}"
+
+    def nothing(self) -> str:
+        other = "" if self.plan.sound else ", but there is another problem"
+        return f"NOTHING TO RELOCATE{other}: {self.plan.why}"
+
+    def about_steps(self) -> str:
+        if self.plan.to is None or not self.plan.recorded:
+            return ""
+        return f"operator metadata looks for its schemas under {self.plan.to}, no longer under {self.plan.recorded[0]}"
+
+    def own_part(self) -> Iterator[Block]:
+        if self.plan.held and not self.plan.warnings:
+            yield Heading("Paths", "that stay unchanged")
+            yield from bullets(held.meaning for held in self.plan.held)
+
+    def options(self) -> str:
+        return "" if self.to is None else f" --to {quote_path(self.to)}"
+
+    def start(self) -> str:
+        there = f"move the checkpoint to {self.plan.to}, and start the query there"
+        return there if self.plan.away else "start the query"
+
+    def next_if_nothing(self) -> Iterator[Block]:
+        if self.plan.sound:
+            yield Next((), "start the query as usual")
+        else:
+            yield from show_command("see what is there now", f"ckpt inspect {self.path}")

@@ -1,0 +1,50 @@
+"""ckpt repair."""
+
+from typing import Annotated
+
+import typer
+
+import ckpt
+from ckpt.changes.fixes.repair import WayName
+
+from . import change_options, options
+from .render.ways import WaysReport
+from .report import emit
+
+
+def repair(
+    checkpoint: options.CheckpointArg,
+    accepted: change_options.AcceptOptions,
+    change: change_options.ChangeOptions,
+    choose: Annotated[
+        WayName | None, typer.Option(metavar="FIX", help="Take this fix. Default: the recommended one.")
+    ] = None,
+    query_id: Annotated[
+        str | None, typer.Option(metavar="ID", help="The id of the query, if metadata is lost.")
+    ] = None,
+    leftovers: Annotated[bool, typer.Option("--leftovers", help="Also remove files of interrupted writes.")] = False,
+    spark: options.SparkOption = None,
+    sink: options.SinkOption = None,
+) -> None:
+    """List the fixes for a damaged CHECKPOINT, and carry one out.
+
+    Prints a plan; changes nothing without --apply.
+
+    Examples:
+    ckpt repair /cp/orders
+    ckpt repair /cp/orders --choose run-again --accept-replay --apply
+
+    Exit status: 0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do
+    it.
+    """
+    plan, receipt = ckpt.repair(
+        checkpoint,
+        change.storage_options,
+        query_id=query_id,
+        choose=choose,
+        remove_leftovers=leftovers,
+        versions=spark or (),
+        sink=sink,
+        **change.how({"--choose": choose, "--query-id": query_id, "--sink": sink}, accepted),
+    )
+    emit(WaysReport(plan, receipt, query_id, leftovers, backup=change.backup), change.output)

@@ -1,0 +1,43 @@
+"""ckpt repair-async."""
+
+from typing import Annotated
+
+import typer
+
+import ckpt
+from ckpt.changes.fixes.repair_async import Strategy
+
+from . import change_options, options
+from .render.ways import RepairReport
+from .report import emit
+
+
+def repair_async(
+    checkpoint: options.CheckpointArg,
+    strategy: Annotated[Strategy, typer.Option(help="How gaps are closed.")] = Strategy.AUTO,
+    spark: options.SparkOption = None,
+    accept_replay: change_options.AcceptReplayOption = False,
+    sink: options.SinkOption = None,
+    *,
+    change: change_options.ChangeOptions,
+) -> None:
+    """Repair gaps of async tracking ("batch 308 doesn't exist").
+
+    Prints a plan; changes nothing without --apply.
+
+    Examples:
+    ckpt repair-async /cp/orders
+    ckpt repair-async /cp/orders --strategy rewind --accept-replay --apply
+
+    Exit status: 0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do
+    it.
+    """
+    plan, receipt = ckpt.repair_async(
+        checkpoint,
+        change.storage_options,
+        strategy=strategy,
+        versions=spark or (),
+        sink=sink,
+        **change.how({"--sink": sink}, accepted=change_options.AcceptOptions(accept_replay=accept_replay)),
+    )
+    emit(RepairReport(plan, receipt, backup=change.backup), change.output)

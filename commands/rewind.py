@@ -1,0 +1,42 @@
+"""ckpt rewind."""
+
+from typing import Annotated
+
+import typer
+
+import ckpt
+from ckpt.changes.rewind.plan import Replayed
+
+from . import change_options, options
+from .render.rewind import RewindReport
+from .report import emit
+
+
+def rewind(
+    checkpoint: options.CheckpointArg,
+    accepted: change_options.AcceptOptions,
+    change: change_options.ChangeOptions,
+    to_batch: Annotated[int | None, typer.Option(min=0, metavar="N", help="The last batch to keep.")] = None,
+    replay: Annotated[Replayed, typer.Option(help="Batch N+1: its old range, or a new one.")] = Replayed.SAME,
+    sink: options.SinkOption = None,
+) -> None:
+    """Take a query back to batch N, with its state.
+
+    For wrong output, or a lost or damaged state file. Prints a plan; changes nothing without --apply.
+
+    Examples:
+    ckpt rewind /cp/orders --to-batch 307
+    ckpt rewind /cp/orders --to-batch 307 --sink s3://bucket/tables/orders
+
+    Exit status: 0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do
+    it.
+    """
+    plan, receipt = ckpt.rewind(
+        checkpoint,
+        change.storage_options,
+        to_batch=to_batch,
+        replay=replay,
+        sink=sink,
+        **change.how({"--to-batch": to_batch, "--sink": sink}, accepted),
+    )
+    emit(RewindReport(plan, receipt, backup=change.backup), change.output)
