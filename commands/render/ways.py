@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from ckpt.changes.check_fix import Cost, find_failing, find_running
 from ckpt.changes.fixes.repair import LOST_ID, Way, WayName, WaysPlan
 from ckpt.changes.fixes.repair_async import RepairPlan, Strategy
+from ckpt.changes.plan import First
 from ckpt.changes.steps import Step
 from ckpt.inspection.inspection import RatedFinding
 from ckpt.inspection.next_steps import NextStep, RowCost, drop_repairs, needs_copy, split_remedy
@@ -177,6 +178,9 @@ class RepairReport(ChangeReport[RepairPlan]):
 
     def options(self) -> str:
         return f" --strategy {self.plan.strategy}" if self.plan.strategy is Strategy.REWIND else ""
+
+    def start(self) -> str:
+        return start_anew(self.plan) if self.plan.first is First.SINK else super().start()
 
     def next_if_refused(self) -> Iterator[Block]:
         return show_command("see whether another fix helps, and what each costs", f"ckpt repair {self.path}")
