@@ -96,8 +96,6 @@ REMEMBERING = f"a sink that remembers batch ids ({', '.join(one.kind for one in 
 DROPS = f"{REMEMBERING} drops every row under an id that it has seen, new rows included and without an error"
 """For whatever moves the batch number of a query back."""
 
-OF_ASYNC = "Kafka, console, memory and noop remember no batch ids, nor does foreach unless its code does"
-"""For the sinks that asynchronous progress tracking may write to (``AsyncProgressTrackingMicroBatchExecution``)."""
 DROPS_OR_REPEATS = f"{DROPS}; any other sink gets again what it had"
 DROP_IDS = (
     f"{' and '.join(one.kind for one in SINKS if one.drops_new_query)} drop the batch ids they know: give them a new "

@@ -26,7 +26,7 @@ from ckpt.live.sink.reader import ask_sink
 from ckpt.model import Kind, Location, OffsetLog
 from ckpt.restart.findings import Forecast
 from ckpt.restart.remedies import pair_below
-from ckpt.restart.sinks import DROPS, DROPS_OR_REPEATS, OF_ASYNC, REMEMBERING, AboutSinks
+from ckpt.restart.sinks import DROPS, DROPS_OR_REPEATS, REMEMBERING, AboutSinks
 from ckpt.storage import Storage
 from ckpt.texts import quote_path
 from ckpt.versions import Progress, Spark
@@ -235,10 +235,10 @@ def _warn_of_sinks(checkpoint: Checkpoint, reused_after: int | None, *, by_desig
     named = describe_named_sink(checkpoint)
     if by_design:
         yield (
-            f"Asynchronous tracking cannot have written to {REMEMBERING}. The sinks that Spark allows for it get again "
-            f"what is read again ({OF_ASYNC}); upserts by key are safe. If the query has ever written to another sink, "
-            f"`ckpt inspect {quote_path(checkpoint.uri)} --sink URI` shows which ids that has: it drops new rows under "
-            f"them.{named}"
+            f"Asynchronous tracking cannot have written to {REMEMBERING}. The sinks that Spark allows for it (Kafka, "
+            "console, memory, noop) get again what is read again; upserts by key are safe. If the query has ever "
+            f"written to another sink, `ckpt inspect {quote_path(checkpoint.uri)} --sink URI` shows which ids that "
+            f"has: it drops new rows under them.{named}"
         )
     elif reused_after is None:
         yield f"What the sink does with batches that run again: {DROPS_OR_REPEATS}; upserts by key are safe.{named}"
