@@ -76,10 +76,6 @@ _CHANGES: dict[str, type[ChangeReport[Any]]] = {
 """Reports by the name of what they show: a value's own class is imported already, and others may need an extra."""
 
 
-_COMPLETE = {RepairReport, RewindReport, SkipReport}
-"""Reports whose plan has all that was asked for."""
-
-
 def text(value: object) -> str:
     """Lay a value's page out as text: 80 columns, no colour."""
     return PageLayout().text(_make_page(value)).replace("-o json has", "its fields have")
@@ -138,13 +134,13 @@ def _page_of(value: object) -> Page:
 def _show_change(value: ChangeResult[ChangePlan]) -> Page:
     report = next(_CHANGES[kind.__name__] for kind in type(value.plan).__mro__ if kind.__name__ in _CHANGES)
     page = report(*value).page()
-    if report in _COMPLETE:
+    if report is not OffsetsReport:  # whose plan does not have all arguments: a document may be one
         return page
     return tuple(tuple(_repeat_call(block) for block in flatten_page((part,))) for part in page)
 
 
 def _repeat_call(block: Plain) -> Plain:
-    """Name only what is new in the call that applies a plan: the plan does not have all of the arguments."""
+    """Name only what is new in the call that applies a plan."""
     if not (isinstance(block, blocks.Command) and block.text.endswith(" --apply")):
         return block
     arguments = as_call(block.text).partition(", ")[2].removesuffix(")")

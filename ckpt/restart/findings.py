@@ -44,7 +44,7 @@ class Diagnosis(Record):
 
     @property
     def in_general(self) -> tuple[str, str]:
-        """Its meaning and remedy where no checkpoint is at hand: CHECKPOINT stands for its path."""
+        """Meaning and remedy where no checkpoint is at hand: CHECKPOINT stands for its path."""
         names = {"checkpoint": "CHECKPOINT", "path": "the file named", "batch": "N"}
         texts = self.meaning, self.remedy or "Nothing has to be done."
         meaning, remedy = (re.sub(r"\{(checkpoint|path|batch)\}", lambda gap: names[gap[1]], text) for text in texts)

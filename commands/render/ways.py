@@ -60,9 +60,6 @@ class WaysDocument(ChangeTail, _Result, ChangeBody, _Request, ChangeHead):
 class WaysReport(ChangeReport[WaysPlan]):
     """Fixes, and the one that was chosen."""
 
-    query_id: str | None = None
-    leftovers: bool = False
-
     keys = WaysDocument
     done = "REPAIRED: it now {report.afterwards}"
     planned = "afterwards it {report.afterwards}"
@@ -96,8 +93,8 @@ class WaysReport(ChangeReport[WaysPlan]):
     def options(self) -> str:
         chosen = self.plan.chosen
         choose = f" --choose {chosen.name}" if chosen is not None and not chosen.recommended else ""
-        query_id = "" if self.query_id is None else f" --query-id {quote_word(self.query_id)}"
-        return choose + query_id + " --leftovers" * self.leftovers
+        query_id = "" if self.plan.query_id is None else f" --query-id {quote_word(self.plan.query_id)}"
+        return choose + query_id + " --leftovers" * self.plan.remove_leftovers
 
     def start(self) -> str:
         return start_anew(self.plan)
