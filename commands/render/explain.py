@@ -156,7 +156,7 @@ def _show_elsewhere(explanation: Explanation) -> Iterator[Block]:
 
 def _show_others(others: list[ErrorMatch]) -> Iterator[Block]:
     if others:
-        yield Line("Also in this text, further from the cause or earlier:")
+        yield Line("Also found in this text:")
     for match in others[:_OTHERS]:
         codes = f" ({', '.join(match.error.codes)})" if match.error.codes else ""
         yield Item(f"{match.error.title}{codes}", 4, "  - ")

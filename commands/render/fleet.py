@@ -207,7 +207,7 @@ class ScanReport(Report[Scan]):
         problems += [f"{row.path}: {row.sources_error}" for row in self.record.checkpoints if row.sources_error]
         problems += [row.error for row in self.record.checkpoints if row.error is not None]
         if problems:
-            yield Heading("Unseen", "what could not be inspected")
+            yield Heading("Not inspected")
             yield from bullets(problems[:_SHOWN])
             yield from more(len(problems) - _SHOWN)
 

@@ -77,7 +77,7 @@ class PruneReport(ChangeReport[PrunePlan]):
     planned = "{report.total} can go; afterwards it {report.afterwards}, as now"
     verb = "PRUNE"
     stop = "end the driver"
-    back = "the files"
+    back = "the pruning"
 
     @property
     def total(self) -> str:

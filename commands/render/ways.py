@@ -34,7 +34,7 @@ _COSTS = {
 
 
 class _Request(Keys):
-    needed: Annotated[bool, "something is wrong that a fix is sought for"]
+    needed: Annotated[bool, "something is wrong that a fix may help with"]
 
 
 class _Way(Keys):
@@ -101,7 +101,7 @@ class WaysReport(ChangeReport[WaysPlan]):
 
     def next_if_refused(self) -> Iterator[Block]:
         if self.plan.refused == LOST_ID and self.plan.found_id is not None:
-            text = "it is that of the one query that has written to the sink, if that is this one"
+            text = "only one query has written to the sink: if it is this one, this is its id"
             again = f"ckpt repair {self.path} --query-id {self.plan.found_id}"
             yield from show_command(text, again)
             return
@@ -117,9 +117,9 @@ class WaysReport(ChangeReport[WaysPlan]):
         elsewhere = next((remedy for remedy in remedies if "`ckpt repair" not in remedy), None)
         others = drop_repairs(split_remedy(remedies[0])) if remedies else ()
         again = (
-            f"put {self._paths} back from a copy of the checkpoint, and only that. Without a copy what is lost cannot "
-            f"be recovered from these files: start the query with a new checkpoint, where `ckpt handoff {self.path}` "
-            f"or `ckpt offsets show {self.path}` says; its state begins empty"
+            f"put {self._paths} back from a copy of the checkpoint, and only that. Without a copy, what is lost cannot "
+            f"be recovered from these files: start the query with a new checkpoint, at the offsets that `ckpt handoff "
+            f"{self.path}` or `ckpt offsets show {self.path}` prints; its state begins empty"
         )
         yield Next(split_remedy(elsewhere) if elsewhere else (NextStep(again, stop=not others), *others))
 

@@ -21,7 +21,7 @@ from ckpt.versions import Rules
 def foresee_partitions(reading: SourceRange, now: KafkaNow, *, passed: bool = False) -> tuple[PartOutlook, ...] | None:
     """Foresee each partition that the next batch reads, or would; None where its start is not known.
 
-    ``passed``: that batch was planned, and the sink passes over it without reading: what counts is the one after it.
+    ``passed``: that batch was planned, and the sink skips it without reading: what counts is the one after it.
     """
     start, end = _partitions_of(reading.start_offset), _partitions_of(reading.end_offset)
     if start is None or (reading.end is not None and end is None):
