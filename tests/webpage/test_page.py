@@ -11,6 +11,7 @@ import pytest
 
 import ckpt
 from ckpt import inspect, scan
+from ckpt.extras import install_command
 from ckpt.inspection.scan.scan import present_worst
 from ckpt.webpage import parts
 from ckpt.webpage.charts import MOST_BARS
@@ -221,7 +222,7 @@ def test_a_missing_package_is_one_line(ckpt: Ckpt, monkeypatch: pytest.MonkeyPat
     parts._make_environment.cache_clear()
     run = ckpt("inspect", "sample_checkpoints/kafka-4.2", "-o", "html")
     assert (run.exit_code, run.stdout) == (3, "")
-    assert run.stderr == "ckpt: output as HTML needs the package jinja2: pip install 'spark-ckpt[html]'\n"
+    assert run.stderr == f"ckpt: output as HTML needs the package jinja2: {install_command('html')}\n"
     assert of_sample("kafka-4.2")._repr_html_() is None
 
 
