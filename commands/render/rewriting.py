@@ -138,7 +138,8 @@ class RewriteReport(Report[Any]):
         if unseen := self.record.unseen:
             shown = [json.dumps(dict(key), ensure_ascii=False) for key in unseen[:_SHOWN]]
             total = plural(len(self.record.keys), "key")
-            yield Item(f"in no row: {len(unseen):,} of the {total} to be left out", 2)
+            verb = "is" if len(unseen) == 1 else "are"
+            yield Item(f"{len(unseen):,} of the {total} to be left out {verb} in no row:", 2)
             yield from bullets(shown)
             yield from more(len(unseen) - _SHOWN)
 
