@@ -32,9 +32,6 @@ from .render.reports import find_report
 from .render.rewriting import ImportReport, RewriteReport
 from .render.rows import SizesReport
 
-_COMPLETE = {"RepairPlan", "RewindPlan", "SkipPlan"}
-"""Plans that have all that was asked for."""
-
 
 def text(value: object) -> str:
     """Lay a value's page out as text: 80 columns, no colour."""
@@ -100,13 +97,13 @@ def _find_report(kind: type) -> Any:
 
 def _show_change(value: ChangeResult[ChangePlan]) -> Page:
     page: Page = _find_report(type(value.plan))(*value).page()
-    if type(value.plan).__name__ in _COMPLETE:
+    if type(value.plan).__name__ != "OffsetsPlan":  # which does not have all arguments: a document may be one
         return page
     return tuple(tuple(_repeat_call(block) for block in flatten_page((part,))) for part in page)
 
 
 def _repeat_call(block: Plain) -> Plain:
-    """Name only what is new in the call that applies a plan: the plan does not have all of the arguments."""
+    """Name only what is new in the call that applies a plan."""
     if not (isinstance(block, blocks.Command) and block.text.endswith(" --apply")):
         return block
     arguments = as_call(block.text).partition(", ")[2].removesuffix(")")

@@ -4,6 +4,7 @@ import importlib
 import json
 import os
 import pkgutil
+import pydoc
 import re
 import shutil
 import subprocess
@@ -61,6 +62,20 @@ def test_public_names_are_sorted_and_there(name: str) -> None:
 def test_the_library_says_what_is_public() -> None:
     assert "open_checkpoint" in ckpt.__all__
     assert "inspect" in ckpt.__all__
+
+
+def test_help_of_the_library_fits_a_screen_or_two_and_names_every_call_once() -> None:
+    text = pydoc.plain(pydoc.render_doc(ckpt))
+    about, _, after = text.partition("\n    Look ")
+    assert len(text.splitlines()) < 70
+    named = re.findall(r"\b\w+\b", after.partition("A call that")[0])
+    assert {name for name in ckpt.__all__ if named.count(name) != 1} == {"Spark"}, "a word of sentences too"
+    assert 'ckpt.inspect("sample_checkpoints/kafka-4.2")' in about
+    assert "Raises:" in pydoc.plain(pydoc.render_doc(ckpt.inspect))
+    assert ckpt.inspect("sample_checkpoints/kafka-4.2").verdict in about
+    names: dict[str, object] = {}
+    exec("from ckpt import *", names)
+    assert set(ckpt.__all__) <= names.keys()
 
 
 def test_the_base_needs_no_spark() -> None:

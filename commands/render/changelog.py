@@ -287,7 +287,8 @@ def _show_state(switch: ChangelogSwitch) -> Iterator[Block]:
         return
     loads = "" if state.needed_version is None else f"   the next start loads version {state.needed_version}"
     yield Heading("State", f"{state.provider}, checkpoint format {state.format_version}{loads}")
-    doubt = f", but of {plural(state.unverified, 'file')} the ends do not say" if state.unverified else ""
+    judged = f" ({plural(state.unverified, 'file')} judged by name and size only)"
+    doubt = judged if state.unverified else ""
     for operator in state.operators:
         for store in operator.stores:
             replay = _count_replayed(store)

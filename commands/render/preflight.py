@@ -101,7 +101,7 @@ class PreflightReport(Report[Readiness]):
         readiness = self.record
         if not (readiness.unknown or readiness.not_asked):
             return
-        yield Heading("Not seen", plural(len(readiness.unknown) + len(readiness.not_asked), "thing"))
+        yield Heading("Not checked", plural(len(readiness.unknown) + len(readiness.not_asked), "thing"))
         yield from bullets([*map(as_options, readiness.unknown), *(_ASK[name] for name in readiness.not_asked)])
 
 

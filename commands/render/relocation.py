@@ -42,9 +42,7 @@ class RelocationDocument(ChangeTail, _Result, ChangeBody, _Request, ChangeHead):
 
 @dataclass(frozen=True, slots=True)
 class RelocationReport(ChangeReport[RelocationPlan]):
-    """New paths of schemas; ``to`` is the URI as typed, which the command to be copied repeats."""
-
-    to: str | None = None
+    """New paths of schemas."""
 
     keys = RelocationDocument
     done = "RELOCATED: {report.afterwards}"
@@ -70,7 +68,7 @@ class RelocationReport(ChangeReport[RelocationPlan]):
             yield from bullets(held.meaning for held in self.plan.held)
 
     def options(self) -> str:
-        return "" if self.to is None else f" --to {quote_path(self.to)}"
+        return "" if self.plan.named is None else f" --to {quote_path(self.plan.named)}"
 
     def start(self) -> str:
         there = f"move the checkpoint to {self.plan.to}, and start the query there"

@@ -136,7 +136,9 @@ class RewriteReport(Report["Rewrite"]):
         yield Table(tuple(rows))
         if unseen := self.record.unseen:
             shown = [json.dumps(dict(key), ensure_ascii=False) for key in unseen[:_SHOWN]]
-            yield Item(f"no row has {len(unseen):,} of the {plural(len(self.record.keys), 'key')} to be left out:", 2)
+            total = plural(len(self.record.keys), "key")
+            verb = "is" if len(unseen) == 1 else "are"
+            yield Item(f"{len(unseen):,} of the {total} to be left out {verb} in no row:", 2)
             yield from bullets(shown)
             yield from more(len(unseen) - _SHOWN)
 
@@ -177,9 +179,9 @@ class RewriteReport(Report["Rewrite"]):
             yield Next((NextStep("the same without --plan"),))
             return
         sinks = (
-            "It has a query id of its own: a Delta table takes it for another query."
+            "It has its own query id: to a Delta table it is another query."
             if rewrite.new_id
-            else "It has the query id of the old one, and batch ids continue: sinks take it for the same query."
+            else "It keeps the query id of the old one, and its batch ids continue: to sinks it is the same query."
         )
         start = (
             f"start the query with this checkpointLocation, and never on the old one again. If it has run on the old "

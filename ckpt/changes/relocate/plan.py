@@ -15,7 +15,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
 from os import fspath
 from typing import Annotated, ClassVar, Unpack
 
@@ -166,6 +165,7 @@ class RelocationPlan(ChangePlan):
     command: ClassVar[str] = "relocate"
 
     to: str | None = None  # the root under which Spark opens it, as Spark records it; None after an undo
+    named: str | None = None  # ``to`` as named in the call
     recorded: tuple[str, ...] = ()  # the roots under which operator metadata looks for schemas now
     held: tuple[OutsidePaths, ...] = ()  # absolute paths that stay unchanged
 
@@ -204,8 +204,11 @@ def relocate(
     (True, 's3a://bucket/moved', False)
 
     """
-    uri = fspath(checkpoint)
-    return run_change(RelocationPlan, partial(plan_relocation, to=to), uri, storage_options, **how)
+
+    def plan(storage: Storage) -> RelocationPlan:
+        return replace(plan_relocation(storage, to), named=to)
+
+    return run_change(RelocationPlan, plan, fspath(checkpoint), storage_options, **how)
 
 
 def plan_relocation(storage: Storage, to: str | None = None) -> RelocationPlan:

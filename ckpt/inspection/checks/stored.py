@@ -310,7 +310,9 @@ def find_nested(checkpoint: Checkpoint) -> Iterator[Finding]:
 def find_nothing(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find that there is nothing yet, or nothing any more."""
     if checkpoint.kind is Kind.EMPTY and checkpoint.query_id is None:
-        yield Finding(diagnoses.others.EMPTY, "", "there are no offsets, commits or state")
+        missing = checkpoint.missing_folder
+        detail = "there are no offsets, commits or state"
+        yield Finding(diagnoses.others.EMPTY, "", f"{missing} does not exist" if missing else detail)
 
 
 _CHECKS = (

@@ -253,7 +253,7 @@ class _Table:
         for name in self._segment.commits:
             newest = read[name].metadata or newest
         if newest is None:
-            raise Damaged(Fault.INCOMPLETE, "it does not say what the table is")
+            raise Damaged(Fault.INCOMPLETE, "it has no metadata of the table")
         return newest
 
     def _read(self, names: Sequence[str]) -> dict[str, TableVersion]:

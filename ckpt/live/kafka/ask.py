@@ -162,7 +162,7 @@ def ask_kafka(request: SourceRequest) -> KafkaNow | NotAsked:
     try:  # Java and Python understand a pattern alike but for rare cases
         pattern = re.compile(options["subscribepattern"]) if "subscribepattern" in options else None
     except re.error:
-        raise UsageError("`source_options`: subscribePattern is no pattern that ckpt can read") from None
+        raise UsageError("`source_options`: ckpt cannot read this subscribePattern") from None
     subscribed = None
     if "subscribe" in options:
         subscribed = frozenset(filter(None, map(str.strip, options["subscribe"].split(","))))

@@ -19,7 +19,7 @@ from ckpt.versions import Rules
 def foresee_partitions(reading: SourceRange, now: KafkaNow, *, passed: bool = False) -> tuple[PartOutlook, ...] | None:
     """Foresee each partition that the next batch reads, or would; None where its start is not known.
 
-    ``passed``: that batch was planned, and the sink passes over it without reading: what counts is the one after it.
+    ``passed``: that batch was planned, and the sink skips it without reading: what counts is the one after it.
     """
     start, end = _partitions_of(reading.start_offset), _partitions_of(reading.end_offset)
     if start is None or (reading.end is not None and end is None):
@@ -174,7 +174,7 @@ def _describe(parts: Sequence[PartOutlook], waiting: int, lost: int) -> str:
     new = sum(part.fate is Fate.ADDED for part in parts)
     texts = [f"{plural(waiting, 'offset')} of {plural(len(parts), 'partition')} wait to be read"]
     if new:
-        texts.append(f"{plural(new, 'partition')} came, and will be read from the beginning")
+        texts.append(f"{plural(new, 'new partition')} will be read from the beginning")
     if lost:
         texts.append(f"a start with failOnDataLoss=false would never read {plural(lost, 'offset')}")
     return "; ".join(texts)
@@ -224,7 +224,7 @@ class _Judge:
     def _advise_later(self, same: Sequence[PartOutlook]) -> str:
         """Advise where the batch fails that comes after a planned one, which still runs."""
         fates = {part.fate for part in same}
-        runs = "is in the sink already, which passes over it" if self.passed else "still runs"
+        runs = "is already in the sink, which skips it" if self.passed else "still runs"
         first = f"Batch {self.batch} {runs}: start the query with trigger once, which ends after it."
         plan = "move the query past what is gone, or to take the topic out"
         if fates <= set(RECREATED):
@@ -240,7 +240,7 @@ class _Judge:
         lead, first = "Do not start the query.", ""
         if self.passed:
             lead = (
-                f"Batch {self.batch} is in the sink already, which passes over it: start the query with "
+                f"Batch {self.batch} is already in the sink, which skips it: start the query with "
                 "trigger once, which ends after it, and then not again."
             )
         elif self.again:
@@ -266,8 +266,8 @@ class _Judge:
             return ""
         text = json.dumps(ends, separators=(",", ":"))[1:-1]
         return (
-            f" If the sink has batch {self.batch} already, as `--sink` tells, its rows of the other topics "
-            f"would be in it twice: give {text} for them then."
+            f" If the sink already has batch {self.batch} (`--sink` shows it), its rows of the other topics "
+            f"would be written twice: in that case give {text} for them."
         )
 
     def _advise_planned(self, same: Sequence[PartOutlook]) -> str:
@@ -339,11 +339,11 @@ def _describe_partition(part: PartOutlook) -> str:
         case Fate.NOT_SUBSCRIBED:
             return f"{name} is not subscribed to; {plural(part.lost, 'offset')} of it were not read"
     if now is None:
-        return f"{name} is not there any more"
+        return f"{name} no longer exists"
     has = f"{name} has offsets {now.earliest} to {now.latest}"
     match part.fate:
         case Fate.ADDED_LATE:
-            return f"{name} came, and its first {plural(now.earliest, 'offset')} are gone already"
+            return f"{name} is new, and its first {plural(now.earliest, 'offset')} are already gone"
         case Fate.WAITS:
             return f"{has}, and batch reads {part.start} to {part.end}: a start waits, and then fails"
         case Fate.LOOKS_RECREATED if now.younger:

@@ -117,7 +117,7 @@ def test_what_stops_the_batch_after_one_that_the_sink_has(ends: tuple[int, int],
     assert [one.outcome for one in found.counted] == [Outcome.RESUMES]
     (trouble,) = found.troubles
     assert trouble.remedy is not None
-    assert "Batch 1 is in the sink already, which passes over it: start the query with trigger once" in trouble.remedy
+    assert "Batch 1 is already in the sink, which skips it: start the query with trigger once" in trouble.remedy
     assert "ckpt skip" not in trouble.remedy
     assert json.loads(command(found, "offsets set")[-1]) == {"t": {"0": to, "1": to}}
 
