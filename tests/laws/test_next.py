@@ -73,9 +73,11 @@ def test_every_damage_ends_as_its_page_says(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_every_damage_that_shows_in_no_name_ends_as_its_page_says(tmp_path: Path) -> None:
-    told = _tell_all(deep_cases(), tmp_path, "--deep", "--jobs", "1")
+    cases = deep_cases()
+    some = cases if EVERY_CASE else cases[::2]
+    told = _tell_all(some, tmp_path, "--deep", "--jobs", "1")
     assert {each.case: each.faults for each in told if each.faults} == {}
-    assert sum(bool(each.obeyed.applied) for each in told) >= 50
+    assert sum(bool(each.obeyed.applied) for each in told) >= 50 * len(some) // len(cases)
 
 
 def _tell_all(cases: list[Case], folder: Path, *first: str) -> list[Told]:
