@@ -110,7 +110,8 @@ _UNDECIDED = {
 def test_a_person_with_a_copy_comes_to_an_end_too(tmp_path: Path) -> None:
     """Puts back and moves away what the steps name, and nothing else, until nothing is left or a decision is."""
     done, undecided = 0, Counter[str]()
-    for number, case in enumerate(_ALL):
+    some = _ALL if EVERY_CASE else _ALL[::2]
+    for number, case in enumerate(some):
         checkpoint = mutations.copy_of(case.folder, tmp_path / str(number), case.mutations)
         first = run("inspect", str(checkpoint))["next"]
         if first and (first[0]["command"] is None or "repair" in first[0]["command"]):
@@ -126,7 +127,7 @@ def test_a_person_with_a_copy_comes_to_an_end_too(tmp_path: Path) -> None:
                 assert codes & {*_UNDECIDED}, (case.name, obeyed.last)
                 undecided.update(codes & {*_UNDECIDED})
         shutil.rmtree(checkpoint)
-    assert done >= 120 * len(_ALL) // len(CASES)
+    assert done >= 120 * len(some) // len(CASES)
     of_old_spark = {"CKPT317", "CKPT319", "CKPT321"}  # whose checkpoints are not on every machine
     assert {*_UNDECIDED} - {*undecided} <= of_old_spark if EVERY_CASE else undecided
 
