@@ -7,8 +7,8 @@ from operator import itemgetter
 from typing import Annotated
 
 from ckpt.inspection.next_steps import NextStep, RowCost
-from ckpt.inspection.scan.rows import ScannedCheckpoint
-from ckpt.inspection.scan.scan import Scan
+from ckpt.inspection.scan.rows import ScannedCheckpoint, WorstFinding
+from ckpt.inspection.scan.scan import Scan, ScannedRoot
 from ckpt.model import Kind
 from ckpt.restart.findings import Outcome, Severity
 from ckpt.texts import instant, plural, quote_path, size
@@ -23,26 +23,10 @@ _KINDS = 3  # findings for which Next has a command
 _AGES = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 
 
-class RootKeys(Keys):
-    """A root that was searched."""
-
-    uri: Annotated[str, "as given"]
-    checkpoints: Annotated[int, "found below it, those left out by `--changed-since` included"]
-    error: Annotated[str | None, "why it could not be listed"]
-
-
 class _Counts(Keys):
     note: Annotated[int, "how many", itemgetter("note")]
     warning: Annotated[int, itemgetter("warning")]
     error: Annotated[int, itemgetter("error")]
-
-
-class _Worst(Keys):
-    code: str
-    name: str
-    path: Annotated[str, "relative to the checkpoint"]
-    detail: str
-    remedy: str | None
 
 
 class CheckpointRow(Keys):
@@ -82,7 +66,7 @@ class CheckpointRow(Keys):
     severity: Annotated[Severity | None, "the worst of its findings; `error` if it cannot be read"]
     findings: Annotated[_Counts | None, lambda row: row.findings if row.error is None else None]
     codes: tuple[Annotated[str, "of warnings and errors, worst first"], ...]
-    worst: Annotated[_Worst | None, "the first of them"]
+    worst: Annotated[WorstFinding | None, "the first of them"]
     error: Annotated[str | None, "why it could not be read; the other values are then null"]
 
 
@@ -91,7 +75,7 @@ class ScanDocument(DocumentKeys):
 
     began_ms: int
     ended_ms: int
-    roots: tuple[RootKeys, ...]
+    roots: tuple[ScannedRoot, ...]
     checkpoints: Annotated[tuple[CheckpointRow, ...], "worst first"]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from ckpt.changes.relocate.plan import Holder, RelocationPlan
+from ckpt.changes.relocate.plan import OutsidePaths, RelocationPlan
 from ckpt.texts import quote_path
 from ckpt.versions import Progress
 
@@ -24,15 +24,9 @@ class _Request(Keys):
     needed: Annotated[bool, "operator metadata names schemas outside `to`"]
 
 
-class _OutsidePaths(Keys):
-    holder: Annotated[Holder, "whose log it is"]
-    folder: Annotated[str, "relative to the checkpoint"]
-    example: Annotated[str | None, "one of the paths"]
-
-
 class _Result(Keys):
     held: Annotated[
-        tuple[_OutsidePaths, ...], "logs that name files outside the checkpoint by absolute path; never changed"
+        tuple[OutsidePaths, ...], "logs that name files outside the checkpoint by absolute path; never changed"
     ]
 
 

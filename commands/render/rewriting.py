@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from ckpt.inspection.next_steps import NextStep
 from ckpt.migrate.provider import PROVIDER_NAMES
@@ -19,7 +19,7 @@ from .reports import Exit, Report
 from .rows import UnitKeys
 
 if TYPE_CHECKING:
-    from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit
+    from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit  # noqa: F401  (named by a base)
 
 _SHOWN = 5  # keys
 
@@ -87,10 +87,9 @@ class ImportDocument(NewCheckpointDocument):
 
 
 @dataclass(frozen=True)
-class RewriteReport(Report[Any]):
+class RewriteReport(Report["Rewrite"]):
     """A new checkpoint; ``source`` is the old one as it was typed."""
 
-    record: "Rewrite"
     source: str
 
     checked: ClassVar[str] = "read again, and equal"  # result of the second reading

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from os import fspath
-from typing import ClassVar, Unpack
+from typing import Annotated, ClassVar, Unpack
 
 from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.plan import STOP_FIRST, ChangePlan, NoWay, inspect_changed
@@ -110,9 +110,9 @@ class Holder(StrEnum):
 class OutsidePaths:
     """A log that holds absolute paths."""
 
-    holder: Holder
-    folder: str  # relative to the checkpoint
-    example: str | None  # a path that it names, as a percent-encoded URI; None where it cannot be read, or names none
+    holder: Annotated[Holder, "whose log it is"]
+    folder: Annotated[str, "relative to the checkpoint"]
+    example: Annotated[str | None, "one of the paths"]  # percent-encoded; None where it cannot be read, or names none
 
     @property
     def meaning(self) -> str:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from os import PathLike, fspath
-from typing import Any
+from typing import Annotated, Any
 
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES, STATE, Checkpoint
 from ckpt.checkpoint.history import sources
@@ -114,9 +114,9 @@ Watcher = Callable[[int, int], None]  # called with how many checkpoints are don
 class ScannedRoot:
     """A root that was asked for."""
 
-    uri: str
-    checkpoints: int = 0  # found below it, those that have not changed included
-    error: str | None = None  # why nothing of it could be listed
+    uri: Annotated[str, "as given"]
+    checkpoints: Annotated[int, "found below it, those left out by `--changed-since` included"] = 0
+    error: Annotated[str | None, "why it could not be listed"] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from ckpt.checkpoint.sources.kafka import KafkaOffset
 from ckpt.checkpoint.sources.registry import Offset
 from ckpt.errors import one_line
-from ckpt.live.kafka.client import PATIENCE_S, Client
+from ckpt.live.kafka.ask import PATIENCE_S, Client
 from ckpt.live.records import Answer, KafkaNow, Part
 
 _MARK = "ckpt"

@@ -10,7 +10,7 @@ import pytest
 from ckpt import Inspection, inspect, open_checkpoint
 from ckpt.checkpoint.sources.registry import SourceRange
 from ckpt.live.kafka.ask import Mark
-from ckpt.live.kafka.rules import foresee_partitions
+from ckpt.live.kafka.outlook import foresee_partitions
 from ckpt.live.outlook import Fate
 from ckpt.live.records import KafkaNow, LiveSource, Part, PartitionNow, TopicNow, Younger
 from ckpt.live.sink.records import SinkKind, SinkLog, SinkWriter
