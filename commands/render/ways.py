@@ -104,14 +104,16 @@ class WaysReport(ChangeReport[WaysPlan]):
     def next_if_refused(self) -> Iterator[Block]:
         if self.plan.refused == LOST_ID and self.plan.found_id is not None:
             text = "it is that of the one query that has written to the sink, if that is this one"
-            again = f"ckpt repair {self.path} --query-id {self.plan.found_id}"
-            yield from show_command(text, again)
+            yield from show_command(text, f"{self.again} --query-id {self.plan.found_id}")
             return
         if self.plan.refused == LOST_ID:
             yield Next(
                 (
                     NextStep(QUERY_ID),
-                    NextStep("then write it again, with the old id for ID:", f"ckpt repair {self.path} --query-id ID"),
+                    NextStep(
+                        "then write it again, with the old id for ID:",
+                        f"{self.again} --query-id ID",
+                    ),
                 )
             )
             return
@@ -124,6 +126,11 @@ class WaysReport(ChangeReport[WaysPlan]):
             f"or `ckpt offsets show {self.path}` says; its state begins empty"
         )
         yield Next(split_remedy(elsewhere) if elsewhere else (NextStep(again, stop=not others), *others))
+
+    @property
+    def again(self) -> str:
+        """This command once more."""
+        return f"ckpt repair {self.path}{self.deep}"
 
     def next_if_nothing(self) -> Iterator[Block]:
         """Advice of ``ckpt inspect``, but never to run this command again."""
@@ -179,7 +186,7 @@ class RepairReport(ChangeReport[RepairPlan]):
         return f" --strategy {self.plan.strategy}" if self.plan.strategy is Strategy.REWIND else ""
 
     def next_if_refused(self) -> Iterator[Block]:
-        return show_command("see whether another fix helps, and what each costs", f"ckpt repair {self.path}")
+        return show_command("see whether another fix helps, and what each costs", f"ckpt repair {self.path}{self.deep}")
 
 
 def _describe_cost(way: Way) -> str:

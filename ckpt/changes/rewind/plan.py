@@ -8,6 +8,7 @@ offsets of batch N + 1 are kept, that batch runs again from the end of N, and th
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import reduce
 from os import fspath
 from typing import ClassVar, Unpack
 
@@ -35,7 +36,7 @@ from ckpt.checkpoint.sources.kafka import is_kafka
 from ckpt.checkpoint.sources.registry import offsets_of, source_ranges
 from ckpt.checkpoint.state.chains import Context, context_of
 from ckpt.checkpoint.state.folders import StorePartition, find_store_partitions
-from ckpt.checkpoint.state.ranges import Ranges, ranges_of
+from ckpt.checkpoint.state.ranges import Ranges, intersect, ranges_of
 from ckpt.errors import UsageError, parse_choice
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.live.sink.reader import ask_sink
@@ -190,7 +191,7 @@ def keeps_planned(checkpoint: Checkpoint, batch: int, replayed: Replayed) -> boo
 
 
 def list_possible_targets(checkpoint: Checkpoint, replayed: Replayed) -> Ranges:
-    """The batches that can be gone back to; of state files only the names are looked at."""
+    """The batches that can be gone back to; of state files only the names are looked at, unless every byte was read."""
     latest, commits = context_of(checkpoint.offsets, checkpoint.commits), checkpoint.commits
     stores = [store for store in find_store_partitions(checkpoint.listing, latest.provider) if store.names.all]
     for _, described in checkpoint.stores():
@@ -206,7 +207,9 @@ def list_possible_targets(checkpoint: Checkpoint, replayed: Replayed) -> Ranges:
         is_there = name_missing_part(checkpoint, batch, replayed) is None and (ids or not in_format_2)
         if is_there and all(_can_load(store, context) for store in stores):
             possible.append(batch)
-    return ranges_of(possible)
+    deep = checkpoint.state is not None and checkpoint.state.every_byte is not None
+    loadable = (store.readable_batches for _, store in checkpoint.stores() if deep)
+    return reduce(intersect, loadable, ranges_of(possible))
 
 
 def _can_load(store: StorePartition, context: Context) -> bool:
