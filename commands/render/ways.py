@@ -129,7 +129,7 @@ class WaysReport(ChangeReport[WaysPlan]):
 
     @property
     def again(self) -> str:
-        """This command once more."""
+        """The command that was run, to be run once more."""
         return f"ckpt repair {self.path}{self.deep}"
 
     def next_if_nothing(self) -> Iterator[Block]:

@@ -208,7 +208,7 @@ def _read_table(path: str, data: bytes) -> Any:
     """A Parquet file; timestamps that Spark writes as INT96 are instants. Raises StorageError."""
     try:
         file = parquet.ParquetFile(pa.BufferReader(data), coerce_int96_timestamp_unit="us")
-        table = file.read()
+        table = file.read(use_threads=False)  # a thread may still hold `data` while Python ends, which kills it
         instants = [file.schema.column(at).physical_type == "INT96" for at in range(len(file.schema))]
         leaves = iter(instants)
         fields = [column.with_type(_replace_int96(column.type, leaves)) for column in table.schema]
