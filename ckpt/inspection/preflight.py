@@ -163,7 +163,7 @@ def _list_unseen(checkpoint: Checkpoint, start: PlannedStart, changed: str | Non
         )
     if checkpoint.offsets.latest is None and not start.must_exist:
         unseen.append("whether this query has run before: where no batch is planned, `must_exist` holds")
-    if checkpoint.state is not None:
+    if checkpoint.state is not None and checkpoint.state.every_byte is None:
         unseen.append("damage in the middle of a state file, which `ckpt state verify` sees")
     if start.query is not None and start.query.operators:
         unseen.append(_NOT_IN_A_CHECKPOINT)

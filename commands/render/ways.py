@@ -139,6 +139,8 @@ class WaysReport(ChangeReport[WaysPlan]):
         if not any(step.command and step.command[1] == "repair" for step in steps):
             return ChangeReport.next_if_nothing(self)
         running, failing = find_running(inspection), find_failing(inspection)
+        if running and not failing and self._errors:
+            return self.next_if_refused()
         if not running or not failing:
             return iter((Next(drop_repairs(steps)),))
         start = (
