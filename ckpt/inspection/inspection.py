@@ -286,7 +286,13 @@ def _name_places(first: str, *others: str) -> str:
     return f"{first} and {others[0]}" if len(others) == 1 else f"{first} and {len(others)} more files"
 
 
-_JUDGING = re.compile(r"`ckpt (?:inspect|preflight|repair|rewind|skip) \{checkpoint\}(?! --deep)")
+_DEEP_COMMANDS = (
+    "ckpt inspect {checkpoint} --deep",
+    "ckpt preflight {checkpoint} --deep",
+    "ckpt repair {checkpoint} --deep",
+    "ckpt rewind {checkpoint} --deep",
+    "ckpt skip {checkpoint} --deep",
+)
 
 
 def _fill_in(text: str, finding: Finding, places: str, checkpoint: Checkpoint) -> str:
@@ -295,8 +301,9 @@ def _fill_in(text: str, finding: Finding, places: str, checkpoint: Checkpoint) -
     Where every byte was read, a command that judges the checkpoint again has to read them too.
     """
     batch = re.search(r"\d+", finding.path.rpartition("/")[2])
-    if checkpoint.state is not None and checkpoint.state.every_byte is not None:
-        text = _JUDGING.sub(lambda command: f"{command[0]} --deep", text)
+    for deep in _DEEP_COMMANDS if checkpoint.state is not None and checkpoint.state.every_byte is not None else ():
+        plain = deep.rpartition(" ")[0]
+        text = text.replace(deep, plain).replace(plain, deep)
     values = {
         "{path}": places,
         "{batch}": batch[0] if batch else "N",
