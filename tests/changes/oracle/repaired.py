@@ -17,7 +17,8 @@ from tests.support.spark.live import Here
 
 HDFS, CHANGELOG, FORMAT2 = (History("aggregation", store) for store in ("hdfs", "changelog", "format2"))
 Damage = Callable[[Path], None]
-_CHANGES = (".delta", ".changelog")
+_STATE_FILES = (".delta", ".snapshot", ".changelog", ".zip")
+_CHECKSUM_AT = 17  # where the header of the first block has its checksum
 
 
 def _empty_offsets(top: Path) -> None:
@@ -43,12 +44,13 @@ def _newest_state_lost(top: Path) -> None:
 
 
 def _newest_state_flipped(top: Path) -> None:
-    """Change a byte of the newest changes of a partition, in the checksum of a block: no name, size or end shows it."""
-    (file,) = (path for path in (top / "state" / "0" / "0").glob(f"{LAST + 1}[._]*") if path.suffix in _CHANGES)
-    data = bytearray(file.read_bytes())
-    data[17] ^= 1
-    file.write_bytes(data)
-    mutations.crc_of(file).unlink(missing_ok=True)
+    """Change a byte of each newest state file of a partition, where no name, size or end of it shows that."""
+    for file in (top / "state" / "0" / "0").glob(f"{LAST + 1}[._]*"):
+        if file.suffix in _STATE_FILES:
+            data = bytearray(file.read_bytes())
+            data[_CHECKSUM_AT if file.suffix != ".zip" else len(data) // 2] ^= 1
+            file.write_bytes(data)
+            mutations.crc_of(file).unlink(missing_ok=True)
 
 
 def _log_before_lost(top: Path) -> None:
