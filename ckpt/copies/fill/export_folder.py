@@ -110,8 +110,8 @@ class Export:
                     problem = "has column mapping, which deltalake does not read: write it without"
                     raise CkptError(one_line(f"{where} {problem}"))
                 options = ParquetReadOptions(coerce_int96_timestamp_unit="us")
-                place = SubTreeFileSystem(str(top), LocalFileSystem())  # its own calls Python from other threads
-                dataset = table.to_pyarrow_dataset(filesystem=place, parquet_read_options=options)
+                files_here = SubTreeFileSystem(str(top), LocalFileSystem())  # its own calls Python from other threads
+                dataset = table.to_pyarrow_dataset(filesystem=files_here, parquet_read_options=options)
                 fragments = {f"{folder}/{part.path}".lstrip("/"): part for part in dataset.get_fragments()}
 
                 def read(path: str) -> Any:
