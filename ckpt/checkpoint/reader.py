@@ -102,6 +102,9 @@ def read_checkpoint(storage: Storage, *, batches: int = 10, fully_read: Verified
 
     ``fully_read``: the verdicts on state files of which ``ckpt.state.verify`` has read every byte.
     """
+    if storage.look_deeper is not None and fully_read is NOTHING:
+        checkpoint: Checkpoint = storage.look_deeper(storage, batches)
+        return checkpoint
     top = storage.list_level()
     if not any(part in top.folders or part in top.files for part in PARTS):
         _must_be_new(storage, top)
@@ -180,7 +183,8 @@ class _Reading:
         query = self._parse_file(METADATA, raw.get(METADATA), metadata.parse_metadata)
         most_tails, whole = MOST_TAILS if self.storage.local else MOST_TAILS_REMOTE, self.storage.whole_files
         logs, uri = (offset_log, commit_log), self.storage.uri
-        step = read_state(self.listing, *logs, uri, most_tails, self.fully_read, whole_files=whole)
+        fully_read = self.fully_read.without_changed(self.listing)
+        step = read_state(self.listing, *logs, uri, most_tails, fully_read, whole_files=whole)
         state = run(step, self._read_many)
         return Checkpoint(
             uri,

@@ -179,7 +179,7 @@ def _list_unseen(
         unseen.append("whether this query has run before: where no batch is planned, `must_exist` holds")
     if checkpoint.offsets.latest is None and live is not None:
         unseen.append("what the sources have now: where no batch is planned, no file says what the query reads")
-    if checkpoint.state is not None:
+    if checkpoint.state is not None and checkpoint.state.every_byte is None:
         unseen.append("damage in the middle of a state file, which `ckpt state verify` sees")
     if start.query is not None and start.query.operators:
         unseen.append(_NOT_IN_A_CHECKPOINT)

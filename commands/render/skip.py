@@ -7,7 +7,7 @@ from typing import Annotated
 from ckpt.changes.skip.plan import Skipped, SkipPlan
 from ckpt.model import Json
 
-from .blocks import Block, Heading, Item, Line, more
+from .blocks import Block, Heading, Item, Line, more, show_command
 from .change import ChangeReport
 from .change_keys import ChangeBody, ChangeHead, ChangeTail
 from .document import ReadRangeKeys
@@ -85,6 +85,10 @@ class SkipReport(ChangeReport[SkipPlan]):
                 files = source.files or ()
                 yield from (Item(file, 11, "       file ") for file in files[:_FILES])
                 yield from more(len(files) - _FILES)
+
+    def next_if_refused(self) -> Iterator[Block]:
+        deep = " --deep" * bool(self.plan.inspection.checkpoint.stateful)
+        return show_command("see what is there now", f"ckpt inspect {self.path}{deep}")
 
     def start(self) -> str:
         return "start the query in a new driver"

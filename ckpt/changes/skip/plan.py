@@ -23,7 +23,7 @@ from ckpt.checkpoint.sources.starts import StartFacts
 from ckpt.checkpoint.state.chains import WantedVersion, context_of
 from ckpt.checkpoint.state.folders import StorePartition, find_store_partitions
 from ckpt.formats.commits import format_commit_log
-from ckpt.formats.compression import BadBlock, decompress_first_block, store_block
+from ckpt.formats.compression import MAGIC, BadBlock, decompress_first_block, store_block
 from ckpt.formats.names import COMPACT, DEFAULT_INTERVAL
 from ckpt.formats.sidecars import build_spark_sidecar
 from ckpt.formats.statefiles import CHECKSUM, LZ4, parse_lineage
@@ -133,7 +133,8 @@ def _make_empty_file(store: _Store, head: bytes) -> bytes:
     try:
         block = decompress_first_block(head)
     except BadBlock:
-        raise NoWay(f"{store.path} is not compressed with lz4, and ckpt writes lz4 only") from None
+        why = "its first block is damaged" if head.startswith(MAGIC) else "it is not compressed with lz4"
+        raise NoWay(f"{store.path} cannot be read ({why}), and ckpt writes lz4 only") from None
     kind = _read_changelog_version(block) if store.place.names.log_kind is StateFileKind.CHANGELOG else "v1"
     if kind == "v1":
         return _NO_RECORD_INT
