@@ -101,7 +101,7 @@ class Inspection(Value):
 
     @property
     def not_asked(self) -> tuple[str, ...]:
-        """What could be asked and was not: ``sources``, ``sink``. Rows may be lost there without a word here."""
+        """The places that could be asked and were not: ``sources``, ``sink``. Some losses show only there."""
         missing = {"sources": bool(self.sources) and not self.live, "sink": self.sink is None}
         return tuple(name for name, not_asked in missing.items() if not_asked)
 

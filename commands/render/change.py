@@ -271,8 +271,10 @@ def start_anew(plan: ChangePlan) -> str:
             wait = f"DO NOT start the query yet with {REMEMBERING}: do first what is said of it above"
             return f"{wait}. With any other, {start}"
         case First.NOOP:
+            sink = f"see with `ckpt preflight {quote_path(plan.inspection.checkpoint.uri)} --sink URI` that CKPT411 "
+            other = "" if plan.sink is not None else f"{sink}is not there, if the sink is one that ckpt reads; then, "
             return (
-                "in a new driver, start the query ONCE into noop as said above; `ckpt preflight` says START "
+                f"{other}in a new driver, start the query ONCE into noop as said above; `ckpt preflight` says START "
                 "when that is done, not before: then start it as usual"
             )
         case First.NOOP_IF_WRITTEN:

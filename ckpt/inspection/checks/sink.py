@@ -273,15 +273,16 @@ def _build_drop(checkpoint: Checkpoint, outlook: SinkOutlook, detail: str) -> Fi
 
 def describe_cure(checkpoint: Checkpoint, outlook: SinkOutlook) -> str:
     """Say how to make a sink accept the rows that it drops: a sentence without its capital and full stop."""
-    following, sink = outlook.next_batch or 0, outlook.log.sink
-    first = following if outlook.forget_from is None else outlook.forget_from
+    following, sink = outlook.next_batch, outlook.log.sink
+    first = (following or 0) if outlook.forget_from is None else outlook.forget_from
     path, last, query = quote_path(checkpoint.uri), outlook.last_batch, checkpoint.query_id
     writer = outlook.log.writer(query)
     snapshot = writer.before.get(first) if writer is not None else None  # of an Iceberg table, before that batch's
     elsewhere = sink.new_checkpoint if sink.drops_new_query else "write to a new table, or start with a new checkpoint"
     possible = first > 0 and (snapshot is not None or "{snapshot}" not in (sink.taken_back or ""))
     words = sink.taken_back if possible and sink.taken_back is not None else elsewhere
-    if possible and first < following and "{checkpoint}" not in words:  # whose cure does not go back by itself
+    is_there = following is not None and first >= following
+    if possible and not is_there and "{checkpoint}" not in words:  # whose cure does not go back by itself
         words = f"go back with `ckpt rewind {{checkpoint}} --to-batch {{kept}} --replay new`; then, {words}"
     return words.format(checkpoint=path, kept=first - 1, next=first, last=last, query=query, snapshot=snapshot)
 

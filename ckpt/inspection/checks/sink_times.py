@@ -22,7 +22,7 @@ _SECOND_MS = 1000  # some storages know the time of a file to the second only (S
 
 
 class Match(StrEnum):
-    """Whether a batch that a sink has is the one that the checkpoint planned under its id."""
+    """The relation of a batch in a sink to the batch that the checkpoint planned under its id."""
 
     SAME = "same"
     OTHER = "other"
@@ -30,7 +30,7 @@ class Match(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class DroppedBatches:
     """Committed batches whose rows the sink has dropped, because it had other batches of these ids."""
 
     first: int
@@ -50,7 +50,7 @@ def match_batch(checkpoint: Checkpoint, log: SinkLog, batch: int) -> Match:
     return Match.OTHER if late_ms > CLOCKS_APART_MS else Match.UNKNOWN
 
 
-def find_dropped(checkpoint: Checkpoint, log: SinkLog) -> Dropped | None:
+def find_dropped(checkpoint: Checkpoint, log: SinkLog) -> DroppedBatches | None:
     """Find the newest committed batches that were planned after the sink had written batches of their ids.
 
     Where the sink's times are those of another clock than the checkpoint's, such as of an object store, only a
@@ -69,7 +69,7 @@ def find_dropped(checkpoint: Checkpoint, log: SinkLog) -> Dropped | None:
     read = sorted(lateness)
     run = sorted(takewhile(lambda batch: batch in late, reversed(read[: read.index(late[-1]) + 1])))
     before = checkpoint.offsets.before(run[0])
-    return Dropped(
+    return DroppedBatches(
         run[0],
         run[-1],
         certain=max(lateness[batch] for batch in run) > CLOCKS_APART_MS,
