@@ -6,8 +6,8 @@ SINK_WILL_DROP = error(
     "CKPT411 sink-drops-batches",
     "The sink has other batches under ids that the checkpoint has yet to run, or has run: the checkpoint is older than "
     "its sink (restored from a copy, rewound), or the batches are another query's. The sink silently drops every row "
-    "under an id that it has, and the query counts those rows as written. A query with state fails besides, in that "
-    "batch (state store checkpoint format 2) or in the next one, because the state of a dropped batch is not computed.",
+    "under an id that it has, and the query counts those rows as written. Delta and a file sink drop a batch before it "
+    "is computed: a query with state then fails, in that batch (state store checkpoint format 2) or in the next one.",
     "Do not start the query. If the newer checkpoint still exists, put it back; otherwise make the sink forget "
     "these batches, as `ckpt rewind` says, or let the query write to a new place.",
 )

@@ -160,3 +160,27 @@ def test_a_restored_checkpoint_that_was_started_once_gets_every_row_back(
     assert query.run() == ""
     assert query.lost() == set()
     assert "CKPT411" not in {one["code"] for one in page(ckpt, query, "inspect", query.checkpoint)["findings"]}
+
+
+@pytest.mark.parametrize("sink", ["parquet", "delta"] if EVERY_CASE else ["parquet"])
+def test_where_clocks_may_be_apart_the_remedy_is_right_for_the_same_batch_too(
+    sink: str, spark: Any, ckpt: Ckpt, tmp_path: Path
+) -> None:
+    """Killed between sink and commit; the clock of the driver was ahead of that of the sink."""
+    query = Restored(spark, tmp_path, Case(sink, files=OLDER + 1))
+    for batch in range(OLDER):
+        query.add(batch)
+    assert query.run() == ""
+    remove(query.checkpoint / "commits" / str(OLDER - 1))
+    planned = query.checkpoint / "offsets" / str(OLDER - 1)
+    early = re.sub(r'(?<="batchTimestampMs":)\d+', lambda time: str(int(time[0]) + 30_000), planned.read_text())
+    remove(planned)
+    planned.write_text(early)
+    query.add(OLDER)
+
+    said = page(ckpt, query, "inspect", query.checkpoint)
+
+    assert said["sink"]["outcome"] == "may-drop"
+    query.follow(drop(said)["remedy"], ckpt)
+    assert query.run() == ""
+    assert query.lost() == set()
