@@ -68,6 +68,7 @@ class SinkOutlook:
         return self.outcome in _CERTAIN
 
 
+_START_OVER = "start with a new checkpoint, and let the query write to a new place, which gets every row that the sources still have"
 _WAS_SKIPPED = "which `ckpt skip` left out"
 _LOST_ID = (diagnoses.logs.MISSING_METADATA, diagnoses.logs.UNREADABLE_METADATA, diagnoses.logs.NEW_QUERY_ID)
 
@@ -252,7 +253,7 @@ def _add_dropped(checkpoint: Checkpoint, outlook: SinkOutlook) -> SinkOutlook:
     detail = "; ".join(
         (
             *(finding.detail for finding in outlook.findings if finding.diagnosis is diagnoses.sinks.SINK_WILL_DROP),
-            f"{outlook.log.uri}: {rows}{also}: it had another batch {dropped.last}, {times}",
+            f"{outlook.log.uri}: {rows}{also}; its batch {dropped.last} is another one: {times}",
         )
     )
     drop = replace(_build_drop(checkpoint, outlook, detail), minor=dropped.past and outlook.dropped is None)
@@ -282,7 +283,9 @@ def describe_cure(checkpoint: Checkpoint, outlook: SinkOutlook) -> str:
     possible = first > 0 and (snapshot is not None or "{snapshot}" not in (sink.taken_back or ""))
     words = sink.taken_back if possible and sink.taken_back is not None else elsewhere
     is_there = following is not None and first >= following
-    if possible and not is_there and "{checkpoint}" not in words:  # whose cure does not go back by itself
+    if not possible and not is_there:
+        words = _START_OVER
+    elif not is_there and "{checkpoint}" not in words:  # whose cure does not go back by itself
         words = f"go back with `ckpt rewind {{checkpoint}} --to-batch {{kept}} --replay new`; then, {words}"
     return words.format(checkpoint=path, kept=first - 1, next=first, last=last, query=query, snapshot=snapshot)
 
