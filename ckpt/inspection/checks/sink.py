@@ -68,7 +68,10 @@ class SinkOutlook:
         return self.outcome in _CERTAIN
 
 
-_START_OVER = "start with a new checkpoint, and let the query write to a new place, which gets every row that the sources still have"
+_START_OVER = (
+    "start with a new checkpoint, and let the query write to a new place: that gets every row that the sources still "
+    "have"
+)
 _WAS_SKIPPED = "which `ckpt skip` left out"
 _LOST_ID = (diagnoses.logs.MISSING_METADATA, diagnoses.logs.UNREADABLE_METADATA, diagnoses.logs.NEW_QUERY_ID)
 
