@@ -163,6 +163,28 @@ def test_a_restored_checkpoint_that_was_started_once_gets_every_row_back(
 
 
 @pytest.mark.parametrize("sink", ["parquet", "delta"] if EVERY_CASE else ["parquet"])
+def test_a_repair_for_the_sink_says_what_that_has_to_forget(sink: str, spark: Any, ckpt: Ckpt, tmp_path: Path) -> None:
+    """The state of the dropped batch is missing, so that no start runs and `ckpt repair` goes back to it."""
+    query = Restored(spark, tmp_path, Case(sink, 1))
+    assert query.live_twice() == ""
+    assert "unless the checkpoint had been restored" in " ".join(ckpt("repair", query.checkpoint).stdout.split())
+
+    words = ("repair", query.checkpoint, "--sink", query.out)
+    plan = ckpt(*words, "-o", "json").json()
+
+    assert [way["drops"] for way in plan["ways"] if way["recommended"]] == [True]
+    refused = ckpt(*words, "--accept-replay", "--apply", "--grace", 0)
+    assert (refused.exit_code, "the sink may drop rows of batch 3" in refused.stdout) == (3, True)
+    (warning,) = [text for text in plan["warnings"] if str(query.out) in text]
+    if sink == "parquet":
+        applied = ckpt(*words, "--accept-replay", "--accept-skip", "--apply", "--grace", 0)
+        assert "DO NOT start the query yet" in applied.stdout
+    query.follow(warning, ckpt)
+    assert query.run() == ""
+    assert query.lost() == set()
+
+
+@pytest.mark.parametrize("sink", ["parquet", "delta"] if EVERY_CASE else ["parquet"])
 def test_where_clocks_may_be_apart_the_remedy_is_right_for_the_same_batch_too(
     sink: str, spark: Any, ckpt: Ckpt, tmp_path: Path
 ) -> None:
