@@ -171,6 +171,9 @@ def _foresee_first(checkpoint: Checkpoint, log: SinkLog, start: _Start) -> SinkO
     if log.writers:
         more = f" and {len(log.writers) - 1} more" if log.writers[1:] else ""
         others = f"; it has batches of {log.writers[0].app_id} up to {log.writers[0].last_batch}{more}"
+    by_code = next((each for each in log.writers if not each.may_be_query and each.last_batch >= start.batch), None)
+    if by_code is not None and log.sink.is_by_query:
+        others += f"; code in foreachBatch with the txnAppId {by_code.app_id} drops batches up to {by_code.last_batch}"
     if start.batch == 0:
         return SinkOutlook(log, SinkOutcome.CONTINUES, sentence + others, start.batch)
     detail = f"{log.uri} has no {log.sink.record} of this query, and batch {start.batch} runs next{others}"

@@ -115,3 +115,12 @@ def test_an_entry_that_was_copied_has_the_time_of_its_files(ckpt: Ckpt, checkpoi
     place = files(tmp_path / "sink", "", LAST)
     written(Path(place), LAST, planned_ms(checkpoint) - 2 * MINUTE)
     assert judged(ckpt, checkpoint, place)[0] == "lacks"
+
+
+@pytest.mark.parametrize(("last", "drops"), [(LAST, False), (LAST + 1, True)])
+def test_code_with_a_transaction_id_may_drop_what_a_query_would_write(
+    last: int, drops: bool, ckpt: Ckpt, checkpoint: Path, tmp_path: Path
+) -> None:
+    place = table(tmp_path / "table", "orders", last)
+    said = ckpt("inspect", checkpoint, "--sink", place, "-o", "json").json()["sink"]["said"]
+    assert (f"with the txnAppId orders drops batches up to {last}" in said) == drops
