@@ -122,5 +122,6 @@ def test_code_with_a_transaction_id_may_drop_what_a_query_would_write(
     last: int, drops: bool, ckpt: Ckpt, checkpoint: Path, tmp_path: Path
 ) -> None:
     place = table(tmp_path / "table", "orders", last)
-    said = ckpt("inspect", checkpoint, "--sink", place, "-o", "json").json()["sink"]["said"]
-    assert (f"with the txnAppId orders drops batches up to {last}" in said) == drops
+    findings = ckpt("inspect", checkpoint, "--sink", place, "-o", "json").json()["findings"]
+    (detail,) = [one["detail"] for one in findings if one["code"] == "CKPT414"]
+    assert (f"with the txnAppId orders drops batches up to {last}" in detail) == drops
