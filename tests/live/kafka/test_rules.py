@@ -1,9 +1,9 @@
 """The rules for partitions of Kafka and the advice, for what no recorded case has: no broker, no JVM."""
 
 import json
-import time
 import re
 import shlex
+import time
 from pathlib import Path
 
 import pytest
