@@ -17,6 +17,7 @@ from ckpt.model import (
     Kind,
     OffsetLog,
     Operator,
+    PlannedBatch,
     QueryMetadata,
     StateInventory,
     Store,
@@ -27,6 +28,7 @@ from ckpt.values import Value
 
 OFFSETS, COMMITS, METADATA, STATE, SOURCES = "offsets", "commits", "metadata", "state", "sources"
 FIRST_START = "ckpt-first-start.json"
+SKIPPED = "ckpt-skipped.json"
 
 JUDGED = 10
 """How many of the newest batches are judged by what they say of one another, however many were read: what happened
@@ -110,9 +112,17 @@ class Checkpoint(Value):
 
     first_start: FirstStart | Unreadable | None = None  # the mark of a change by ckpt, whether it still counts or not
 
+    marked_skipped: tuple[PlannedBatch, ...] = ()  # by ``ckpt skip``, whether the batch was run since or not
+
     def __fspath__(self) -> str:
         """The URI: a checkpoint stands for its path in every call that takes one."""
         return self.uri
+
+    def is_skipped(self, batch_id: int) -> bool:
+        """True if ``ckpt skip`` committed a batch, as it is planned here, without its rows."""
+        entry = self.offsets.readable(batch_id)
+        planned_ms = entry.metadata.timestamp_ms if entry is not None and entry.metadata is not None else 0
+        return batch_id in self.commits and PlannedBatch(batch_id, planned_ms) in self.marked_skipped
 
     def is_past(self, batch_id: int) -> bool:
         """True if a planned batch is further back than the newest, which are judged."""

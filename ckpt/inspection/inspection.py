@@ -106,6 +106,12 @@ class Inspection(Value):
         )
 
     @property
+    def not_asked(self) -> tuple[str, ...]:
+        """The places that could be asked and were not: ``sources``, ``sink``. Some losses show only there."""
+        missing = {"sources": bool(self.sources) and not self.live, "sink": self.sink is None}
+        return tuple(name for name, not_asked in missing.items() if not_asked)
+
+    @property
     def troubles(self) -> tuple[RatedFinding, ...]:
         """The findings that are more than notes, worst first."""
         return tuple(judged for judged in self.findings if judged.severity is not Severity.NOTE)

@@ -282,9 +282,11 @@ def start_anew(plan: ChangePlan) -> str:
             wait = f"DO NOT start the query yet with {REMEMBERING}: first do what is said above about it"
             return f"{wait}. With any other, {start}"
         case First.NOOP:
+            sink = f"see with `ckpt preflight {quote_path(plan.inspection.checkpoint.uri)} --sink URI` that CKPT411 "
+            other = "" if plan.sink is not None else f"{sink}is not there, if the sink is one that ckpt reads; then, "
             return (
-                "in a new driver, start the query ONCE into noop, as described above; once `ckpt preflight` says "
-                "START, start it as usual"
+                f"{other}in a new driver, start the query ONCE into noop, as described above; `ckpt preflight` says "
+                "START when that is done, not before: then start it as usual"
             )
         case First.NOOP_IF_WRITTEN:
             find = "find out, as described above, whether the sink has the batch"

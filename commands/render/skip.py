@@ -6,6 +6,7 @@ from typing import Annotated
 
 from ckpt.changes.skip.plan import Skipped, SkipPlan
 from ckpt.model import Json
+from ckpt.restart.diagnoses.sinks import SINK_LOG_WILL_BREAK
 
 from .blocks import Block, Heading, Item, Line, more, show_command
 from .change import ChangeReport
@@ -91,4 +92,9 @@ class SkipReport(ChangeReport[SkipPlan]):
         return show_command("see what is there now", f"ckpt inspect {self.path}{deep}")
 
     def start(self) -> str:
-        return "start the query in a new driver"
+        start, sink = "start the query in a new driver", self.plan.sink
+        if sink is None:
+            batch = self.plan.skipped[0].batch
+            return f"if the sink is a file sink that lacks batch {batch}, do first what is said above; then {start}"
+        fills = [finding.remedy for finding in sink.findings if finding.diagnosis is SINK_LOG_WILL_BREAK]
+        return " ".join((*filter(None, fills), f"Then {start}")).replace("{{", "{") if fills else start

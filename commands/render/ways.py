@@ -22,7 +22,7 @@ from .blocks import Block, Heading, Item, Next, show_command
 from .change import ChangeReport, start_anew
 from .change_keys import ChangeBody, ChangeHead, ChangeTail, ReplayKeys, WritingStepKeys
 from .keys import Keys, of
-from .page import forecast_cases
+from .page import forecast_cases, show_not_asked
 
 _NAMED = 3  # how many files are named
 _COSTS = {
@@ -84,6 +84,8 @@ class WaysReport(ChangeReport[WaysPlan]):
         yield Item(_COSTS[chosen.cost], 10, "  rows    ")
 
     def own_part(self) -> Iterator[Block]:
+        if self.plan.sound and not self.plan.steps:
+            yield from show_not_asked(self.plan.inspection)
         others = [way for way in self.plan.ways if way is not self.plan.chosen and not self.receipt.applied]
         if others and self.plan.steps:
             yield Heading("Others", "--choose takes one of them")

@@ -46,7 +46,7 @@ from ckpt.live.sink.reader import ask_sink
 from ckpt.model import CommitLog, Fault, Kind, Location, OffsetLog, Unreadable
 from ckpt.restart.sinks import DROPS, REMEMBERING, SINKS, AboutSinks
 from ckpt.storage import Storage
-from ckpt.texts import quote_path, ranges
+from ckpt.texts import instant, quote_path, ranges
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +89,9 @@ def rewind_warnings(checkpoint: Checkpoint, again: Again, *, cut: bool) -> Itera
         yield from map(AboutSinks, name_cures(checkpoint, again.kept, again.newest))
     elif again.first is First.NOOP:
         yield AboutSinks(
-            f"Batch {first} runs again over its old range, and its sink has the rows. Before any other start, start "
-            f"the query once with {_NOOP}: it computes the state of batch {first} again and writes no row. If you "
+            f"Batch {first} runs again over its old range, and its sink has the rows, unless the checkpoint had been "
+            "restored from an older copy when it ran: `--sink URI` tells. Before any other start, start the query once "
+            f"with {_NOOP}: it computes the state of batch {first} again and writes no row. If you "
             f"start it as usual first, {REMEMBERING} skips the batch, and the next one fails because its state is "
             f"missing; any other sink gets the rows again.{describe_named_sink(checkpoint)}"
         )
@@ -133,10 +134,13 @@ def _warn_of_planned_batch(checkpoint: Checkpoint, again: Again) -> str:
 def has_batch(checkpoint: Checkpoint, batch: int) -> str:
     """Where a sink that remembers batches shows that it has one."""
     query = checkpoint.query_id or "the query's id"
+    entry = checkpoint.offsets.readable(batch)
+    planned = f" ({instant(entry.metadata.timestamp_ms)})" if entry is not None and entry.metadata is not None else ""
     return (
         f"a file sink if _spark_metadata/{batch} (or a later one) is in its output folder, a Delta table if its log "
         f"has a txn with appId {query} and version {batch} or higher, an Iceberg table if the summary of a "
-        f"snapshot has that id as queryId, and {batch} or higher as epochId"
+        f"snapshot has that id as queryId, and {batch} or higher as epochId; but not if that is older than the plan "
+        f"of batch {batch} here{planned}: then it is another one"
     )
 
 
