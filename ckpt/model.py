@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from os import PathLike
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 Location: TypeAlias = str | PathLike[str]
 """A checkpoint's path, its URI, or the ``Checkpoint`` itself."""
@@ -60,6 +60,14 @@ class QueryMetadata:
 @dataclass(frozen=True, slots=True)
 class FirstStart:
     """A batch that has to run once into the sink ``noop`` before the query is started as usual."""
+
+    batch: int
+    planned_ms: int  # when its offsets were planned; 0 where they do not say
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedBatch:
+    """A batch as it was planned once: under its id another one may be planned later."""
 
     batch: int
     planned_ms: int  # when its offsets were planned; 0 where they do not say
@@ -237,7 +245,7 @@ class StateVariable:
     """A transformWithState variable, from ``operatorPropertiesJson`` (Spark ``TransformWithStateVariableInfo``)."""
 
     name: str
-    kind: str  # as Spark names it: ValueState, ListState, MapState, TimerState
+    kind: Annotated[str, "as Spark names it: ValueState, ListState, MapState, TimerState"]
     ttl: bool
 
 

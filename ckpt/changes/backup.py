@@ -26,12 +26,12 @@ from typing import Any
 
 from ckpt.changes.plan import ChangePlan
 from ckpt.changes.steps import FileContent, Step, sidecar
-from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SOURCES, STATE
+from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SKIPPED, SOURCES, STATE
 from ckpt.errors import CkptError, NotFound, StorageError, UsageError, one_line
 from ckpt.storage import Listing, Storage, open_storage
 from ckpt.storage.base import temporary
 from ckpt.storage.local_writer import open_writer
-from ckpt.storage.locations import is_in_memory, is_inside, local_path
+from ckpt.storage.locations import find_parent, is_in_memory, is_inside, local_path
 from ckpt.storage.writer import Attributes, Writer
 from ckpt.versions import __version__
 
@@ -40,7 +40,7 @@ FORMAT = 1
 _BACKUP_NAME = re.compile(r"\d{4,}-[\w.%+-]+", re.ASCII)
 _UNUSUAL = re.compile(r"[^\w.%+]", re.ASCII)  # of a path, in the name of its copy
 _FOLDERS = (OFFSETS, COMMITS, STATE, SOURCES)  # in which files may be changed
-_AT_THE_ROOT = (METADATA, sidecar(METADATA), FIRST_START)
+_AT_THE_ROOT = (METADATA, sidecar(METADATA), FIRST_START, SKIPPED)
 
 
 class BadBackup(CkptError):
@@ -255,8 +255,7 @@ def name_default_backup(uri: str) -> str:
     path, _, query = uri.partition("?") if "://" in uri else (uri, "", "")
     if local_path(uri) is not None and "file:" not in uri[:5].lower():
         path = os.path.abspath(path)
-    root = re.fullmatch(r"/*|[A-Za-z][\w+.-]*:/*[^/]*/*", path)
-    if root:
+    if find_parent(uri) is None:
         raise UsageError(f"{one_line(uri)} has no parent folder for a backup: name one with `backup`")
     return f"{path.rstrip('/')}.ckpt-backup-{stamp}" + (f"?{query}" if query else "")
 

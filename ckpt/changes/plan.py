@@ -163,10 +163,10 @@ def adapt_to_sink(plan: Planned, log: SinkLog | None, *, other_range: bool = Fal
     if log is None or after is None or not plan.steps:
         return plan
     sink = foresee_sink(after.checkpoint, after.counted, log)
-    if other_range and sink.outcome is SinkOutcome.PASSES_OVER and sink.next_batch is not None:
+    if other_range and sink.outcome in (SinkOutcome.PASSES_OVER, SinkOutcome.MAY_DROP) and sink.next_batch is not None:
         batch = sink.next_batch
         text = f"it has batch {batch}, and drops the rows of its new range silently"
-        sink = replace(sink, outcome=SinkOutcome.DROPS, dropped=(batch, batch), said=text)
+        sink = replace(sink, outcome=SinkOutcome.DROPS, dropped=(batch, batch), said=text, forget_from=batch)
     plan = replace(plan, sink=sink)
     if log.keeps_no_ids and plan.first not in _NOOP:
         skips = None if plan.skips == SINK_DROPS else plan.skips
@@ -174,14 +174,15 @@ def adapt_to_sink(plan: Planned, log: SinkLog | None, *, other_range: bool = Fal
     if not sink.certain:
         return replace(plan, warnings=(*plan.warnings, _describe_outcome(plan, sink)))
     others = None if plan.skips == SINK_DROPS else plan.skips
-    drops = f"the sink would drop new rows of {span('batch', *sink.dropped)}" if sink.dropped else None
+    would = "may drop" if sink.outcome is SinkOutcome.MAY_DROP else "would drop new"
+    drops = f"the sink {would} rows of {span('batch', *sink.dropped)}" if sink.dropped else None
     first = First.NOOP if sink.needs_noop else First.NOTHING
     return replace(
         plan,
         warnings=_warn_of_sink(plan, sink),
         skips="; ".join(filter(None, (others, drops))) or None,
         repeats=None if plan.repeats == OTHERS_REPEAT else plan.repeats,
-        first=First.SINK if sink.outcome is SinkOutcome.DROPS else first,
+        first=First.SINK if sink.dropped else first,
     )
 
 
@@ -207,7 +208,7 @@ def _warn_of_sink(plan: ChangePlan, sink: SinkOutlook) -> tuple[str, ...]:
 
 def _describe_outcome(plan: ChangePlan, sink: SinkOutlook) -> str:
     text = f"The sink {sink.log.uri}: {sink.said}."
-    if sink.outcome is SinkOutcome.DROPS:
+    if sink.forget_from is not None:
         return f"{text} To lose none: {describe_cure(plan.inspection.checkpoint, sink)}."
     lost = [finding.diagnosis.remedy for finding in sink.findings if sink.outcome is SinkOutcome.PASSES_OVER]
     return " ".join((text, *filter(None, lost)))

@@ -17,6 +17,7 @@ from ckpt.model import (
     Kind,
     OffsetLog,
     Operator,
+    PlannedBatch,
     QueryMetadata,
     StateInventory,
     Store,
@@ -27,6 +28,7 @@ from ckpt.values import Value
 
 OFFSETS, COMMITS, METADATA, STATE, SOURCES = "offsets", "commits", "metadata", "state", "sources"
 FIRST_START = "ckpt-first-start.json"
+SKIPPED = "ckpt-skipped.json"
 
 JUDGED = 10
 """How many of the newest batches are judged by what they say of one another, however many were read: what happened
@@ -105,13 +107,22 @@ class Checkpoint(Value):
     """Where Kafka sources began, by source; read where a start runs the first batch of the log again."""
     lost_schemas: tuple[str, ...] = ()  # recorded outside this checkpoint (``moved_schemas``), and not there any more
     moving: bool = False  # it changed from one look to the next
+    missing_folder: str | None = None  # the highest on its path that does not exist: there is no checkpoint yet
     local: bool = True  # on a local path, where Hadoop keeps a hidden checksum file for every file
 
     first_start: FirstStart | Unreadable | None = None  # the mark of a change by ckpt, whether it still counts or not
 
+    marked_skipped: tuple[PlannedBatch, ...] = ()  # by ``ckpt skip``, whether the batch was run since or not
+
     def __fspath__(self) -> str:
         """The URI: a checkpoint stands for its path in every call that takes one."""
         return self.uri
+
+    def is_skipped(self, batch_id: int) -> bool:
+        """True if ``ckpt skip`` committed a batch, as it is planned here, without its rows."""
+        entry = self.offsets.readable(batch_id)
+        planned_ms = entry.metadata.timestamp_ms if entry is not None and entry.metadata is not None else 0
+        return batch_id in self.commits and PlannedBatch(batch_id, planned_ms) in self.marked_skipped
 
     def is_past(self, batch_id: int) -> bool:
         """True if a planned batch is further back than the newest, which are judged."""

@@ -11,8 +11,8 @@ from ckpt.checkpoint.reader import as_checkpoint
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.checkpoint.state.space import find_temporary_files, size_of
 from ckpt.errors import parse_choice, parse_choices
-from ckpt.inspection.checks import check
 from ckpt.inspection.checks.sink import SinkOutcome, SinkOutlook, add_query_id, find_noop_start, foresee_sink
+from ckpt.inspection.checks.stored import check
 from ckpt.inspection.next_steps import NextStep, RowCost, split_remedy
 from ckpt.inspection.verdict import IF_STATELESS, verdict
 from ckpt.inspection.written_by import WrittenBy, written_by
@@ -82,6 +82,12 @@ class Inspection(Value):
     live: tuple[SourceOutlook, ...] = ()  # of each source; none: nobody asked
 
     @property
+    def deep(self) -> bool:
+        """True if every byte of the state was read, and rows were compared."""
+        state = self.checkpoint.state
+        return state is not None and state.every_byte is not None
+
+    @property
     def space(self) -> "Space":
         """The bytes and files that could be deleted while the query is stopped."""
         state = self.checkpoint.state
@@ -98,6 +104,12 @@ class Inspection(Value):
             *(f"sink {sink.said}" for sink in sinks),
             *(f"source {source.live.index} {source.said}" for source in sources),
         )
+
+    @property
+    def not_asked(self) -> tuple[str, ...]:
+        """The places that could be asked and were not: ``sources``, ``sink``. Some losses show only there."""
+        missing = {"sources": bool(self.sources) and not self.live, "sink": self.sink is None}
+        return tuple(name for name, not_asked in missing.items() if not_asked)
 
     @property
     def troubles(self) -> tuple[RatedFinding, ...]:
@@ -267,7 +279,7 @@ def _rate_findings(
     for key, finding in findings.items():
         severity = Severity.NOTE if key in notes or finding.minor else finding.diagnosis.severity_for(progress)
         words = (finding.diagnosis.meaning, finding.remedy or finding.diagnosis.remedy or "")
-        meaning, remedy = (_fill_in(text, finding, named[finding.diagnosis.code], checkpoint.uri) for text in words)
+        meaning, remedy = (_fill_in(text, finding, named[finding.diagnosis.code], checkpoint) for text in words)
         judged.append(RatedFinding(finding, severity, meaning, remedy or None))
     judged.sort(key=lambda j: (-j.severity.rank, j.finding.diagnosis is ASYNC_REFUSES_STATE, j.finding.diagnosis.code))
     return tuple(judged)
@@ -280,13 +292,28 @@ def _name_places(first: str, *others: str) -> str:
     return f"{first} and {others[0]}" if len(others) == 1 else f"{first} and {len(others)} more files"
 
 
-def _fill_in(text: str, finding: Finding, places: str, uri: str) -> str:
-    """Fill the names of this place into the words of a diagnosis; ``{{`` is a brace that names nothing."""
+_DEEP_COMMANDS = (
+    "ckpt inspect {checkpoint} --deep",
+    "ckpt preflight {checkpoint} --deep",
+    "ckpt repair {checkpoint} --deep",
+    "ckpt rewind {checkpoint} --deep",
+    "ckpt skip {checkpoint} --deep",
+)
+
+
+def _fill_in(text: str, finding: Finding, places: str, checkpoint: Checkpoint) -> str:
+    """Fill the names of this place into the words of a diagnosis; ``{{`` is a brace that names nothing.
+
+    Where every byte was read, a command that judges the checkpoint again has to read them too.
+    """
     batch = re.search(r"\d+", finding.path.rpartition("/")[2])
+    for deep in _DEEP_COMMANDS if checkpoint.state is not None and checkpoint.state.every_byte is not None else ():
+        plain = deep.rpartition(" ")[0]
+        text = text.replace(deep, plain).replace(plain, deep)
     values = {
         "{path}": places,
         "{batch}": batch[0] if batch else "N",
         "{{": "{",
-        "{checkpoint}": quote_path(uri.rstrip("/") or uri),
+        "{checkpoint}": quote_path(checkpoint.uri.rstrip("/") or checkpoint.uri),
     }
     return re.sub(r"\{(?:path|batch|checkpoint)\}|\{\{", lambda name: values[name[0]], text)

@@ -6,11 +6,9 @@ together.
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import reduce
 
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
-from ckpt.checkpoint.state.ranges import intersect
-from ckpt.model import DamageKind, Json, StateDamage, StateInventory
+from ckpt.model import Json
 from ckpt.restart import diagnoses
 from ckpt.storage.locations import local_path
 from ckpt.texts import quote_path, quote_word, span
@@ -21,19 +19,6 @@ _PUT_BACK = (
     "only that."
 )
 _REPAIR = f"`ckpt repair-async {{checkpoint}}` plans a repair. Or: {_PUT_BACK}"
-_OF_CONTENT = (
-    DamageKind.MISSING,
-    DamageKind.EMPTY,
-    DamageKind.TRUNCATED,
-    DamageKind.ODD_END,
-    DamageKind.UNREADABLE,
-    DamageKind.MISSING_SST,
-    DamageKind.BAD_BLOCK,
-    DamageKind.BAD_ROW,
-    DamageKind.LEADS_OUTSIDE,
-    DamageKind.BAD_END,
-)
-"""Damage of which there may be more where only reading every byte shows it."""
 
 
 def unreadable_log(checkpoint: Checkpoint, folder: str, batch_id: int) -> str | None:
@@ -81,36 +66,19 @@ def topic_recreated(latest: int | None, source: int, beginning: Mapping[str, Jso
     to = quote_word(json.dumps(beginning, separators=(",", ":")))
     others = "" if alone else " What that batch had of other sources is left out: `ckpt offsets show {checkpoint}`."
     return (
-        f"Do not start the query with failOnDataLoss=false: batch {latest} would read no row, and the query would then "
-        "resume from its end, so that every row below that is never read. If the topic was recreated, "
-        f"`ckpt skip {{checkpoint}}` makes batch {latest} count as done, which has read no row of it; then "
+        f"Do not start the query with failOnDataLoss=false: batch {latest} would read no row, the query would "
+        "resume from the end of that batch, and no row below it would ever be read. If the topic was recreated, "
+        f"`ckpt skip {{checkpoint}}` counts batch {latest} as done (it has read no row of the new topic); then "
         f"`ckpt offsets set {{checkpoint}} --source {source} --to {to}` shows the plan to begin at the earliest rows "
-        f"of the new topic; apply it.{others} If it was not, put {OFFSETS}/{latest} back from a copy of the "
-        "checkpoint, this file alone."
-    )
-
-
-def seen_in_every_byte(damage: StateDamage, state: StateInventory) -> str | None:
-    """For state files that fail a start, where every byte was read: ``ckpt repair`` does not read them all.
-
-    None leaves it to the diagnosis: of a schema, and where the files are as some Spark version wrote them.
-    """
-    if state.every_byte is None or damage.kind not in _OF_CONTENT:
-        return None
-    readable = [store.readable_batches for operator in state.operators for store in operator.stores]
-    loadable = reduce(intersect, readable) if readable else ()
-    if not loadable or loadable[-1][1] + 1 == state.needed_version:  # whose rows are wrong
-        return diagnoses.common.RESTORE_DEEP
-    return (
-        f"`ckpt rewind {{checkpoint}} --to-batch {loadable[-1][1]}` plans to go back to the newest batch whose state "
-        f"is complete. Or: {_PUT_BACK}"
+        f"of the new topic; apply it.{others} If the topic was not recreated, put {OFFSETS}/{latest} back from a copy "
+        "of the checkpoint, and only this file."
     )
 
 
 def offsets_reversed(latest: int | None) -> str:
     """For a batch of a source that refuses to read backwards."""
     return (
-        f"Put {OFFSETS}/{latest} back from a copy of the checkpoint, this file alone. Without one, `ckpt repair "
+        f"Put {OFFSETS}/{latest} back from a copy of the checkpoint, and only this file. Without a copy, `ckpt repair "
         "{checkpoint}` shows the fixes, and what each costs."
     )
 
@@ -120,7 +88,7 @@ def topic_was_recreated(before: int) -> str:
     return (
         "If the topic was recreated, find out which of its rows below these offsets are missing in the sink: the query "
         f"has not read them. `ckpt handoff {{checkpoint}} --batch {before}` starts a new query at the earliest rows of "
-        "the topic; it loses none, and reads those again that this query has read since."
+        "the topic: it loses no row, and reads again what this query has read since."
     )
 
 
@@ -131,7 +99,7 @@ def never_run(checkpoint: Checkpoint, lost: Sequence[int]) -> str:
     if not checkpoint.commits.ids:
         return f"{question} If not, put commits/ back from a copy of the checkpoint before the start, and only that."
     return (
-        f"{question} If not, stop the query before it runs on: `ckpt repair {{checkpoint}}` plans how their rows are "
+        f"{question} If not, stop the query before it continues: `ckpt repair {{checkpoint}}` plans how their rows are "
         "read again."
     )
 
@@ -164,14 +132,14 @@ def moved(recorded: str, operator: int, checkpoint: Checkpoint) -> str | None:
     above, there, old_path = (quote_path(path).replace("{", "{{") for path in paths)  # in which nothing is filled in
     link = f'`mkdir -p {above} && ln -s "$(realpath {there})" {old_path}`'
     return (
-        f"`ckpt relocate {{checkpoint}}` makes it find them here. Or put it back to {old_path}, or make "
-        f"that path lead here (first remove the empty folders that a failed start leaves there): {link}"
+        f"`ckpt relocate {{checkpoint}}` makes the query find its schemas here. Or move the checkpoint back to "
+        f"{old_path}, or link that path to this one (first remove the empty folders that a failed start leaves): {link}"
     )
 
 
 def moved_and_lost(folder: str) -> str:
     """For schemas that are recorded under another path, and are not here either."""
     return (
-        f"Put {folder} back from a copy of the checkpoint: it is gone from here as well. Then run "
-        "`ckpt inspect {checkpoint}` again, which says what is to be done about the path."
+        f"Put {folder} back from a copy of the checkpoint: it is missing here too. Then run `ckpt inspect "
+        "{checkpoint}` again, which says what to do about the path."
     )

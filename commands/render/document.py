@@ -1,7 +1,7 @@
 """An inspection as the JSON document of the contract, and the parts of it that other documents have too."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from ckpt.checkpoint.checkpoint import Checkpoint, Log
 from ckpt.checkpoint.history import Pattern
@@ -10,7 +10,7 @@ from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.inspection.inspection import Space
 from ckpt.inspection.next_steps import RowCost
 from ckpt.live.outlook import SourceOutlook
-from ckpt.model import Json, Kind, OffsetMetadata, Provider, Unreadable
+from ckpt.model import Json, Kind, OffsetMetadata, Provider, StateVariable, Unreadable
 from ckpt.restart.findings import Outcome, Severity
 from ckpt.versions import Progress, __version__
 
@@ -188,12 +188,6 @@ class RestartKeys(Keys):
     ]
 
 
-class _Variable(Keys):
-    name: str
-    kind: Annotated[str, "as Spark names it: ValueState, ListState, MapState, TimerState"]
-    ttl: bool
-
-
 class _Partition(Keys):
     partition: int
     bytes: int
@@ -226,7 +220,7 @@ class _Store(Keys):
 class _Operator(Keys):
     id: int
     name: Annotated[str | None, "Spark before 4.0 does not record it"]
-    variables: Annotated[tuple[_Variable, ...], "of transformWithState"]
+    variables: Annotated[tuple[StateVariable, ...], "of transformWithState"]
     stores: tuple[_Store, ...]
 
 
@@ -264,6 +258,9 @@ class InspectionDocument(DocumentKeys):
     state: Annotated[_State | None, "null if there is no state", of("checkpoint.state")]
     space: Annotated[Space, "bytes of files that no restart needs ([space](scan.md#space))"]
     sink: Annotated[SinkKeys | None, "what `--sink` found; null: not asked"]
+    not_asked: Annotated[
+        tuple[Literal["sources", "sink"], ...], "what could be asked and was not: only that shows some losses"
+    ]
     findings: Annotated[tuple[Annotated[FindingKeys, "see [findings](findings.md)"], ...], "worst first"]
 
 

@@ -38,8 +38,8 @@ def _describe_usual_start(inspection: Inspection) -> str:
         usual = 'nothing to repair; start the query with `.writeStream.option("asyncProgressTrackingEnabled", "true")`'
     latest = inspection.checkpoint.offsets.latest
     if latest is not None and latest in inspection.uncommitted:
-        path = quote_path(inspection.checkpoint.uri)
-        return f"{usual}. If batch {latest} fails every time, `ckpt skip {path}` leaves its rows out"
+        skip = f"ckpt skip {quote_path(inspection.checkpoint.uri)}{' --deep' * inspection.deep}"
+        return f"{usual}. If batch {latest} fails every time, `{skip}` leaves its rows out"
     return usual
 
 

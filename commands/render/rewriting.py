@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from ckpt.inspection.next_steps import NextStep
 from ckpt.migrate.provider import PROVIDER_NAMES
@@ -20,7 +20,7 @@ from .reports import Exit, Report
 from .rows import UnitKeys
 
 if TYPE_CHECKING:
-    from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit
+    from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit  # noqa: F401  (named by a base)
 
 _SHOWN = 5  # keys
 
@@ -109,10 +109,9 @@ class ImportDocument(NewCheckpointDocument):
 
 
 @dataclass(frozen=True)
-class RewriteReport(Report[Any]):
+class RewriteReport(Report["Rewrite"]):
     """A new checkpoint; ``source`` is the old one as it was typed."""
 
-    record: "Rewrite"
     source: str
 
     checked: ClassVar[str] = "read again, and equal"  # result of the second reading
@@ -210,7 +209,9 @@ class RewriteReport(Report[Any]):
         yield Table(tuple(rows))
         if unseen := self.record.unseen:
             shown = [json.dumps(dict(key), ensure_ascii=False) for key in unseen[:_SHOWN]]
-            yield Item(f"no row has {len(unseen):,} of the {plural(len(self.record.keys), 'key')} to be left out:", 2)
+            total = plural(len(self.record.keys), "key")
+            verb = "is" if len(unseen) == 1 else "are"
+            yield Item(f"{len(unseen):,} of the {total} to be left out {verb} in no row:", 2)
             yield from bullets(shown)
             yield from more(len(unseen) - _SHOWN)
 
@@ -277,9 +278,9 @@ class RewriteReport(Report[Any]):
     def _describe_sinks(self) -> str:
         """Describe how sinks take the new checkpoint."""
         if not self.record.new_id:
-            return "It has the query id of the old one, and batch ids continue: sinks take it for the same query."
+            return "It keeps the query id of the old one, and its batch ids continue: to sinks it is the same query."
         twice = f"; if it has batch {self.record.planned} of the old one, its rows are written again"
-        own = "It has a query id of its own: a Delta or Iceberg table takes it for another query"
+        own = "It has its own query id: to a Delta or Iceberg table it is another query"
         return f"{own}{'' if self.record.planned is None else twice}."
 
 
@@ -309,7 +310,7 @@ class ImportReport(RewriteReport):
         exported = f" ({rewrite.exported_id})" if rewrite.exported_id else ""
         return (
             f"It has the query id of {self.source}, not that of EXPORT{exported}, and runs batch {rewrite.batch + 1} "
-            "next. A Delta or Iceberg table takes it for another query, and writes all its batches. Files and a "
+            "next. To a Delta or Iceberg table it is another query, which writes all its batches. Files and a "
             "foreachBatch with txnAppId silently drop batches whose ids they have, also of another query: use another "
             f"txnAppId; for files, the output folder that the first start of {self.source} wrote to. Start it only "
             "when this command reports neither CKPT411 nor CKPT413:"

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from ckpt.changes.check_fix import Cost, find_failing, find_running
 from ckpt.changes.fixes.repair import LOST_ID, Way, WayName, WaysPlan
 from ckpt.changes.fixes.repair_async import RepairPlan, Strategy
+from ckpt.changes.plan import First
 from ckpt.changes.steps import Step
 from ckpt.inspection.inspection import RatedFinding
 from ckpt.inspection.next_steps import NextStep, RowCost, drop_repairs, needs_copy, split_remedy
@@ -21,7 +22,7 @@ from .blocks import Block, Heading, Item, Next, show_command
 from .change import ChangeReport, start_anew
 from .change_keys import ChangeBody, ChangeHead, ChangeTail, ReplayKeys, WritingStepKeys
 from .keys import Keys, of
-from .page import forecast_cases
+from .page import forecast_cases, show_not_asked
 
 _NAMED = 3  # how many files are named
 _COSTS = {
@@ -33,7 +34,7 @@ _COSTS = {
 
 
 class _Request(Keys):
-    needed: Annotated[bool, "something is wrong that a fix is sought for"]
+    needed: Annotated[bool, "something is wrong that a fix may help with"]
 
 
 class _Way(Keys):
@@ -59,9 +60,6 @@ class WaysDocument(ChangeTail, _Result, ChangeBody, _Request, ChangeHead):
 class WaysReport(ChangeReport[WaysPlan]):
     """Fixes, and the one that was chosen."""
 
-    query_id: str | None = None
-    leftovers: bool = False
-
     keys = WaysDocument
     done = "REPAIRED: it now {report.afterwards}"
     planned = "afterwards it {report.afterwards}"
@@ -86,6 +84,8 @@ class WaysReport(ChangeReport[WaysPlan]):
         yield Item(_COSTS[chosen.cost], 10, "  rows    ")
 
     def own_part(self) -> Iterator[Block]:
+        if self.plan.sound and not self.plan.steps:
+            yield from show_not_asked(self.plan.inspection)
         others = [way for way in self.plan.ways if way is not self.plan.chosen and not self.receipt.applied]
         if others and self.plan.steps:
             yield Heading("Others", "--choose takes one of them")
@@ -95,23 +95,25 @@ class WaysReport(ChangeReport[WaysPlan]):
     def options(self) -> str:
         chosen = self.plan.chosen
         choose = f" --choose {chosen.name}" if chosen is not None and not chosen.recommended else ""
-        query_id = "" if self.query_id is None else f" --query-id {quote_word(self.query_id)}"
-        return choose + query_id + " --leftovers" * self.leftovers
+        query_id = "" if self.plan.query_id is None else f" --query-id {quote_word(self.plan.query_id)}"
+        return choose + query_id + " --leftovers" * self.plan.remove_leftovers
 
     def start(self) -> str:
         return start_anew(self.plan)
 
     def next_if_refused(self) -> Iterator[Block]:
         if self.plan.refused == LOST_ID and self.plan.found_id is not None:
-            text = "it is that of the one query that has written to the sink, if that is this one"
-            again = f"ckpt repair {self.path} --query-id {self.plan.found_id}"
-            yield from show_command(text, again)
+            text = "only one query has written to the sink: if it is this one, this is its id"
+            yield from show_command(text, f"{self.again} --query-id {self.plan.found_id}")
             return
         if self.plan.refused == LOST_ID:
             yield Next(
                 (
                     NextStep(QUERY_ID),
-                    NextStep("then write it again, with the old id for ID:", f"ckpt repair {self.path} --query-id ID"),
+                    NextStep(
+                        "then write it again, with the old id for ID:",
+                        f"{self.again} --query-id ID",
+                    ),
                 )
             )
             return
@@ -119,11 +121,16 @@ class WaysReport(ChangeReport[WaysPlan]):
         elsewhere = next((remedy for remedy in remedies if "`ckpt repair" not in remedy), None)
         others = drop_repairs(split_remedy(remedies[0])) if remedies else ()
         again = (
-            f"put {self._paths} back from a copy of the checkpoint, and only that. Without a copy what is lost cannot "
-            f"be recovered from these files: start the query with a new checkpoint, where `ckpt handoff {self.path}` "
-            f"or `ckpt offsets show {self.path}` says; its state begins empty"
+            f"put {self._paths} back from a copy of the checkpoint, and only that. Without a copy, what is lost cannot "
+            f"be recovered from these files: start the query with a new checkpoint, at the offsets that `ckpt handoff "
+            f"{self.path}` or `ckpt offsets show {self.path}` prints; its state begins empty"
         )
         yield Next(split_remedy(elsewhere) if elsewhere else (NextStep(again, stop=not others), *others))
+
+    @property
+    def again(self) -> str:
+        """The command that was run, to be run once more."""
+        return f"ckpt repair {self.path}{self.deep}"
 
     def next_if_nothing(self) -> Iterator[Block]:
         """Advice of ``ckpt inspect``, but never to run this command again."""
@@ -132,6 +139,8 @@ class WaysReport(ChangeReport[WaysPlan]):
         if not any(step.command and step.command[1] == "repair" for step in steps):
             return ChangeReport.next_if_nothing(self)
         running, failing = find_running(inspection), find_failing(inspection)
+        if running and not failing and self._errors:
+            return self.next_if_refused()
         if not running or not failing:
             return iter((Next(drop_repairs(steps)),))
         start = (
@@ -178,8 +187,11 @@ class RepairReport(ChangeReport[RepairPlan]):
     def options(self) -> str:
         return f" --strategy {self.plan.strategy}" if self.plan.strategy is Strategy.REWIND else ""
 
+    def start(self) -> str:
+        return start_anew(self.plan) if self.plan.first is First.SINK else super().start()
+
     def next_if_refused(self) -> Iterator[Block]:
-        return show_command("see whether another fix helps, and what each costs", f"ckpt repair {self.path}")
+        return show_command("see whether another fix helps, and what each costs", f"ckpt repair {self.path}{self.deep}")
 
 
 def _describe_cost(way: Way) -> str:

@@ -12,10 +12,11 @@ from itertools import islice
 
 from ckpt.changes.check_fix import MOST_TRIES, Cost, Draft
 from ckpt.changes.plan import STOP_FIRST, NoWay, Replay
-from ckpt.changes.rewind.plan import Replayed, has_batch, plan_rewind
+from ckpt.changes.rewind.plan import Replayed, has_batch, list_possible_targets, plan_rewind
 from ckpt.changes.steps import plan_writing
 from ckpt.checkpoint.checkpoint import OFFSETS
 from ckpt.checkpoint.sources.registry import source_ranges
+from ckpt.checkpoint.state.ranges import contains
 from ckpt.inspection.inspection import Inspection
 from ckpt.model import Unreadable
 from ckpt.storage import Storage
@@ -27,7 +28,10 @@ _MOST = 1_000  # batches that are emptied, a file each
 def _draft_rewind(replayed: Replayed, storage: Storage, inspection: Inspection) -> Iterator[Draft]:
     """Rewind to the newest committed batch after which a start runs. Raises NoWay, StorageError."""
     checkpoint = inspection.checkpoint
-    committed = (i for i in reversed(checkpoint.commits.ids) if i in checkpoint.offsets)
+    committed = [i for i in reversed(checkpoint.commits.ids) if i in checkpoint.offsets]
+    if inspection.deep:
+        possible = list_possible_targets(checkpoint, replayed)
+        committed = [batch for batch in committed if contains(possible, batch)]
     reason = "there is no batch to go back to"
     for batch in islice(committed, MOST_TRIES):
         plan = plan_rewind(storage, batch, replayed, inspection)

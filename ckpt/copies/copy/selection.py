@@ -14,7 +14,7 @@ from ckpt.changes.plan import NEVER_FINISHED
 from ckpt.changes.relocate.plan import plan_relocation
 from ckpt.changes.rewind.files_after import find_files_after
 from ckpt.changes.steps import Changed, plan_unread_removals, read_files, sidecar
-from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SOURCES, STATE, Checkpoint
+from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SKIPPED, SOURCES, STATE, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.chains import context_of
 from ckpt.checkpoint.state.folders import LOGS, SSTS, find_store_partitions
@@ -166,7 +166,7 @@ def _list_small(checkpoint: Checkpoint, batch: int, top: int) -> Iterator[str]:
     for folder in (COMMITS, OFFSETS):
         log = checkpoint.commits if folder == COMMITS else checkpoint.offsets
         order += [f"{folder}/{i}" for i in reversed(log.ids)]
-    order += [METADATA, FIRST_START]
+    order += [METADATA, FIRST_START, SKIPPED]
     order += [path for path, _ in listing.walk(STATE) if set(_DESCRIBING) & set(path.split("/"))]
     order += [path for path, _ in listing.walk(SOURCES)]
     for path in dict.fromkeys(order):
@@ -178,7 +178,7 @@ def _list_small(checkpoint: Checkpoint, batch: int, top: int) -> Iterator[str]:
 def _list_chain(checkpoint: Checkpoint, view: Storage) -> tuple[StateFile, ...]:
     """The state files that a start after the batch reads, snapshots first, and those that a planned batch has written.
 
-    A sink that has the planned batch passes over it (``ckpt.restart.sinks``): its state is not computed again, and the
+    A sink that has the planned batch skips it (``ckpt.restart.sinks``): its state is not computed again, and the
     batch after it reads what is there.
     """
     context = context_of(checkpoint.offsets, checkpoint.commits)

@@ -1,6 +1,6 @@
 """``ckpt rewrite`` as one call: a new checkpoint with the same state, kept by another provider or in other partitions.
 
-Where a batch is planned and not committed, a start runs it again, or a sink that has its rows passes over it and the
+Where a batch is planned and not committed, a start runs it again, or a sink that has its rows skips it and the
 next one reads its state: so that is moved too, if every partition has it.
 
 State is moved store by store and partition by partition, by processes of this machine or by Spark's executors. Where

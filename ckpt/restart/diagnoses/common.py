@@ -20,6 +20,8 @@ REPAIR = (
     "`ckpt repair {checkpoint}` shows the fixes, and what each costs. If there is a copy of the checkpoint (object "
     f"stores with versioning keep one), you can instead stop the query and put {{path}} back from it. {_ONLY_THAT}"
 )
+REPAIR_DEEP = REPAIR.replace("`ckpt repair {checkpoint}`", "`ckpt repair {checkpoint} --deep`")
+"""For errors that show only where every byte is read."""
 
 
 def _declare(

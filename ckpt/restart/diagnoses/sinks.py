@@ -4,9 +4,10 @@ from ckpt.restart.diagnoses.common import error, note, warning
 
 SINK_WILL_DROP = error(
     "CKPT411 sink-drops-batches",
-    "The sink has batches that the checkpoint has yet to run: the checkpoint is older than its sink (restored from a "
-    "copy, rewound), or the batches are another query's. The sink silently drops every row under an id that it has, "
-    "and the query counts those rows as written.",
+    "The sink has other batches under ids that the checkpoint has yet to run, or has run: the checkpoint is older than "
+    "its sink (restored from a copy, rewound), or the batches are another query's. The sink silently drops every row "
+    "under an id that it has, and the query counts those rows as written. Delta and a file sink drop a batch before it "
+    "is computed: a query with state then fails, in that batch (state store checkpoint format 2) or in the next one.",
     "Do not start the query. If the newer checkpoint still exists, put it back; otherwise make the sink forget "
     "these batches, as `ckpt rewind` says, or let the query write to a new place.",
 )
@@ -43,12 +44,13 @@ SINK_FORGOT = warning(
 )
 FIRST_INTO_NOOP = error(
     "CKPT419 batch-to-run-into-noop-first",
-    "ckpt rewound the newest batch, which every sink has, and left {path} as a mark. If you start the query as "
+    "ckpt rewound the newest batch, which its sink has, and left {path} as a mark. If you start the query as "
     "usual, it writes the rows of that batch again. If the sink skips batches that it has, the query fails in the "
     "next batch because state is missing.",
     'In a new driver, start the query once with `.writeStream.format("noop").trigger(once=True)` on this checkpoint. '
-    "When that has ended without an error, start the query as usual. A sink that does not have the batch, as `--sink` "
-    "shows, needs no such start.",
+    "When that has ended without an error, start the query as usual. A sink that does not have the batch, or has "
+    "another one under its id, needs no such start, which would lose the rows: `ckpt inspect {checkpoint} --sink URI` "
+    "says so for a Delta or Iceberg table and for the output of a file sink.",
 )
 FIRST_START_UNREADABLE = error(
     "CKPT420 unreadable-mark-of-first-start",

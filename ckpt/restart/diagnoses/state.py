@@ -1,7 +1,7 @@
 """Diagnoses of the state and what describes it (CKPT3xx)."""
 
 from ckpt import settings
-from ckpt.restart.diagnoses.common import REPAIR, RESTORE, RESTORE_DEEP, error, note, warning
+from ckpt.restart.diagnoses.common import REPAIR, REPAIR_DEEP, RESTORE, RESTORE_DEEP, error, note, warning
 
 STATE_CHAIN_HOLE = error(
     "CKPT301 state-file-missing",
@@ -149,14 +149,14 @@ KEYS_ELSEWHERE = error(
     "State files hold keys that belong to other partitions: they were put into the wrong folder. Spark loads the "
     "files without an error but does not find these keys. It starts each of them from nothing, and writes wrong "
     "results.",
-    RESTORE_DEEP,
+    REPAIR_DEEP,
 )
 STATE_CONTRADICTS = error(
     "CKPT325 state-that-contradicts-itself",
     "Two records of the same state differ: the rows of a join and their count, or timers, expiry times or lists and "
     "their index or count. Spark loads the state without an error. Later it fails when it looks for a missing row, "
     "or silently leaves out what it does not find.",
-    RESTORE_DEEP,
+    REPAIR_DEEP,
 )
 STATE_NAME_ASTRAY = error(
     "CKPT326 state-file-name-that-is-no-version",
