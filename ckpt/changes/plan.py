@@ -6,7 +6,8 @@ from enum import StrEnum
 from typing import ClassVar, Self, TypeVar
 
 from ckpt.changes.steps import Changed, Step
-from ckpt.checkpoint.checkpoint import FIRST_START, OFFSETS, Log
+from ckpt.checkpoint.checkpoint import FIRST_START, OFFSETS, Checkpoint, Log
+from ckpt.checkpoint.history import find_renumbered_entry
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.registry import SourceRange
 from ckpt.errors import one_line
@@ -135,6 +136,14 @@ def name_log_problem(log: Log[OffsetLog] | Log[CommitLog], batch: int) -> str | 
         return f"{log.folder}/{batch} is missing"
     entry = log.entries.get(batch)
     return f"{log.folder}/{batch} cannot be read: {entry.reason}" if isinstance(entry, Unreadable) else None
+
+
+def name_source_problem(checkpoint: Checkpoint, batch: int) -> str | None:
+    """Why the log of a file source does not say what a batch and those before it have read; None if it does."""
+    entry = find_renumbered_entry(checkpoint, batch)
+    if entry is None:
+        return None
+    return f"the log of a file source lost entry {entry}, which batch {batch} had read, and now has other files there"
 
 
 def inspect_changed(

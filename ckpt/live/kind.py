@@ -144,6 +144,7 @@ class LiveKind:
     example: str  # of its value
     ask: Callable[[SourceRequest], Answer]  # raises UsageError, SourceError and StorageError
     asked_for_query: bool = False  # with the reader's options of a query that is not started, too
+    find_options: Callable[[Checkpoint, int], Mapping[str, str]] = lambda checkpoint, index: {}  # that are not given
 
     def describe_option(self, index: int) -> str:
         """Write the option of a source as it is typed."""

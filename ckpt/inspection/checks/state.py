@@ -70,15 +70,17 @@ def find_unreadable(checkpoint: Checkpoint) -> Iterator[Finding]:
 
 
 def find_missing_state(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """Find that ``state/`` is missing, if the logs do not show that there never was one.
+    """Find that ``state/`` is missing, if the logs show neither that there never was one nor that it is lost.
 
-    The gaps of asynchronous tracking do show it: Spark refuses that for stateful queries. A watermark speaks for state.
+    The gaps of asynchronous tracking show that there was none: Spark refuses it for stateful queries.
     """
     ran = checkpoint.kind is Kind.MICRO_BATCH and checkpoint.commits.latest is not None
-    if ran and checkpoint.state is None and pattern(checkpoint) is not Pattern.ASYNC_PROGRESS:
+    if not ran or checkpoint.state is not None or pattern(checkpoint) is Pattern.ASYNC_PROGRESS:
+        return
+    if checkpoint.stateful is None:
+        yield Finding(diagnoses.state.STATE_SEEMS_LOST, "state", "missing, and the logs have a watermark")
+    else:
         detail = "missing, which is normal for a stateless query and a loss for any other"
-        if checkpoint.stateful is None:
-            detail += "; there is a watermark, which queries with state have"
         yield Finding(diagnoses.state.NO_STATE_FOLDER, "state", detail)
 
 

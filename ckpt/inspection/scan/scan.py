@@ -261,7 +261,7 @@ def _inspect_one(checkpoint: Checkpoint, reader: Mapping[str, str] | None) -> Sc
     """Make the row of a checkpoint, with what its Kafka sources have now if these are to be asked."""
     kafka = {view.index: reader for view in sources(checkpoint) if reader and view.type is SourceType.KAFKA}
     try:
-        live = ask_sources(checkpoint, kafka) if kafka else ()
+        live = ask_sources(checkpoint, kafka, given_only=True) if kafka else ()
     except SourceError as error:
         return make_row(inspect(checkpoint), checkpoint.uri, sources_error=str(error))
     return make_row(inspect(checkpoint, live=live), checkpoint.uri)

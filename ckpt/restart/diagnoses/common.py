@@ -3,7 +3,7 @@
 from functools import partial
 
 from ckpt.restart.findings import Asked, Diagnosis, Severity
-from ckpt.restart.sinks import REMEMBERING
+from ckpt.restart.sinks import DROP_IDS, REMEMBERING
 
 _ONLY_THAT = (
     f"Put back nothing else: an older copy of the whole folder repeats batch ids, and {REMEMBERING} silently drops "
@@ -20,6 +20,14 @@ REPAIR = (
     "`ckpt repair {checkpoint}` shows the fixes, and what each costs. If there is a copy of the checkpoint (object "
     f"stores with versioning keep one), you can instead stop the query and put {{path}} back from it. {_ONLY_THAT}"
 )
+
+NEW_STATE = (
+    "Without a copy, `ckpt handoff {checkpoint}` says how a new query continues where this one stopped: with empty "
+    "state, to which the rows read so far do not count. Or start the query with a new checkpoint: it reads its sources "
+    f"from their beginning, so its state is right if they still have every row. Of sinks, {DROP_IDS}; any other sink "
+    "gets rows again."
+)
+"""For state that is lost, with what each way without a copy costs."""
 
 
 def _declare(

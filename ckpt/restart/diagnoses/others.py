@@ -31,6 +31,16 @@ SOURCE_LOG_HOLE = error(
     "doesn't exist\", the same as for a missing offset file.",
     REPAIR,
 )
+SOURCE_LOG_LOST = error(
+    "CKPT407 file-source-log-lost",
+    "The log of a file source ends before the entry that the offsets name: entries were lost. Spark gives the next "
+    "files the numbers after what is left, which the offsets count as read. It skips these files silently, or fails "
+    "(assertion failed) and leaves an offsets file that goes back.",
+    "Do not start the query: put {path} back from a copy of the checkpoint that has the newest entry, and only that. "
+    "Without a copy, no change to this checkpoint helps, because no other file has the names of the files that were "
+    "read: start the query with a new checkpoint. It reads every file of the folder again, and its state is empty. "
+    f"Of sinks, {DROP_IDS}. Any other sink gets the rows again.",
+)
 SOURCE_LOG_UNREADABLE = error(
     "CKPT404 source-log-unreadable",
     "A file that a source stores in the checkpoint, and reads at start, cannot be read.",
