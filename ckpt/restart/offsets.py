@@ -123,12 +123,15 @@ def source_entries(start: Start) -> Forecast | None:
                 return start.fails(diagnoses.others.SOURCE_LOG_LOST, source_log.folder, detail, error)
             return start.fails(diagnoses.others.SOURCE_LOG_HOLE, path, detail, error)
         lost = _find_lost_log(start, source_log, max(first, last))
-        if lost is not None and (last < first or source_log.next_entry < last):
+        if lost is not None and (last < first or (start.resumes and source_log.next_entry < last)):
             return start.ends(Outcome.FAILS_AT_START, lost, error=messages.FILES_REVERSED)
         if last < first:
             path = f"{OFFSETS}/{start.latest}"
             detail = f"source {source_log.source} ends before the end of batch {start.predecessor}"
-            remedy = remedies.offsets_reversed(start.latest)
+            planned = (
+                not start.resumes
+            )  # by a start that failed, if nobody has edited the file: no copy has a better one
+            remedy = diagnoses.common.REPAIR if planned else remedies.offsets_reversed(start.latest)
             return start.fails(diagnoses.others.OFFSETS_WENT_BACK, path, detail, messages.FILES_REVERSED, remedy)
     return None
 
@@ -145,7 +148,7 @@ def _find_lost_log(start: Start, log: FileSourceLog, last: int) -> Finding | Non
 
 
 def find_skipping_logs(start: Start) -> Iterator[Finding]:
-    """Find logs of file sources that lack their newest entry: the files in the next one are never read."""
+    """Find logs of file sources that lack newest entries: the files in the next ones are not read, or fail a batch."""
     for log in file_source_logs(start.checkpoint.listing, start.end) if start.end else ():
         finding = _find_lost_log(start, log, entry_at(offset_of(start.end, log.source)))
         if finding is not None:

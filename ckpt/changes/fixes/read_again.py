@@ -11,7 +11,7 @@ from functools import partial
 from itertools import islice
 
 from ckpt.changes.check_fix import MOST_TRIES, Cost, Draft
-from ckpt.changes.plan import STOP_FIRST, NoWay, Replay, name_source_problem
+from ckpt.changes.plan import STOP_FIRST, NoWay, Replay, name_lost_part
 from ckpt.changes.rewind.plan import Replayed, has_batch, plan_rewind
 from ckpt.changes.steps import plan_writing
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
@@ -66,7 +66,7 @@ def draft_read_again(storage: Storage, inspection: Inspection) -> Iterator[Draft
     origins = [i for i in finished if not isinstance(offsets.entries.get(i), Unreadable)]
     if not origins:
         raise NoWay("none of the newest finished batches has offsets that can be read")
-    if all(reasons := [name_source_problem(checkpoint, i) for i in origins]):
+    if all(reasons := [name_lost_part(checkpoint, i) for i in origins]):
         raise NoWay(str(reasons[0]))
     origins = [i for i, reason in zip(origins, reasons, strict=True) if reason is None]
     yield from (_draft_from(origin, top, checkpoint, storage) for origin in origins)

@@ -25,7 +25,7 @@ from ckpt.changes.plan import (
     adapt_to_sink,
     add_mark,
     name_log_problem,
-    name_source_problem,
+    name_lost_part,
 )
 from ckpt.changes.rewind.files_after import find_files_after
 from ckpt.changes.steps import plan_unread_removals
@@ -182,7 +182,7 @@ def name_missing_part(checkpoint: Checkpoint, batch: int, replayed: Replayed) ->
     elif batch:
         wanted.append((offsets, batch - 1))
     problems = (problem for log, i in wanted if (problem := name_log_problem(log, i)) is not None)
-    return next(problems, None) or name_source_problem(checkpoint, max(i for log, i in wanted))
+    return next(problems, None) or name_lost_part(checkpoint, max(i for log, i in wanted))
 
 
 def keeps_planned(checkpoint: Checkpoint, batch: int, replayed: Replayed) -> bool:

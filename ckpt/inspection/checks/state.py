@@ -65,8 +65,11 @@ def find_missing_metadata(checkpoint: Checkpoint) -> Iterator[Finding]:
 
 def find_unreadable(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find operator metadata and schema files that cannot be read."""
-    for file in checkpoint.state.unreadable if checkpoint.state else ():
-        yield Finding(diagnoses.state.UNREADABLE_STATE_METADATA, file.path, file.reason)
+    state = checkpoint.state
+    failing = {damage.path for damage in state.damages} if state else set()  # over which a start fails: it has a fix
+    for file in state.unreadable if state else ():
+        remedy = diagnoses.common.REPAIR if file.path in failing else None
+        yield Finding(diagnoses.state.UNREADABLE_STATE_METADATA, file.path, file.reason, remedy)
 
 
 def find_missing_state(checkpoint: Checkpoint) -> Iterator[Finding]:
