@@ -149,7 +149,8 @@ def _compare_state_format(
 def _holds(inspection: Inspection, start: PlannedStart) -> tuple[RatedFinding, ...]:
     failing = [forecast for forecast in inspection.counted if not forecast.outcome.runs]
     stops = {finding.key for forecast in failing for finding in forecast.because}
-    unless_known = () if start.query else (diagnoses.state.STATE_SEEMS_LOST,)
+    known = start.query is not None and start.query.operators is not None  # whether the query keeps state
+    unless_known = () if known else (diagnoses.state.STATE_SEEMS_LOST,)
     return tuple(
         rated
         for rated in inspection.findings

@@ -1,7 +1,7 @@
 """Diagnoses of sources and sinks (CKPT4xx), of other files (CKPT5xx), of the kind of checkpoint (CKPT6xx)."""
 
 from ckpt.restart.diagnoses.common import REPAIR, RESTORE, error, note, warning
-from ckpt.restart.sinks import DROP_IDS
+from ckpt.restart.sinks import AT_NEW, DROP_IDS
 
 OFFSETS_WENT_BACK = warning(
     "CKPT401 offsets-went-backwards",
@@ -38,8 +38,8 @@ SOURCE_LOG_LOST = error(
     "(assertion failed) and leaves an offsets file that goes back.",
     "Do not start the query: put {path} back from a copy of the checkpoint that has the newest entry, and only that. "
     "Without a copy, no change to this checkpoint helps, because no other file has the names of the files that were "
-    "read: start the query with a new checkpoint. It reads every file of the folder again, and its state is empty. "
-    f"Of sinks, {DROP_IDS}. Any other sink gets the rows again.",
+    f"read: start the query with {AT_NEW}, a new checkpoint. It reads every file of the folder again, and its state is "
+    f"made of these. Of sinks, {DROP_IDS}. Any other sink gets the rows again.",
 )
 SOURCE_LOG_UNREADABLE = error(
     "CKPT404 source-log-unreadable",
