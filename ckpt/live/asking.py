@@ -23,7 +23,7 @@ _KIND_OF: dict[str, LiveKind] = {
     SourceType.KAFKA: LiveKind("the brokers", SERVERS, "HOST:PORT", ask_kafka, asked_for_query=True),
     SourceType.DELTA: LiveKind("the table", "path", "URI", ask_delta),
     SourceType.ICEBERG: LiveKind("the table", "path", "URI", ask_iceberg),
-    SourceType.FILE: LiveKind("the folder", "path", "URI", ask_files, find_options=find_folder),
+    SourceType.FILE: LiveKind("the folder", "path", "URI", ask_files, find_place=find_folder),
 }
 
 
@@ -64,7 +64,9 @@ def ask_sources(
     first = next(((kind, view.index) for view in views if (kind := live_kind_of(view)) is not None), None)
     if first is not None and not options:
         kind, index = first
-        raise UsageError(f"`source_options`: name {kind.place} of source {index}: {kind.describe_option(index)}")
+        raise UsageError(
+            f"`source_options`: name {kind.place} of source {index}: {kind.describe_option(checkpoint, index)}"
+        )
     answers = []
     for view in views:
         try:
@@ -88,7 +90,7 @@ def list_missing_options(checkpoint: Checkpoint) -> tuple[str, ...]:
     views = history.sources(checkpoint)
     known = _find_options(checkpoint, views)
     asked = ((view.index, kind) for view in views if (kind := live_kind_of(view)) and view.index not in known)
-    return tuple(kind.describe_option(index) for index, kind in asked)
+    return tuple(kind.describe_option(checkpoint, index) for index, kind in asked)
 
 
 def _ask_source(
@@ -98,7 +100,7 @@ def _ask_source(
     if kind is None:
         return NotAsked(_refuse(view))
     if options is None:
-        return NotAsked(f"name {kind.place}: {kind.describe_option(view.index)}")
+        return NotAsked(f"name {kind.place}: {kind.describe_option(checkpoint, view.index)}")
     found = kind.find_options(checkpoint, view.index) if kind.option not in lower_options(options) else {}
     return kind.ask(SourceRequest(checkpoint, view, {**found, **options}, storage_options))
 

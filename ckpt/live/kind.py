@@ -10,7 +10,8 @@ from ckpt.errors import UsageError, one_line
 from ckpt.live.records import Answer, LiveSource, NotAsked
 from ckpt.restart.findings import Forecast
 from ckpt.storage.local import read_text
-from ckpt.storage.locations import is_same_kind
+from ckpt.storage.locations import is_same_kind, is_same_store
+from ckpt.texts import mask_secrets, quote_word
 
 _ENVIRONMENT = "env:"
 
@@ -144,8 +145,15 @@ class LiveKind:
     example: str  # of its value
     ask: Callable[[SourceRequest], Answer]  # raises UsageError, SourceError and StorageError
     asked_for_query: bool = False  # with the reader's options of a query that is not started, too
-    find_options: Callable[[Checkpoint, int], Mapping[str, str]] = lambda checkpoint, index: {}  # that are not given
+    find_place: Callable[[Checkpoint, int], str | None] = lambda checkpoint, index: None  # in its log
 
-    def describe_option(self, index: int) -> str:
-        """Write the option of a source as it is typed."""
-        return f"{index}.{self.option}={self.example}"
+    def describe_option(self, checkpoint: Checkpoint, index: int) -> str:
+        """Write the option of a source as it is typed in a shell."""
+        place = self.find_place(checkpoint, index)
+        option = f"{index}.{self.option}={self.example}"
+        return option if place is None else quote_word(option.replace(self.example, one_line(mask_secrets(place))))
+
+    def find_options(self, checkpoint: Checkpoint, index: int) -> dict[str, str]:
+        """Find the option of a source that names a place where the checkpoint is; nothing else is opened unasked."""
+        place = self.find_place(checkpoint, index)
+        return {self.option: place} if place is not None and is_same_store(place, checkpoint.uri) else {}

@@ -43,8 +43,8 @@ def _strip_options(path: str) -> str:
     return path if local_path(path) is not None else path.partition("?")[0]
 
 
-def find_folder(checkpoint: Checkpoint, index: int) -> Mapping[str, str]:
-    """Find the option ``path`` of a source in its log; nothing where the log names files of several folders, or none.
+def find_folder(checkpoint: Checkpoint, index: int) -> str | None:
+    """Find the folder of a source in its log; None where the log names files of several folders, or none.
 
     Folders of partitions count as part of the one above. A reader that goes through folders, or reads a pattern, may
     have others that its log does not name yet.
@@ -56,7 +56,7 @@ def find_folder(checkpoint: Checkpoint, index: int) -> Mapping[str, str]:
             folder = folder.rpartition("/")[0]
         folders.add(folder)
     folder = folders.pop() if len(folders) == 1 else ""
-    return {"path": folder} if folder.strip("/") and "?" not in folder else {}  # options could name another host
+    return folder if folder.strip("/") and "?" not in folder else None  # what follows it could name another host
 
 
 def ask_files(request: SourceRequest) -> FilesNow | NotAsked:

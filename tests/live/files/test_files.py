@@ -170,14 +170,23 @@ def test_files_are_compared_with_the_log(tmp_path: Path, ckpt: Ckpt) -> None:
 
 def test_the_log_names_the_folder(tmp_path: Path, ckpt: Ckpt) -> None:
     checkpoint, place = sample(tmp_path)
-    assert find_folder(open_checkpoint(str(checkpoint)), 0) == {"path": f"file://{place}"}
+    assert find_folder(open_checkpoint(str(checkpoint)), 0) == f"file://{place}"
     run = ckpt("inspect", checkpoint, "--sources", "-o", "json")
     assert run.json()["sources"][0]["live"]["waiting"] == 2
     assert asked(checkpoint, {"maxFileAge": "30d"}).waiting == 2
     for log in (checkpoint / "sources" / "0").iterdir():
         log.write_text(log.read_text().replace("part-11", "other/part-11"))
-    assert find_folder(open_checkpoint(str(checkpoint)), 0) == {}
+    assert find_folder(open_checkpoint(str(checkpoint)), 0) is None
     assert ckpt("inspect", checkpoint, "--sources").exit_code == 2
+
+
+def test_a_folder_elsewhere_is_named_and_not_opened(tmp_path: Path, ckpt: Ckpt) -> None:
+    checkpoint, place = sample(tmp_path)
+    for log in (checkpoint / "sources" / "0").iterdir():
+        log.write_text(log.read_text().replace(f"file://{place}", "s3a://bucket/a folder"))
+    run = ckpt("inspect", checkpoint, "--sources")
+    assert run.exit_code == 2
+    assert "'0.path=s3a://bucket/a folder'" in run.stderr
 
 
 def test_offsets_that_cannot_be_read_are_no_wrong_use(tmp_path: Path, ckpt: Ckpt) -> None:

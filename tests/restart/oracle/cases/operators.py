@@ -58,7 +58,7 @@ def _other_operators() -> Iterator[Case]:
         if (model.SAMPLES / sample).is_dir():
             file = f"state/0/0/{latest(sample) + 1}.{log}"
             yield from _both(sample, {"needed-missing": delete(file), "needed-cut": [truncate(file, -30)]})
-    for sample in ("session-window-hdfs-3.5", "windowed-aggregation-hdfs-4.2", "tws-event-time-changelog-4.2"):
+    for sample in ("session-window-hdfs-3.5", "windowed-aggregation-hdfs-4.2"):
         if (model.SAMPLES / sample).is_dir():
             yield from _both(sample, {"all-state-lost": delete_tree("state")})
     sample = "dedup-aggregation-hdfs-4.2"
