@@ -89,8 +89,8 @@ def list_missing_options(checkpoint: Checkpoint) -> tuple[str, ...]:
     """List the options that have to be given so that every source is asked which can be, as they are typed."""
     views = history.sources(checkpoint)
     known = _find_options(checkpoint, views)
-    asked = ((view.index, kind) for view in views if (kind := live_kind_of(view)) and view.index not in known)
-    return tuple(kind.describe_option(checkpoint, index) for index, kind in asked)
+    kinds = ((view.index, kind) for view in views if (kind := live_kind_of(view)) and view.index not in known)
+    return tuple(kind.describe_option(checkpoint, index) for index, kind in kinds)
 
 
 def _ask_source(
@@ -101,8 +101,9 @@ def _ask_source(
         return NotAsked(_refuse(view))
     if options is None:
         return NotAsked(f"name {kind.place}: {kind.describe_option(checkpoint, view.index)}")
-    found = kind.find_options(checkpoint, view.index) if kind.option not in lower_options(options) else {}
-    return kind.ask(SourceRequest(checkpoint, view, {**found, **options}, storage_options))
+    if kind.option not in lower_options(options):
+        options = {**kind.find_options(checkpoint, view.index), **options}
+    return kind.ask(SourceRequest(checkpoint, view, options, storage_options))
 
 
 def _refuse(view: SourceView) -> str:

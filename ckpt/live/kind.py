@@ -149,11 +149,11 @@ class LiveKind:
 
     def describe_option(self, checkpoint: Checkpoint, index: int) -> str:
         """Write the option of a source as it is typed in a shell."""
-        place = self.find_place(checkpoint, index)
-        option = f"{index}.{self.option}={self.example}"
-        return option if place is None else quote_word(option.replace(self.example, one_line(mask_secrets(place))))
+        uri = self.find_place(checkpoint, index)
+        value = self.example if uri is None else one_line(mask_secrets(uri))
+        return quote_word(f"{index}.{self.option}={value}")
 
     def find_options(self, checkpoint: Checkpoint, index: int) -> dict[str, str]:
         """Find the option of a source that names a place where the checkpoint is; nothing else is opened unasked."""
-        place = self.find_place(checkpoint, index)
-        return {self.option: place} if place is not None and is_same_store(place, checkpoint.uri) else {}
+        uri = self.find_place(checkpoint, index)
+        return {self.option: uri} if uri is not None and is_same_store(uri, checkpoint.uri) else {}
