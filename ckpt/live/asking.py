@@ -52,6 +52,8 @@ def ask_sources(
     StorageError where a source cannot be reached, or a package is missing.
     """
     views = history.sources(checkpoint)
+    if checkpoint.offsets.latest is None:
+        return ()  # what the query reads is not known
     if not views:
         reason = "the newest offsets, which name the sources, are missing or cannot be read"
         return tuple(LiveSource(index, NotAsked(reason)) for index in sorted(options))
