@@ -108,7 +108,7 @@ def obey(checkpoint: Path, *first: str, without_copy: bool = False) -> Obeyed:
         if not steps:
             end = End.NOTHING
             break
-        others = [step for step in steps if step["command"] and step["command"][1] != "inspect"]
+        others = [step for step in steps if step["command"] and step["command"][1] not in ("inspect", "handoff")]
         step = others[0] if others and without_copy and not documents[-1].get("applied") else steps[0]
         if step["command"] is None:
             end = End.STOP if step["stop"] else End.PERSON
