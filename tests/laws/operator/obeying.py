@@ -1,0 +1,240 @@
+"""The operator: runs what `next` says, starts the query as the page says, asks again when a start fails, and counts."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.laws.next_obeyed import Document, End, obey, run
+from tests.laws.operator.counting import Announced, Count, Outcome, count_rows, shorten
+from tests.laws.operator.disasters import MENU
+from tests.laws.operator.queries import BATCHES, World
+from tests.laws.operator.seeds import Seed
+
+MOST_ROUNDS = 4  # failed starts after each of which ckpt is asked
+_OPTION = re.compile(r'(?<!writeStream)\.option\("(\w+)", "?(\w+)"?\)|`(failOnDataLoss)=(false)`')
+_START = re.compile(r"\b[Ss]tart(s|ing)? (the query|it|once|again|with)|\b[Rr]estart")
+
+
+@dataclass
+class Story:
+    """What an operator did and saw for one seed."""
+
+    outcome: Outcome = Outcome.STUCK
+    commands: list[str] = field(default_factory=list)
+    announced: Announced = field(default_factory=Announced)
+    count: Count = field(default_factory=Count)
+    why: str = ""
+    ended_well: str = ""  # a sequence of ckpt's commands that would have, where the operator came to no end
+
+    def as_json(self) -> dict[str, Any]:
+        """What is recorded."""
+        document: dict[str, Any] = {"class": str(self.outcome), "commands": self.commands}
+        document["announced"] = self.announced.as_json()
+        document["counted"] = {"lost": shorten(self.count.lost), "doubled": shorten(self.count.doubled)}
+        if self.count.wrong:
+            document["counted"]["wrong"] = self.count.wrong
+        more = {"why": self.why, "ended well": self.ended_well}
+        return document | {key: text for key, text in more.items() if text}
+
+
+class Unfinished(Exception):
+    """Raised where the operator cannot go on; the outcome, and why."""
+
+    def __init__(self, outcome: Outcome, why: str) -> None:
+        super().__init__(why)
+        self.outcome = outcome
+
+
+def suffer(world: World, seed: Seed) -> None:
+    """Let happen to a query what a seed says; then the source has more."""
+    rng = seed.random()
+    for name in seed.disasters:
+        MENU[name].happen(world, rng)
+    if world.into.exists() or world.kind.source == "kafka":
+        world.add(2)
+    if seed.started:
+        world.start(2)
+
+
+def follow(world: World, *, asked: bool, deep: bool = False) -> Story:
+    """Obey, start, add more, and count."""
+    operator = _Operator(world, _options(world) if asked else (), Story())
+    try:
+        operator.get_it_started()
+        world.add(2, closing=True)
+        operator.get_it_started(again=True)
+    except Unfinished as end:
+        operator.story.outcome, operator.story.why = end.outcome, operator.plain(str(end))
+        return operator.story
+    _judge(world, operator.story)
+    return operator.story
+
+
+def _judge(world: World, story: Story) -> None:
+    try:
+        story.count = count_rows(world, world.rows())
+    except Exception as error:
+        story.count = Count(wrong=f"readers of the sink fail: {_first_line(error)}")
+    if story.count.exact:
+        story.outcome = Outcome.EXACT
+    elif story.announced.covers(story.count):
+        story.outcome = Outcome.ANNOUNCED
+    else:
+        story.outcome = Outcome.NOT_ASKED if story.announced.not_asked else Outcome.UNANNOUNCED
+
+
+def _options(world: World) -> tuple[str, ...]:
+    """What an operator adds who knows where source and sink are."""
+    words = ["--sources"] if world.kind.source != "rate" else []
+    for source in range(2 if world.kind.operator == "join" else 1):
+        if world.kind.source == "kafka":
+            options = {"kafka.bootstrap.servers": world.broker.servers, "subscribe": world.topic}
+        else:
+            options = {"path": str(world.into)} if words else {}
+        for key, value in options.items():
+            words += ["--source-option", f"{source}.{key}={value}"]
+    return (*words, *(("--sink", str(world.out)) if world.kind.sink != "append" else ()))
+
+
+class _Operator:
+    def __init__(self, world: World, options: tuple[str, ...], story: Story) -> None:
+        self._world, self._options, self.story = world, options, story
+
+    def get_it_started(self, *, again: bool = False) -> None:
+        """Start until a start succeeds, asking ckpt before it, unless it ran a moment ago. Raises Unfinished."""
+        error, seen = "", list[tuple[str, ...]]()
+        if again:
+            error = self._start({})
+            if not error:
+                return
+        for _ in range(MOST_ROUNDS):
+            before = len(self.story.commands)
+            start = self._ask(error)
+            done = tuple(self.story.commands[before:])
+            error = self._start(start)
+            if not error and not start:
+                return
+            if error and done in seen:
+                outcome = Outcome.LOOP if any("--apply" in command for command in done) else Outcome.STUCK
+                raise Unfinished(outcome, f"fails again: {_first_line(error)}")
+            seen.append(done)
+        if error:
+            raise Unfinished(Outcome.STUCK, f"fails after {MOST_ROUNDS} rounds: {_first_line(error)}")
+
+    def _ask(self, error: str) -> dict[str, Any]:
+        """Obey to the end, and return how the query is to be started: arguments of `World.start`. Raises Unfinished."""
+        if error:
+            end, step = self._obey(error)
+            if step is not None or end is not End.NOTHING:
+                return self._read(end, step)
+        return self._read(*self._obey(""))
+
+    def _obey(self, error: str) -> tuple[End, Document | None]:
+        try:
+            options = () if error else self._options
+            obeyed = obey(self._world.checkpoint, *options, error=error)
+        except AssertionError as refused:
+            raise Unfinished(Outcome.STUCK, f"refused: {refused}") from refused
+        except Exception as broken:
+            frame = traceback.extract_tb(broken.__traceback__)[-1]
+            where = f"{Path(frame.filename).name}:{frame.name}"
+            raise Unfinished(Outcome.TRACEBACK, f"{type(broken).__name__} in {where}: {broken}") from broken
+        for words in obeyed.commands:
+            shown = ("ckpt explain ERROR", *words[3:]) if words[1] == "explain" else words
+            self.story.commands.append(self.plain(" ".join(shown)))
+        self.story.announced.hear(obeyed.documents, obeyed.planned)
+        if obeyed.faults:
+            raise Unfinished(Outcome.LOOP, obeyed.faults[0])
+        return obeyed.end, obeyed.last
+
+    def _read(self, end: End, step: Document | None) -> dict[str, Any]:
+        """Return how a step says that the query is to be started. Raises Unfinished where it says something else."""
+        if step is None:
+            return {}
+        if end is End.STOP:
+            raise Unfinished(Outcome.STOP, step["what"])
+        what = step["what"]
+        if 'format("noop")' in what:
+            if "If the sink" in what and self._options == () and self._world.kind.sink != "append":
+                self._options = ("--sink", str(self._world.out))  # to know whether the sink has the batch
+                self.story.commands.append("(looks into the sink)")
+                return self._ask("")
+            return {"noop": True}
+        options = {key: value for match in _OPTION.findall(what) for key, value in [[part for part in match if part]]}
+        if options:
+            self.story.announced.hear((), (step,))
+            return {**options, "once": "once" in what}
+        if _START.search(what):
+            self.story.announced.hear((), (step,))
+            return {"once": True} if "trigger(once" in what or "trigger once" in what else {}
+        raise Unfinished(Outcome.PERSON, what)
+
+    def _start(self, how: dict[str, Any]) -> str:
+        words = "".join(f" {key}={value}" for key, value in how.items() if value)
+        error = self._world.start(2, **how)
+        self.story.commands.append(f"start{words}: {self.plain(_first_line(error)) if error else 'runs'}")
+        return error
+
+    def plain(self, text: str) -> str:
+        """A text without this run's paths."""
+        text = text.replace(str(self._world.checkpoint), "CP").replace(str(self._world.out), "SINK")
+        text = text.replace(str(self._world.into), "SOURCE").replace(str(self._world.folder), "FOLDER")
+        text = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "ID", text)
+        text = re.sub(r"127\.0\.0\.1:\d+", "BROKER", re.sub(r"ckpt-backup-[\w.-]+|CP\.backup[\w.-]*", "BACKUP", text))
+        return " ".join(text.split())
+
+
+def _first_line(error: object) -> str:
+    """The end of a failure's text that names its cause, in one line."""
+    text = " ".join(str(error).partition("=== Streaming Query ===")[0].partition("JVM stacktrace")[0].split())
+    return text[:240]
+
+
+def tries(world: World) -> Iterator[list[tuple[str, ...]]]:
+    """Sequences of ckpt's commands that somebody may find without being told."""
+    checkpoint = str(world.checkpoint)
+    accepting = ("--accept-skip", "--accept-replay", "--apply")
+    ways = ("tidy", "fill", "write-commit", "write-offsets", "run-again", "read-again", "plan-again")
+    try:
+        listed = {way["name"] for way in run("repair", checkpoint)["ways"] if way["refused"] is None}
+    except Exception:
+        listed = set()
+    for way in ways:
+        if way in listed:
+            yield [("repair", checkpoint, "--choose", way, *accepting)]
+    for batch in reversed(range(BATCHES)):
+        for replay in ("same", "new"):
+            yield [("rewind", checkpoint, "--to-batch", str(batch), "--replay", replay, *accepting)]
+    yield [("skip", checkpoint, "--apply")]
+
+
+def find_a_way(world: World, asked_at: Path) -> str:
+    """Try commands that were not named, each on the query as it was when ckpt was asked; the first that ends well."""
+    added = [*world.added]
+    for commands in tries(world):
+        shutil.rmtree(world.folder)
+        shutil.copytree(asked_at, world.folder)
+        world.added = [*added]
+        try:
+            documents = [run(*words) for words in commands]
+        except Exception:
+            continue
+        if not all(document.get("applied") for document in documents) or world.start(2):
+            continue
+        world.add(2, closing=True)
+        if world.start(2):
+            continue
+        story = Story()
+        story.announced.lost |= {"accepted"} if any(document.get("skips") for document in documents) else set()
+        story.announced.doubled |= {"accepted"} if any(document.get("replay") for document in documents) else set()
+        _judge(world, story)
+        if story.outcome in (Outcome.EXACT, Outcome.ANNOUNCED):
+            text = "; ".join(f"ckpt {' '.join(words)}" for words in commands)
+            return f"{text.replace(str(world.checkpoint), 'CP')}: {story.outcome}"
+    return ""

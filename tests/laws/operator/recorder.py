@@ -1,0 +1,147 @@
+"""Runs seeds on the installed Spark and records what became of them; an interrupted run continues where it stopped.
+
+`python -m tests.laws.operator.recorder [FIRST [LAST]] [--fresh]`
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import time
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from tests.laws.operator.counting import Outcome
+from tests.laws.operator.obeying import Story, find_a_way, follow, suffer
+from tests.laws.operator.queries import Kind, World
+from tests.laws.operator.seeds import SEEDS, Seed, make_seed
+
+FILE = Path(__file__).with_name("recorded.jsonl")
+MODES = ("bare", "asked")
+"""Whether `ckpt inspect` is given source and sink."""
+_HOPELESS = (Outcome.PERSON, Outcome.STOP, Outcome.LOOP, Outcome.STUCK, Outcome.TRACEBACK)
+
+
+class Worlds:
+    """Queries that have run, made once for each kind, and put back at the same path for each seed."""
+
+    def __init__(self, spark: Any, folder: Path, broker: Any = None) -> None:
+        self._spark, self._folder, self._broker = spark, folder, broker
+        self._made: dict[Kind, World] = {}
+        self._topics = 0
+
+    def fresh(self, kind: Kind) -> World:
+        """The query after five batches; one from Kafka has run on a topic of its own."""
+        place = self._folder / kind.name
+        if kind.source == "kafka":
+            shutil.rmtree(place, ignore_errors=True)
+            self._topics += 1
+            world = World(self._spark, kind, place, self._broker, f"orders{self._topics}")
+            world.make()
+            return world
+        kept = self._folder / "made" / kind.name
+        if kind not in self._made:
+            self._made[kind] = World(self._spark, kind, place)
+            self._made[kind].make()
+            shutil.copytree(place, kept)
+        world = World(self._spark, kind, place)
+        world.added = [*self._made[kind].added]
+        put_back(kept, world)
+        return world
+
+
+def put_back(kept: Path, world: World) -> None:
+    """Replace a query's files by those of a copy."""
+    shutil.rmtree(world.folder, ignore_errors=True)
+    shutil.copytree(kept, world.folder)
+
+
+def tell(worlds: Worlds, seed: Seed, scratch: Path) -> dict[str, Any]:
+    """What becomes of a seed, in each mode."""
+    answer: dict[str, Any] = {"seed": seed.number, **seed.recipe}
+    for mode in MODES:
+        started = time.monotonic()
+        story = tell_once(worlds, seed, scratch, asked=mode == "asked")
+        answer[mode] = story.as_json()
+        sys.stderr.write(f"{seed.number} {mode} {time.monotonic() - started:.1f}s {story.outcome}\n")
+    return answer
+
+
+def tell_once(worlds: Worlds, seed: Seed, scratch: Path, *, asked: bool, search: bool = True) -> Story:
+    """What becomes of a seed; where the operator comes to no end, other commands are tried."""
+    world = worlds.fresh(seed.kind)
+    suffer(world, seed)
+    asked_at, added = scratch / "asked-at", [*world.added]
+    shutil.rmtree(asked_at, ignore_errors=True)
+    shutil.copytree(world.folder, asked_at)
+    story = follow(world, asked=asked)
+    if search and story.outcome in _HOPELESS and seed.kind.source != "kafka":
+        put_back(asked_at, world)
+        world.added = added
+        story.ended_well = find_a_way(world, asked_at)
+    return story
+
+
+def read() -> dict[int, dict[str, Any]]:
+    """What was recorded, by seed."""
+    if not FILE.exists():
+        return {}
+    lines = (json.loads(line) for line in FILE.read_text().splitlines())
+    return {line["seed"]: line for line in lines}
+
+
+def write(answers: dict[int, dict[str, Any]]) -> None:
+    """Keep answers, a line a seed."""
+    lines = (json.dumps(answer) for _, answer in sorted(answers.items()))
+    FILE.write_text("".join(f"{line}\n" for line in lines))
+
+
+def print_figures() -> None:
+    """Print how seeds end, by mode."""
+    for mode in MODES:
+        classes = Counter(answer[mode]["class"] for answer in read().values())
+        sys.stdout.write(f"{mode}: {dict(classes.most_common())}\n")
+
+
+def main(first: int, last: int, *, fresh: bool) -> None:
+    """Record seeds that are not recorded yet, or that the generator makes otherwise now; or all."""
+    from tests.live.kafka.cases import Broker
+    from tests.support.services.kafka import connector_jars, kafka_broker
+    from tests.support.spark import classes, live
+    from tests.support.spark.queries import session
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    classes.use()
+    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory(dir=memory)))
+        (folder / "broker").mkdir()
+        servers = stack.enter_context(kafka_broker(folder / "broker"))
+        jars = ",".join(map(str, connector_jars()))
+        conf = live.settings(jars) | {"spark__sql__warehouse__dir": str(folder / "warehouse")}
+        spark = session("ckpt-operator", "local[1]", **conf)
+        spark.sparkContext.setLogLevel("OFF")
+        worlds = Worlds(spark, folder, Broker(servers))
+        for number in range(first, last):
+            answers, seed = read(), make_seed(number)
+            known = answers.get(number, {})
+            if not fresh and {**known, **seed.recipe} == known:
+                continue
+            try:
+                answers[number] = tell(worlds, seed, folder)
+            except Exception as error:  # a disaster that cannot happen: the menu is wrong
+                sys.stderr.write(f"{number} {seed.recipe} FAILED {type(error).__name__}: {str(error)[:600]}\n")
+                continue
+            write(answers)
+        spark.stop()
+    print_figures()
+
+
+if __name__ == "__main__":
+    numbers = [int(word) for word in sys.argv[1:] if word.isdecimal()]
+    main(*(numbers + [0, SEEDS][len(numbers) :]), fresh="--fresh" in sys.argv)
