@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -86,7 +87,7 @@ _LOSES = {
     *("CKPT205", "CKPT403", "CKPT405", "CKPT411", "CKPT412", "CKPT413", "CKPT418", "CKPT419", "CKPT420"),
     *("CKPT421", "CKPT422", "CKPT423", "CKPT424", "CKPT425", "CKPT426"),
     *("CKPT451", "CKPT452", "CKPT453", "CKPT454", "CKPT455", "CKPT456", "CKPT457", "CKPT458"),
-    *("CKPT461", "CKPT462", "CKPT463", "CKPT464", "CKPT304", "CKPT306", "CKPT312", "CKPT112"),
+    *("CKPT461", "CKPT462", "CKPT463", "CKPT464", "CKPT304", "CKPT306", "CKPT112", "CKPT602"),
 }
 """Findings whose meaning says that the query leaves out rows, or counts on without its state."""
 _REPEATS = {
@@ -94,11 +95,13 @@ _REPEATS = {
     *("CKPT415", "CKPT402", "CKPT463", "CKPT464", "CKPT602", "CKPT306", "CKPT425", "CKPT451", "CKPT453", "CKPT457"),
 }
 """Findings whose meaning says that rows may be read or written again."""
+_SAYS_LOST = re.compile(r"\bdrop(s|ped)?\b|\bloses?\b|\blost\b|\bleft out\b|\bnever\b")
+_SAYS_AGAIN = re.compile(r"\bagain\b|\btwice\b")
 
 
 @dataclass
 class Announced:
-    """What ckpt said of rows before the query was started."""
+    """What ckpt said of rows before the query was started, by kind."""
 
     lost: set[str] = field(default_factory=set)
     doubled: set[str] = field(default_factory=set)
@@ -113,9 +116,12 @@ class Announced:
             if any(start["reexecutes"] for start in document.get("restart", ())):
                 self.doubled.add("a batch runs again")
             if "restart" in document:
-                self.not_asked = document["sink"] is None or any(
-                    source["live"] is None for source in document["sources"]
-                )
+                live = [source["live"] for source in document["sources"]]
+                self.not_asked = document["sink"] is None or None in live
+            if document.get("applied"):
+                warnings = " ".join(document.get("warnings", ()))
+                self.lost |= {"a warning"} if _SAYS_LOST.search(warnings) else set()
+                self.doubled |= {"a warning"} if _SAYS_AGAIN.search(warnings) else set()
         for step in steps:
             if step["rows"] in ("left-out", "unknown"):
                 self.lost.add(f"rows {step['rows']}")

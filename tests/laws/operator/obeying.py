@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
 import traceback
@@ -31,6 +32,8 @@ class Story:
     count: Count = field(default_factory=Count)
     why: str = ""
     ended_well: str = ""  # a sequence of ckpt's commands that would have, where the operator came to no end
+    asks: int = 0  # how often ckpt was asked
+    obeyed: str = ""  # a digest of the checkpoint after the first time, and how the query was started then
 
     def as_json(self) -> dict[str, Any]:
         """What is recorded."""
@@ -62,23 +65,32 @@ def suffer(world: World, seed: Seed) -> None:
         world.start(2)
 
 
-def follow(world: World, *, asked: bool, deep: bool = False) -> Story:
-    """Obey, start, add more, and count."""
-    operator = _Operator(world, _options(world) if asked else (), Story())
+def follow(world: World, *, asked: bool, known: Story | None = None) -> Story:
+    """Obey, start, add more, and count.
+
+    Args:
+        world: It is changed.
+        asked: Whether `ckpt inspect` is told where source and sink are.
+        known: What became of the same query when ckpt was asked otherwise. What obeying leaves is often the same, and
+            Spark is then not asked again.
+
+    """
+    operator = _Operator(world, _options(world) if asked else (), Story(), known)
     try:
         operator.get_it_started()
-        world.add(2, closing=True)
-        operator.get_it_started(again=True)
+        if not operator.is_known():
+            world.add(2, closing=True)
+            operator.get_it_started(again=True)
     except Unfinished as end:
         operator.story.outcome, operator.story.why = end.outcome, operator.plain(str(end))
         return operator.story
-    _judge(world, operator.story)
+    _judge(world, operator.story, known.count if known is not None and operator.is_known() else None)
     return operator.story
 
 
-def _judge(world: World, story: Story) -> None:
+def _judge(world: World, story: Story, count: Count | None = None) -> None:
     try:
-        story.count = count_rows(world, world.rows())
+        story.count = count or count_rows(world, world.rows())
     except Exception as error:
         story.count = Count(wrong=f"readers of the sink fail: {_first_line(error)}")
     if story.count.exact:
@@ -103,8 +115,13 @@ def _options(world: World) -> tuple[str, ...]:
 
 
 class _Operator:
-    def __init__(self, world: World, options: tuple[str, ...], story: Story) -> None:
-        self._world, self._options, self.story = world, options, story
+    def __init__(self, world: World, options: tuple[str, ...], story: Story, known: Story | None) -> None:
+        self._world, self._options, self.story, self._known = world, options, story, known
+
+    def is_known(self) -> bool:
+        """Whether the query is as it was when ckpt was asked otherwise, and ended without another question."""
+        known, story = self._known, self.story
+        return known is not None and (known.asks, story.asks, known.obeyed) == (1, 1, story.obeyed)
 
     def get_it_started(self, *, again: bool = False) -> None:
         """Start until a start succeeds, asking ckpt before it, unless it ran a moment ago. Raises Unfinished."""
@@ -117,6 +134,12 @@ class _Operator:
             before = len(self.story.commands)
             start = self._ask(error)
             done = tuple(self.story.commands[before:])
+            self.story.asks += 1
+            if self.story.asks == 1:
+                self.story.obeyed = f"{start} {_digest(self._world.checkpoint)}"
+            if self.is_known() and not start:
+                self.story.commands.append("start: as bare")
+                return
             error = self._start(start)
             if not error and not start:
                 return
@@ -188,6 +211,13 @@ class _Operator:
         text = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "ID", text)
         text = re.sub(r"127\.0\.0\.1:\d+", "BROKER", re.sub(r"ckpt-backup-[\w.-]+|CP\.backup[\w.-]*", "BACKUP", text))
         return " ".join(text.split())
+
+
+def _digest(folder: Path) -> str:
+    """Names and contents of all files."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    contents = (f"{path.relative_to(folder)} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path in files)
+    return hashlib.sha256("\n".join(contents).encode()).hexdigest()
 
 
 def _first_line(error: object) -> str:

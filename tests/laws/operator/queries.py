@@ -164,7 +164,7 @@ class World:
         given = self._given + (numbers == [CLOSING]) * 50
         self.added += numbers
         if self.kind.source == "files":
-            self.into.mkdir(exist_ok=True)
+            self.into.mkdir(parents=True, exist_ok=True)
             file = self.into / f"{given:03}.json"
             file.write_text("".join(f'{{"row": {number}}}\n' for number in numbers))
             os.utime(file, (_START_S + given,) * 2)
@@ -288,7 +288,7 @@ class World:
         merger.when_matched_update_all().when_not_matched_insert_all().execute()
 
     def _append(self, rows: Any, _: int) -> None:
-        self.out.mkdir(exist_ok=True)
+        self.out.mkdir(parents=True, exist_ok=True)
         with (self.out / "rows.jsonl").open("a") as file:
             for row in rows.collect():
                 file.write(json.dumps([row.key, list(row.ids), row.n]) + "\n")

@@ -62,29 +62,52 @@ def put_back(kept: Path, world: World) -> None:
 
 
 def tell(worlds: Worlds, seed: Seed, scratch: Path) -> dict[str, Any]:
-    """What becomes of a seed, in each mode."""
+    """What becomes of a seed, in each mode; other commands are tried where the operator comes to no end."""
     answer: dict[str, Any] = {"seed": seed.number, **seed.recipe}
+    incident = Incident(worlds, seed, scratch)
     for mode in MODES:
-        started = time.monotonic()
-        story = tell_once(worlds, seed, scratch, asked=mode == "asked")
+        begun = time.monotonic()
+        story = incident.follow(asked=mode == MODES[1])
+        if story.outcome in _HOPELESS:
+            story.ended_well = incident.find_a_way()
         answer[mode] = story.as_json()
-        sys.stderr.write(f"{seed.number} {mode} {time.monotonic() - started:.1f}s {story.outcome}\n")
+        sys.stderr.write(f"{seed.number} {mode} {time.monotonic() - begun:.1f}s {story.outcome}\n")
     return answer
 
 
-def tell_once(worlds: Worlds, seed: Seed, scratch: Path, *, asked: bool, search: bool = True) -> Story:
-    """What becomes of a seed; where the operator comes to no end, other commands are tried."""
-    world = worlds.fresh(seed.kind)
-    suffer(world, seed)
-    asked_at, added = scratch / "asked-at", [*world.added]
-    shutil.rmtree(asked_at, ignore_errors=True)
-    shutil.copytree(world.folder, asked_at)
-    story = follow(world, asked=asked)
-    if search and story.outcome in _HOPELESS and seed.kind.source != "kafka":
-        put_back(asked_at, world)
-        world.added = added
-        story.ended_well = find_a_way(world, asked_at)
-    return story
+class Incident:
+    """A query to which happened what a seed says, as often as it is needed."""
+
+    def __init__(self, worlds: Worlds, seed: Seed, scratch: Path) -> None:
+        self._worlds, self._seed, self._kept = worlds, seed, scratch / "asked-at"
+        self._world: World | None = None
+        self._story: Story | None = None
+        self._way: str | None = None
+
+    def follow(self, *, asked: bool) -> Story:
+        """What becomes of it if ckpt is asked so; the second time only what differs is run."""
+        self._story = follow(self._again(), asked=asked, known=self._story)
+        return self._story
+
+    def find_a_way(self) -> str:
+        """Commands that were not named and end well; Kafka's records are not to be had again."""
+        if self._way is None:
+            self._way = "" if self._seed.kind.source == "kafka" else find_a_way(self._again(), self._kept)
+        return self._way
+
+    def _again(self) -> World:
+        """The query as it was when ckpt was asked."""
+        seed = self._seed
+        if self._world is None or seed.kind.source == "kafka":
+            self._world = self._worlds.fresh(seed.kind)
+            suffer(self._world, seed)
+            self._added = [*self._world.added]
+            shutil.rmtree(self._kept, ignore_errors=True)
+            shutil.copytree(self._world.folder, self._kept)
+        else:
+            put_back(self._kept, self._world)
+            self._world.added = [*self._added]
+        return self._world
 
 
 def read() -> dict[int, dict[str, Any]]:

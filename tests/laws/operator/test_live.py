@@ -1,0 +1,28 @@
+"""Some seeds again, with the Spark that is installed: they end as recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.laws.operator import recorder
+from tests.laws.operator.recorder import Incident, Worlds
+from tests.laws.operator.seeds import make_seed
+
+pytestmark = pytest.mark.spark
+
+SEEDS: tuple[int, ...] = ()
+
+
+@pytest.fixture(scope="module")
+def worlds(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Worlds:
+    return Worlds(spark, tmp_path_factory.mktemp("worlds"))
+
+
+@pytest.mark.parametrize("number", SEEDS)
+def test_a_seed_ends_as_recorded(number: int, worlds: Worlds, tmp_path: Path) -> None:
+    recorded = recorder.read()[number]["asked"]
+    document = Incident(worlds, make_seed(number), tmp_path).follow(asked=True).as_json()
+    assert {key: document[key] for key in ("class", "counted")} == {key: recorded[key] for key in ("class", "counted")}
