@@ -18,8 +18,14 @@ from tests.laws.operator.queries import BATCHES, World
 from tests.laws.operator.seeds import Seed
 
 MOST_ROUNDS = 4  # failed starts after each of which ckpt is asked
-_OPTION = re.compile(r'(?<!writeStream)\.option\("(\w+)", "?(\w+)"?\)|`(failOnDataLoss)=(false)`')
-_START = re.compile(r"\b[Ss]tart(s|ing)? (the query|it|once|again|with)|\b[Rr]estart")
+_OPTION = re.compile(r'\b(failOnDataLoss|skipChangeCommits|ignoreChanges|ignoreDeletes)(?:=|", "?)(true|false)')
+_SETTING = re.compile(r"(spark\.sql\.streaming\.[\w.]+)=(\w+)")
+_START = re.compile(r"[Ss]tart the query|Restart the query")
+_NOT_SO = re.compile(
+    r"(?i)do not start|only if it has never|a Spark version|Spark 4|new checkpoint|that wrote|another trigger|"
+    r"continuous|on the new table|on a copy|back from|from a copy"
+)
+"""What no start of this query on this checkpoint is."""
 
 
 @dataclass
@@ -183,20 +189,19 @@ class _Operator:
         if end is End.STOP:
             raise Unfinished(Outcome.STOP, step["what"])
         what = step["what"]
-        if 'format("noop")' in what:
-            if "If the sink" in what and self._options == () and self._world.kind.sink != "append":
+        if 'format("noop")' in what or "into noop" in what:
+            conditional = re.search(r"(?i)if (the sink|it) has|whether the sink has", what)
+            if conditional and self._options == () and self._world.kind.sink != "append":
                 self._options = ("--sink", str(self._world.out))  # to know whether the sink has the batch
                 self.story.commands.append("(looks into the sink)")
                 return self._ask("")
             return {"noop": True}
-        options = {key: value for match in _OPTION.findall(what) for key, value in [[part for part in match if part]]}
-        if options:
-            self.story.announced.hear((), (step,))
-            return {**options, "once": "once" in what}
-        if _START.search(what):
-            self.story.announced.hear((), (step,))
-            return {"once": True} if "trigger(once" in what or "trigger once" in what else {}
-        raise Unfinished(Outcome.PERSON, what)
+        if _NOT_SO.search(what) or not _START.search(what):
+            raise Unfinished(Outcome.PERSON, what)
+        self.story.announced.hear((), (step,))
+        self._world.conf.update(_SETTING.findall(what))
+        options = dict(_OPTION.findall(what))
+        return {**options, "once": True} if "trigger(once" in what or "trigger once" in what else options
 
     def _start(self, how: dict[str, Any]) -> str:
         words = "".join(f" {key}={value}" for key, value in how.items() if value)

@@ -1,6 +1,7 @@
 """Runs seeds on the installed Spark and records what became of them; an interrupted run continues where it stopped.
 
-`python -m tests.laws.operator.recorder [FIRST [LAST]] [--fresh]`
+`python -m tests.laws.operator.recorder [FIRST [LAST]] [--fresh] [--folder=FOLDER]`: in a named folder the queries
+stay for the next run.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import shutil
 import sys
 import time
+import uuid
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
@@ -28,29 +30,28 @@ _HOPELESS = (Outcome.PERSON, Outcome.STOP, Outcome.LOOP, Outcome.STUCK, Outcome.
 
 
 class Worlds:
-    """Queries that have run, made once for each kind, and put back at the same path for each seed."""
+    """Queries that have run, made once for each kind in a folder, and put back at the same path for each seed."""
 
     def __init__(self, spark: Any, folder: Path, broker: Any = None) -> None:
         self._spark, self._folder, self._broker = spark, folder, broker
-        self._made: dict[Kind, World] = {}
-        self._topics = 0
 
     def fresh(self, kind: Kind) -> World:
         """The query after five batches; one from Kafka has run on a topic of its own."""
         place = self._folder / kind.name
         if kind.source == "kafka":
             shutil.rmtree(place, ignore_errors=True)
-            self._topics += 1
-            world = World(self._spark, kind, place, self._broker, f"orders{self._topics}")
+            world = World(self._spark, kind, place, self._broker, f"orders-{uuid.uuid4()}")
             world.make()
             return world
-        kept = self._folder / "made" / kind.name
-        if kind not in self._made:
-            self._made[kind] = World(self._spark, kind, place)
-            self._made[kind].make()
-            shutil.copytree(place, kept)
+        kept, numbers = self._folder / "made" / kind.name, self._folder / "made" / f"{kind.name}.json"
         world = World(self._spark, kind, place)
-        world.added = [*self._made[kind].added]
+        if not numbers.exists():
+            for folder in (place, kept):
+                shutil.rmtree(folder, ignore_errors=True)
+            world.make()
+            shutil.copytree(place, kept)
+            numbers.write_text(json.dumps(world.added))
+        world.added = json.loads(numbers.read_text())
         put_back(kept, world)
         return world
 
@@ -131,7 +132,7 @@ def print_figures() -> None:
         sys.stdout.write(f"{mode}: {dict(classes.most_common())}\n")
 
 
-def main(first: int, last: int, *, fresh: bool) -> None:
+def main(first: int, last: int, *, fresh: bool, folder: str = "") -> None:
     """Record seeds that are not recorded yet, or that the generator makes otherwise now; or all."""
     from tests.live.kafka.cases import Broker
     from tests.support.services.kafka import connector_jars, kafka_broker
@@ -142,21 +143,20 @@ def main(first: int, last: int, *, fresh: bool) -> None:
     classes.use()
     memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(TemporaryDirectory(dir=memory)))
-        (folder / "broker").mkdir()
-        servers = stack.enter_context(kafka_broker(folder / "broker"))
+        scratch = Path(stack.enter_context(TemporaryDirectory(dir=memory)))
+        servers = stack.enter_context(kafka_broker(scratch))
         jars = ",".join(map(str, connector_jars()))
-        conf = live.settings(jars) | {"spark__sql__warehouse__dir": str(folder / "warehouse")}
+        conf = live.settings(jars) | {"spark__sql__warehouse__dir": str(scratch / "warehouse")}
         spark = session("ckpt-operator", "local[1]", **conf)
         spark.sparkContext.setLogLevel("OFF")
-        worlds = Worlds(spark, folder, Broker(servers))
+        worlds = Worlds(spark, Path(folder or scratch), Broker(servers))
         for number in range(first, last):
             answers, seed = read(), make_seed(number)
             known = answers.get(number, {})
             if not fresh and {**known, **seed.recipe} == known:
                 continue
             try:
-                answers[number] = tell(worlds, seed, folder)
+                answers[number] = tell(worlds, seed, scratch)
             except Exception as error:  # a disaster that cannot happen: the menu is wrong
                 sys.stderr.write(f"{number} {seed.recipe} FAILED {type(error).__name__}: {str(error)[:600]}\n")
                 continue
@@ -167,4 +167,5 @@ def main(first: int, last: int, *, fresh: bool) -> None:
 
 if __name__ == "__main__":
     numbers = [int(word) for word in sys.argv[1:] if word.isdecimal()]
-    main(*(numbers + [0, SEEDS][len(numbers) :]), fresh="--fresh" in sys.argv)
+    kept = next((word.removeprefix("--folder=") for word in sys.argv if word.startswith("--folder=")), "")
+    main(*(numbers + [0, SEEDS][len(numbers) :]), fresh="--fresh" in sys.argv, folder=kept)
