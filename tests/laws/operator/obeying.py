@@ -18,6 +18,8 @@ from tests.laws.operator.queries import BATCHES, World
 from tests.laws.operator.seeds import Seed
 
 MOST_ROUNDS = 4  # failed starts after each of which ckpt is asked
+MOST_TRIES = 4  # other changes that are started, of those that can be carried out
+MORE = 3  # files in a batch of the last start
 _OPTION = re.compile(r'\b(failOnDataLoss|skipChangeCommits|ignoreChanges|ignoreDeletes)(?:=|", "?)(true|false)')
 _SETTING = re.compile(r"(spark\.sql\.streaming\.[\w.]+)=(\w+)")
 _START = re.compile(r"[Ss]tart the query|Restart the query")
@@ -133,7 +135,7 @@ class _Operator:
         """Start until a start succeeds, asking ckpt before it, unless it ran a moment ago. Raises Unfinished."""
         error, seen = "", list[tuple[str, ...]]()
         if again:
-            error = self._start({})
+            error = self._start({}, MORE)
             if not error:
                 return
         for _ in range(MOST_ROUNDS):
@@ -203,9 +205,9 @@ class _Operator:
         options = dict(_OPTION.findall(what))
         return {**options, "once": True} if "trigger(once" in what or "trigger once" in what else options
 
-    def _start(self, how: dict[str, Any]) -> str:
+    def _start(self, how: dict[str, Any], most: int = 2) -> str:
         words = "".join(f" {key}={value}" for key, value in how.items() if value)
-        error = self._world.start(2, **how)
+        error = self._world.start(most, **how)
         self.story.commands.append(f"start{words}: {self.plain(_first_line(error)) if error else 'runs'}")
         return error
 
@@ -251,8 +253,10 @@ def tries(world: World) -> Iterator[list[tuple[str, ...]]]:
 
 def find_a_way(world: World, asked_at: Path) -> str:
     """Try commands that were not named, each on the query as it was when ckpt was asked; the first that ends well."""
-    added = [*world.added]
+    added, starts = [*world.added], 0
     for commands in tries(world):
+        if starts == MOST_TRIES:
+            break
         shutil.rmtree(world.folder)
         shutil.copytree(asked_at, world.folder)
         world.added = [*added]
@@ -260,10 +264,13 @@ def find_a_way(world: World, asked_at: Path) -> str:
             documents = [run(*words) for words in commands]
         except Exception:
             continue
-        if not all(document.get("applied") for document in documents) or world.start(2):
+        if not all(document.get("applied") for document in documents):
+            continue
+        starts += 1
+        if world.start(2):
             continue
         world.add(2, closing=True)
-        if world.start(2):
+        if world.start(MORE):
             continue
         story = Story()
         story.announced.lost |= {"accepted"} if any(document.get("skips") for document in documents) else set()

@@ -34,6 +34,9 @@ _START_S = 1_700_000_000
 _PATIENCE_S = 90
 
 
+_COSTS: dict[object, int] = {"to delta": 3, "to txn": 4, "transform": 3, "join": 2, "kafka": 3}
+
+
 @dataclass(frozen=True)
 class Kind:
     """A kind of query: source, operator, state store, sink."""
@@ -53,6 +56,13 @@ class Kind:
     @property
     def stateful(self) -> bool:
         return bool(self.store)
+
+    @property
+    def cost(self) -> int:
+        """How long starts take, roughly: the slow kinds are drawn less often, and recorded last."""
+        return max(
+            _COSTS.get(word, 1) for word in (self.source == "kafka" and "kafka", self.operator, f"to {self.sink}")
+        )
 
     @property
     def upserts(self) -> bool:

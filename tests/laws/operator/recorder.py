@@ -13,7 +13,9 @@ import sys
 import time
 import uuid
 from collections import Counter
+from collections.abc import Callable
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,6 +24,7 @@ from tests.laws.operator.counting import Outcome
 from tests.laws.operator.obeying import Story, find_a_way, follow, suffer
 from tests.laws.operator.queries import Kind, World
 from tests.laws.operator.seeds import SEEDS, Seed, make_seed
+from tests.live.kafka.cases import Broker
 
 FILE = Path(__file__).with_name("recorded.jsonl")
 MODES = ("bare", "asked")
@@ -32,8 +35,12 @@ _HOPELESS = (Outcome.PERSON, Outcome.STOP, Outcome.LOOP, Outcome.STUCK, Outcome.
 class Worlds:
     """Queries that have run, made once for each kind in a folder, and put back at the same path for each seed."""
 
-    def __init__(self, spark: Any, folder: Path, broker: Any = None) -> None:
-        self._spark, self._folder, self._broker = spark, folder, broker
+    def __init__(self, spark: Any, folder: Path, start_broker: Callable[[], Broker]) -> None:
+        self._spark, self._folder, self._start_broker = spark, folder, start_broker
+
+    @cached_property
+    def _broker(self) -> Broker:
+        return self._start_broker()
 
     def fresh(self, kind: Kind) -> World:
         """The query after five batches; one from Kafka has run on a topic of its own."""
@@ -134,7 +141,6 @@ def print_figures() -> None:
 
 def main(first: int, last: int, *, fresh: bool, folder: str = "") -> None:
     """Record seeds that are not recorded yet, or that the generator makes otherwise now; or all."""
-    from tests.live.kafka.cases import Broker
     from tests.support.services.kafka import connector_jars, kafka_broker
     from tests.support.spark import classes, live
     from tests.support.spark.queries import session
@@ -144,14 +150,16 @@ def main(first: int, last: int, *, fresh: bool, folder: str = "") -> None:
     memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(TemporaryDirectory(dir=memory)))
-        servers = stack.enter_context(kafka_broker(scratch))
         jars = ",".join(map(str, connector_jars()))
         conf = live.settings(jars) | {"spark__sql__warehouse__dir": str(scratch / "warehouse")}
         spark = session("ckpt-operator", "local[1]", **conf)
         spark.sparkContext.setLogLevel("OFF")
-        worlds = Worlds(spark, Path(folder or scratch), Broker(servers))
-        for number in range(first, last):
-            answers, seed = read(), make_seed(number)
+        worlds = Worlds(spark, Path(folder or scratch), lambda: Broker(stack.enter_context(kafka_broker(scratch))))
+        seeds = sorted(
+            map(make_seed, range(first, last)), key=lambda seed: (seed.kind.cost, seed.kind.name, seed.number)
+        )
+        for seed in seeds:
+            answers, number = read(), seed.number
             known = answers.get(number, {})
             if not fresh and {**known, **seed.recipe} == known:
                 continue

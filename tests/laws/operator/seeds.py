@@ -14,8 +14,6 @@ from tests.laws.operator.disasters import MENU
 from tests.laws.operator.queries import KINDS, Kind
 
 SEEDS = 320
-_COSTS = {"delta": 3, "txn": 4, "files": 1, "append": 1, "merge": 1, "transform": 3, "join": 2, "kafka": 3}
-"""How long starts of a kind take, roughly: the slow ones are drawn less often."""
 _TWO, _STARTED = 0.25, 0.25
 
 
@@ -38,18 +36,13 @@ class Seed:
         return {"query": self.kind.name, "disasters": [*self.disasters], "started": self.started}
 
 
-def _cost(kind: Kind) -> int:
-    source = _COSTS["kafka"] if kind.source == "kafka" else 1
-    return max(source, _COSTS.get(kind.operator, 1), _COSTS[kind.sink])
-
-
 @cache
 def make_seed(number: int) -> Seed:
     """Each disaster comes in its turn, to a kind of query that it fits, alone or with another one."""
     rng, names = Random(f"operator {number}"), [*MENU]
     first = MENU[names[number % len(names)]]
     kinds = [kind for kind in KINDS if first.fits(kind)]
-    (kind,) = rng.choices(kinds, [1 / _cost(kind) for kind in kinds])
+    (kind,) = rng.choices(kinds, [1 / kind.cost for kind in kinds])
     disasters = [first.name]
     if rng.random() < _TWO:
         others = [disaster.name for disaster in MENU.values() if disaster.fits(kind) and disaster is not first]

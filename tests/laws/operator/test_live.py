@@ -10,6 +10,7 @@ import pytest
 from tests.laws.operator import recorder
 from tests.laws.operator.recorder import Incident, Worlds
 from tests.laws.operator.seeds import make_seed
+from tests.live.kafka.cases import Broker
 
 pytestmark = pytest.mark.spark
 
@@ -17,8 +18,8 @@ SEEDS: tuple[int, ...] = ()
 
 
 @pytest.fixture(scope="module")
-def worlds(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Worlds:
-    return Worlds(spark, tmp_path_factory.mktemp("worlds"))
+def worlds(spark: Any, kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Worlds:
+    return Worlds(spark, tmp_path_factory.mktemp("worlds"), lambda: Broker(kafka))
 
 
 @pytest.mark.parametrize("number", SEEDS)

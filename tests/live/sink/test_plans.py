@@ -169,3 +169,18 @@ def test_a_gap_is_not_repaired_for_a_sink_that_would_drop_rows(copy_of: CopyOf, 
     plan = repair_async(str(checkpoint), sink=KAFKA)[0]
     assert plan.steps
     assert KAFKA in plan.warnings[-1]
+
+
+@pytest.mark.parametrize("reached", [True, False])
+def test_the_next_command_names_the_sink_that_was_asked(
+    reached: bool, ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path
+) -> None:
+    checkpoint = copy_of("stateless-4.2")
+    (checkpoint / "offsets" / ".5.crc").unlink(missing_ok=True)
+    (checkpoint / "offsets" / "5").write_text("")
+    sink = table(tmp_path / "sink", query_of(checkpoint), 5) if reached else str(tmp_path / "nothing")
+    (step, *_) = ckpt("inspect", checkpoint, "--sink", sink, "-o", "json").json()["next"]
+    assert step["command"] == ["ckpt", "repair", str(checkpoint), *(["--sink", sink] if reached else [])]
+    if reached:
+        (step, *_) = ckpt(*step["command"][1:], "-o", "json").json()["next"]
+        assert ["--sink", sink] == step["command"][3:5]
