@@ -198,7 +198,8 @@ class _Operator:
                 self.story.commands.append("(looks into the sink)")
                 return self._ask("")
             return {"noop": True}
-        if _NOT_SO.search(what) or not _START.search(what):
+        forgets = "With any other, start the query" in what and self._world.kind.sink in ("append", "merge")
+        if (_NOT_SO.search(what) or not _START.search(what)) and not forgets:
             raise Unfinished(Outcome.PERSON, what)
         self.story.announced.hear((), (step,))
         self._world.conf.update(_SETTING.findall(what))
