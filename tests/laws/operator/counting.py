@@ -115,7 +115,7 @@ class Announced:
             self.doubled |= codes & _REPEATS
             if any(start["reexecutes"] for start in document.get("restart", ())):
                 self.doubled.add("a batch runs again")
-            if "restart" in document:
+            if "restart" in document and "sources" in document:
                 live = [source["live"] for source in document["sources"]]
                 self.not_asked = document["sink"] is None or None in live
             if document.get("applied"):

@@ -22,6 +22,7 @@ MOST_TRIES = 4  # other changes that are started, of those that can be carried o
 MORE = 3  # files in a batch of the last start
 _OPTION = re.compile(r'\b(failOnDataLoss|skipChangeCommits|ignoreChanges|ignoreDeletes)(?:=|", "?)(true|false)')
 _SETTING = re.compile(r"(spark\.sql\.streaming\.[\w.]+)=(\w+)")
+_SENTENCE = re.compile(r"[Ss]tart the query with [^.]*")
 _START = re.compile(r"[Ss]tart the query|Restart the query")
 _NOT_SO = re.compile(
     r"(?i)do not start|only if it has never|a Spark version|Spark 4|new checkpoint|that wrote|another trigger|"
@@ -125,6 +126,7 @@ def _options(world: World) -> tuple[str, ...]:
 class _Operator:
     def __init__(self, world: World, options: tuple[str, ...], story: Story, known: Story | None) -> None:
         self._world, self._options, self.story, self._known = world, options, story, known
+        self._reader: dict[str, str] = {}  # options of the reader, kept for one more batch
 
     def is_known(self) -> bool:
         """Whether the query is as it was when ckpt was asked otherwise, and ended without another question."""
@@ -135,7 +137,7 @@ class _Operator:
         """Start until a start succeeds, asking ckpt before it, unless it ran a moment ago. Raises Unfinished."""
         error, seen = "", list[tuple[str, ...]]()
         if again:
-            error = self._start({}, MORE)
+            error = self._start(self._reader, MORE)
             if not error:
                 return
         for _ in range(MOST_ROUNDS):
@@ -149,7 +151,7 @@ class _Operator:
                 self.story.commands.append("start: as bare")
                 return
             error = self._start(start)
-            if not error and not start:
+            if not error and "noop" not in start:
                 return
             if error and done in seen:
                 outcome = Outcome.LOOP if any("--apply" in command for command in done) else Outcome.STUCK
@@ -198,13 +200,16 @@ class _Operator:
                 self.story.commands.append("(looks into the sink)")
                 return self._ask("")
             return {"noop": True}
+        if what.startswith("Check that the query writes to this table") and self._world.kind.sink in ("merge", "txn"):
+            return {}  # it does, and does not write a batch twice
         forgets = "With any other, start the query" in what and self._world.kind.sink in ("append", "merge")
         if (_NOT_SO.search(what) or not _START.search(what)) and not forgets:
             raise Unfinished(Outcome.PERSON, what)
         self.story.announced.hear((), (step,))
+        sentence = next(_SENTENCE.finditer(what), None)
         self._world.conf.update(_SETTING.findall(what))
-        options = dict(_OPTION.findall(what))
-        return {**options, "once": True} if "trigger(once" in what or "trigger once" in what else options
+        self._reader = dict(_OPTION.findall(sentence[0])) if sentence else {}
+        return {**self._reader, "once": True} if "trigger(once" in what or "trigger once" in what else self._reader
 
     def _start(self, how: dict[str, Any], most: int = 2) -> str:
         words = "".join(f" {key}={value}" for key, value in how.items() if value)
