@@ -21,7 +21,7 @@ class Outcome(StrEnum):
 
     EXACT = "exact"
     ANNOUNCED = "as announced"
-    NOT_ASKED = "not asked"  # rows are lost or doubled, and the page said that it looked at neither source nor sink
+    UNSEEN = "unseen"  # only a sink or source shows it that was not asked, as the page says, or that keeps no record
     PERSON = "needs a person"
     STOP = "stop"
     UNANNOUNCED = "unannounced"
@@ -95,6 +95,7 @@ _REPEATS = {
     *("CKPT415", "CKPT402", "CKPT463", "CKPT464", "CKPT602", "CKPT306", "CKPT425", "CKPT451", "CKPT453", "CKPT457"),
 }
 """Findings whose meaning says that rows may be read or written again."""
+_WITHOUT_RECORD = ("unknown-query", "unknown")
 _SAYS_LOST = re.compile(r"\bdrop(s|ped)?\b|\bloses?\b|\blost\b|\bleft out\b|\bnever\b")
 _SAYS_AGAIN = re.compile(r"\bagain\b|\btwice\b")
 
@@ -105,7 +106,7 @@ class Announced:
 
     lost: set[str] = field(default_factory=set)
     doubled: set[str] = field(default_factory=set)
-    not_asked: bool = False
+    unseen: bool = False  # the page did not look at a source or sink, or it keeps no record of batches
 
     def hear(self, documents: Iterable[Document], steps: Iterable[Document]) -> None:
         """Take in the pages that were seen, and the steps that were done."""
@@ -116,8 +117,9 @@ class Announced:
             if any(start["reexecutes"] for start in document.get("restart", ())):
                 self.doubled.add("a batch runs again")
             if "restart" in document and "sources" in document:
-                live = [source["live"] for source in document["sources"]]
-                self.not_asked = document["sink"] is None or None in live
+                sources = [source["live"] for source in document["sources"] if source["type"] != "rate-micro-batch"]
+                sink = document["sink"]
+                self.unseen = None in sources or sink is None or sink["outcome"] in _WITHOUT_RECORD
             if document.get("applied"):
                 warnings = " ".join(document.get("warnings", ()))
                 self.lost |= {"a warning"} if _SAYS_LOST.search(warnings) else set()

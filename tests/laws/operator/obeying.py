@@ -107,7 +107,7 @@ def _judge(world: World, story: Story, count: Count | None = None) -> None:
     elif story.announced.covers(story.count):
         story.outcome = Outcome.ANNOUNCED
     else:
-        story.outcome = Outcome.NOT_ASKED if story.announced.not_asked else Outcome.UNANNOUNCED
+        story.outcome = Outcome.UNSEEN if story.announced.unseen else Outcome.UNANNOUNCED
 
 
 def _options(world: World) -> tuple[str, ...]:
