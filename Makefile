@@ -6,7 +6,7 @@ QUICK := not spark and not service and not slow
 # Each of the many processes that the tests start would otherwise compile the project again.
 quick test: export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help setup demo check site quick test azure docs runbooks
+.PHONY: help setup demo check site quick test azure dist zipapp matrix audit lock deploy-check docs runbooks
 help:  ## what each target does
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 setup: $(VENV)/installed  ## a virtual environment with ckpt, Spark, Delta and the development tools
@@ -31,6 +31,27 @@ test: check quick  ## everything that CI runs
 	$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder -m "not ($(QUICK))" --durations 25 --durations-min 5
 azure: setup  ## the tests on Azure Blob Storage: Azurite, installed with npm at the first time
 	CKPT_TEST_AZURE=1 $(BIN)/pytest -m service -k azure --durations 5
+.venv-release/installed: pyproject.toml
+	python3 -m venv .venv-release
+	.venv-release/bin/pip install --quiet --upgrade 'pip>=25.1'
+	.venv-release/bin/pip install --quiet --group release --group checks
+	touch $@
+dist: .venv-release/installed  ## sdist and wheel in dist/, built twice and compared
+	.venv-release/bin/python deploy/build.py
+zipapp: dist  ## ckpt as one file for this system and Python, which needs no network: dist/ckpt.pyz
+	.venv-release/bin/shiv --quiet --reproducible --compile-pyc --console-script ckpt --python '/usr/bin/env python3' \
+		--output-file dist/ckpt.pyz "$$(ls dist/*.whl)[native,html,sql,kafka,hdfs]"
+matrix: dist  ## the wheel with each extra, on each Python that is here
+	.venv-release/bin/python deploy/matrix.py
+audit: .venv-release/installed  ## ask the advisory database of PyPI about the pinned dependencies
+	.venv-release/bin/pip-audit --requirement deploy/lock.txt --disable-pip --require-hashes
+lock: .venv-release/installed  ## pin the dependencies anew, with hashes: deploy/lock.txt
+	.venv-release/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --no-header --no-annotate \
+		--generate-hashes --all-extras --group dev --output-file deploy/lock.txt pyproject.toml
+deploy-check: .venv-release/installed  ## the files of deploy/ by the checkers of their kinds
+	.venv-release/bin/hadolint deploy/Dockerfile deploy/Dockerfile.spark
+	.venv-release/bin/shellcheck deploy/try_image.sh .ci/run
+	.venv-release/bin/kubernetes-validate --strict deploy/kubernetes/*.yaml
 docs: setup  ## regenerate the documentation that needs no JVM, with its picture if Chromium is installed
 	$(BIN)/python -m docs.generate
 	$(BIN)/python -m tests.commands.contract

@@ -143,17 +143,13 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"ckpt {ckpt.__version__}")
-        raise typer.Exit
-
-
-@app.callback()
+@app.callback(invoke_without_command=True)
 def main(
+    context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+        bool, typer.Option("--version", help="Print the version; with -v what a bug report needs.")
     ] = False,
+    verbose: Annotated[bool, typer.Option("-v", hidden=True)] = False,
 ) -> None:
     """Say what is wrong with a Structured Streaming checkpoint, what Spark will do next, and how to fix it.
 
@@ -162,3 +158,11 @@ def main(
 
     Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 could not do it.
     """
+    if version:
+        text = import_module(".version", __package__).describe() if verbose else f"ckpt {ckpt.__version__}"
+        typer.echo(text)
+        raise typer.Exit
+    if verbose:
+        raise UsageError("-v goes with --version")
+    if context.invoked_subcommand is None:
+        context.fail("Missing command.")

@@ -6,6 +6,7 @@ from typing import Any
 from zlib import crc32
 
 from ckpt.errors import CkptError
+from ckpt.extras import install_command
 
 try:
     import google_crc32c
@@ -13,7 +14,7 @@ try:
     import xxhash as xxhash  # used by the modules that import it from here: one place says what is missing
 except ImportError as error:
     raise CkptError(
-        "verifying every byte needs the packages xxhash and google-crc32c: pip install 'spark-ckpt[native]'"
+        f"verifying every byte needs the packages xxhash and google-crc32c: {install_command('native')}"
     ) from error
 
 _LZ4_SEED = 0x9747B28C  # LZ4BlockOutputStream.DEFAULT_SEED

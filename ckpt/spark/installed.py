@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckpt.errors import CkptError, argument
+from ckpt.extras import install_command
 from ckpt.state.reading.reading import OLDEST_SPARK
 from ckpt.versions import Spark, known_version
 
@@ -59,7 +60,7 @@ def find_pyspark_version() -> Spark:
     except PackageNotFoundError:
         text = ""
     if find_spec("pyspark") is None:
-        raise SparkMissing("reading state needs pyspark, which is not installed: pip install 'spark-ckpt[spark]'")
+        raise SparkMissing(f"reading state needs pyspark, which is not installed: {install_command('spark')}")
     if not text:  # pyspark is on the path without having been installed
         return OLDEST_SPARK
     known = known_version(text)
@@ -74,22 +75,34 @@ def check_delta() -> None:
     """Raise SparkMissing where delta-spark is not installed."""
     if find_spec("delta") is None:
         raise SparkMissing(
-            f"{argument('format', 'delta')} needs delta-spark, which is not installed: pip install 'spark-ckpt[delta]'"
+            f"{argument('format', 'delta')} needs delta-spark, which is not installed: {install_command('delta')}"
         )
 
 
 def check_java() -> None:
     """Raise SparkMissing unless there is a Java that Spark 4 runs on, where Spark would look for it."""
     cure = f"install Java {OLDEST_JAVA} or later and set JAVA_HOME"
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    java = find_java()
     if java is None:
         raise SparkMissing(f"Spark needs Java, and there is none on the PATH: {cure}")
     try:
-        answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60)
+        release = ask_java_version(java)
     except (OSError, subprocess.TimeoutExpired) as error:
-        where = "JAVA_HOME" if home else "the PATH"
+        where = "JAVA_HOME" if os.environ.get("JAVA_HOME") else "the PATH"
         raise SparkMissing(f"Spark needs Java, and {java}, from {where}, does not run: {cure}") from error
-    release = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
-    if release and int(release[1]) < OLDEST_JAVA:
-        raise SparkMissing(f"Spark 4 needs Java {OLDEST_JAVA} or later, and {java} is Java {release[1]}: {cure}")
+    major = re.match(r"(?:1\.)?(\d+)", release)
+    if major and int(major[1]) < OLDEST_JAVA:
+        raise SparkMissing(f"Spark 4 needs Java {OLDEST_JAVA} or later, and {java} is Java {major[1]}: {cure}")
+
+
+def find_java() -> str | None:
+    """Find the Java program that Spark would start: below JAVA_HOME, else the first on the PATH."""
+    home = os.environ.get("JAVA_HOME")
+    return str(Path(home) / "bin" / "java") if home else shutil.which("java")
+
+
+def ask_java_version(java: str) -> str:
+    """Ask a Java program for its version, ``17.0.12``; "" where it says none. Raises OSError, TimeoutExpired."""
+    answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60)
+    version = re.search(r'version "([^"]*)"', answer.stderr + answer.stdout)
+    return version[1] if version else ""

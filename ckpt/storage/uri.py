@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote
 
 from ckpt.errors import StorageError, UsageError, one_line
+from ckpt.extras import install_command
 from ckpt.storage.base import Root
 from ckpt.storage.local import LocalStorage
 from ckpt.storage.locations import OBJECT_STORES, SchemeFamily, family, local_path
@@ -148,9 +149,9 @@ def _open_hdfs(remote: _Remote, options: Mapping[str, str]) -> "Backend":
         try:
             return arrow.libhdfs(remote.scheme, host, int(port or 0), remote.user or None, remote.path, options)
         except (OSError, ValueError) as error:
-            cure = "pip install 'spark-ckpt[hdfs]', which needs no Hadoop"
+            cure = f"{install_command('hdfs')}, which needs no Hadoop"
             raise StorageError(f"{remote.shown} cannot be opened by Hadoop ({shorten_error(error)}): {cure}") from error
-    raise StorageError(f"{remote.shown} needs another package: pip install 'spark-ckpt[hdfs]'")
+    raise StorageError(f"{remote.shown} needs another package: {install_command('hdfs')}")
 
 
 def _is_installed(package: str) -> bool:

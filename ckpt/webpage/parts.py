@@ -8,6 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from ckpt.errors import CkptError
+from ckpt.extras import install_command
 from ckpt.formats.types import type_name
 from ckpt.inspection.inspection import Inspection, RatedFinding
 from ckpt.inspection.verdict import outcome_words
@@ -172,7 +173,7 @@ def _make_environment() -> Any:
     try:
         from jinja2 import Environment, FunctionLoader, StrictUndefined
     except ModuleNotFoundError:
-        raise HtmlMissing("output as HTML needs the package jinja2: pip install 'spark-ckpt[html]'") from None
+        raise HtmlMissing(f"output as HTML needs the package jinja2: {install_command('html')}") from None
     environment = Environment(
         loader=FunctionLoader(_read_source),
         autoescape=True,

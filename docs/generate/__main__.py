@@ -7,8 +7,9 @@ from .errors import errors_page
 from .findings import findings_page
 from .man import man_pages
 from .picture import take_picture
-from .places import DOCS, MAN
+from .places import DEPLOY, DOCS, MAN
 from .sessions import AT_ROOT, RUNBOOK, at_root, runbook
+from .shipped import shipped_files
 
 PAGES = {
     DOCS / "findings.md": findings_page,
@@ -27,4 +28,6 @@ for page in {*MAN.glob("*.1")} - {MAN / name for name in manuals}:
     page.unlink()
 for name, text in manuals.items():
     (MAN / name).write_text(text, encoding="utf-8")
+for name, text in shipped_files().items():
+    (DEPLOY / name).write_text(text, encoding="utf-8")
 take_picture()

@@ -6,3 +6,4 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 MAN = DOCS / "man"
+DEPLOY = ROOT / "deploy"

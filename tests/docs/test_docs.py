@@ -17,8 +17,9 @@ from docs.generate.commands import commands_page, commands_table
 from docs.generate.errors import errors_page
 from docs.generate.findings import findings_page
 from docs.generate.man import man_pages
-from docs.generate.places import DOCS, MAN, README, ROOT
+from docs.generate.places import DEPLOY, DOCS, MAN, README, ROOT
 from docs.generate.sessions import AT_ROOT, RUNBOOK, at_root, runbook
+from docs.generate.shipped import shipped_files
 from tests.conftest import Ckpt, commands_of
 
 PAGES = [README, *sorted(DOCS.glob("*.md"))]
@@ -35,6 +36,11 @@ def test_a_reference_is_what_the_code_says(page: Callable[[], str]) -> None:
 
 def test_man_pages_say_what_the_help_says() -> None:
     assert {page.name: read(page) for page in MAN.iterdir()} == man_pages(), "run make docs"
+
+
+def test_what_the_wheel_ships_beside_code_is_as_it_is_made() -> None:
+    files = shipped_files()
+    assert {name: read(DEPLOY / name) for name in files} == files, "run make docs"
 
 
 @pytest.mark.slow
@@ -212,3 +218,9 @@ def test_the_readme_is_short_and_lists_every_command() -> None:
     readme = read(README)
     assert len(readme.splitlines()) <= 130
     assert commands_table() in readme, "run make docs"
+
+
+def test_promises_name_tests_that_are_there() -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)`", read(ROOT / "SECURITY.md"))
+    assert len(named) >= 12
+    assert [name for name in named if not (ROOT / name).is_file()] == []

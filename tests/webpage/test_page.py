@@ -10,6 +10,7 @@ import pytest
 
 import ckpt
 from ckpt import inspect
+from ckpt.extras import install_command
 from ckpt.webpage import parts
 from ckpt.webpage.charts import MOST_BARS
 from ckpt.webpage.parts import inspection_page
@@ -173,7 +174,7 @@ def test_a_missing_package_is_one_line(ckpt: Ckpt, monkeypatch: pytest.MonkeyPat
     parts._make_environment.cache_clear()
     run = ckpt("inspect", "sample_checkpoints/kafka-4.2", "-o", "html")
     assert (run.exit_code, run.stdout) == (3, "")
-    assert run.stderr == "ckpt: output as HTML needs the package jinja2: pip install 'spark-ckpt[html]'\n"
+    assert run.stderr == f"ckpt: output as HTML needs the package jinja2: {install_command('html')}\n"
     assert of_sample("kafka-4.2")._repr_html_() is None
 
 

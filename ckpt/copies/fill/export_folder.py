@@ -14,6 +14,7 @@ from pyarrow.dataset import ParquetReadOptions
 
 from ckpt.copies.fill.frames import Piece
 from ckpt.errors import CkptError, NotFound, StorageError, one_line
+from ckpt.extras import install_command
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
 from ckpt.state.export.targets import MANIFEST, Format
@@ -96,7 +97,7 @@ class Export:
             from deltalake import DeltaTable
             from deltalake.exceptions import DeltaError
         except ImportError:
-            needed = "to import it one more package is needed: pip install 'spark-ckpt[deltalake]'"
+            needed = f"to import it one more package is needed: {install_command('deltalake')}"
             raise CkptError(one_line(f"{where} is a Delta table, and {needed}")) from None
         try:
             with TemporaryDirectory(prefix="ckpt-delta-") as temporary:

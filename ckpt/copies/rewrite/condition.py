@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from ckpt.errors import CkptError, UsageError
+from ckpt.extras import install_command
 from ckpt.formats.rows import NativeMissing
 from ckpt.formats.rows.types import FIXED
 from ckpt.formats.types import fields_of, named_fields
@@ -184,7 +185,7 @@ def _import_duckdb() -> Any:
     try:
         import duckdb
     except ImportError:
-        raise NativeMissing("a condition in SQL needs duckdb: pip install 'spark-ckpt[sql]'") from None
+        raise NativeMissing(f"a condition in SQL needs duckdb: {install_command('sql')}") from None
     return duckdb
 
 

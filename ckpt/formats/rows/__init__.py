@@ -7,6 +7,7 @@ numpy and pyarrow look at all rows of a batch at once. What does not fit the sch
 from importlib.util import find_spec
 
 from ckpt.errors import CkptError
+from ckpt.extras import install_command
 
 
 class NativeMissing(CkptError, ImportError):
@@ -14,4 +15,4 @@ class NativeMissing(CkptError, ImportError):
 
 
 if any(find_spec(name) is None for name in ("google_crc32c", "numpy", "xxhash")):
-    raise NativeMissing("reading state without Spark needs more packages: pip install 'spark-ckpt[native]'")
+    raise NativeMissing(f"reading state without Spark needs more packages: {install_command('native')}")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ckpt.errors import CkptError, LeftToSpark, Undecodable
+from ckpt.extras import install_command
 from ckpt.formats.rows import NativeMissing
 
 _SECTION = re.compile(r'\[(Version|DBOptions|CFOptions "default"|TableOptions/BlockBasedTable "default")\]')
@@ -58,7 +59,7 @@ def import_rocksdict() -> Any:
     try:
         import rocksdict
     except ImportError:
-        raise NativeMissing("reading RocksDB state needs rocksdict: pip install 'spark-ckpt[native]'") from None
+        raise NativeMissing(f"reading RocksDB state needs rocksdict: {install_command('native')}") from None
     return rocksdict
 
 

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from ckpt.errors import SourceError, one_line
+from ckpt.extras import install_command
 from ckpt.live.records import Part, TopicNow
 from ckpt.texts import mask_secrets
 
@@ -29,7 +30,7 @@ class Client:
             import confluent_kafka
             from confluent_kafka import admin
         except ImportError:
-            raise SourceError("asking Kafka needs one more package: pip install 'spark-ckpt[kafka]'") from None
+            raise SourceError(f"asking Kafka needs one more package: {install_command('kafka')}") from None
         self.library, self._admin = confluent_kafka, admin
         self._servers = one_line(settings["bootstrap.servers"])
         self._secrets = [value for key, value in settings.items() if "password" in key or "secret" in key]

@@ -11,6 +11,7 @@ import pytest
 from pyarrow import parquet
 
 import ckpt as library
+from ckpt.extras import install_command
 from ckpt.state.export.targets import Format
 from tests.conftest import Ckpt
 from tests.copies.fill.test_import_state import AGGREGATION, exported
@@ -125,7 +126,7 @@ def test_without_the_package_its_extra_is_named(
     monkeypatch.setitem(sys.modules, "deltalake", None)
     run = ckpt("import-state", export, tmp_path / "new", "--like", AGGREGATION)
     assert run.exit_code == 3
-    assert run.refusal().endswith("pip install 'spark-ckpt[deltalake]'")
+    assert run.refusal().endswith(install_command("deltalake"))
     assert not (tmp_path / "new").exists()
 
 

@@ -13,6 +13,7 @@ import pytest
 import ckpt
 from ckpt.copies.rewrite.condition import can_take, parse_condition
 from ckpt.errors import CkptError, UsageError
+from ckpt.extras import install_command
 from ckpt.formats.types import array_of, map_of, struct_of
 from ckpt.model import Json
 from tests.conftest import Ckpt
@@ -331,6 +332,6 @@ def test_without_the_extra_it_says_which(ckpt: Ckpt, tmp_path: Path, monkeypatch
     run = ckpt(*words, "--where", "key_key = 1")
     assert (run.exit_code, run.refusal()) == (
         3,
-        "ckpt: a condition in SQL needs duckdb: pip install 'spark-ckpt[sql]'",
+        f"ckpt: a condition in SQL needs duckdb: {install_command('sql')}",
     )
     assert ckpt(*words).exit_code == 0
