@@ -180,7 +180,8 @@ class _Operator:
             options = () if error else self._options
             obeyed = obey(self._world.checkpoint, *options, error=error, without_copy=True)
         except AssertionError as refused:
-            raise Unfinished(Outcome.STUCK, f"refused: {refused}") from refused
+            nothing_there = "does not exist: check the path" in str(refused)
+            raise Unfinished(Outcome.PERSON if nothing_there else Outcome.STUCK, f"refused: {refused}") from refused
         except Exception as broken:
             frame = traceback.extract_tb(broken.__traceback__)[-1]
             where = f"{Path(frame.filename).name}:{frame.name}"
