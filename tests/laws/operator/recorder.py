@@ -132,11 +132,13 @@ def write(answers: dict[int, dict[str, Any]]) -> None:
     FILE.write_text("".join(f"{line}\n" for line in lines))
 
 
-def print_figures() -> None:
-    """Print how seeds end, by mode."""
-    for mode in MODES:
-        classes = Counter(answer[mode]["class"] for answer in read().values())
-        sys.stdout.write(f"{mode}: {dict(classes.most_common())}\n")
+def tabulate() -> list[str]:
+    """Rows of a table: how seeds end, by mode."""
+    recorded = read().values()
+    bare, asked = (Counter(answer[mode]["class"] for answer in recorded) for mode in MODES)
+    return [
+        f"| {outcome} | {bare[outcome]} | {asked[outcome]} |" for outcome in Outcome if bare[outcome] + asked[outcome]
+    ]
 
 
 def main(first: int, last: int, *, fresh: bool, folder: str = "") -> None:
@@ -170,7 +172,7 @@ def main(first: int, last: int, *, fresh: bool, folder: str = "") -> None:
                 continue
             write(answers)
         spark.stop()
-    print_figures()
+    sys.stdout.write("\n".join((f"{len(read())} incidents", *tabulate(), "")))
 
 
 if __name__ == "__main__":

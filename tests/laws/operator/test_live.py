@@ -18,8 +18,8 @@ SEEDS: tuple[int, ...] = ()
 
 
 @pytest.fixture(scope="module")
-def worlds(spark: Any, kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Worlds:
-    return Worlds(spark, tmp_path_factory.mktemp("worlds"), lambda: Broker(kafka))
+def worlds(spark: Any, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Worlds:
+    return Worlds(spark, tmp_path_factory.mktemp("worlds"), lambda: Broker(request.getfixturevalue("kafka")))
 
 
 @pytest.mark.parametrize("number", SEEDS)

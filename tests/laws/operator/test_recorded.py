@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 import pytest
 
@@ -69,14 +68,5 @@ def test_what_is_counted_was_announced(mode: str) -> None:
 def test_the_page_of_evidence_has_the_figures() -> None:
     page = (ROOT / "docs" / "evidence.md").read_text()
     assert f"{len(RECORDED)} incidents" in page
-    for row in figures():
+    for row in recorder.tabulate():
         assert row in page
-
-
-def figures() -> list[str]:
-    """The rows of the table of the page."""
-    counts = {mode: Counter(end["class"] for _, of_end, end in ENDS if of_end == mode) for mode in MODES}
-    classes: list[Any] = sorted(
-        {name for count in counts.values() for name in count}, key=lambda name: -counts[MODES[0]][name]
-    )
-    return [f"| {name} | {counts[MODES[0]][name]} | {counts[MODES[1]][name]} |" for name in classes]
