@@ -149,9 +149,9 @@ class _Operator:
                 return
         for _ in range(MOST_ROUNDS):
             before = len(self.story.commands)
+            self.story.asks += 1
             start = self._ask(error)
             done = tuple(self.story.commands[before:])
-            self.story.asks += 1
             if self.story.asks == 1:
                 self.story.obeyed = f"{start} {_digest(self._world.checkpoint)}"
             if self.is_known() and not start:
