@@ -1,9 +1,28 @@
-"""ckpt: what is wrong with a Structured Streaming checkpoint, what Spark will do, and how to get out.
+"""Says what is wrong with a Structured Streaming checkpoint, what Spark does at the next start, and how to fix it.
 
-Every public name is in ``__init__.pyi`` and is imported when it is first asked for, so that nothing is imported that
-is not needed, and pyspark only by what asks Spark. What calls return is in ``ckpt.types``. ``docs/api.md`` lists all.
+    >>> ckpt.inspect("sample_checkpoints/kafka-4.2").verdict
+    'Restarts with new batch 6, if the query keeps no state'
+
+help(ckpt.inspect) explains a call, print(value) shows what it returned as a page, ckpt.types has the classes of these.
+
+Look             inspect, open_checkpoint, scan, preflight, describe_query, explain, verify_state
+Read state       state_show, state_count, state_diff, state_keys, state_units, export_state
+  without Spark  read_state_arrow, read_state_batches
+  with Spark     read_state, read_changes, read_initial_state
+Repair           repair, repair_async, rewind, skip, relocate, prune
+  offsets        offsets_show, offsets_set, offsets_export, offsets_import, offsets_commit
+New checkpoints  copy, rewrite, import_state, write_state; on_spark: work on Spark's executors
+New queries      handoff, migrate_changelog, migrate_provider, migrate_transform_with_state
+Classes          Checkpoint, Inspection, Spark (the versions)
+Errors           CkptError and, below it, StorageError, NotFound, UsageError
+
+A call that changes a checkpoint returns a plan, and acts with apply=True; what it changed can be undone.
 """
 
+# Every public name is in ``__init__.pyi`` and is imported when it is first asked for, so that nothing is imported that
+# is not needed, and pyspark only by what asks Spark.
+
+import sys
 from functools import cache
 from importlib import import_module
 
@@ -34,8 +53,8 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> object:
-    if name == "__all__":
-        return __dir__()
+    if name == "__all__" and sys._getframe(1).f_globals.get("__name__") != "pydoc":
+        return __dir__()  # without it, help(ckpt) is the text above, and not every class and call in full
     if name == "types":
         return import_module("ckpt.types")
     if name not in _names():

@@ -5,6 +5,7 @@
     CkptError               the base: one line that names the path and the cure
     ├── StorageError        something is there that cannot be reached, listed or read
     │   └── NotFound        nothing is there
+    │       └── NotThereYet     nothing is there, and it could be made there
     ├── SourceError         a source of the query cannot be asked
     ├── Undecodable         bytes of state are damaged, or of a kind that ckpt does not know
     └── UsageError          the request itself is wrong: a URI, an argument
@@ -33,6 +34,10 @@ class StorageError(CkptError):
 
 class NotFound(StorageError):
     """There is nothing at a path, or no longer."""
+
+
+class NotThereYet(NotFound):
+    """There is nothing at a path, in a bucket or file system that could be asked."""
 
 
 class SourceError(CkptError):

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from os import PathLike
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 Location: TypeAlias = str | PathLike[str]
 """A checkpoint's path, its URI, or the ``Checkpoint`` itself."""
@@ -237,7 +237,7 @@ class StateVariable:
     """A transformWithState variable, from ``operatorPropertiesJson`` (Spark ``TransformWithStateVariableInfo``)."""
 
     name: str
-    kind: str  # as Spark names it: ValueState, ListState, MapState, TimerState
+    kind: Annotated[str, "as Spark names it: ValueState, ListState, MapState, TimerState"]
     ttl: bool
 
 

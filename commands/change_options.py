@@ -15,15 +15,13 @@ from ckpt.inspection.activity import must_be_seconds
 
 from . import options
 
-AcceptReplayOption = Annotated[bool, typer.Option("--accept-replay", help="Accept that rows are read again.")]
-
 
 @dataclass(frozen=True, slots=True)
 class AcceptOptions:
     """Consequences of a plan that the user accepts."""
 
     accept_skip: Annotated[bool, typer.Option("--accept-skip", help="Accept that rows are left out.")] = False
-    accept_replay: AcceptReplayOption = False
+    accept_replay: Annotated[bool, typer.Option("--accept-replay", help="Accept that rows are read again.")] = False
 
 
 @dataclass(frozen=True, slots=True)

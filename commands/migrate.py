@@ -120,6 +120,6 @@ def transform_with_state(
 
 
 migrate = CommandGroup(
-    "Move a query to another way of keeping state.",
+    "Move to transformWithState, RocksDB or changelogs.",
     {"changelog": changelog, "provider": provider, "transform-with-state": transform_with_state},
 )

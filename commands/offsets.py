@@ -189,6 +189,6 @@ def _read(text: str) -> str:
 
 
 offsets = CommandGroup(
-    "Show or change where the next batch starts; feed lag dashboards.",
+    "Change where the next batch starts, or its topic; show lag.",
     {"show": show, "set": set_command, "export": export_command, "import": import_command, "commit": commit},
 )

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ckpt.checkpoint.reader import open_checkpoint
+from ckpt.checkpoint.reader import open_for_start
 from ckpt.errors import UsageError
 from ckpt.inspection.preflight import PlannedStart, find_changed_file, judge_start
 from ckpt.inspection.query import QueryDescription
@@ -53,7 +53,7 @@ def preflight(
         raise UsageError("--source-option is for --sources")
     reader = source_options(source_option or ())
     query = QueryDescription.read(expect) if expect is not None else None
-    opened = open_checkpoint(checkpoint, storage_options)
+    opened = open_for_start(checkpoint, storage_options)
     has = ask_sink(sink, checkpoint, storage_options)
     live = ask_sources(opened, reader, storage_options) if sources else None
     start = PlannedStart(spark, settings, query=query, progress=progress, must_exist=must_exist)

@@ -4,6 +4,8 @@
 """
 
 from dataclasses import fields, replace
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 from ckpt.changes.apply import ChangeResult, Receipt
@@ -18,66 +20,17 @@ from ckpt.webpage.parts import HtmlMissing, inspection_part
 if TYPE_CHECKING:
     from ckpt import types
 
+from . import render
 from .arguments import library_words
 from .calls import as_call, in_python
 from .render import blocks
 from .render.blocks import Headline, Item, Page, Plain, Table, Title, Tone, change_texts, flatten_page, page_of
-from .render.change import ChangeReport
-from .render.changelog import ChangelogReport
 from .render.copying import CopyReport
-from .render.explain import ExplanationReport
-from .render.export import ExportReport
-from .render.fleet import ScanReport
-from .render.handoff import HandoffReport
 from .render.html import html_part
 from .render.layout import PageLayout
-from .render.offsets_change import OffsetsReport
-from .render.offsets_commit import OffsetsCommitReport
-from .render.page import InspectionReport
-from .render.positions import PositionsReport
-from .render.preflight import PreflightReport
-from .render.provider import ProviderReport
-from .render.pruning import PruneReport
-from .render.relocation import RelocationReport
-from .render.rewind import RewindReport
+from .render.reports import find_report
 from .render.rewriting import ImportReport, RewriteReport
-from .render.rows import CountsReport, DiffReport, RowsReport, SizesReport
-from .render.skip import SkipReport
-from .render.transform import TransformReport
-from .render.verification import VerificationReport
-from .render.ways import RepairReport, WaysReport
-
-_REPORTS: dict[str, Any] = {
-    "Explanation": ExplanationReport,
-    "Handoff": HandoffReport,
-    "Inspection": InspectionReport,
-    "OffsetsCommit": OffsetsCommitReport,
-    "Positions": PositionsReport,
-    "ProviderMove": ProviderReport,
-    "ChangelogSwitch": ChangelogReport,
-    "Readiness": PreflightReport,
-    "Scan": ScanReport,
-    "StateCounts": CountsReport,
-    "StateDiff": DiffReport,
-    "StateExport": ExportReport,
-    "StateRows": RowsReport,
-    "StateVerification": VerificationReport,
-    "TransformMigration": TransformReport,
-}
-_CHANGES: dict[str, type[ChangeReport[Any]]] = {
-    "OffsetsPlan": OffsetsReport,
-    "PrunePlan": PruneReport,
-    "RelocationPlan": RelocationReport,
-    "RepairPlan": RepairReport,
-    "RewindPlan": RewindReport,
-    "SkipPlan": SkipReport,
-    "WaysPlan": WaysReport,
-}
-"""Reports by the name of what they show: a value's own class is imported already, and others may need an extra."""
-
-
-_COMPLETE = {RepairReport, RewindReport, SkipReport}
-"""Reports whose plan has all that was asked for."""
+from .render.rows import SizesReport
 
 
 def text(value: object) -> str:
@@ -126,25 +79,31 @@ def _as_python(block: Plain) -> Plain:
 
 
 def _page_of(value: object) -> Page:
-    name = type(value).__name__
     if isinstance(value, ChangePlan):
         value = ChangeResult(value, Receipt())
     if isinstance(value, ChangeResult):
         return _show_change(value)
-    page: Page = _PAGES[name](value) if name in _PAGES else _REPORTS[name](value).page()
+    show = _PAGES.get(type(value).__name__, lambda value: _find_report(type(value))(value).page())
+    page: Page = show(value)
     return page
 
 
+def _find_report(kind: type) -> Any:
+    """Find the report of a class, in whichever module of ``render`` it is."""
+    for module in iter_modules(render.__path__):
+        import_module(f"{render.__name__}.{module.name}")
+    return find_report(kind)
+
+
 def _show_change(value: ChangeResult[ChangePlan]) -> Page:
-    report = next(_CHANGES[kind.__name__] for kind in type(value.plan).__mro__ if kind.__name__ in _CHANGES)
-    page = report(*value).page()
-    if report in _COMPLETE:
+    page: Page = _find_report(type(value.plan))(*value).page()
+    if type(value.plan).__name__ != "OffsetsPlan":  # which does not have all arguments: a document may be one
         return page
     return tuple(tuple(_repeat_call(block) for block in flatten_page((part,))) for part in page)
 
 
 def _repeat_call(block: Plain) -> Plain:
-    """Name only what is new in the call that applies a plan: the plan does not have all of the arguments."""
+    """Name only what is new in the call that applies a plan."""
     if not (isinstance(block, blocks.Command) and block.text.endswith(" --apply")):
         return block
     arguments = as_call(block.text).partition(", ")[2].removesuffix(")")

@@ -33,4 +33,4 @@ def prune(
     plan, receipt = ckpt.prune(
         checkpoint, change.storage_options, keep_batches=keep_batches, **change.how({"--keep-batches": keep_batches})
     )
-    emit(PruneReport(plan, receipt, keep_batches, backup=change.backup), change.output)
+    emit(PruneReport(plan, receipt, backup=change.backup), change.output)

@@ -28,4 +28,4 @@ def relocate(
     it.
     """
     plan, receipt = ckpt.relocate(checkpoint, change.storage_options, to=to, **change.how({"--to": to}))
-    emit(RelocationReport(plan, receipt, to, backup=change.backup), change.output)
+    emit(RelocationReport(plan, receipt, backup=change.backup), change.output)

@@ -47,4 +47,4 @@ def repair(
         sink=sink,
         **change.how({"--choose": choose, "--query-id": query_id, "--sink": sink}, accepted),
     )
-    emit(WaysReport(plan, receipt, query_id, leftovers, backup=change.backup), change.output)
+    emit(WaysReport(plan, receipt, backup=change.backup), change.output)

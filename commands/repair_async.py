@@ -16,9 +16,9 @@ def repair_async(
     checkpoint: options.CheckpointArg,
     strategy: Annotated[Strategy, typer.Option(help="How gaps are closed.")] = Strategy.AUTO,
     spark: options.SparkOption = None,
-    accept_replay: change_options.AcceptReplayOption = False,
     sink: options.SinkOption = None,
     *,
+    accepted: change_options.AcceptOptions,
     change: change_options.ChangeOptions,
 ) -> None:
     """Repair gaps of async tracking ("batch 308 doesn't exist").
@@ -38,6 +38,6 @@ def repair_async(
         strategy=strategy,
         versions=spark or (),
         sink=sink,
-        **change.how({"--sink": sink}, accepted=change_options.AcceptOptions(accept_replay=accept_replay)),
+        **change.how({"--sink": sink}, accepted),
     )
     emit(RepairReport(plan, receipt, backup=change.backup), change.output)

@@ -7,6 +7,7 @@ import time
 from contextlib import suppress
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, assert_never
 
@@ -14,13 +15,14 @@ import typer
 
 import ckpt
 from ckpt.errors import CkptError, UsageError, one_line
-from ckpt.inspection.scan.scan import Scan
+from ckpt.inspection.scan.scan import Scan, present_worst
 from ckpt.restart.findings import Severity
 from ckpt.storage.base import temporary
 from ckpt.texts import mask_json
 
 from . import options
 from .render.fleet import ScanReport
+from .render.page import plot
 from .render.prometheus import exposition
 from .report import Output, complain, show, show_text
 from .watching import bar
@@ -100,6 +102,9 @@ def scan(
         report = ScanReport(scan, Severity(fail_on))
         if textfile is not None:
             _write_whole(textfile, exposition(scan))
+        if output is ScanOutput.HTML:
+            scan, sections = present_worst(scan, partial(plot, section=True), storage_options, kafka)
+            report = ScanReport(scan, report.fail_on, sections)
         _print(report, output, clear=watch is not None)
         if watch is None:
             raise typer.Exit(code=report.exit)

@@ -161,7 +161,7 @@ def verify(checkpoint: options.CheckpointArg, common: options.CommonOptions, run
 
 
 state = CommandGroup(
-    "Read, count, compare, verify, export and import state.",
+    "Show, count, compare, verify state; name the heaviest keys.",
     {
         "show": show,
         "count": count,

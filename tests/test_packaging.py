@@ -4,6 +4,7 @@ import importlib
 import json
 import os
 import pkgutil
+import pydoc
 import re
 import shutil
 import subprocess
@@ -61,6 +62,20 @@ def test_public_names_are_sorted_and_there(name: str) -> None:
 def test_the_library_says_what_is_public() -> None:
     assert "open_checkpoint" in ckpt.__all__
     assert "inspect" in ckpt.__all__
+
+
+def test_help_of_the_library_fits_a_screen_or_two_and_names_every_call_once() -> None:
+    text = pydoc.plain(pydoc.render_doc(ckpt))
+    about, _, after = text.partition("\n    Look ")
+    assert len(text.splitlines()) < 70
+    named = re.findall(r"\b\w+\b", after.partition("A call that")[0])
+    assert {name for name in ckpt.__all__ if named.count(name) != 1} == {"Spark"}, "a word of sentences too"
+    assert 'ckpt.inspect("sample_checkpoints/kafka-4.2")' in about
+    assert "Raises:" in pydoc.plain(pydoc.render_doc(ckpt.inspect))
+    assert ckpt.inspect("sample_checkpoints/kafka-4.2").verdict in about
+    names: dict[str, object] = {}
+    exec("from ckpt import *", names)
+    assert set(ckpt.__all__) <= names.keys()
 
 
 def test_the_base_needs_no_spark() -> None:
@@ -136,7 +151,9 @@ def test_two_builds_have_the_same_bytes(wheel: Path, tmp_path: Path) -> None:
 def test_the_wheel_holds_the_packages_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {"ckpt/py.typed", "ckpt/spark/log4j2.properties"} <= set(names)
-    assert {f"ckpt/migrate/generate/{name}.template" for name in ("start", "processor")} <= set(names)
+    templates = {f"ckpt/migrate/templates/{path.name}" for path in (ROOT / "ckpt/migrate/templates").iterdir()}
+    assert len(templates) > 2
+    assert templates <= set(names)
     data, info = (f"spark_ckpt-{ckpt.__version__}.{kind}" for kind in ("data", "dist-info"))
     assert {name.partition("/")[0] for name in names} == {"ckpt", "ckpt_commands", data, info}
     shared = {f"man/man1/{page.name}" for page in (ROOT / "docs" / "man").iterdir()}

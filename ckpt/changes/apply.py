@@ -193,7 +193,7 @@ def _find_other_changes(manifest: Manifest, now: Listing) -> str | None:
 
 
 def _restore(manifest: Manifest, backup: Storage | Writer, storage: Storage, writer: Writer) -> tuple[Step, ...]:
-    """Take the steps back, last first, and say which; those that were not done are left.
+    """Undo the steps, last first, and say which; those that were not done are left.
 
     Raises BadBackup, StorageError.
     """

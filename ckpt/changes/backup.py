@@ -32,7 +32,7 @@ from ckpt.errors import CkptError, NotFound, StorageError, UsageError, one_line
 from ckpt.storage import Listing, Storage, open_storage
 from ckpt.storage.base import temporary
 from ckpt.storage.local_writer import open_writer
-from ckpt.storage.locations import is_in_memory, is_inside, local_path
+from ckpt.storage.locations import find_parent, is_in_memory, is_inside, local_path
 from ckpt.storage.writer import Attributes, Writer
 from ckpt.versions import __version__
 
@@ -258,8 +258,7 @@ def name_default_backup(uri: str) -> str:
     path, _, query = uri.partition("?") if "://" in uri else (uri, "", "")
     if local_path(uri) is not None and "file:" not in uri[:5].lower():
         path = os.path.abspath(path)
-    root = re.fullmatch(r"/*|[A-Za-z][\w+.-]*:/*[^/]*/*", path)
-    if root:
+    if find_parent(uri) is None:
         raise UsageError(f"{one_line(uri)} has no parent folder for a backup: name one with `backup`")
     name = f"{path.rstrip('/')}.ckpt-backup-{stamp}"
     numbered = (f"{name}-{number}" for number in count(2))

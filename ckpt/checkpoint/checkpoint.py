@@ -105,6 +105,7 @@ class Checkpoint(Value):
     """Where Kafka sources began, by source; read where a start runs the first batch of the log again."""
     lost_schemas: tuple[str, ...] = ()  # recorded outside this checkpoint (``moved_schemas``), and not there any more
     moving: bool = False  # it changed from one look to the next
+    missing_folder: str | None = None  # the highest on its path that does not exist: there is no checkpoint yet
     local: bool = True  # on a local path, where Hadoop keeps a hidden checksum file for every file
 
     first_start: FirstStart | Unreadable | None = None  # the mark of a change by ckpt, whether it still counts or not

@@ -14,13 +14,14 @@ from ckpt.checkpoint.sources.registry import decode, offsets_of
 from ckpt.checkpoint.state.file_ends import NOTHING, Verified
 from ckpt.checkpoint.state.read_steps import run
 from ckpt.checkpoint.state.reader import MOST_TAILS, MOST_TAILS_REMOTE, read_state
-from ckpt.errors import CkptError, NotFound, StorageError
+from ckpt.errors import CkptError, NotFound, NotThereYet, StorageError
 from ckpt.formats import commits, limits, metadata, names, offsets, sidecars
 from ckpt.formats.offsets import is_continuous
 from ckpt.formats.sourcelogs import SourceFile, parse_kafka_start
 from ckpt.model import CommitLog, Fault, Json, Kind, Location, OffsetLog, StateInventory, Unreadable
 from ckpt.storage import Folder, Listing, ReadRequest, Storage, open_storage
 from ckpt.storage.local import is_gone
+from ckpt.storage.locations import find_parent
 
 PARTS = (OFFSETS, COMMITS, METADATA, STATE, SOURCES)
 _LOOKS = 3  # how often a checkpoint that moves is read again
@@ -54,6 +55,37 @@ def open_checkpoint(
 
     """
     return read_checkpoint(open_storage(fspath(checkpoint), storage_options or {}), batches=batches)
+
+
+def open_for_start(checkpoint: Location, storage_options: Mapping[str, str] | None = None) -> Checkpoint:
+    """Read the checkpoint on which a query is to be started: where there is no folder yet, Spark makes one.
+
+    Raises as ``open_checkpoint``, and NotFound where there is no bucket either.
+    """
+    if isinstance(checkpoint, Checkpoint):
+        return checkpoint
+    uri, options = fspath(checkpoint), storage_options or {}
+    storage = open_storage(uri, options)
+    try:
+        return read_checkpoint(storage)
+    except NotThereYet:
+        missing = _find_missing_folder(uri, options)
+        if missing is None:
+            raise
+        return replace(_Reading(storage, Listing({"": {}}), 0, NOTHING).checkpoint(), missing_folder=missing)
+
+
+def _find_missing_folder(uri: str, options: Mapping[str, str]) -> str | None:
+    """The highest folder on the way to a place that does not exist; None where there is no file system or bucket."""
+    missing = uri
+    while (parent := find_parent(missing)) is not None:
+        try:
+            open_storage(parent, options).list_level()
+        except NotThereYet:
+            missing = parent
+        else:
+            return missing
+    return None
 
 
 def as_checkpoint(

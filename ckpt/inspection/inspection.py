@@ -11,8 +11,8 @@ from ckpt.checkpoint.reader import as_checkpoint
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.checkpoint.state.space import find_temporary_files, size_of
 from ckpt.errors import parse_choice, parse_choices
-from ckpt.inspection.checks import check
 from ckpt.inspection.checks.sink import SinkOutcome, SinkOutlook, add_query_id, find_noop_start, foresee_sink
+from ckpt.inspection.checks.stored import check
 from ckpt.inspection.next_steps import NextStep, RowCost, split_remedy
 from ckpt.inspection.verdict import IF_STATELESS, verdict
 from ckpt.inspection.written_by import WrittenBy, written_by

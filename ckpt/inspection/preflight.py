@@ -66,10 +66,20 @@ class Readiness(Value):
         return tuple(rated for rated in self.inspection.troubles if id(rated) not in held)
 
     @property
+    def _start(self) -> str:
+        checkpoint = self.inspection.checkpoint
+        if checkpoint.missing_folder is None:
+            return self.inspection.verdict
+        return (
+            "nothing is there yet: the query starts at batch 0 as a new one. If it has run before, check the path: "
+            f"{checkpoint.missing_folder} does not exist"
+        )
+
+    @property
     def verdict(self) -> str:
         """One sentence without a full stop."""
         if not self.holds:
-            sentence = self.inspection.verdict
+            sentence = self._start
             codes = dict.fromkeys(rated.finding.diagnosis.code for rated in self.warnings)
             unsaid = [code for code in codes if code not in sentence]
             return f"{sentence}; see {', '.join(unsaid)}" if unsaid else sentence
@@ -98,7 +108,9 @@ def judge_start(
         path, detail = changed or "the checkpoint", "it changed while ckpt was looking"
         findings.append(Finding(diagnoses.starting.SECOND_DRIVER, path, detail))
     if start.must_exist and checkpoint.offsets.latest is None:
-        findings.append(Finding(diagnoses.starting.NOTHING_HERE, "offsets", "no batch is planned"))
+        folder = checkpoint.missing_folder
+        detail = f"check the path: {folder} does not exist" if folder else "no batch is planned"
+        findings.append(Finding(diagnoses.starting.NOTHING_HERE, "" if folder else "offsets", detail))
     findings += _compare_state_format(checkpoint, versions, start.settings, all_known=start.all_settings)
     findings += compared.findings
     inspection = inspect(checkpoint, (spark,) if spark else (), start.progress, 10, sink, live or (), findings)
@@ -110,7 +122,7 @@ def judge_start(
         _holds(inspection),
         setting_outlooks(checkpoint, newest, start.settings),
         start.query,
-        (*_list_unseen(checkpoint, start, changed), *_list_unknown(inspection), *compared.unknown),
+        (*_list_unseen(checkpoint, start, changed, live), *_list_unknown(inspection), *compared.unknown),
         tuple(name for name, not_asked in missing.items() if not_asked),
     )
 
@@ -153,7 +165,9 @@ def _holds(inspection: Inspection) -> tuple[RatedFinding, ...]:
     return tuple(rated for rated in findings if rated.severity is Severity.ERROR or rated.finding.key in stops)
 
 
-def _list_unseen(checkpoint: Checkpoint, start: PlannedStart, changed: str | None) -> list[str]:
+def _list_unseen(
+    checkpoint: Checkpoint, start: PlannedStart, changed: str | None, live: Sequence[LiveSource] | None
+) -> list[str]:
     unseen = []
     age = measure_age_s(checkpoint.listing)
     if changed is None and age is not None and age < _RECENT_S:
@@ -163,6 +177,8 @@ def _list_unseen(checkpoint: Checkpoint, start: PlannedStart, changed: str | Non
         )
     if checkpoint.offsets.latest is None and not start.must_exist:
         unseen.append("whether this query has run before: where no batch is planned, `must_exist` holds")
+    if checkpoint.offsets.latest is None and live is not None:
+        unseen.append("what the sources have now: where no batch is planned, no file says what the query reads")
     if checkpoint.state is not None:
         unseen.append("damage in the middle of a state file, which `ckpt state verify` sees")
     if start.query is not None and start.query.operators:

@@ -90,7 +90,7 @@ class QueryDescription(Value):
         try:
             text = read_text(path)
         except (OSError, ValueError) as error:
-            why = error.strerror if isinstance(error, OSError) else "it is no text"
+            why = error.strerror if isinstance(error, OSError) else "it is not text"
             raise UsageError(f"{one_line(path)} cannot be read: {why}") from error
         try:
             return parse_query(json.loads(text))

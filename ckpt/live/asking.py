@@ -45,11 +45,14 @@ def ask_sources(
 
     ``options`` are those of the reader of each source, by its number, as Spark calls them: for Kafka at least
     ``kafka.bootstrap.servers``, for others ``path``. ``storage_options`` are for paths of the same kind as that of
-    the checkpoint. ``partial``: the answer of a source that cannot be reached says so (``unreached``). Raises
+    the checkpoint; without a planned batch there are none.
+    ``partial``: the answer of a source that cannot be reached says so (``unreached``). Raises
     UsageError where there is no such source, its options cannot be used, or none was given its place; SourceError
     or StorageError where a source cannot be reached, or a package is missing.
     """
     views = history.sources(checkpoint)
+    if checkpoint.offsets.latest is None:
+        return ()  # what the query reads is not known
     for index in sorted(options):
         if index >= len(views):
             raise UsageError(f"`source_options`: the checkpoint has no source {index}; the first one is source 0")

@@ -36,7 +36,7 @@ def foresee_sources(
     """Forecast the next start for each source that was asked; pure.
 
     ``forecasts`` are those that somebody may try, as they are without an answer. If the batch ``in_sink`` runs
-    again, the sink passes over it and no task reads it.
+    again, the sink skips it and no task reads it.
     """
     running = [forecast for forecast in forecasts if forecast.outcome is Outcome.RESUMES]
     synchronous = [forecast for forecast in running if forecast.progress is Progress.SYNC]

@@ -42,7 +42,7 @@ def _read_value(name: str, text: str) -> str:
         try:
             return read_text(text[1:]).strip()
         except (OSError, ValueError) as error:
-            why = error.strerror if isinstance(error, OSError) else "it is no text"
+            why = error.strerror if isinstance(error, OSError) else "it is not text"
             raise UsageError(f"`source_options`: the file of {one_line(name)} cannot be read: {why}") from None
     if text.startswith(_ENVIRONMENT):
         variable = text.removeprefix(_ENVIRONMENT)

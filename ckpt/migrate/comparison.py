@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
+from typing import Annotated
 
 from ckpt.checkpoint.state.folders import FileId, StorePartition, find_operators
 from ckpt.model import Provider
@@ -29,7 +30,7 @@ class Version:
     """The files of one version; paths are relative to the checkpoint."""
 
     version: int
-    changelog: str | None
+    changelog: Annotated[str | None, "the file, relative to the checkpoint"]
     snapshot: str | None
 
     def as_with(self, *, changelog: bool) -> bool:

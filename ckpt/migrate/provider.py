@@ -10,6 +10,7 @@ here follows from what the tests of this project show.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
 
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.state.ranges import contains
@@ -76,7 +77,7 @@ class OperatorMove:
 class Advice:
     """Something to do, for people, and the command line that does it, if there is one."""
 
-    what: str
+    what: Annotated[str, "for people; its words are not fixed"]
     command: str | None = None
 
 

@@ -1,5 +1,6 @@
 """Diagnosis, Finding and Forecast. Which diagnoses there are, ``ckpt.restart.diagnoses`` declares."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -40,6 +41,14 @@ class Diagnosis(Record):
     meaning: str
     remedy: str | None  # a ckpt command, a Spark setting, or exact manual steps; None where nothing has to be done
     when_asked: tuple[tuple[Asked, Severity], ...] = ()  # where the severity depends on the progress mode
+
+    @property
+    def in_general(self) -> tuple[str, str]:
+        """Meaning and remedy where no checkpoint is at hand: CHECKPOINT stands for its path."""
+        names = {"checkpoint": "CHECKPOINT", "path": "the file named", "batch": "N"}
+        texts = self.meaning, self.remedy or "Nothing has to be done."
+        meaning, remedy = (re.sub(r"\{(checkpoint|path|batch)\}", lambda gap: names[gap[1]], text) for text in texts)
+        return meaning, remedy
 
     def severity_for(self, progress: Asked) -> Severity:
         """How severe a finding is to somebody who asked about this progress mode."""

@@ -7,6 +7,7 @@ log lacks the value of that older Spark does.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
 
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import Checkpoint
@@ -28,9 +29,12 @@ class SettingOutlook:
     """A setting of the session, and what a restart uses."""
 
     name: str
-    given: str | None  # None: its value is not shown
-    used: str | None
-    use: SettingUse
+    given: Annotated[str | None, "null: the value is not shown, because the setting is none of `spark.sql`"]
+    used: Annotated[str | None, "the value that a restart uses"]
+    use: Annotated[
+        SettingUse,
+        "`recorded`: Spark silently keeps what the offset log has; `old-default`: the log is older than the setting",
+    ]
 
 
 def setting_outlooks(checkpoint: Checkpoint, spark: Spark, session: Mapping[str, str]) -> tuple[SettingOutlook, ...]:

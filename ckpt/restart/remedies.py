@@ -81,12 +81,12 @@ def topic_recreated(latest: int | None, source: int, beginning: Mapping[str, Jso
     to = quote_word(json.dumps(beginning, separators=(",", ":")))
     others = "" if alone else " What that batch had of other sources is left out: `ckpt offsets show {checkpoint}`."
     return (
-        f"Do not start the query with failOnDataLoss=false: batch {latest} would read no row, and the query would then "
-        "resume from its end, so that every row below that is never read. If the topic was recreated, "
-        f"`ckpt skip {{checkpoint}}` makes batch {latest} count as done, which has read no row of it; then "
+        f"Do not start the query with failOnDataLoss=false: batch {latest} would read no row, the query would "
+        "resume from the end of that batch, and no row below it would ever be read. If the topic was recreated, "
+        f"`ckpt skip {{checkpoint}}` counts batch {latest} as done (it has read no row of the new topic); then "
         f"`ckpt offsets set {{checkpoint}} --source {source} --to {to}` shows the plan to begin at the earliest rows "
-        f"of the new topic; apply it.{others} If it was not, put {OFFSETS}/{latest} back from a copy of the "
-        "checkpoint, this file alone."
+        f"of the new topic; apply it.{others} If the topic was not recreated, put {OFFSETS}/{latest} back from a copy "
+        "of the checkpoint, and only this file."
     )
 
 
@@ -110,7 +110,7 @@ def seen_in_every_byte(damage: StateDamage, state: StateInventory) -> str | None
 def offsets_reversed(latest: int | None) -> str:
     """For a batch of a source that refuses to read backwards."""
     return (
-        f"Put {OFFSETS}/{latest} back from a copy of the checkpoint, this file alone. Without one, `ckpt repair "
+        f"Put {OFFSETS}/{latest} back from a copy of the checkpoint, and only this file. Without a copy, `ckpt repair "
         "{checkpoint}` shows the fixes, and what each costs."
     )
 
@@ -120,7 +120,7 @@ def topic_was_recreated(before: int) -> str:
     return (
         "If the topic was recreated, find out which of its rows below these offsets are missing in the sink: the query "
         f"has not read them. `ckpt handoff {{checkpoint}} --batch {before}` starts a new query at the earliest rows of "
-        "the topic; it loses none, and reads those again that this query has read since."
+        "the topic: it loses no row, and reads again what this query has read since."
     )
 
 
@@ -131,7 +131,7 @@ def never_run(checkpoint: Checkpoint, lost: Sequence[int]) -> str:
     if not checkpoint.commits.ids:
         return f"{question} If not, put commits/ back from a copy of the checkpoint before the start, and only that."
     return (
-        f"{question} If not, stop the query before it runs on: `ckpt repair {{checkpoint}}` plans how their rows are "
+        f"{question} If not, stop the query before it continues: `ckpt repair {{checkpoint}}` plans how their rows are "
         "read again."
     )
 
@@ -164,14 +164,14 @@ def moved(recorded: str, operator: int, checkpoint: Checkpoint) -> str | None:
     above, there, old_path = (quote_path(path).replace("{", "{{") for path in paths)  # in which nothing is filled in
     link = f'`mkdir -p {above} && ln -s "$(realpath {there})" {old_path}`'
     return (
-        f"`ckpt relocate {{checkpoint}}` makes it find them here. Or put it back to {old_path}, or make "
-        f"that path lead here (first remove the empty folders that a failed start leaves there): {link}"
+        f"`ckpt relocate {{checkpoint}}` makes the query find its schemas here. Or move the checkpoint back to "
+        f"{old_path}, or link that path to this one (first remove the empty folders that a failed start leaves): {link}"
     )
 
 
 def moved_and_lost(folder: str) -> str:
     """For schemas that are recorded under another path, and are not here either."""
     return (
-        f"Put {folder} back from a copy of the checkpoint: it is gone from here as well. Then run "
-        "`ckpt inspect {checkpoint}` again, which says what is to be done about the path."
+        f"Put {folder} back from a copy of the checkpoint: it is missing here too. Then run `ckpt inspect "
+        "{checkpoint}` again, which says what to do about the path."
     )

@@ -1,20 +1,100 @@
-"""The rules of a restart, in the order in which Spark comes to them.
+"""The rules of a restart, in the order in which Spark comes to them, and those that come before its logs.
 
 They follow ``MicroBatchExecution.populateStartOffsets`` and what it calls; the first rule that has something to say
 decides. ``docs/restart.md`` explains them in the same order, and ``tests/restart/oracle`` holds Spark's own answers.
 """
 
-from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.restart import batch, before_logs, logs, offsets
-from ckpt.restart.findings import Forecast
+from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, STATE, Checkpoint
+from ckpt.checkpoint.sources.file_logs import file_source_logs
+from ckpt.formats.metadata import is_query_id
+from ckpt.model import Fault, Kind, Unreadable
+from ckpt.restart import batch, diagnoses, logs, messages, offsets
+from ckpt.restart.batch import find_obstacle, meet_obstacle
+from ckpt.restart.findings import Finding, Forecast, Outcome
 from ckpt.restart.start import Start
+from ckpt.storage.base import Listing
 from ckpt.versions import Progress, Spark
 
+
+def no_micro_batches(start: Start) -> Forecast | None:
+    """A continuous-processing checkpoint follows other rules, which ckpt does not know."""
+    if start.checkpoint.kind is not Kind.CONTINUOUS:
+        return None
+    return start.stays_unknown(diagnoses.others.CONTINUOUS, OFFSETS, "offsets as continuous processing writes them")
+
+
+def query_metadata(start: Start) -> Forecast | None:
+    """``StreamExecution`` reads the query id first (``StreamMetadata.read``), and writes one where there is none."""
+    metadata = start.checkpoint.metadata
+    if start.checkpoint.listing.has_folder(METADATA):
+        detail = "a folder is in the place of the file"
+        return start.fails(diagnoses.others.DIRECTORY_IN_THE_WAY, METADATA, detail, None)
+    if isinstance(metadata, Unreadable) and metadata.fault is Fault.TOO_LARGE:
+        return start.stays_unknown(diagnoses.others.TOO_LARGE, METADATA, metadata.reason)
+    if isinstance(metadata, Unreadable):
+        return start.fails(diagnoses.logs.UNREADABLE_METADATA, METADATA, metadata.reason, metadata.says)
+    if metadata is not None:
+        if is_query_id(metadata.query_id):
+            return None
+        detail = "its id is not a UUID"
+        return start.fails(diagnoses.logs.UNREADABLE_METADATA, METADATA, detail, messages.NO_UUID)
+    used = start.latest is not None or start.committed is not None
+    if used and start.rules.needs_metadata:
+        detail = "the file is missing, though batches were planned"
+        return start.fails(diagnoses.logs.MISSING_METADATA, METADATA, detail, messages.MISSING_METADATA)
+    in_the_way = find_obstacle(start, "", METADATA)
+    return None if in_the_way is None else start.ends(Outcome.FAILS_AT_START, in_the_way[0], error=in_the_way[1])
+
+
+def source_logs(start: Start) -> Forecast | None:
+    """Sources are created with the plan, and a file source restores its log then (``FileStreamSourceLog.restore``)."""
+    checkpoint = start.checkpoint
+    for source in file_source_logs(checkpoint.listing, start.end):
+        if source.log.first_missing is not None:
+            path = f"{source.folder}/{source.log.first_missing}"
+            detail = f"entries {source.log.first_needed} to {source.log.latest} are needed, and this one is missing"
+            return start.fails(diagnoses.others.SOURCE_LOG_HOLE, path, detail, messages.GONE.format(path))
+    for path, entry in checkpoint.source_entries.items():
+        if isinstance(entry, Unreadable):
+            return start.fails(diagnoses.others.SOURCE_LOG_UNREADABLE, path, entry.reason, entry.says)
+    return None
+
+
+def nothing_planned(start: Start) -> Forecast | None:
+    """Without offsets Spark takes the query for a new one."""
+    if start.latest is not None:
+        return None
+    checkpoint = start.checkpoint
+    left = [f for f in (OFFSETS, STATE, COMMITS) if _holds_something(checkpoint.listing, f)]
+    if left and start.rules.new_query_needs_empty:
+        detail = f"offsets/ names no batch, and {' and '.join(f + '/' for f in left)} is not empty"
+        asserts = start.rules.asserts_no_commits and start.committed is not None
+        error = messages.ASSERTION_FAILED if asserts else messages.NOT_EMPTY
+        return start.fails(diagnoses.logs.COMMITS_WITHOUT_OFFSETS, left[0], detail, error)
+    if start.committed is not None:
+        detail = f"offsets/ names no batch, and commits/ ends at batch {start.committed}"
+        finding = Finding(diagnoses.logs.COMMITS_WITHOUT_OFFSETS, COMMITS, detail)
+        if 0 in checkpoint.commits:
+            return start.ends(Outcome.FAILS_AT_COMMIT, finding, error=messages.CONCURRENT_UPDATE.format(0))
+        return start.ends(Outcome.STARTS_FRESH, finding)
+    because = []
+    if checkpoint.query_id is not None:
+        detail = f"it holds the id {checkpoint.query_id}, and offsets and commits name no batch"
+        because.append(Finding(diagnoses.logs.ID_WITHOUT_BATCHES, METADATA, detail))
+    return meet_obstacle(start) or start.ends(Outcome.STARTS_FRESH, *because)
+
+
+def _holds_something(listing: Listing, folder: str) -> bool:
+    """Tell whether Hadoop lists anything there; its local file system leaves hidden checksum files out."""
+    files = (name for name in listing.in_folder(folder) if not (name[0] == "." and name.endswith(".crc")))
+    return any(True for _ in files) or bool(listing.subfolders(folder))
+
+
 RULES = (
-    before_logs.no_micro_batches,
-    before_logs.query_metadata,
-    before_logs.source_logs,
-    before_logs.nothing_planned,
+    no_micro_batches,
+    query_metadata,
+    source_logs,
+    nothing_planned,
     logs.latest_offsets,
     logs.unfinished_repartition,
     logs.latest_sources,

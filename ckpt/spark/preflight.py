@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from ckpt import settings
 from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import OFFSETS, STATE, Checkpoint
-from ckpt.checkpoint.reader import as_checkpoint, open_checkpoint
+from ckpt.checkpoint.reader import as_checkpoint, open_checkpoint, open_for_start
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.inspection.checks.query import SparkAnswer, list_families
 from ckpt.inspection.preflight import PlannedStart, Readiness, find_changed_file, judge_start
@@ -108,7 +108,7 @@ def preflight(
 
     """
     spark = _find_version(frame)
-    opened = as_checkpoint(checkpoint, storage_options)
+    opened = open_for_start(checkpoint, storage_options)
     recorded = recorded_settings_of(opened)
     planner = Planner(frame, output_mode, recorded)
     query = _describe(planner, spark)

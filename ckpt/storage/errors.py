@@ -2,7 +2,7 @@
 
 import re
 
-from ckpt.errors import NotFound, StorageError, UsageError, one_line
+from ckpt.errors import NotFound, NotThereYet, StorageError, UsageError, one_line
 from ckpt.texts import mask_secrets
 
 _NO_BUCKET = re.compile(r"NO_?SUCH_?BUCKET|ContainerNotFound|bucket does not exist|bucket not found", re.I)
@@ -41,7 +41,7 @@ def explain(error: Exception, path: str, cure: str, doing: str = "read") -> Stor
     if _NO_BUCKET.search(line):
         return NotFound(f"{path} does not exist: there is no such bucket; check its name and region")
     if isinstance(error, FileNotFoundError) or _NOT_FOUND.search(line):
-        return NotFound(f"{path} does not exist: check the path")
+        return NotThereYet(f"{path} does not exist: check the path")
     if isinstance(error, NotADirectoryError) or _NO_FOLDER.search(line):
         return NotFound(f"{path} is not a folder: give the checkpoint's own folder")
     if elsewhere := _REGION.search(line):

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import PurePath
 from urllib.parse import quote
 
-from ckpt.errors import NotFound, StorageError, UsageError, one_line
+from ckpt.errors import NotFound, NotThereYet, StorageError, UsageError, one_line
 from ckpt.storage.base import FileInfo, Folder, Listing, Oddity, ReadRequest, Root
 from ckpt.storage.locations import local_path
 
@@ -198,7 +198,7 @@ class LocalStorage(Root):
         shown = self._shown(path)
         match error.errno:
             case errno.ENOENT:
-                return NotFound(f"{shown} does not exist: check the path")
+                return NotThereYet(f"{shown} does not exist: check the path")
             case errno.ENOTDIR:
                 return NotFound(f"{shown} is not a folder: give the checkpoint's own folder")
             case errno.EACCES | errno.EPERM:

@@ -75,6 +75,20 @@ def local_path(uri: str) -> str | None:
     return uri
 
 
+def find_parent(uri: str) -> str | None:
+    """The folder above a place, in the form in which that was given; None for the root of a bucket or file system.
+
+    >>> find_parent("s3://bucket/cp/orders/?region=eu"), find_parent("/cp"), find_parent("hdfs://host/")
+    ('s3://bucket/cp?region=eu', '/', None)
+    """
+    path, mark, options = uri.partition("?") if "://" in uri else (uri, "", "")
+    if local_path(uri) is not None and "file:" not in uri[:5].lower():
+        path = os.path.abspath(path)
+    if re.fullmatch(r"/*|[A-Za-z][\w+.-]*:/*[^/]*/*", path):
+        return None
+    return (path.rstrip("/").rpartition("/")[0] or "/") + mark + options
+
+
 def is_same_kind(uri: str, other: str) -> bool:
     """Tell whether two places are in file systems of one kind, so that options for one are for the other too."""
     schemes = (

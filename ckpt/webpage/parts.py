@@ -32,6 +32,12 @@ def inspection_page(inspection: Inspection, besides: Sequence[dict[str, Any]] = 
     return fill_template("inspection.html", title=_name_of(inspection), besides=besides, **_show_inspection(inspection))
 
 
+def inspection_section(inspection: Inspection, besides: Sequence[dict[str, Any]] = ()) -> str:
+    """Return an inspection as a section of a document, without its style. Raises HtmlMissing."""
+    title = _name_of(inspection)
+    return fill_template("inspection.part.html", title=title, besides=besides, **_show_inspection(inspection))
+
+
 def inspection_part(value: Inspection) -> str:
     """Return an inspection as a part of a page, with its style. Raises HtmlMissing."""
     return fill_template(

@@ -96,10 +96,23 @@ class TooWide(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a table with what only a browser shows of it."""
+
+    text: str
+    more: str = ""  # said after the text
+    tone: Tone = Tone.PLAIN
+    section: str = ""  # the id of the section of the document that it leads to
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """Rows in aligned columns."""
 
-    rows: tuple[tuple[str, ...], ...]
+    rows: tuple[tuple[str | Cell, ...], ...]
     heads: tuple[str, ...] = ()
     too_wide: TooWide = TooWide.RUN_OVER
 

@@ -56,7 +56,7 @@ class ChangeReport(Report[Planned]):
     verb: ClassVar[str]  # "REPAIR"
     done: ClassVar[str]  # the headline once it is applied; {report} is this
     planned: ClassVar[str]  # part of the headline of a plan about the time after it, likewise
-    back: ClassVar[str] = "this"  # what the page offers to take back
+    back: ClassVar[str] = "this"  # what the page offers to undo
     stop: ClassVar[str] = "stop the query"  # what to do before the plan is applied
     modes: ClassVar[tuple[Progress, ...]] = tuple(Progress)  # that are shown where there is nothing to compare
 
@@ -239,7 +239,7 @@ class ChangeReport(Report[Planned]):
         undo = f"{command} --undo {quote_path(receipt.backup or '')}"
         half_done = bool(receipt.problem and receipt.backup and plan.steps) and not receipt.undone
         if receipt.applied:
-            take_back = NextStep(f"or, before that, take {self.back} back", undo, RowCost.NONE, writes=True)
+            take_back = NextStep(f"or, before that, undo {self.back}", undo, RowCost.NONE, writes=True)
             after = plan.inspection_after
             if after is not None and find_trouble(after):
                 look = f"ckpt inspect {self.path}"
@@ -266,17 +266,18 @@ def start_anew(plan: ChangePlan) -> str:
         case First.NOTHING:
             return start
         case First.SINK if plan.sink is not None:
-            return f"DO NOT start the query yet: do first what is said of the sink above; then {start}"
+            return f"DO NOT start the query yet: first do what is said above about the sink; then {start}"
         case First.SINK:
-            wait = f"DO NOT start the query yet with {REMEMBERING}: do first what is said of it above"
+            wait = f"DO NOT start the query yet with {REMEMBERING}: first do what is said above about it"
             return f"{wait}. With any other, {start}"
         case First.NOOP:
             return (
-                "in a new driver, start the query ONCE into noop as said above; `ckpt preflight` says START "
-                "when that is done, not before: then start it as usual"
+                "in a new driver, start the query ONCE into noop, as described above; once `ckpt preflight` says "
+                "START, start it as usual"
             )
         case First.NOOP_IF_WRITTEN:
-            return f"see above whether the sink has the batch; if so {start} ONCE into noop, and then as usual"
+            find = "find out, as described above, whether the sink has the batch"
+            return f"{find}; if so {start} ONCE into noop, and then as usual"
     assert_never(plan.first)
 
 

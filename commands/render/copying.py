@@ -5,18 +5,14 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from ckpt.copies.copy.copy import CheckpointCopy
+from ckpt.migrate.handoff.plan import SinkMeaning
 from ckpt.texts import plural, quote_path, quote_word
 
 from .blocks import Block, Heading, Headline, Item, Page, Tone, page_of, show_command
 from .document import CheckpointKeys, DocumentKeys
-from .keys import Keys, derive
+from .keys import derive
 from .page import forecast_cases, show_title
 from .reports import Report
-
-
-class _Sink(Keys):
-    kind: Annotated[str, lambda sink: sink[0]]
-    meaning: Annotated[str, "for people; its words are not fixed", lambda sink: sink[1]]
 
 
 class CopyDocument(DocumentKeys):
@@ -31,9 +27,9 @@ class CopyDocument(DocumentKeys):
     new_id: bool
     planned: Annotated[bool, "with `--plan`: nothing is written"]
     sinks: Annotated[
-        tuple[_Sink, ...],
+        tuple[SinkMeaning, ...],
         "what each kind does if the original and the copy both write to it",
-        lambda copy: list(copy.sinks.items()),
+        lambda copy: [SinkMeaning(*sink) for sink in copy.sinks.items()],
     ]
 
 

@@ -10,7 +10,7 @@ from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.inspection.inspection import Space
 from ckpt.inspection.next_steps import RowCost
 from ckpt.live.outlook import SourceOutlook
-from ckpt.model import Json, Kind, OffsetMetadata, Provider, Unreadable
+from ckpt.model import Json, Kind, OffsetMetadata, Provider, StateVariable, Unreadable
 from ckpt.restart.findings import Outcome, Severity
 from ckpt.versions import Progress, __version__
 
@@ -188,12 +188,6 @@ class RestartKeys(Keys):
     ]
 
 
-class _Variable(Keys):
-    name: str
-    kind: Annotated[str, "as Spark names it: ValueState, ListState, MapState, TimerState"]
-    ttl: bool
-
-
 class _Partition(Keys):
     partition: int
     bytes: int
@@ -226,7 +220,7 @@ class _Store(Keys):
 class _Operator(Keys):
     id: int
     name: Annotated[str | None, "Spark before 4.0 does not record it"]
-    variables: Annotated[tuple[_Variable, ...], "of transformWithState"]
+    variables: Annotated[tuple[StateVariable, ...], "of transformWithState"]
     stores: tuple[_Store, ...]
 
 

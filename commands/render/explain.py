@@ -27,7 +27,11 @@ class _Shown(Keys):
 
 
 class _Match(Keys):
-    id: Annotated[str, "of the entry in [errors](errors.md); never renamed", of("error.id")]
+    id: Annotated[
+        str,
+        "of the entry in [errors](errors.md), or the code of a [finding](findings.md); never renamed",
+        of("error.id"),
+    ]
     title: Annotated[str, "for people; its words are not fixed", of("error.title")]
     system: Annotated[str, "who says it: spark, rocksdb, kafka, delta, storage, ...", of("error.system")]
     cause: Annotated[str, "for people; its words are not fixed", of("error.cause")]
@@ -102,6 +106,9 @@ def _show_first(match: ErrorMatch) -> Iterator[Block]:
     yield Headline(error.title, Tone.ERROR)
     times = f" ({plural(match.times, 'line')} like it)" if match.times > 1 else ""
     yield Item(match.matched + times, _WIDTH, "  Seen    ")
+    if error.id in error.codes:  # a finding of ckpt: the headline names it
+        yield Item(error.cause, _WIDTH, "  Means   ")
+        return
     yield Item(f"{error.cause} Said by {_name_system(error)}.", _WIDTH, "  Means   ")
     if error.codes:
         yield Item(_name_codes(error.codes), _WIDTH, "  Finding ")
@@ -149,7 +156,7 @@ def _show_elsewhere(explanation: Explanation) -> Iterator[Block]:
 
 def _show_others(others: list[ErrorMatch]) -> Iterator[Block]:
     if others:
-        yield Line("Also in this text, further from the cause or earlier:")
+        yield Line("Also found in this text:")
     for match in others[:_OTHERS]:
         codes = f" ({', '.join(match.error.codes)})" if match.error.codes else ""
         yield Item(f"{match.error.title}{codes}", 4, "  - ")

@@ -1,19 +1,36 @@
 """Report of ``ckpt scan``: a line for each checkpoint."""
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Annotated
 
 from ckpt.inspection.next_steps import NextStep, RowCost
-from ckpt.inspection.scan.rows import ScannedCheckpoint
-from ckpt.inspection.scan.scan import Scan
+from ckpt.inspection.scan.rows import ScannedCheckpoint, WorstFinding
+from ckpt.inspection.scan.scan import Scan, ScannedRoot
 from ckpt.model import Kind
 from ckpt.restart.findings import Outcome, Severity
-from ckpt.texts import instant, plural, quote_path, size
+from ckpt.texts import instant, mask_secrets, plural, quote_path, size
 
-from .blocks import Block, Heading, Headline, Item, Next, Page, Table, Title, Tone, TooWide, bullets, more, page_of
+from .blocks import (
+    TONES,
+    Block,
+    Cell,
+    Heading,
+    Headline,
+    Item,
+    Next,
+    Page,
+    Table,
+    Title,
+    Tone,
+    TooWide,
+    bullets,
+    change_texts,
+    more,
+    page_of,
+)
 from .document import DocumentKeys
 from .keys import Keys, as_json, derive, of
 from .reports import Exit, Report
@@ -23,26 +40,10 @@ _KINDS = 3  # findings for which Next has a command
 _AGES = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 
 
-class RootKeys(Keys):
-    """A root that was searched."""
-
-    uri: Annotated[str, "as given"]
-    checkpoints: Annotated[int, "found below it, those left out by `--changed-since` included"]
-    error: Annotated[str | None, "why it could not be listed"]
-
-
 class _Counts(Keys):
     note: Annotated[int, "how many", itemgetter("note")]
     warning: Annotated[int, itemgetter("warning")]
     error: Annotated[int, itemgetter("error")]
-
-
-class _Worst(Keys):
-    code: str
-    name: str
-    path: Annotated[str, "relative to the checkpoint"]
-    detail: str
-    remedy: str | None
 
 
 class CheckpointRow(Keys):
@@ -82,7 +83,7 @@ class CheckpointRow(Keys):
     severity: Annotated[Severity | None, "the worst of its findings; `error` if it cannot be read"]
     findings: Annotated[_Counts | None, lambda row: row.findings if row.error is None else None]
     codes: tuple[Annotated[str, "of warnings and errors, worst first"], ...]
-    worst: Annotated[_Worst | None, "the first of them"]
+    worst: Annotated[WorstFinding | None, "the first of them"]
     error: Annotated[str | None, "why it could not be read; the other values are then null"]
 
 
@@ -91,7 +92,7 @@ class ScanDocument(DocumentKeys):
 
     began_ms: int
     ended_ms: int
-    roots: tuple[RootKeys, ...]
+    roots: tuple[ScannedRoot, ...]
     checkpoints: Annotated[tuple[CheckpointRow, ...], "worst first"]
 
 
@@ -100,6 +101,7 @@ class ScanReport(Report[Scan]):
     """Checkpoints below all roots."""
 
     fail_on: Severity = Severity.WARNING
+    sections: Mapping[str, str] = field(default_factory=dict)  # HTML of checkpoints by path
 
     @property
     def exit(self) -> Exit:
@@ -123,6 +125,17 @@ class ScanReport(Report[Scan]):
             self._show_title(), self._show_headline(), self._show_table(), self._show_unseen(), self._show_next()
         )
 
+    def html(self) -> str:
+        from .html import html  # fills templates, which no other form needs
+
+        sections = {self._ids[path]: section for path, section in self.sections.items()}
+        return html(change_texts(self.page(), mask_secrets), sections)
+
+    @property
+    def _ids(self) -> dict[str, str]:
+        """An id for the section of each checkpoint that has one."""
+        return {path: f"checkpoint-{number}" for number, path in enumerate(self.sections, 1)}
+
     def _show_title(self) -> Iterator[Block]:
         roots = self.record.roots
         name = roots[0].uri if len(roots) == 1 else plural(len(roots), "root")
@@ -141,23 +154,28 @@ class ScanReport(Report[Scan]):
         yield Headline(", ".join(parts).upper() if parts else "NOTHING WRONG", tone)
 
     def _show_table(self) -> Iterator[Block]:
-        rows = [self._tabulate_row(row) for row in self.record.checkpoints if row.error is None]
+        ids = self._ids
+        rows = [self._tabulate_row(row, ids.get(row.path, "")) for row in self.record.checkpoints if row.error is None]
         if rows:
-            heads = tuple(head for head in rows[0] if any(row[head] for row in rows))  # of columns with something
+            heads = tuple(head for head in rows[0] if any(str(row[head]) for row in rows))  # of columns with something
             yield Table(tuple(tuple(row[head] for head in heads) for row in rows), heads, TooWide.DROP)
+        if 0 < len(self.sections) < len(rows):
+            first = f"The first {len(self.sections):,} names lead to a page"
+            yield Item(f"{first}; `ckpt inspect CHECKPOINT` prints those of the others.", advice=True)
 
-    def _tabulate_row(self, checkpoint: ScannedCheckpoint) -> dict[str, str]:
+    def _tabulate_row(self, checkpoint: ScannedCheckpoint, section: str) -> dict[str, str | Cell]:
         """The cells by the head of their column."""
+        severity, worst, outcome = checkpoint.severity, checkpoint.worst, checkpoint.outcome
         return {
-            "": "" if checkpoint.severity in (None, Severity.NOTE) else str(checkpoint.severity),
-            "checkpoint": self._shorten_path(checkpoint.path),
-            "finding": _shorten_codes(checkpoint.codes),
-            "next start": str(checkpoint.outcome or "").replace("-", " "),
+            "": "" if severity in (None, Severity.NOTE) else Cell(str(severity), tone=TONES[severity]),
+            "checkpoint": Cell(self._shorten_path(checkpoint.path), section=section),
+            "finding": Cell(_shorten_codes(checkpoint.codes), worst.name.replace("-", " ") if worst else ""),
+            "next start": Cell(str(outcome or "").replace("-", " "), tone=_rate_outcome(outcome)),
             "batch": _describe_count(checkpoint.latest_batch),
             "age": _describe_age(self.record.age_ms(checkpoint)),
             "uncommitted": _describe_count(checkpoint.uncommitted or None),
             "state": "" if checkpoint.state_bytes is None else size(checkpoint.state_bytes),
-            "a batch": _describe_growth(checkpoint.state_growth),
+            "per batch": _describe_growth(checkpoint.state_growth),
             "replay": _describe_count(checkpoint.snapshot_lag),
             "waiting": _describe_count(checkpoint.lag),
             "verdict": checkpoint.verdict or "",
@@ -173,7 +191,7 @@ class ScanReport(Report[Scan]):
         problems += [f"{row.path}: {row.sources_error}" for row in self.record.checkpoints if row.sources_error]
         problems += [row.error for row in self.record.checkpoints if row.error is not None]
         if problems:
-            yield Heading("Unseen", "what could not be inspected")
+            yield Heading("Not inspected")
             yield from bullets(problems[:_SHOWN])
             yield from more(len(problems) - _SHOWN)
 
@@ -196,6 +214,12 @@ class ScanReport(Report[Scan]):
 def _shorten_codes(codes: Sequence[str]) -> str:
     """First code, and the number of others."""
     return f"{codes[0]} +{len(codes) - 1}" if len(codes) > 1 else "".join(codes)
+
+
+def _rate_outcome(outcome: Outcome | None) -> Tone:
+    if outcome in (None, Outcome.REFUSED, Outcome.UNKNOWN):
+        return Tone.NOTE
+    return Tone.GOOD if outcome.runs else Tone.ERROR
 
 
 def _describe_growth(bytes_: float | None) -> str:

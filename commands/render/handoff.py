@@ -6,7 +6,7 @@ from typing import Annotated
 
 from ckpt.checkpoint.sources.starts import Begin
 from ckpt.inspection.next_steps import NextStep, RowCost
-from ckpt.migrate.handoff.plan import Handoff
+from ckpt.migrate.handoff.plan import Handoff, SinkMeaning
 from ckpt.migrate.handoff.starts import SourceStart
 from ckpt.texts import instant, plural, quote_path
 
@@ -27,7 +27,7 @@ from .blocks import (
     show_warnings,
 )
 from .document import CheckpointKeys, DocumentKeys, ReadRangeKeys, SourceKeys
-from .keys import ForPeople, Keys, Sentences, Span, as_json, derive, of
+from .keys import Keys, Sentences, Span, as_json, derive, of
 from .page import offset_text, range_text, show_title
 from .reports import Exit, Report
 
@@ -60,11 +60,6 @@ class _Later(Keys):
     sources: Annotated[tuple[ReadRangeKeys, ...], "what it read, or was to read; empty if unknown"]
 
 
-class _Sink(Keys):
-    kind: str
-    meaning: ForPeople
-
-
 class HandoffDocument(DocumentKeys):
     """The document of ``ckpt handoff``."""
 
@@ -82,7 +77,7 @@ class HandoffDocument(DocumentKeys):
         "in the order of the query; empty if the batch itself is refused",
     ]
     later: Annotated[tuple[_Later, ...], "batches that the old query planned after this one"]
-    sinks: Annotated[tuple[_Sink, ...], "what a new checkpoint means for each kind"]
+    sinks: Annotated[tuple[SinkMeaning, ...], "what a new checkpoint means for each kind"]
     warnings: Sentences
     refused: str | None
     snippet: Annotated[str | None, "with `--snippet`"]

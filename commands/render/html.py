@@ -1,22 +1,24 @@
 """A page as HTML: every block as what ``ckpt.webpage`` fills its template with, which escapes it."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, assert_never
 
 from ckpt.inspection.inspection import Inspection
 from ckpt.texts import escape_unprintable
-from ckpt.webpage.parts import fill_template, inspection_page
+from ckpt.webpage.parts import fill_template, inspection_page, inspection_section
 
 from . import blocks
-from .blocks import NEXT, Page, Plain, Title, Tone, flatten_page
+from .blocks import NEXT, Cell, Page, Plain, Title, Tone, flatten_page
 
 _TONES = {Tone.GOOD: "good", Tone.NOTE: "note", Tone.WARNING: "warning", Tone.ERROR: "error", Tone.PLAIN: "note"}
 
 
-def html(page: Page) -> str:
-    """The page as one document that needs nothing else."""
+def html(page: Page, sections: Mapping[str, str] | None = None) -> str:
+    """The page as one document that needs nothing else; ``sections`` are HTML by the id to which a cell leads."""
     names = [block.name for block in flatten_page(page) if isinstance(block, Title)]
-    return fill_template("document.html", title=names[0] if names else "ckpt", blocks=_describe_blocks(page))
+    title = names[0] if names else "ckpt"
+    return fill_template("document.html", title=title, blocks=_describe_blocks(page), sections=sections or {})
 
 
 def html_part(page: Page) -> str:
@@ -24,9 +26,9 @@ def html_part(page: Page) -> str:
     return fill_template("notebook.html", part="page", title="", blocks=_describe_blocks(page))
 
 
-def plot_inspection(inspection: Inspection, besides: Page) -> str:
-    """An inspection with its plots, and what else is to be shown."""
-    return inspection_page(inspection, _describe_blocks(besides))
+def plot_inspection(inspection: Inspection, besides: Page, *, section: bool = False) -> str:
+    """An inspection with its plots, and what else is to be shown: a document, or a section of one."""
+    return (inspection_section if section else inspection_page)(inspection, _describe_blocks(besides))
 
 
 def _describe_blocks(page: Page) -> list[dict[str, Any]]:
@@ -57,10 +59,16 @@ def _describe_block(block: Plain) -> dict[str, Any]:
         case blocks.Code(text):
             return {"kind": "code", "text": text}
         case blocks.Table(rows, heads):
-            return {"kind": "table", "rows": rows, "heads": heads}
+            return {"kind": "table", "rows": [list(map(_describe_cell, row)) for row in rows], "heads": heads}
         case blocks.Cases(rows):
-            return {"kind": "table", "rows": rows, "heads": ()}
+            return {"kind": "table", "rows": [list(map(_describe_cell, row)) for row in rows], "heads": ()}
         case blocks.FindingHead(severity, name, path):
             return {"kind": "found", "severity": severity.value, "name": name, "path": path}
         case _:
             assert_never(block)
+
+
+def _describe_cell(cell: str | Cell) -> dict[str, str]:
+    cell = Cell(cell) if isinstance(cell, str) else cell
+    text = f"{cell.text} {cell.more}".strip()
+    return {"text": text, "tone": "" if cell.tone is Tone.PLAIN else _TONES[cell.tone], "section": cell.section}

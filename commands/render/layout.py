@@ -112,7 +112,7 @@ class PageLayout:
 
     def _lay_out_table(self, table: blocks.Table) -> str | None:
         heads = [escape_unprintable(head) for head in table.heads]
-        rows = [[escape_unprintable(cell) for cell in row] for row in table.rows]
+        rows = [[escape_unprintable(str(cell)) for cell in row] for row in table.rows]
         if not rows:
             return None
         text = _align_columns(rows, heads)

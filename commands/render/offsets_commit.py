@@ -1,30 +1,23 @@
 """Report of ``ckpt offsets commit``: a consumer group for each checkpoint."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated
 
-from ckpt.changes.offsets.commit import OffsetsCommit
+from ckpt.changes.offsets.commit import CommittedGroup, OffsetsCommit
+from ckpt.inspection.scan.scan import ScannedRoot
 from ckpt.texts import instant, plural
 
 from .blocks import Block, Heading, Headline, Page, Table, Title, Tone, TooWide, bullets, page_of, show_command
 from .document import DocumentKeys
-from .fleet import RootKeys
-from .keys import Keys, of
+from .keys import of
 from .reports import Exit, Report
-
-
-class _Group(Keys):
-    path: Annotated[str, "of the checkpoint, as `ckpt inspect` takes it"]
-    group: Annotated[str, "of consumers"]
-    positions: Annotated[dict[str, Any], "object: the next offset by topic and partition"]
-    refused: Annotated[str | None, "why nothing was committed"]
 
 
 class OffsetsCommitDocument(DocumentKeys):
     """The document of ``ckpt offsets commit``."""
 
-    roots: Annotated[tuple[RootKeys, ...], of("scan.roots")]
-    groups: Annotated[tuple[_Group, ...], "one for each checkpoint with a Kafka source that answered"]
+    roots: Annotated[tuple[ScannedRoot, ...], of("scan.roots")]
+    groups: Annotated[tuple[CommittedGroup, ...], "one for each checkpoint with a Kafka source that answered"]
     problems: tuple[Annotated[str, "a root, checkpoint, source or group where nothing was committed, and why"], ...]
 
 

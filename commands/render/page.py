@@ -44,10 +44,7 @@ class InspectionReport(Report[Inspection]):
         return derive(InspectionDocument, self.record, sources=sources)
 
     def html(self) -> str:
-        from .html import plot_inspection  # fills templates, which no other form needs
-
-        besides = [line for source in self.record.sources for line in show_live(self.record.live, source.index)]
-        return plot_inspection(self.record, page_of(show_sink(self.record), besides))
+        return plot(self.record)
 
     def page(self) -> Page:
         parts = (
@@ -62,6 +59,14 @@ class InspectionReport(Report[Inspection]):
             show_next,
         )
         return page_of(*(part(self.record) for part in parts))
+
+
+def plot(inspection: Inspection, *, section: bool = False) -> str:
+    """An inspection with its plots as HTML: a document, or a section of one. Raises HtmlMissing."""
+    from .html import plot_inspection  # fills templates, which no other form needs
+
+    besides = [line for source in inspection.sources for line in show_live(inspection.live, source.index)]
+    return plot_inspection(inspection, page_of(show_sink(inspection), besides), section=section)
 
 
 def show_title(inspection: Inspection) -> Iterator[Block]:

@@ -23,16 +23,6 @@ _ASK = {
 }
 
 
-class _Setting(Keys):
-    name: str
-    given: Annotated[str | None, "null: the value is not shown, because the setting is none of `spark.sql`"]
-    used: Annotated[str | None, "the value that a restart uses"]
-    use: Annotated[
-        SettingUse,
-        "`recorded`: Spark silently keeps what the offset log has; `old-default`: the log is older than the setting",
-    ]
-
-
 class _Query(Keys):
     spark: Annotated[str, "the version that described it"]
     output_mode: str
@@ -57,7 +47,7 @@ class PreflightDocument(DocumentKeys):
         tuple[FindingKeys, ...], "why it cannot; empty if it can, and if the outcome of the start is not known"
     ]
     warnings: Annotated[tuple[FindingKeys, ...], "what deserves a look and holds nothing"]
-    settings: Annotated[tuple[_Setting, ...], "each `--conf`, and what a restart makes of it"]
+    settings: Annotated[tuple[SettingOutlook, ...], "each `--conf`, and what a restart makes of it"]
     restart: Annotated[tuple[RestartKeys, ...], "forecasts of the starts that count", of("inspection.counted")]
     sources: tuple[SourceKeys, ...]
     sink: Annotated[SinkKeys | None, of("inspection.sink")]
@@ -111,7 +101,7 @@ class PreflightReport(Report[Readiness]):
         readiness = self.record
         if not (readiness.unknown or readiness.not_asked):
             return
-        yield Heading("Not seen", plural(len(readiness.unknown) + len(readiness.not_asked), "thing"))
+        yield Heading("Not checked", plural(len(readiness.unknown) + len(readiness.not_asked), "thing"))
         yield from bullets([*map(as_options, readiness.unknown), *(_ASK[name] for name in readiness.not_asked)])
 
 

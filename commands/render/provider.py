@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 from ckpt.inspection.next_steps import NextStep, RowCost
-from ckpt.migrate.provider import PROVIDER_NAMES, Carry, MoveOutcome, OperatorMove, ProviderMove, ToProvider
+from ckpt.migrate.provider import PROVIDER_NAMES, Advice, Carry, MoveOutcome, OperatorMove, ProviderMove, ToProvider
 from ckpt.model import Provider
 from ckpt.texts import quote_path
 
@@ -44,11 +44,6 @@ class _Handoff(Keys):
     doubts: Annotated[tuple[ForPeople, ...], "why rows may be read twice"]
 
 
-class _Advice(Keys):
-    what: ForPeople
-    command: str | None
-
-
 class ProviderDocument(DocumentKeys):
     """The document of ``ckpt migrate provider``."""
 
@@ -62,8 +57,8 @@ class ProviderDocument(DocumentKeys):
     ]
     handoff: Annotated[_Handoff, "of `ckpt handoff`"]
     confs: Annotated[Mapping[str, str], "object: session settings of a new query and their values, all strings"]
-    steps: Annotated[tuple[_Advice, ...], "if it is possible: what to do, in order"]
-    remains: Annotated[tuple[_Advice, ...], "if it is not: what can be done instead"]
+    steps: Annotated[tuple[Advice, ...], "if it is possible: what to do, in order"]
+    remains: Annotated[tuple[Advice, ...], "if it is not: what can be done instead"]
     refused: Annotated[str | None, lambda move: move.refused and as_options(move.refused)]
 
 

@@ -70,16 +70,14 @@ class PruneDocument(ChangeTail, _Result, ChangeBody, _Request, ChangeHead):
 
 @dataclass(frozen=True, slots=True)
 class PruneReport(ChangeReport[PrunePlan]):
-    """Files that no restart needs; ``keep_batches`` is the user's number, if any."""
-
-    keep_batches: int | None = None
+    """Files that no restart needs."""
 
     keys = PruneDocument
     done = "PRUNED {report.total}: {report.afterwards}, as before"
     planned = "{report.total} can go; afterwards it {report.afterwards}, as now"
     verb = "PRUNE"
     stop = "end the driver"
-    back = "the files"
+    back = "the pruning"
 
     @property
     def total(self) -> str:
@@ -100,7 +98,8 @@ class PruneReport(ChangeReport[PrunePlan]):
             )
 
     def options(self) -> str:
-        return "" if self.keep_batches is None else f" --keep-batches {self.keep_batches}"
+        wanted = self.plan.wanted_batches
+        return "" if wanted is None else f" --keep-batches {wanted}"
 
     def start(self) -> str:
         return "start the query; once it has run, delete the backup"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from ckpt.changes.relocate.plan import Holder, RelocationPlan
+from ckpt.changes.relocate.plan import OutsidePaths, RelocationPlan
 from ckpt.texts import quote_path
 from ckpt.versions import Progress
 
@@ -24,15 +24,9 @@ class _Request(Keys):
     needed: Annotated[bool, "operator metadata names schemas outside `to`"]
 
 
-class _OutsidePaths(Keys):
-    holder: Annotated[Holder, "whose log it is"]
-    folder: Annotated[str, "relative to the checkpoint"]
-    example: Annotated[str | None, "one of the paths"]
-
-
 class _Result(Keys):
     held: Annotated[
-        tuple[_OutsidePaths, ...], "logs that name files outside the checkpoint by absolute path; never changed"
+        tuple[OutsidePaths, ...], "logs that name files outside the checkpoint by absolute path; never changed"
     ]
 
 
@@ -48,9 +42,7 @@ class RelocationDocument(ChangeTail, _Result, ChangeBody, _Request, ChangeHead):
 
 @dataclass(frozen=True, slots=True)
 class RelocationReport(ChangeReport[RelocationPlan]):
-    """New paths of schemas; ``to`` is the URI as typed, which the command to be copied repeats."""
-
-    to: str | None = None
+    """New paths of schemas."""
 
     keys = RelocationDocument
     done = "RELOCATED: {report.afterwards}"
@@ -76,7 +68,7 @@ class RelocationReport(ChangeReport[RelocationPlan]):
             yield from bullets(held.meaning for held in self.plan.held)
 
     def options(self) -> str:
-        return "" if self.to is None else f" --to {quote_path(self.to)}"
+        return "" if self.plan.named is None else f" --to {quote_path(self.plan.named)}"
 
     def start(self) -> str:
         there = f"move the checkpoint to {self.plan.to}, and start the query there"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, get_args
 
 from ckpt.texts import mask_secrets
 
@@ -22,6 +22,15 @@ class Exit(IntEnum):
     FAILED = 3  # could not do it: refused, failed, or reverted
 
 
+_REPORTS: dict[str, type["Report[Any]"]] = {}
+"""Reports by the name of the class that they show: for some an extra has to be installed."""
+
+
+def find_report(kind: type) -> type["Report[Any]"] | None:
+    """Find the report of a class, or of the one that it extends, among the modules that are imported."""
+    return next((_REPORTS[base.__name__] for base in kind.__mro__ if base.__name__ in _REPORTS), None)
+
+
 @dataclass(frozen=True)
 class Report(Generic[Record]):
     """Result of a command, in every form of output."""
@@ -30,6 +39,10 @@ class Report(Generic[Record]):
 
     keys: ClassVar[type[Keys]]
     parts: ClassVar[tuple[Callable[[Any], Iterable[Block]], ...]]
+
+    def __init_subclass__(cls) -> None:
+        for record in get_args(next(iter(vars(cls).get("__orig_bases__", ())), None)):
+            _REPORTS[getattr(record, "__name__", None) or record.__forward_arg__] = cls
 
     @property
     def exit(self) -> Exit:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from ckpt.inspection.next_steps import NextStep
 from ckpt.migrate.provider import PROVIDER_NAMES
@@ -19,7 +19,7 @@ from .reports import Exit, Report
 from .rows import UnitKeys
 
 if TYPE_CHECKING:
-    from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit
+    from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit  # noqa: F401  (named by a base)
 
 _SHOWN = 5  # keys
 
@@ -87,10 +87,9 @@ class ImportDocument(NewCheckpointDocument):
 
 
 @dataclass(frozen=True)
-class RewriteReport(Report[Any]):
+class RewriteReport(Report["Rewrite"]):
     """A new checkpoint; ``source`` is the old one as it was typed."""
 
-    record: "Rewrite"
     source: str
 
     checked: ClassVar[str] = "read again, and equal"  # result of the second reading
@@ -137,7 +136,9 @@ class RewriteReport(Report[Any]):
         yield Table(tuple(rows))
         if unseen := self.record.unseen:
             shown = [json.dumps(dict(key), ensure_ascii=False) for key in unseen[:_SHOWN]]
-            yield Item(f"no row has {len(unseen):,} of the {plural(len(self.record.keys), 'key')} to be left out:", 2)
+            total = plural(len(self.record.keys), "key")
+            verb = "is" if len(unseen) == 1 else "are"
+            yield Item(f"{len(unseen):,} of the {total} to be left out {verb} in no row:", 2)
             yield from bullets(shown)
             yield from more(len(unseen) - _SHOWN)
 
@@ -178,9 +179,9 @@ class RewriteReport(Report[Any]):
             yield Next((NextStep("the same without --plan"),))
             return
         sinks = (
-            "It has a query id of its own: a Delta table takes it for another query."
+            "It has its own query id: to a Delta table it is another query."
             if rewrite.new_id
-            else "It has the query id of the old one, and batch ids continue: sinks take it for the same query."
+            else "It keeps the query id of the old one, and its batch ids continue: to sinks it is the same query."
         )
         start = (
             f"start the query with this checkpointLocation, and never on the old one again. If it has run on the old "

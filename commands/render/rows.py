@@ -16,8 +16,8 @@ from .keys import Keys, derive, itself, of
 from .reports import Exit, Report
 
 if TYPE_CHECKING:
-    from ckpt.state.native.diff import StateDiff, UnitDiff
-    from ckpt.state.native.show import StateCounts, StateRows, StateSizes
+    from ckpt.state.native.diff import StateDiff, UnitDiff  # noqa: F401  (named by bases)
+    from ckpt.state.native.show import StateCounts, StateRows, StateSizes  # noqa: F401
 
 
 class StateOwnerKeys(Keys):
@@ -135,10 +135,9 @@ class SizesDocument(UnitDocument):
     partitions: Annotated[tuple[_PartitionSize, ...], "every one that has rows"]
 
 
-class RowsReport(Report[Any]):
+class RowsReport(Report["StateRows"]):
     """Report of ``ckpt state show``."""
 
-    record: "StateRows"
     keys = RowsDocument
 
     def page(self) -> Page:
@@ -153,10 +152,9 @@ class RowsReport(Report[Any]):
             yield Line("  there are more: see --limit")
 
 
-class CountsReport(Report[Any]):
+class CountsReport(Report["StateCounts"]):
     """Report of ``ckpt state count``."""
 
-    record: "StateCounts"
     keys = CountsDocument
 
     def page(self) -> Page:
@@ -166,10 +164,8 @@ class CountsReport(Report[Any]):
         return page_of((Headline(f"{plural(total, 'row')} as of batch {counts.moment.batch}", Tone.PLAIN), Table(rows)))
 
 
-class DiffReport(Report[Any]):
+class DiffReport(Report["StateDiff"]):
     """Report of ``ckpt state diff``."""
-
-    record: "StateDiff"
 
     @property
     def exit(self) -> Exit:
@@ -198,10 +194,9 @@ class DiffReport(Report[Any]):
 
 
 @dataclass(frozen=True)
-class SizesReport(Report[Any]):
+class SizesReport(Report["StateSizes"]):
     """Report of ``ckpt state keys``: heavy keys, or the spread of rows."""
 
-    record: "StateSizes"
     skew: bool
     keys = SizesDocument
 

@@ -63,7 +63,7 @@ def _describe_every_byte(every_byte: EveryByte) -> str:
     """Result of ``--deep``."""
     text = f"every byte of {plural(every_byte.files, 'file')} was read, {size(every_byte.bytes)}"
     if every_byte.unknown:
-        text += f"; of {plural(len(every_byte.unknown), 'file')} nothing tells whether they changed"
+        text += f"; {plural(len(every_byte.unknown), 'file')} could not be checked against anything"
     text += f"; {count_damaged(every_byte.damages) if every_byte.damages else 'none'} damaged"
     left = not_decoded(every_byte)
     return f"{text}; rows were {left}" if left else text

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.migrate.generate.sources import seen_folder
 from ckpt.migrate.generate.start import to_fill_in, too_many_for_code
-from ckpt.migrate.generate.text import columns, simple
+from ckpt.migrate.text import columns, simple
 from ckpt.migrate.transform import (
     INITIAL_STATE,
     PROCESSOR,

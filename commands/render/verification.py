@@ -33,7 +33,7 @@ class VerificationDocument(DocumentKeys):
     files: Annotated[int, "of which every byte was read"]
     bytes: int
     damages: Annotated[tuple[_Damage, ...], "by path"]
-    unknown: tuple[Annotated[str, "a file that nothing tells anything about, or that could not be read"], ...]
+    unknown: tuple[Annotated[str, "a file that has nothing to be checked against, or that could not be read"], ...]
     reasons: Annotated[
         tuple[ForPeople, ...],
         "why, for each of `unknown`",
@@ -89,7 +89,7 @@ class VerificationReport(Report[StateVerification]):
                 yield Item(f"{damage.kind}: {damage.detail}", 4)
             yield from more(len(damages) - _SHOWN)
         if unknown:
-            yield Heading("Unknown", f"nothing tells whether {plural(len(unknown), 'file')} changed")
+            yield Heading("Unknown", f"{plural(len(unknown), 'file')} that could not be checked")
             for path in unknown[:_SHOWN]:
                 yield Item(path, 2)
                 yield Item(self.record.reasons[path], 4)
@@ -103,7 +103,8 @@ class VerificationReport(Report[StateVerification]):
 
     def _show_left(self) -> Iterator[Block]:
         spans = list(self.record.loadable)
-        yield Heading("State", f"that of {batch_ranges(spans)} can be loaded" if spans else "no batch's can be loaded")
+        loadable = f"can be loaded as of {batch_ranges(spans)}" if spans else "cannot be loaded as of any batch"
+        yield Heading("State", loadable)
         yield forecast_cases(self._inspection.counted)
 
     def _show_next(self) -> Iterator[Block]:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from ckpt.changes.check_fix import Cost, find_failing, find_running
 from ckpt.changes.fixes.repair import LOST_ID, Way, WayName, WaysPlan
 from ckpt.changes.fixes.repair_async import RepairPlan, Strategy
+from ckpt.changes.plan import First
 from ckpt.changes.steps import Step
 from ckpt.inspection.inspection import RatedFinding
 from ckpt.inspection.next_steps import NextStep, RowCost, drop_repairs, needs_copy, split_remedy
@@ -33,7 +34,7 @@ _COSTS = {
 
 
 class _Request(Keys):
-    needed: Annotated[bool, "something is wrong that a fix is sought for"]
+    needed: Annotated[bool, "something is wrong that a fix may help with"]
 
 
 class _Way(Keys):
@@ -58,9 +59,6 @@ class WaysDocument(ChangeTail, _Result, ChangeBody, _Request, ChangeHead):
 @dataclass(frozen=True, slots=True)
 class WaysReport(ChangeReport[WaysPlan]):
     """Fixes, and the one that was chosen."""
-
-    query_id: str | None = None
-    leftovers: bool = False
 
     keys = WaysDocument
     done = "REPAIRED: it now {report.afterwards}"
@@ -95,15 +93,15 @@ class WaysReport(ChangeReport[WaysPlan]):
     def options(self) -> str:
         chosen = self.plan.chosen
         choose = f" --choose {chosen.name}" if chosen is not None and not chosen.recommended else ""
-        query_id = "" if self.query_id is None else f" --query-id {quote_word(self.query_id)}"
-        return choose + query_id + " --leftovers" * self.leftovers
+        query_id = "" if self.plan.query_id is None else f" --query-id {quote_word(self.plan.query_id)}"
+        return choose + query_id + " --leftovers" * self.plan.remove_leftovers
 
     def start(self) -> str:
         return start_anew(self.plan)
 
     def next_if_refused(self) -> Iterator[Block]:
         if self.plan.refused == LOST_ID and self.plan.found_id is not None:
-            text = "it is that of the one query that has written to the sink, if that is this one"
+            text = "only one query has written to the sink: if it is this one, this is its id"
             again = f"ckpt repair {self.path} --query-id {self.plan.found_id}"
             yield from show_command(text, again)
             return
@@ -119,9 +117,9 @@ class WaysReport(ChangeReport[WaysPlan]):
         elsewhere = next((remedy for remedy in remedies if "`ckpt repair" not in remedy), None)
         others = drop_repairs(split_remedy(remedies[0])) if remedies else ()
         again = (
-            f"put {self._paths} back from a copy of the checkpoint, and only that. Without a copy what is lost cannot "
-            f"be recovered from these files: start the query with a new checkpoint, where `ckpt handoff {self.path}` "
-            f"or `ckpt offsets show {self.path}` says; its state begins empty"
+            f"put {self._paths} back from a copy of the checkpoint, and only that. Without a copy, what is lost cannot "
+            f"be recovered from these files: start the query with a new checkpoint, at the offsets that `ckpt handoff "
+            f"{self.path}` or `ckpt offsets show {self.path}` prints; its state begins empty"
         )
         yield Next(split_remedy(elsewhere) if elsewhere else (NextStep(again, stop=not others), *others))
 
@@ -177,6 +175,9 @@ class RepairReport(ChangeReport[RepairPlan]):
 
     def options(self) -> str:
         return f" --strategy {self.plan.strategy}" if self.plan.strategy is Strategy.REWIND else ""
+
+    def start(self) -> str:
+        return start_anew(self.plan) if self.plan.first is First.SINK else super().start()
 
     def next_if_refused(self) -> Iterator[Block]:
         return show_command("see whether another fix helps, and what each costs", f"ckpt repair {self.path}")

@@ -77,7 +77,7 @@ def _api_entry(name: str, found: Any) -> str:
         base = "".join(f"({ast.unparse(one)})" for one in node.bases[:1])
         lines = source.splitlines()
         fields = [lines[one.lineno - 1] for one in node.body if isinstance(one, ast.AnnAssign | ast.Assign)]
-        shown = "\n".join([f"class {name}{base}", *fields])
+        shown = "\n".join([f"class {name}{base}", *(_DESCRIBED.sub(r": \1\3  # \2", line) for line in fields)])
     else:
         assert isinstance(node, ast.FunctionDef)
         node.name, node.body, node.decorator_list = name, [ast.Pass()], []
@@ -85,6 +85,7 @@ def _api_entry(name: str, found: Any) -> str:
     return f"### {name}\n\n```python\n{shown}\n```\n\n{_docstring(inspect.getdoc(found) or '')}\n"
 
 
+_DESCRIBED = re.compile(r': Annotated\[(.+), "(.+)"\](.*)$')
 _SECTION = re.compile(r"^(Args|Raises|Returns):\n((?:    .*\n?|\n)+)", re.M)
 
 

@@ -33,15 +33,11 @@ def _severity(diagnosis: Diagnosis) -> str:
 
 
 def _section(diagnosis: Diagnosis) -> str:
-    remedy = _plain(diagnosis.remedy) if diagnosis.remedy else "Nothing has to be done."
+    meaning, remedy = diagnosis.in_general
     head = f"## {diagnosis.code} {diagnosis.name}\n\n{_severity(diagnosis)}"
-    return f"{head}\n\n{in_lines(_plain(diagnosis.meaning))}\n\n**What to do**: {in_lines(remedy)}\n"
+    return f"{head}\n\n{in_lines(meaning)}\n\n**What to do**: {in_lines(remedy)}\n"
 
 
 def in_lines(text: str) -> str:
     """One sentence per line, so that a diff shows which one has changed."""
     return re.sub(r"(?<=[a-z0-9`)\]][.!?]) (?=[A-Z`])", "\n", text)
-
-
-def _plain(text: str) -> str:
-    return text.replace("{checkpoint}", "CHECKPOINT").replace("{path}", "the file named").replace("{batch}", "N")

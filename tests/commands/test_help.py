@@ -46,6 +46,37 @@ def test_commands_stand_in_groups(ckpt: Ckpt) -> None:
     assert places == sorted(places)
 
 
+SITUATIONS = {
+    "which of 300 queries will not restart": ("every checkpoint", ["scan"]),
+    "rows are wrong since this morning": ("wrong rows", ["rewind"]),
+    "one batch always fails": ("always fails", ["skip"]),
+    "the disk was full, now it does not start": ("damage", ["repair"]),
+    "'batch 308 doesn't exist'": ("doesn't exist", ["repair-async"]),
+    "the checkpoint was moved to another bucket": ("moved", ["relocate"]),
+    "a dashboard of the lag": ("lag", ["offsets"]),
+    "the query has to read a new topic": ("topic", ["offsets"]),
+    "400 shuffle partitions": ("partitions", ["rewrite"]),
+    "the state is too large: which keys": ("keys", ["state"]),
+    "read the state as a table": ("table", ["export-state"]),
+    "continue with transformWithState": ("transformWithState", ["migrate"]),
+    "move to RocksDB": ("RocksDB", ["migrate"]),
+}
+"""Situations, the word of each that somebody looks for in ``ckpt --help``, and the commands whose lines may have it."""
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_a_situation_leads_to_one_command_of_the_first_page(situation: str, ckpt: Ckpt) -> None:
+    word, commands = SITUATIONS[situation]
+    lines = ckpt("--help").stdout.partition("\nOptions\n")[0].splitlines()
+    hits = [(number, line) for number, line in enumerate(lines, 1) if word in line]
+    named = set()
+    for _, line in hits:
+        heading = dict(part.split(": ") for part in line.partition("(")[2].rstrip(")").split("; ") if ": " in part)
+        named |= {command for text, command in heading.items() if word in text} if heading else {line.split()[0]}
+    assert sorted(named) == commands
+    assert hits[0][0] <= len(lines) <= 40
+
+
 @pytest.mark.parametrize(
     ("words", "instead"),
     [

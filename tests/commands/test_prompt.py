@@ -18,6 +18,7 @@ from ckpt.state.reading.choose import Part
 from ckpt.values import Value
 from commands import prompt
 from commands.calls import as_call
+from tests.conftest import CopyOf
 from tests.support.places import ROOT, SAMPLES
 
 ASYNC, KAFKA, HDFS, ROCKSDB = (
@@ -111,6 +112,43 @@ def test_every_call_that_an_error_names_can_be_made() -> None:
             binds(call)
 
 
+TWS, ID = str(SAMPLES / "tws-rocksdb-4.2"), "0eca941f-ed93-4839-b667-425c72e63635"
+
+
+@pytest.mark.parametrize(
+    ("plan", "arguments"),
+    [
+        (lambda: ckpt.repair(ASYNC), ""),
+        (lambda: ckpt.repair(ASYNC, choose="read-again", remove_leftovers=True),
+         'choose="read-again", remove_leftovers=True, accept_replay=True, '),
+        (lambda: ckpt.relocate(TWS), ""),
+        (lambda: ckpt.relocate(TWS, to="s3a://bucket/my cp"), 'to="s3a://bucket/my cp", '),
+        (lambda: ckpt.rewind(KAFKA, to_batch=3), "to_batch=3, accept_skip=True, accept_replay=True, "),
+        (lambda: ckpt.repair_async(ASYNC, strategy="rewind"), 'strategy="rewind", accept_replay=True, '),
+    ],
+)  # fmt: skip
+def test_the_page_of_a_plan_ends_with_the_call_that_applies_it(plan: Callable[[], Any], arguments: str) -> None:
+    result = plan()
+    call = str(result).splitlines()[-1].strip()
+    path = result.plan.inspection.checkpoint.uri
+    assert call == f'ckpt.{result.plan.command.replace("-", "_")}("{path}", {arguments}apply=True)'
+    binds(call)
+
+
+def test_the_call_of_a_plan_carries_it_out(copy_of: CopyOf) -> None:
+    lost = copy_of("kafka-4.2", to="lost")
+    (lost / "metadata").unlink()
+    plans = (
+        ckpt.repair(lost, query_id=ID),
+        ckpt.relocate(copy_of("tws-rocksdb-4.2", to="moved"), to="s3a://bucket/moved"),
+    )
+    for plan, _ in plans:
+        call = str(plan).splitlines()[-1].strip()
+        done = eval(call.replace("apply=True", "apply=True, grace_s=0"), {"ckpt": ckpt})
+        assert done.receipt.applied, call
+        assert done.plan.steps == plan.steps
+
+
 CALLS = {
     "ckpt state count cp --key user=ann --key n=1": 'ckpt.state_count("cp", key={"user": "ann", "n": "1"})',
     "ckpt export-state cp --show 5 --side left": 'ckpt.export_state("cp", side="left", action="show", rows=5)',
@@ -155,6 +193,6 @@ def test_whatever_a_call_returns_prints_as_a_page() -> None:
     values = [
         value for name in dir(types) if isinstance(value := getattr(types, name), type) and issubclass(value, Value)
     ]
-    shown = {*prompt._REPORTS, *prompt._PAGES, *prompt._CHANGES, "ChangePlan"}
+    shown = {*prompt._PAGES, "ChangePlan"}
     assert len(values) > 20
-    assert [value for value in values if not shown & {kind.__name__ for kind in value.__mro__}] == []
+    assert [kind for kind in values if kind.__name__ not in shown and prompt._find_report(kind) is None] == []

@@ -78,6 +78,7 @@ def every_block(text: str) -> list[Block]:
         blocks.Next((NextStep(text, f"ckpt inspect {text}", before=(text,)), NextStep(f"run `ckpt inspect {text}`"))),
         blocks.Code(text),
         *(blocks.Table(((text,) * 4,), (text,) * 4, wide) for wide in TooWide),
+        blocks.Table(((blocks.Cell(text, text, blocks.Tone.ERROR, text),),)),
         blocks.Cases(((text, text),)),
         blocks.FindingHead(Severity.ERROR, text, text),
     ]

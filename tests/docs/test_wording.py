@@ -36,6 +36,13 @@ PHRASES = {
     r"\bfor ever\b": "forever",
     r"\bin vain\b": "without an answer",
     r"\bSpark fixes\b": "Spark freezes",
+    r"\bpass(?:es|ed)? over it\b": "skips it",
+    r"\bnothing tells\b": "cannot be checked, is unknown",
+    r"\bcannot be known from here\b": "is unknown",
+    r"\bdo first what\b|\bis said of it\b": "first do what is said about it",
+    r"\btake (?:the|this) [a-z]+ back\b": "undo",
+    r"\bis no (?:text|pattern)\b": "is not",
+    r"\bfurther from the cause\b": "also found",
     r"\bmore partitions\b.*\b1\b|\b1 more partitions\b": "count properly",
 }
 ALL = re.compile("|".join(f"(?:{phrase})" for phrase in PHRASES), re.IGNORECASE)

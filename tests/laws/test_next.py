@@ -73,9 +73,11 @@ def test_every_damage_ends_as_its_page_says(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_every_damage_that_shows_in_no_name_ends_as_its_page_says(tmp_path: Path) -> None:
-    told = _tell_all(deep_cases(), tmp_path, "--deep", "--jobs", "1")
+    cases = deep_cases()
+    some = cases if EVERY_CASE else cases[::2]
+    told = _tell_all(some, tmp_path, "--deep", "--jobs", "1")
     assert {each.case: each.faults for each in told if each.faults} == {}
-    assert sum(bool(each.obeyed.applied) for each in told) >= 50
+    assert sum(bool(each.obeyed.applied) for each in told) >= 50 * len(some) // len(cases)
 
 
 def _tell_all(cases: list[Case], folder: Path, *first: str) -> list[Told]:
@@ -108,7 +110,8 @@ _UNDECIDED = {
 def test_a_person_with_a_copy_comes_to_an_end_too(tmp_path: Path) -> None:
     """Puts back and moves away what the steps name, and nothing else, until nothing is left or a decision is."""
     done, undecided = 0, Counter[str]()
-    for number, case in enumerate(_ALL):
+    some = _ALL if EVERY_CASE else _ALL[::2]
+    for number, case in enumerate(some):
         checkpoint = mutations.copy_of(case.folder, tmp_path / str(number), case.mutations)
         first = run("inspect", str(checkpoint))["next"]
         if first and (first[0]["command"] is None or "repair" in first[0]["command"]):
@@ -124,7 +127,7 @@ def test_a_person_with_a_copy_comes_to_an_end_too(tmp_path: Path) -> None:
                 assert codes & {*_UNDECIDED}, (case.name, obeyed.last)
                 undecided.update(codes & {*_UNDECIDED})
         shutil.rmtree(checkpoint)
-    assert done >= 120 * len(_ALL) // len(CASES)
+    assert done >= 120 * len(some) // len(CASES)
     of_old_spark = {"CKPT317", "CKPT319", "CKPT321"}  # whose checkpoints are not on every machine
     assert {*_UNDECIDED} - {*undecided} <= of_old_spark if EVERY_CASE else undecided
 

@@ -20,8 +20,8 @@ from ckpt.checkpoint.sources.starts import StartFacts
 from ckpt.errors import CkptError, UsageError
 from ckpt.migrate.generate.processor import processor_code
 from ckpt.migrate.generate.start import start_code, to_fill_in
-from ckpt.migrate.generate.text import choose_identifiers, ddl, literal, plain, simple
 from ckpt.migrate.handoff.starts import start_source
+from ckpt.migrate.text import choose_identifiers, ddl, literal, plain, simple
 from ckpt.migrate.transform import Api, TransformPlan, plan_transform, warnings_of
 from ckpt.state.export.targets import Format
 from ckpt.versions import Spark

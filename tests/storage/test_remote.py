@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from ckpt.checkpoint.reader import open_for_start
 from ckpt.errors import NotFound, StorageError
+from ckpt.model import Kind
 from ckpt.storage import Listing, ReadRequest, open_storage
 from tests.support.services.fixtures import REMOTE, Upload
 from tests.support.services.slow import SlowStore
@@ -145,6 +147,18 @@ def test_a_whole_bucket_and_a_missing_one(s3):
     assert open_storage("s3://empty-bucket/", s3.options).list_tree().folders == {"": {}}
     with pytest.raises(NotFound, match="there is no such bucket"):
         open_storage("s3://no-such-bucket/ck", s3.options).list_level()
+
+
+@pytest.mark.service
+def test_where_a_query_is_started_there_may_be_no_folder_yet(s3):
+    store = s3.file_system()
+    store.create_dir("starts/cp/offsets")
+
+    new = open_for_start("s3://starts/cp/orders", s3.options)
+    assert (new.kind, new.missing_folder) == (Kind.EMPTY, "s3://starts/cp/orders")
+    assert open_for_start("s3://starts/pc/team/orders", s3.options).missing_folder == "s3://starts/pc"
+    with pytest.raises(NotFound, match="there is no such bucket"):
+        open_for_start("s3://no-such-bucket/ck", s3.options)
 
 
 @pytest.mark.service

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ckpt.errors import NotFound, StorageError, UsageError
+from ckpt.errors import NotFound, NotThereYet, StorageError, UsageError
 from ckpt.storage.errors import explain, shorten_error
 
 _DENIED = (
@@ -37,7 +37,7 @@ _HDFS = (
         (OSError(_REFUSED), StorageError, "x cannot be reached: check the host and the network "
          "(Failed to connect to 127.0.0.1:1 after 0 ms)"),
         (OSError(_REGION), StorageError, "x is in another region: give `storage_options` region=eu-west-1"),
-        (FileNotFoundError("[Errno 2] Path does not exist 'b/x'. Detail: [errno 2] No such file"), NotFound,
+        (FileNotFoundError("[Errno 2] Path does not exist 'b/x'. Detail: [errno 2] No such file"), NotThereYet,
          "x does not exist: check the path"),
         (NotADirectoryError("b/x"), NotFound, "x is not a folder: give the checkpoint's own folder"),
         (TimeoutError(), StorageError, "x cannot be reached: check the host and the network (TimeoutError)"),

@@ -20,7 +20,8 @@ MEASURE = """<script>onload = () => {
   const said = [...document.querySelectorAll("iframe")].map(frame => {
     const page = frame.contentDocument, body = page.body
     return {width: page.documentElement.scrollWidth, paper: getComputedStyle(body).backgroundColor,
-      plots: page.querySelectorAll("svg").length, scripts: page.querySelectorAll("script,img").length, 
+      shown: page.querySelector("main").innerText,
+      plots: page.querySelectorAll("svg").length, scripts: page.querySelectorAll("script,img").length,
       aside: Math.max(0, ...[...page.querySelectorAll(".wide")].map(e => e.scrollWidth - e.clientWidth)),
       low: Math.min(99, ...[...page.querySelectorAll("p,td,dd,li")].map(e => parseFloat(getComputedStyle(e).fontSize)))}
   })
@@ -33,17 +34,19 @@ pytestmark = [
 ]
 
 
-def measured(page: str, folder: Path, *, dark: bool) -> list[dict[str, Any]]:
+def measured(page: str, folder: Path, *, dark: bool, fragment: str = "") -> list[dict[str, Any]]:
     """What the browser makes of a page in windows of several widths."""
+    framed = folder / "page.html"
+    framed.write_text(page)
     frames = "".join(
-        f'<iframe srcdoc="{html.escape(page)}" style="border:0;width:{width}px;height:900px"></iframe>'
-        for width in WIDTHS
+        f'<iframe src="page.html{fragment}" style="border:0;width:{width}px;height:900px"></iframe>' for width in WIDTHS
     )
     wrapper = folder / "frames.html"
     wrapper.write_text(f"<!DOCTYPE html><meta charset=utf-8><body>{frames}{MEASURE}")
     scheme = f"--blink-settings=preferredColorScheme={0 if dark else 1}"
     assert BROWSER
     words = [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", scheme, f"--user-data-dir={folder}/profile"]
+    words.append("--allow-file-access-from-files")  # the wrapper looks into its frames
     done = subprocess.run(
         [*words, "--dump-dom", wrapper.as_uri()], capture_output=True, text=True, timeout=120, check=True
     )
@@ -70,5 +73,20 @@ def test_the_page_of_a_scan_shows_every_column_on_a_phone(tmp_path: Path, ckpt: 
     page = ckpt("scan", "sample_checkpoints", "-o", "html").stdout
     found = measured(page, tmp_path, dark=False)
     assert all(one["width"] <= width for one, width in zip(found, WIDTHS, strict=True))
-    assert found[0]["aside"] == 0
+    assert [one["aside"] for one in found] == [0, 0, 0]
     assert 'data-head="verdict"' in page
+    for one in found:
+        assert "WITH ERRORS, " in one["shown"]
+        assert "Will not restart" in one["shown"]
+        assert "The next start" not in one["shown"]
+
+
+def test_a_link_of_a_scan_shows_the_page_of_its_checkpoint_alone(tmp_path: Path, ckpt: Ckpt) -> None:
+    page = ckpt("scan", "sample_checkpoints", "-o", "html").stdout
+    (link,) = re.findall('<a href="(#[^"]+)">async-kafka-4.2</a>', page)
+    for width, found in zip(WIDTHS, measured(page, tmp_path, dark=True, fragment=link), strict=True):
+        assert found["width"] <= width
+        assert found["shown"].startswith("All checkpoints\n")
+        assert "Will not restart without asynchronous progress tracking" in found["shown"]
+        assert "WITH ERRORS, " not in found["shown"]
+        assert found["shown"].count("The next start") == 1

@@ -1,6 +1,7 @@
 """The page of ``ckpt inspect -o html``: it says what the document says, needs nothing else, and obeys no checkpoint."""
 
 import re
+import shutil
 import sys
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -9,22 +10,25 @@ from pathlib import Path
 import pytest
 
 import ckpt
-from ckpt import inspect
+from ckpt import inspect, scan
 from ckpt.extras import install_command
+from ckpt.inspection.scan.scan import present_worst
 from ckpt.webpage import parts
 from ckpt.webpage.charts import MOST_BARS
 from ckpt.webpage.parts import inspection_page
-from tests.conftest import Ckpt
+from tests.conftest import Ckpt, CopyOf
 from tests.inspection import golden
 from tests.laws.hostile.test_secrets import HOLD_ONE, SECRET
 from tests.support.places import SAMPLE_NAMES
 from tests.webpage.shapes import SHAPES, of_sample, with_batches, with_operators, with_partitions
 
+CHECKPOINTS = [f"sample_checkpoints/{name}" for name in ("async-kafka-4.2", "damaged-missing-sst", "kafka-4.2")]
 VOID = {"meta", "rect", "br"}
-STRUCTURE = "html head title style body main h1 h2 h3 p dl dt dd div span strong code pre ul li details summary"
+STRUCTURE = "html head title style body main h1 h2 h3 p dl dt dd div span strong code pre ul li"
+INSIDE = "details summary section a"
 TABLES = "table caption thead tbody tr th td"
 PLOTS = "figure figcaption svg g"
-TAGS = VOID | {*STRUCTURE.split(), *TABLES.split(), *PLOTS.split()}
+TAGS = VOID | {*STRUCTURE.split(), *INSIDE.split(), *TABLES.split(), *PLOTS.split()}
 
 
 class Reader(HTMLParser):
@@ -148,6 +152,50 @@ def test_other_commands_have_a_page_too(ckpt: Ckpt) -> None:
         reader = read(ckpt(*words, "-o", "html").stdout)
         assert {tag for tag, _ in reader.seen} <= TAGS
         assert "<" not in reader.text
+
+
+def test_a_row_of_a_scan_leads_to_the_page_of_its_checkpoint(ckpt: Ckpt) -> None:
+    page = ckpt("scan", *CHECKPOINTS, "-o", "html").stdout
+    reader = read(page)
+    links = [attributes["href"] or "" for tag, attributes in reader.seen if tag == "a"]
+    sections = dict(re.findall('<section id="([^"]+)">(.*?)</section>', page, re.DOTALL))
+
+    assert {tag for tag, _ in reader.seen} <= TAGS
+    assert [link for link in links if link != "#"] == [f"#{name}" for name in sections]
+    rows = re.findall(r'<a href="#([^"]+)">([^<]+)</a>', page)
+    assert {path for _, path in rows} == set(CHECKPOINTS)
+    for name, path in rows:
+        assert inspect(path).verdict in sections[name]
+        assert f"<dd>{path}</dd>" in sections[name]
+    assert '<td class="short error" data-head="">error</td>' in page
+    assert '<td class=" error" data-head="next start">fails in batch</td>' in page
+    assert '<td class="short good" data-head="next start">resumes</td>' in page
+    assert "CKPT303 sst file missing or damaged</td>" in page
+    assert not re.search("fails-(at|in)-", page)
+
+
+def test_a_scan_of_many_has_pages_of_the_worst(ckpt: Ckpt, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ckpt.inspection.scan.scan._PRESENTED", 2)
+    page = ckpt("scan", *CHECKPOINTS, "-o", "html").stdout
+    assert re.findall(r'<a href="#[^"]+">([^<]+)</a>', page) == [CHECKPOINTS[1], CHECKPOINTS[0]]
+    assert "The first 2 names lead to a page; <code>ckpt inspect CHECKPOINT</code> prints those of the others." in page
+    assert f">{CHECKPOINTS[2]}</td>" in page
+
+    monkeypatch.setattr("ckpt.inspection.scan.scan._PRESENTED_LENGTH", 0)
+    assert "<section" not in ckpt("scan", *CHECKPOINTS, "-o", "html").stdout
+
+
+def test_a_row_says_what_its_page_says_where_the_query_ran_on(copy_of: CopyOf, ckpt: Ckpt) -> None:
+    copy = copy_of("stateless-4.2")
+    scanned = scan(copy)
+    (copy / "commits" / "5").write_text("")
+    again, pages = present_worst(scanned, lambda inspection: inspection.verdict)
+    assert again.checkpoints[0].severity == "error"
+    assert pages == {str(copy): again.checkpoints[0].verdict}
+    shutil.rmtree(copy)
+    gone, pages = present_worst(scanned, lambda inspection: inspection.verdict)
+    assert "does not exist" in str(gone.checkpoints[0].error)
+    assert pages == {}
 
 
 def luminance(colour: str) -> float:

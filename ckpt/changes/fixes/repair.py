@@ -89,6 +89,8 @@ class WaysPlan(ChangePlan):
     ways: tuple[Way, ...] = ()
     chosen: Way | None = None
     found_id: str | None = None  # the query's id, where ``metadata`` has lost it and the sink has it
+    query_id: str | None = None  # as named in the call
+    remove_leftovers: bool = False
 
 
 def repair(
@@ -128,7 +130,8 @@ def repair(
 
     def plan(storage: Storage) -> WaysPlan:
         log = ask_sink(sink, uri, storage_options or {})
-        return plan_repairs(storage, query_id, way, sparks, remove_leftovers=remove_leftovers, sink=log)
+        planned = plan_repairs(storage, query_id, way, sparks, remove_leftovers=remove_leftovers, sink=log)
+        return replace(planned, query_id=query_id, remove_leftovers=remove_leftovers)
 
     return run_change(WaysPlan, plan, uri, storage_options, sparks, **how)
 

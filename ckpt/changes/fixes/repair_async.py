@@ -14,7 +14,7 @@ from typing import ClassVar, Unpack
 from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.check_fix import NO_LOST_BATCH, Cost, Draft, Drafter, find_starts, plan_first
 from ckpt.changes.plan import STOP_FIRST, ChangePlan, NoWay, Replay, adapt_to_sink
-from ckpt.changes.rewind.plan import describe_named_sink
+from ckpt.changes.rewind.plan import describe_named_sink, name_cures
 from ckpt.changes.steps import Step, plan_removals, plan_writing, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.checkpoint.history import Pattern, pattern
@@ -26,8 +26,9 @@ from ckpt.live.sink.reader import ask_sink
 from ckpt.model import Kind, Location, OffsetLog
 from ckpt.restart.findings import Forecast
 from ckpt.restart.remedies import pair_below
-from ckpt.restart.sinks import DROPS_OR_REPEATS, AboutSinks
+from ckpt.restart.sinks import DROPS, DROPS_OR_REPEATS, REMEMBERING, AboutSinks
 from ckpt.storage import Storage
+from ckpt.texts import quote_path
 from ckpt.versions import Progress, Spark
 
 
@@ -90,7 +91,8 @@ def repair_async(
     def plan(storage: Storage) -> RepairPlan:
         log = ask_sink(sink, uri, storage_options or {})
         planned = adapt_to_sink(plan_repair(storage, wanted, sparks), log)
-        return planned if planned.skips is None else planned.refusing(f"{planned.skips}: {planned.warnings[-1]}")
+        certain = planned.skips is not None and planned.sink is not None and planned.sink.certain
+        return planned.refusing(f"{planned.skips}: {planned.warnings[-1]}") if certain else planned
 
     return run_change(RepairPlan, plan, uri, storage_options, sparks, **how)
 
@@ -113,7 +115,7 @@ def plan_repair(storage: Storage, strategy: Strategy = Strategy.AUTO, versions: 
     if not possible:
         reason = "; ".join(f"{plan.strategy}: {plan.refused}" for plan in refusals)
         return RepairPlan(inspection=inspection, needed=True, refused=reason)
-    best = max(possible, key=lambda plan: -1 if plan.reads_after is None else plan.reads_after)
+    best = max(possible, key=lambda plan: (plan.skips is None, -1 if plan.reads_after is None else plan.reads_after))
     return replace(best, why="; ".join((best.why, *(f"{p.strategy} is not possible: {p.refused}" for p in refusals))))
 
 
@@ -129,9 +131,6 @@ def _plan_strategy(
         return replace(blank, refused="there are no two consecutive batches to go back to")
     draft, plan = planned
     return replace(plan, reads_after=draft.reads_after)
-
-
-_SINKS = f"What the sink does with batches that run again: {DROPS_OR_REPEATS}; upserts by key are safe."
 
 
 def has_gap(checkpoint: Checkpoint) -> bool:
@@ -176,7 +175,8 @@ def draft_fill(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
     steps = [*plan_removals(storage, checkpoint.listing, between), *_remove_above(checkpoint, storage, latest)]
     steps += _write_predecessor(checkpoint, storage, latest, latest if origin is None else origin)
     replay, why = _explain_fill(checkpoint, latest, origin, above=above)
-    yield _build(checkpoint, why, steps, latest if committed else begin, latest, replay)
+    reads_after = latest if committed else begin
+    yield _build(checkpoint, why, steps, reads_after, latest, replay, reused_after=latest if above else None)
 
 
 def draft_rewinds(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
@@ -197,16 +197,26 @@ def draft_rewinds(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
         steps = list(_remove_above(checkpoint, storage, batch_id))
         replay = (Replay(first, source_ranges(offsets.readable(begin), end), finished=True),)
         pair = f"batches {batch_id - 1} and {batch_id} are" if batch_id else "batch 0 is"
-        yield _build(checkpoint, f"{pair} the newest to go back to", steps, begin, logged, replay)
+        why = f"{pair} the newest to go back to"
+        yield _build(checkpoint, why, steps, begin, logged, replay, reused_after=first - 1)
 
 
 def _build(
-    checkpoint: Checkpoint, why: str, steps: list[Step], reads_after: int, logged: int, replay: tuple[Replay, ...]
+    checkpoint: Checkpoint,
+    why: str,
+    steps: list[Step],
+    reads_after: int,
+    logged: int,
+    replay: tuple[Replay, ...],
+    reused_after: int | None,
 ) -> Draft:
-    """Build the draft of a fix; ``logged`` is the newest batch whose offsets can be read now."""
+    """Build the draft of a fix.
+
+    ``logged`` is the newest batch whose offsets can be read now; ids above ``reused_after`` get other rows than before.
+    """
     cost, warnings = Cost.UNFINISHED_AGAIN if replay else Cost.NOTHING, [STOP_FIRST]
+    by_design = pattern(checkpoint) is Pattern.ASYNC_PROGRESS
     if not checkpoint.stateful:
-        by_design = pattern(checkpoint) is Pattern.ASYNC_PROGRESS
         when = "R" if by_design else "If the query ran with asynchronous progress tracking: r"
         warnings.append(
             f"{when}ows after the end of batch {logged} may be in the sink already, written by batches that "
@@ -214,9 +224,28 @@ def _build(
             "used before, and no log says how far they go."
         )
     if any(again.finished for again in replay):
-        cost = Cost.FINISHED_AGAIN
-        warnings.append(AboutSinks(_SINKS + describe_named_sink(checkpoint)))
+        loses = reused_after is not None and not by_design
+        cost = Cost.MAY_LOSE if loses else Cost.FINISHED_AGAIN
+        warnings += map(AboutSinks, _warn_of_sinks(checkpoint, reused_after, by_design=by_design))
     return Draft(why, cost, tuple(steps), len(replay), replay, tuple(warnings), reads_after=reads_after)
+
+
+def _warn_of_sinks(checkpoint: Checkpoint, reused_after: int | None, *, by_design: bool) -> Iterator[str]:
+    """Say what the sink makes of batches that run again: Spark allows asynchronous tracking for some sinks only."""
+    named = describe_named_sink(checkpoint)
+    if by_design:
+        yield (
+            f"Asynchronous tracking cannot have written to {REMEMBERING}. The sinks that Spark allows for it (Kafka, "
+            "console, memory, noop) get again what is read again; upserts by key are safe. If the query has ever "
+            f"written to another sink, `ckpt inspect {quote_path(checkpoint.uri)} --sink URI` shows which ids that "
+            f"has: it drops new rows under them.{named}"
+        )
+    elif reused_after is None:
+        yield f"What the sink does with batches that run again: {DROPS_OR_REPEATS}; upserts by key are safe.{named}"
+    else:
+        yield f"Old ids are used again: {DROPS}. Any other sink gets again what it had; upserts by key are safe.{named}"
+        newest = max(*checkpoint.offsets.ids[-1:], *checkpoint.commits.ids[-1:], reused_after)
+        yield from name_cures(checkpoint, reused_after, newest)
 
 
 def _find_newest_readable(checkpoint: Checkpoint) -> int:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from ckpt.errors import SourceError, UsageError
 from ckpt.inspection.scan.rows import ScannedCheckpoint
@@ -19,10 +20,10 @@ _SAME_NAME = "another checkpoint has the same name: commit them separately, with
 class CommittedGroup:
     """The consumer group of one checkpoint."""
 
-    path: str  # of the checkpoint, as ``ckpt inspect`` takes it
-    group: str
-    positions: Mapping[str, Mapping[str, int]]  # the next offset by topic and partition
-    refused: str | None  # why nothing was committed
+    path: Annotated[str, "of the checkpoint, as `ckpt inspect` takes it"]
+    group: Annotated[str, "of consumers"]
+    positions: Annotated[Mapping[str, Mapping[str, int]], "object: the next offset by topic and partition"]
+    refused: Annotated[str | None, "why nothing was committed"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,7 @@ class PrunePlan(ChangePlan):
     command: ClassVar[str] = "prune"
 
     keep_batches: int | None = None  # how many of the newest batches can be gone back to afterwards, at least
+    wanted_batches: int | None = None  # ``keep_batches`` as named in the call
     oldest_version: int | None = None  # of state, that stays loadable; None: without state, or not known
     pruned: tuple[Pruned, ...] = ()
 
@@ -104,7 +105,11 @@ def prune(
     uri = fspath(checkpoint)
     if keep_batches is not None and keep_batches < 1:
         raise UsageError("`keep_batches` has to be 1 or more")
-    plan = partial(plan_prune, keep_batches=keep_batches, verify=partial(_find_damage, uri, storage_options))
+
+    def plan(storage: Storage) -> PrunePlan:
+        planned = plan_prune(storage, keep_batches, partial(_find_damage, uri, storage_options))
+        return replace(planned, wanted_batches=keep_batches)
+
     return run_change(PrunePlan, plan, uri, storage_options, **how)
 
 

@@ -15,9 +15,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
 from os import fspath
-from typing import ClassVar, Unpack
+from typing import Annotated, ClassVar, Unpack
 
 from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.plan import STOP_FIRST, ChangePlan, NoWay, inspect_changed
@@ -110,9 +109,9 @@ class Holder(StrEnum):
 class OutsidePaths:
     """A log that holds absolute paths."""
 
-    holder: Holder
-    folder: str  # relative to the checkpoint
-    example: str | None  # a path that it names, as a percent-encoded URI; None where it cannot be read, or names none
+    holder: Annotated[Holder, "whose log it is"]
+    folder: Annotated[str, "relative to the checkpoint"]
+    example: Annotated[str | None, "one of the paths"]  # percent-encoded; None where it cannot be read, or names none
 
     @property
     def meaning(self) -> str:
@@ -166,6 +165,7 @@ class RelocationPlan(ChangePlan):
     command: ClassVar[str] = "relocate"
 
     to: str | None = None  # the root under which Spark opens it, as Spark records it; None after an undo
+    named: str | None = None  # ``to`` as named in the call
     recorded: tuple[str, ...] = ()  # the roots under which operator metadata looks for schemas now
     held: tuple[OutsidePaths, ...] = ()  # absolute paths that stay unchanged
 
@@ -204,8 +204,11 @@ def relocate(
     (True, 's3a://bucket/moved', False)
 
     """
-    uri = fspath(checkpoint)
-    return run_change(RelocationPlan, partial(plan_relocation, to=to), uri, storage_options, **how)
+
+    def plan(storage: Storage) -> RelocationPlan:
+        return replace(plan_relocation(storage, to), named=to)
+
+    return run_change(RelocationPlan, plan, fspath(checkpoint), storage_options, **how)
 
 
 def plan_relocation(storage: Storage, to: str | None = None) -> RelocationPlan:

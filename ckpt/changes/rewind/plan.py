@@ -82,7 +82,7 @@ def rewind_warnings(checkpoint: Checkpoint, again: Again, *, cut: bool) -> Itera
     if again.loses:
         old = f"Only batch {first} runs over its old range" if again.same else "Old ids are used again"
         yield AboutSinks(f"{old}: {DROPS}.{describe_named_sink(checkpoint)}")
-        yield from _name_cures(checkpoint, again)
+        yield from map(AboutSinks, name_cures(checkpoint, again.kept, again.newest))
     elif again.first is First.NOOP:
         yield AboutSinks(
             f"Batch {first} runs again over its old range, and its sink has the rows. Before any other start, start "
@@ -145,15 +145,13 @@ def _must_be_there(checkpoint: Checkpoint) -> Iterator[str]:
     yield f"{kept}."
 
 
-def _name_cures(checkpoint: Checkpoint, again: Again) -> Iterator[str]:
-    """Name the cures that make a sink accept rows under known batch ids."""
+def name_cures(checkpoint: Checkpoint, kept: int, newest: int) -> Iterator[str]:
+    """Name the cures that make a sink accept rows under the ids of the batches after ``kept``, up to ``newest``."""
     for sink in SINKS:
         if sink.taken_back is not None:
             path = quote_path(checkpoint.uri)
-            cure = sink.taken_back.format(
-                checkpoint=path, kept=again.kept, next=again.kept + 1, last=again.newest, snapshot="SNAPSHOT"
-            )
-            yield AboutSinks(f"To lose none in {sink.kind}: {cure}.")
+            cure = sink.taken_back.format(checkpoint=path, kept=kept, next=kept + 1, last=newest, snapshot="SNAPSHOT")
+            yield f"To lose none in {sink.kind}: {cure}."
 
 
 def describe_named_sink(checkpoint: Checkpoint) -> str:

@@ -176,7 +176,7 @@ def _list_small(checkpoint: Checkpoint, batch: int, top: int) -> Iterator[str]:
 def _list_chain(checkpoint: Checkpoint, view: Storage) -> tuple[StateFile, ...]:
     """The state files that a start after the batch reads, snapshots first, and those that a planned batch has written.
 
-    A sink that has the planned batch passes over it (``ckpt.restart.sinks``): its state is not computed again, and the
+    A sink that has the planned batch skips it (``ckpt.restart.sinks``): its state is not computed again, and the
     batch after it reads what is there.
     """
     context = context_of(checkpoint.offsets, checkpoint.commits)

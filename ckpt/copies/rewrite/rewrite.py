@@ -1,6 +1,6 @@
 """``ckpt rewrite`` as one call: a new checkpoint with the same state, kept by another provider or in other partitions.
 
-A batch that is planned and not committed is refused: a sink that has its rows passes over it, and its state would be
+A batch that is planned and not committed is refused: a sink that has its rows skips it, and its state would be
 missing.
 
 State is moved store by store and partition by partition, by processes of this machine or by Spark's executors. Where

@@ -7,9 +7,13 @@ from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any
 
+from ckpt.restart.diagnoses import all_diagnoses
+from ckpt.restart.findings import Diagnosis, Severity
+
 _GAP = "{}"
 _NUMBER = "{n}"
 _END = "{end}"
+_SEVERITIES = {Severity.NOTE: "a note", Severity.WARNING: "a warning", Severity.ERROR: "an error"}
 
 
 class Phrase:
@@ -80,6 +84,30 @@ def catalog() -> tuple[KnownError, ...]:
     document = tomllib.loads(files(__package__).joinpath("catalog.toml").read_text(encoding="utf-8"))
     words = {f"{{{name}}}": text for name, text in document["words"].items()}
     return tuple(_make_error(entry, words) for entry in document["error"])
+
+
+@cache
+def known_texts() -> tuple[KnownError, ...]:
+    """Return all known errors, and the codes of ckpt's own findings, each as what its declaration says."""
+    return (*catalog(), *map(_describe_finding, all_diagnoses()))
+
+
+def _describe_finding(diagnosis: Diagnosis) -> KnownError:
+    meaning, remedy = diagnosis.in_general
+    code = diagnosis.code
+    return KnownError(
+        id=code,
+        title=f"{code} {diagnosis.name}: {_SEVERITIES[diagnosis.severity]}",
+        system="ckpt",
+        says=(code,),
+        cause=meaning,
+        cure=remedy,
+        since="ckpt",
+        codes=(code,),
+        source="docs/findings.md",
+        sample=code,
+        broad=True,
+    )
 
 
 def _make_error(entry: dict[str, Any], words: dict[str, str]) -> KnownError:

@@ -109,6 +109,7 @@ _SCHEME = re.compile(r"^[a-z][a-z0-9+.-]{0,20}:")
 _BATCH = re.compile(r"\bbatch(?:Id| id)?[ =:]{1,3}(\d{1,18})\b|/(?:offsets|commits)/(\d{1,18})\b")
 _SHOWN = 500  # characters of a line
 _CLASS = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_.]*")  # an error class on its own
+_CODE = re.compile(r"ckpt\d{3}", re.I)  # a finding on its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +142,8 @@ def explain(
 ) -> Explanation:
     """Find the cause in an error message, a traceback or a whole driver log, of any size. Asks nobody.
 
+    A code of a finding, such as CKPT411, is explained too.
+
     Args:
         text: The text, or a binary file with it, which may be compressed by gzip.
         checkpoint: The checkpoint of the query, to say which of its findings the error is: a path, a URI, a
@@ -166,6 +169,8 @@ def explain(
     search = Search()
     if isinstance(text, str) and _CLASS.fullmatch(text.strip()):
         text = f"[{text.strip()}]"
+    if isinstance(text, str) and _CODE.fullmatch(text.strip()):
+        text = text.upper()
     for lines in read_chunks(text):
         search.add(lines)
     hits = search.found()

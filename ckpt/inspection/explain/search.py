@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 
-from ckpt.inspection.explain.catalog import KnownError, Phrase, catalog
+from ckpt.inspection.explain.catalog import KnownError, Phrase, known_texts
 from ckpt.inspection.explain.lines import Level, level_of, unpack
 
 _STARTED = "Execution: Starting [id = "  # of a query, by Spark; what comes after it is of another attempt
@@ -76,9 +76,11 @@ class Search:
                 self._search_line(line, anchors, wanted)
 
     def found(self) -> list[Hit]:
-        """Find the known errors in a text, the cause first."""
+        """Find the known errors in a text, the cause first; a broad one gives way to a narrower one in its line."""
         self._close()
-        return sorted(self.hits.values(), key=lambda hit: hit.key)
+        narrow = {hit.line for hit in self.hits.values() if not hit.error.broad}
+        hits = (hit for hit in self.hits.values() if not (hit.error.broad and hit.line in narrow))
+        return sorted(hits, key=lambda hit: hit.key)
 
     def _search_line(
         self, line: str, anchors: re.Pattern[str] | None, wanted: Iterable[tuple[KnownError, Phrase]]
@@ -139,4 +141,4 @@ class Search:
 
 @cache
 def _list_phrases() -> tuple[tuple[KnownError, Phrase], ...]:
-    return tuple((error, phrase) for error in catalog() for phrase in error.phrases)
+    return tuple((error, phrase) for error in known_texts() for phrase in error.phrases)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 from ckpt.checkpoint.history import sources
 from ckpt.inspection.inspection import Inspection
@@ -28,7 +28,7 @@ class WorstFinding:
 
     code: str
     name: str
-    path: str
+    path: Annotated[str, "relative to the checkpoint"]
     detail: str
     remedy: str | None
 

@@ -4,25 +4,25 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from os import PathLike, fspath
-from typing import Any
+from typing import Annotated, Any
 
-from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES, STATE, Checkpoint
+from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES, STATE
 from ckpt.checkpoint.history import sources
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.state.folders import sort_numbers
 from ckpt.errors import CkptError, NotFound, SourceError, StorageError, UsageError
-from ckpt.inspection.inspection import inspect
+from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.inspection.scan.rows import ScannedCheckpoint, make_row, make_unreadable_row
 from ckpt.live.asking import ask_sources
 from ckpt.live.kafka.options import translate_options
 from ckpt.model import Location
 from ckpt.processes import Processes
 from ckpt.restart.findings import Severity
-from ckpt.storage import Folder, Root, open_storage
+from ckpt.storage import Folder, Root, Storage, open_storage
 from ckpt.storage.locations import is_in_memory
 from ckpt.values import Value
 
@@ -105,6 +105,7 @@ def _join(folder: str, name: str) -> str:
 
 
 _WORTH_A_PROCESS = 40  # checkpoints: what takes as long to inspect as a process to start
+_PRESENTED, _PRESENTED_LENGTH = 200, 10_000_000  # checkpoints, and characters of all: what a browser still opens
 _AT_ONCE = 8  # remote checkpoints that one process looks at side by side
 
 Watcher = Callable[[int, int], None]  # called with how many checkpoints are done, and of how many
@@ -114,9 +115,9 @@ Watcher = Callable[[int, int], None]  # called with how many checkpoints are don
 class ScannedRoot:
     """A root that was asked for."""
 
-    uri: str
-    checkpoints: int = 0  # found below it, those that have not changed included
-    error: str | None = None  # why nothing of it could be listed
+    uri: Annotated[str, "as given"]
+    checkpoints: Annotated[int, "found below it, those left out by `--changed-since` included"] = 0
+    error: Annotated[str | None, "why it could not be listed"] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,22 +250,56 @@ def _make_row(
     try:
         if since_ms is not None and not _has_changed(storage, since_ms):
             return None
-        return _inspect_one(read_checkpoint(storage), reader)
     except CkptError as error:
         return make_unreadable_row(storage.uri, str(error))
+    row, _ = _inspect_one(storage, reader)
+    return row
+
+
+def _inspect_one(storage: Storage, reader: Mapping[str, str] | None) -> tuple[ScannedCheckpoint, Inspection | None]:
+    """Inspect a checkpoint, with what its Kafka sources have now if these are to be asked; None where it cannot."""
+    try:
+        checkpoint = read_checkpoint(storage)
+        kafka = {view.index: reader for view in sources(checkpoint) if reader and view.type is SourceType.KAFKA}
+        unasked = None
+        try:
+            live = ask_sources(checkpoint, kafka) if kafka else ()
+        except SourceError as error:
+            live, unasked = (), str(error)
+        inspection = inspect(checkpoint, live=live)
+        return make_row(inspection, checkpoint.uri, sources_error=unasked), inspection
+    except CkptError as error:
+        return make_unreadable_row(storage.uri, str(error)), None
     except Exception as error:  # whatever one checkpoint does to ckpt, the others are looked at
         why = f"{storage.uri}: ckpt failed ({type(error).__name__}: {error})"
-        return make_unreadable_row(storage.uri, why)
+        return make_unreadable_row(storage.uri, why), None
 
 
-def _inspect_one(checkpoint: Checkpoint, reader: Mapping[str, str] | None) -> ScannedCheckpoint:
-    """Make the row of a checkpoint, with what its Kafka sources have now if these are to be asked."""
-    kafka = {view.index: reader for view in sources(checkpoint) if reader and view.type is SourceType.KAFKA}
-    try:
-        live = ask_sources(checkpoint, kafka) if kafka else ()
-    except SourceError as error:
-        return make_row(inspect(checkpoint), checkpoint.uri, sources_error=str(error))
-    return make_row(inspect(checkpoint, live=live), checkpoint.uri)
+def present_worst(
+    scan: Scan,
+    present: Callable[[Inspection], str],
+    storage_options: Mapping[str, str] | None = None,
+    kafka_options: Mapping[str, str] | None = None,
+) -> tuple[Scan, dict[str, str]]:
+    """Inspect the worst checkpoints of a scan once more: the scan with their rows of now, and a text of each by path.
+
+    An inspection may be large, so that it is presented at once and not kept.
+    """
+    rows, texts, length = list(scan.checkpoints), dict[str, str](), 0
+
+    def look(row: ScannedCheckpoint) -> tuple[ScannedCheckpoint, str | None]:
+        if row.error is not None:
+            return row, None
+        again, inspection = _inspect_one(open_storage(row.path, storage_options or {}), kafka_options)
+        return again, None if inspection is None else present(inspection)
+
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="ckpt-present") as pool:
+        for number, (row, text) in enumerate(pool.map(look, rows[:_PRESENTED])):
+            rows[number] = row
+            length += len(text or "")
+            if text is not None and length <= _PRESENTED_LENGTH:
+                texts[row.path] = text
+    return replace(scan, checkpoints=tuple(sorted(rows, key=_rank))), texts
 
 
 def _has_changed(storage: Root, since_ms: int) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from ckpt.checkpoint.sources.kafka import KafkaOffset
 from ckpt.checkpoint.sources.registry import Offset
 from ckpt.errors import one_line
-from ckpt.live.kafka.client import PATIENCE_S, Client
+from ckpt.live.kafka.ask import PATIENCE_S, Client
 from ckpt.live.records import Answer, KafkaNow, Part
 
 _MARK = "ckpt"
@@ -46,7 +46,7 @@ def commit(settings: Mapping[str, str], positions: Mapping[str, Mapping[Part, in
     client, refused = Client(settings), dict[str, str | None]()
     for group, offsets in positions.items():
         if not group.isprintable():  # tools that list groups print it as it is
-            refused[group] = f"group {one_line(group)}: a name that is not printable is not given to a group"
+            refused[group] = f"group {one_line(group)}: ckpt does not commit to a group with an unprintable name"
             continue
         own = {**settings, "group.id": group, "enable.auto.commit": False, "error_cb": lambda _: None}
         with closing(client.library.Consumer(own, logger=client.silent)) as consumer:  # it subscribes to nothing

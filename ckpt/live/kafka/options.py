@@ -90,8 +90,8 @@ def _check_stores(settings: Mapping[str, str]) -> None:
         location, kind = settings.get(f"ssl.{store}.location", ""), settings.get(f"ssl.{store}.type", "").upper()
         if kind not in types or location.lower().endswith(endings):
             raise UsageError(
-                f"`source_options`: kafka.ssl.{store}.location must be {form} for ckpt, which reads no key "
-                "stores of Java (JKS): `keytool` exports them"
+                f"`source_options`: kafka.ssl.{store}.location must be {form}: ckpt cannot read Java key "
+                "stores (JKS), and `keytool` exports them"
             )
 
 

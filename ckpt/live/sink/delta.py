@@ -33,7 +33,7 @@ def replay_delta_log(
     lost = _find_lost_batches(history)
     limit_ms = None if retention is None else parse_retention_ms(retention)
     if retention is not None and limit_ms is None:
-        raise Damaged(Fault.BAD_JSON, f"how long its transactions count is not understood ({retention})")
+        raise Damaged(Fault.BAD_JSON, f"ckpt does not understand how long it keeps transactions ({retention})")
     oldest_ms = None if limit_ms is None else now_ms - limit_ms
     writers = [
         SinkWriter(

@@ -29,7 +29,7 @@ def _read_sink(uri: str, storage: Storage) -> SinkLog:
     log = storage.list_level(DELTA_LOG)
     if (folder := find_staged(storage, log)) is not None:
         why = f"newer versions of the table may be in a catalog only ({folder} has files)"
-        return SinkLog(uri, SinkKind.DELTA, unknown=f"{why}, so what it has last cannot be known from here")
+        return SinkLog(uri, SinkKind.DELTA, unknown=f"{why}, so its newest batch is unknown")
     try:
         segment = choose_segment(log.files)
         earlier = _read_versions(storage, segment.earlier, log.files)
@@ -96,7 +96,7 @@ def read_checkpoint_rows(storage: Storage, path: str, size: int, columns: Sequen
                 column = batch.column(name)
                 yield from ((name, value) for value in column.filter(column.is_valid()).to_pylist())
     except (pa.ArrowException, OSError, ValueError, TypeError) as error:
-        raise Damaged(Fault.BAD_BINARY, f"{path} is not Parquet that can be read: {error}") from None
+        raise Damaged(Fault.BAD_BINARY, f"{path} cannot be read as Parquet: {error}") from None
 
 
 class _Ranges(io.RawIOBase):

@@ -13,16 +13,16 @@ from ckpt.storage import Folder, Storage, open_storage
 from ckpt.storage.locations import is_same_kind
 from ckpt.texts import mask_secrets
 
-_SEVERAL = "it has {}: which of them the query writes to cannot be known from here"
+_SEVERAL = "it has {}, and ckpt cannot know which of them the query writes to"
 _NONE = (
-    f"it has neither {DELTA_LOG} nor {FILE_LOG}, and no metadata of Iceberg: it is no table that ckpt reads and no "
-    "output of a file sink, or its log is gone, so what it has cannot be known"
+    f"it has neither {DELTA_LOG} nor {FILE_LOG}, and no Iceberg metadata: it is not a table that ckpt reads, nor the "
+    "output of a file sink, or its log is gone, so which batches it has is unknown"
 )
 _TOPIC = (
-    "a Kafka topic keeps no batch ids, so what it has cannot be known; it accepts every row, so rows that are read "
+    "a Kafka topic keeps no batch ids, so which batches it has is unknown; it accepts every row, so rows that are read "
     "again are written again"
 )
-_HUDI = "a Hudi table, whose log ckpt does not read: what it has cannot be known from here"
+_HUDI = "a Hudi table, whose log ckpt does not read: which batches it has is unknown"
 
 
 def _read_file_sink(uri: str, storage: Storage) -> SinkLog:
@@ -78,7 +78,7 @@ def _read_built_in(uri: str, storage_options: Mapping[str, str]) -> SinkLog:
     try:
         top = storage.list_level()
     except NotFound as error:
-        raise NotFound(f"{error}; a sink that was deleted has no rows of any batch") from error
+        raise NotFound(f"{error}; if the sink was deleted, it has no batch") from error
     return _read_folder(uri, storage, top)
 
 

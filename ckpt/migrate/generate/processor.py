@@ -2,12 +2,11 @@
 
 import inspect
 from collections.abc import Callable, Iterator
-from textwrap import indent
 from typing import Any
 
 from ckpt.migrate import aggregates
 from ckpt.migrate.aggregates import KeptAggregate
-from ckpt.migrate.generate.text import choose_identifiers, columns, explode, fill_code, literal, plain
+from ckpt.migrate.text import choose_identifiers, columns, explode, fill_code, literal, plain
 from ckpt.migrate.transform import Api, TimeMode, TransformPlan
 from ckpt.migrate.variables import OperatorFamily, Variable, VariableForm
 from ckpt.state.reading.columns import Holds
@@ -108,80 +107,6 @@ _CLOSED = {  # families whose operator removed state by the watermark, and the v
     OperatorFamily.WITHIN_WATERMARK: "seen",
 }
 
-_COUNTED = """\
-count = (self.buffers.get() or (0,))[0]
-count += sum(len(frame) for frame in rows)
-self.buffers.update((count,))
-yield pd.DataFrame([(*key, count)])"""
-
-_SEEN = """\
-if self.seen.get() is None:
-    self.seen.update((True,))
-    yield pd.DataFrame([key])"""
-
-_SEEN_UNTIL = """\
-first = next(rows)
-if self.seen.get() is None:
-    until = first["event_time"][0].value // 1000 + DELAY_MS * 1000
-    self.seen.update((until,))
-    yield pd.DataFrame([key])"""
-
-_SESSIONS = """\
-sessions = list(self.sessions.get())  # (start, end, buffers ...)
-# merge rows into them: the session of one row ends GAP_MS after it
-self.sessions.put(sessions)"""
-
-_STATE = """\
-count = (self.state.get() or (0,))[0]
-count += sum(len(frame) for frame in rows)
-self.state.update((count,))
-self.handle.registerTimer(timers.getCurrentWatermarkInMs() + 10_000)
-yield pd.DataFrame([key])"""
-
-_OWN = """\
-what handleInputRows of the old query did"""
-
-_JOINED = """\
-for frame in rows:
-    for record in frame.to_dict("records"):
-        mine, others = (
-            (self.left, self.right) if record["side"] == "left" else (self.right, self.left)
-        )
-        mine.appendValue((record["time"], record["value"]))
-        yield from (pd.DataFrame([(*key, *other)]) for other in others.get())"""
-
-_PANDAS = {
-    OperatorFamily.AGGREGATION: _COUNTED,
-    OperatorFamily.WINDOWS: _COUNTED,
-    OperatorFamily.SESSIONS: _SESSIONS,
-    OperatorFamily.DEDUPLICATION: _SEEN,
-    OperatorFamily.WITHIN_WATERMARK: _SEEN_UNTIL,
-    OperatorFamily.GROUP_STATE: _STATE,
-    OperatorFamily.TRANSFORM: _OWN,
-    OperatorFamily.JOIN: _JOINED,
-}
-
-
-def _convert_to_rows(text: str) -> str:
-    """Return the example for the API whose rows are ``Row``."""
-    for old, new in (
-        ("sum(len(frame) for frame in rows)", "sum(1 for _ in rows)"),
-        ("pd.DataFrame([(*key, count)])", "Row(user=key[0], count=count)"),
-        ("pd.DataFrame([(*key, *other)])", "Row(user=key[0], other=other[0])"),
-        ("pd.DataFrame([key])", "Row(user=key[0])"),
-        ('first["event_time"][0].value // 1000', 'int(first["event_time"].timestamp() * 1_000_000)'),
-        (
-            'for frame in rows:\n    for record in frame.to_dict("records"):\n',
-            "for row in rows:\n    for record in [row.asDict()]:\n",
-        ),
-    ):
-        text = text.replace(old, new)
-    return text
-
-
-_EXAMPLES = {Api.PANDAS: _PANDAS, Api.ROW: {family: _convert_to_rows(text) for family, text in _PANDAS.items()}}
-"""The body of ``update`` by API and family, in Python: shown, never run."""
-
 
 def processor_code(plan: TransformPlan) -> str:
     """The whole file, with a line end at its end."""
@@ -216,7 +141,9 @@ def _collect_values(plan: TransformPlan) -> dict[str, Any]:
         "declarations": (line for each in variables for line in _declare(each, attributes[each.name])),
         "logic": "continues the aggregates" if plan.folds else "your logic: these two methods",
         "rows": "pd.DataFrame" if pandas else "Row",
-        "example": (line.rstrip() for line in indent(_EXAMPLES[plan.api][family], " " * 12).splitlines()),
+        "row_of_key": "pd.DataFrame([key])" if pandas else "Row(user=key[0])",
+        "counts": family in (OperatorFamily.AGGREGATION, OperatorFamily.WINDOWS),
+        **{each.name: each is family for each in OperatorFamily},
         "meanings": [f"        - {plain(kept.meaning)}" for kept in plan.aggregates],
         "begins": [f"            {begin}," for begin in begins],
         "folds_of_row": fold_inputs(plan),
@@ -242,38 +169,16 @@ def _declare(variable: Variable, attribute: str) -> Iterator[str]:
 
 
 def _load(variable: Variable, target: str, family: OperatorFamily) -> Iterator[str]:
-    if variable.spread:
-        yield from _load_spread(variable, target, family)
-        return
-    held = f"row[{literal(variable.columns[0])}]"
-    match variable.form:
-        case VariableForm.VALUE:
-            alive = f" and row[{literal(variable.expires)}] > now" if variable.expires else ""
-            yield f"        value = {held}"
-            yield f"        if value is not None{alive}:"
-            yield f"            {target}.update(tuple(value.values()))"
-        case VariableForm.LIST:
-            yield f"        elements = [tuple(element.values()) for element in {held}]"
-            if variable.ttl:
-                yield "        elements = [element[:-1] for element in elements if element[-1] > now]"
-            yield "        if elements:"
-            yield f"            {target}.put(elements)"
-        case VariableForm.MAP:
-            yield f"        for entry in {held}:"
-            if variable.ttl:
-                yield '            if entry["expires_at_ms"] > now:'
-            deeper = " " * (16 if variable.ttl else 12)
-            yield f'{deeper}pair = tuple(entry["key"].values()), tuple(entry["value"].values())'
-            yield f"{deeper}{target}.updateValue(*pair)"
-
-
-def _load_spread(variable: Variable, target: str, family: OperatorFamily) -> Iterator[str]:
-    if family is OperatorFamily.DEDUPLICATION:
-        yield f"        {target}.update((True,))"
-        return
-    yield from explode("value = [", [f"row[{literal(column)}]" for column in variable.columns], "]", 8)
-    if family is OperatorFamily.GROUP_STATE:
-        yield "        if any(part is not None for part in value):"
-        yield f"            {target}.update(tuple(value))"
-    else:
-        yield f"        {target}.update(tuple(value))"
+    columns_of_row = [f"row[{literal(column)}]" for column in variable.columns]
+    only_true = variable.spread and family is OperatorFamily.DEDUPLICATION
+    values = {
+        "target": target,
+        "column": columns_of_row[0] if not variable.spread else "",
+        "parts": list(explode("value = [", columns_of_row, "]", 8)) if variable.spread and not only_true else [],
+        "alive": f" and row[{literal(variable.expires)}] > now" if variable.expires else "",
+        "ttl": variable.ttl,
+        **{form.name: form is variable.form and not variable.spread for form in VariableForm},
+        "DEDUPLICATION": only_true,
+        "GROUP_STATE": family is OperatorFamily.GROUP_STATE,
+    }
+    yield fill_code("load.template", values).removesuffix("\n")

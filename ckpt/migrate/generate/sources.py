@@ -6,8 +6,8 @@ from textwrap import wrap
 
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.starts import Begin
-from ckpt.migrate.generate.text import explode, literal, plain
 from ckpt.migrate.handoff.starts import SourceStart
+from ckpt.migrate.text import explode, fill_code, literal, plain
 
 MOST_IN_CODE = 300
 """How many files ``start.py`` names itself; more are written as Parquet beside it."""
@@ -74,34 +74,22 @@ def to_fill_in(start: SourceStart) -> Iterator[str]:
         yield f"SOURCE_{index}_PATH"
 
 
-def reader(start: SourceStart) -> Iterator[str]:
+def reader(start: SourceStart) -> str:
     """The function that reads one source."""
     index, kind, source_type = start.view.index, start.view.kind, start.view.type
-    path = f"SOURCE_{index}_PATH" if kind.at_path else ""
     unnamed = kind.reads_files or source_type is SourceType.UNKNOWN
-    named = f"SOURCE_{index}_FORMAT" if unnamed else literal(str(source_type))
-    yield from ("", "", f"def source_{index}(spark: SparkSession) -> DataFrame:")
-    yield f'    """{_begins(start)}"""'
-    if start.options:
-        replaced = [literal(key.lower()) for key in (*start.options, *start.without)]
-        yield from explode("replaced = [", replaced, "]", 4)
-        yield "    options = {"
-        yield "        key: value"
-        yield f"        for key, value in SOURCE_{index}_OPTIONS.items()"
-        yield "        if key.lower() not in replaced"
-        yield "    }"
-        yield "    options |= {"
-        yield from (f"        {literal(key)}: {literal(value)}," for key, value in start.options.items())
-        yield "    }"
-        yield f"    reader = spark.readStream.format({named}).options(**options)"
-    else:
-        yield f"    reader = spark.readStream.format({named}).options(**SOURCE_{index}_OPTIONS)"
-    if kind.reads_files:
-        yield f"    rows = reader.schema(SOURCE_{index}_SCHEMA).load({path})"
-        unread = f"unread(spark, rows, {path}, SOURCE_{index}_SEEN)" if start.seen else "rows"
-        yield f"    return {unread}"
-    else:
-        yield f"    return reader.load({path})"
+    replaced = [literal(key.lower()) for key in (*start.options, *start.without)] if start.options else []
+    values = {
+        "index": index,
+        "begins": _begins(start),
+        "format": f"SOURCE_{index}_FORMAT" if unnamed else literal(str(source_type)),
+        "path": f"SOURCE_{index}_PATH" if kind.at_path else "",
+        "replaced": replaced and list(explode("replaced = [", replaced, "]", 4)),
+        "options": [f"        {literal(key)}: {literal(value)}," for key, value in start.options.items()],
+        "reads_files": kind.reads_files,
+        "seen": start.seen,
+    }
+    return fill_code("source.template", values).removesuffix("\n")
 
 
 def _begins(start: SourceStart) -> str:
@@ -115,26 +103,10 @@ def _begins(start: SourceStart) -> str:
     return "Starts over: this source cannot continue where the old query stopped."
 
 
-def prepare(
-    starts: Sequence[SourceStart], keys: Sequence[tuple[str, str]], *, join: bool, event_time: bool
-) -> Iterator[str]:
-    """The function that makes rows of the new query from those of the sources."""
-    names = [f"rows_{start.view.index}" for start in starts] if len(starts) > 1 else ["rows"]
-    yield from ("", "", f"def prepare({', '.join(f'{name}: DataFrame' for name in names)}) -> DataFrame:")
-    yield '    """Make rows with the key of the state, in its types, from what the sources return.'
-    yield ""
-    yield "    YOUR LOGIC: what the old query did before it grouped. Needed columns:"
-    yield from (f"    - {plain(name)} {plain(kind)}" for name, kind in keys)
-    if event_time:
-        yield "    - EVENT_TIME timestamp"
-    yield '    """'
-    if len(names) == 1:
-        yield "    return rows"
-        return
-    sides = ("left", "right") if join and len(names) == 2 else (None,) * len(names)
-    for name, side in zip(names, sides, strict=True):
-        if side:
-            yield f'    {name} = {name}.withColumn("side", F.lit("{side}"))'
+def unite(names: Sequence[str], *, join: bool) -> Iterator[str]:
+    """The lines that bring the rows of several sources together."""
+    sides = ("left", "right") if join and len(names) == 2 else ()
+    for name, side in zip(names, sides, strict=False):
+        yield f'    {name} = {name}.withColumn("side", F.lit("{side}"))'
     for name in names[1:]:
         yield f"    {names[0]} = {names[0]}.unionByName({name}, allowMissingColumns=True)"
-    yield f"    return {names[0]}"

@@ -7,8 +7,8 @@ from typing import Any
 from ckpt import settings
 from ckpt.migrate.generate import sources
 from ckpt.migrate.generate.processor import describe_plan
-from ckpt.migrate.generate.text import fill_code, literal, plain, quoted, simple
 from ckpt.migrate.handoff.starts import SourceStart
+from ckpt.migrate.text import fill_code, literal, plain, quoted, simple
 from ckpt.migrate.transform import INITIAL_STATE, NULL_IS_SAFE, TimeMode, TransformPlan
 from ckpt.migrate.variables import WINDOW, OperatorFamily
 
@@ -53,7 +53,8 @@ def _collect_values(plan: TransformPlan, folder: str | None) -> dict[str, Any]:
     facts, starts = describe_plan(plan), plan.handoff.sources
     keys = [(key.name, simple(key.type)) for key in plan.shape.keys]
     own_keys = [key for key in keys if not (facts["windows"] and key[0] in WINDOW)]
-    join, filters = plan.family is OperatorFamily.JOIN, any(start.seen for start in starts)
+    names = [f"rows_{start.view.index}" for start in starts] if len(starts) > 1 else ["rows"]
+    filters = any(start.seen for start in starts)
     lateness, end = _LATENESS.get(plan.family, ("their event time", "F.col(EVENT_TIME)"))
     how = "as recorded" if plan.family is OperatorFamily.TRANSFORM else "a guess: None, ProcessingTime or EventTime"
     return {
@@ -75,8 +76,11 @@ def _collect_values(plan: TransformPlan, folder: str | None) -> dict[str, Any]:
         "watermark_ms": plan.watermark_ms,
         "shuffle_partitions": plan.shuffle_partitions,
         "needed": [f'    "{name}",' for name in to_fill_in(plan) if name not in facts["blanks"]],
-        "readers": (line for start in starts for line in sources.reader(start)),
-        "prepare": sources.prepare(starts, own_keys, join=join, event_time=facts["dated"]),
+        "readers": map(sources.reader, starts),
+        "frames": ", ".join(f"{name}: DataFrame" for name in names),
+        "needed_columns": (f"    - {plain(name)} {plain(kind)}" for name, kind in own_keys),
+        "united": sources.unite(names, join=plan.family is OperatorFamily.JOIN),
+        "rows": names[0],
         "lateness": lateness,
         "end": end,
         "state_columns": [f"        F.col({literal(quoted(column.name))})," for column in plan.shape.state],

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from os import fspath
+from typing import Annotated
 
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.history import Pattern, pattern
@@ -29,7 +30,7 @@ class SinkMeaning:
     """The meaning of a new checkpoint, whose batches count from 0 again, to one kind of sink."""
 
     kind: str
-    meaning: str
+    meaning: Annotated[str, "for people; its words are not fixed"]
 
 
 def describe_sinks(checkpoint: Checkpoint, batch: int) -> tuple[SinkMeaning, ...]:

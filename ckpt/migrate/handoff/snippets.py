@@ -8,6 +8,7 @@ from textwrap import wrap
 from ckpt.checkpoint.sources.starts import Begin
 from ckpt.errors import CkptError
 from ckpt.migrate.handoff.starts import SourceStart
+from ckpt.migrate.text import fill_code, plain
 from ckpt.texts import instant, mask_secrets
 
 MOST_FILES = 5_000
@@ -47,8 +48,32 @@ def write_snippet(
     if watermark_ms:
         limit = f"{instant(watermark_ms)} ({watermark_ms} ms)"
         about.append(f"The old query would have dropped rows with an event time before {limit} as late.")
-    write = _python if language is Language.PYTHON else _scala
-    return "\n".join(write(about, starts)).rstrip()
+    filters, readers = any(map(_is_filter, starts)), any(start.options for start in starts)
+    values = {
+        "title": about[0],
+        "about": about[1:] if language is Language.PYTHON else [f" * {line}".rstrip() for line in about[1:]],
+        "classes": ", ".join(["DataFrame"] * filters + ["SparkSession"] * readers),
+        "filters": filters,
+        "readers": readers,
+        "sources": [_write_source(start, language, imports=filters or readers).removesuffix("\n") for start in starts],
+    }
+    return fill_code(f"handoff_{language}.template", values).rstrip()
+
+
+def _write_source(start: SourceStart, language: Language, *, imports: bool) -> str:
+    literal, comment = (_python_text, "# ") if language is Language.PYTHON else (json.dumps, "  // ")
+    paths = [f"    {literal(path)}" for path in start.seen]
+    values = {
+        "imports": imports,
+        "index": start.view.index,
+        "type": start.view.type,
+        "about": [comment + line for line in _describe_source(start)],
+        "filter": _is_filter(start),
+        "seen": [f"{line}," for line in paths] if language is Language.PYTHON else [",\n".join(paths)],
+        "replaced": ", ".join(literal(key.lower()) for key in (*start.options, *start.without)),
+        "chosen": "".join(f".option({literal(key)}, {literal(value)})" for key, value in start.options.items()),
+    }
+    return fill_code(f"handoff_{language}_source.template", values)
 
 
 def _describe_source(start: SourceStart) -> Iterator[str]:
@@ -62,46 +87,7 @@ def _describe_source(start: SourceStart) -> Iterator[str]:
 
 def _plain(text: str) -> str:
     """Return text that ends no comment or string, whatever a checkpoint holds."""
-    shown = "".join(char if char.isprintable() else "?" for char in mask_secrets(text))
-    return shown.replace("\\", "/").replace('"', "'").replace("*/", "* /").replace("/*", "/ *")
-
-
-def _python(about: Sequence[str], starts: Sequence[SourceStart]) -> Iterator[str]:
-    filters, readers = any(map(_is_filter, starts)), any(start.options for start in starts)
-    yield from (f'"""{about[0]}', *about[1:], '"""', "")
-    if filters or readers:
-        yield f"from pyspark.sql import {', '.join(['DataFrame'] * filters + ['SparkSession'] * readers)}"
-    if filters:
-        yield "from pyspark.sql.functions import col"
-    if readers:
-        yield "from pyspark.sql.streaming import DataStreamReader"
-    for start in starts:
-        if filters or readers:
-            yield from ("", "")
-        yield from _python_source(start)
-
-
-def _python_source(start: SourceStart) -> Iterator[str]:
-    index = start.view.index
-    yield from (f"# {line}" for line in _describe_source(start))
-    if _is_filter(start):
-        yield f"SEEN_{index} = ["
-        yield from (f"    {_python_text(path)}," for path in start.seen)
-        yield "]"
-        yield ""
-        yield ""
-        yield f"def source_{index}(rows: DataFrame) -> DataFrame:"
-        yield '    """Leave out the files that the old query had read; `rows` are what the reader loads."""'
-        yield f'    return rows.where(~col("_metadata.file_path").isin(SEEN_{index}))'
-    elif start.options:
-        replaced = ", ".join(_python_text(key.lower()) for key in (*start.options, *start.without))
-        yield f"def source_{index}(spark: SparkSession, options: dict[str, str]) -> DataStreamReader:"
-        yield '    """The reader; call .load() or .table() on it."""'
-        yield f"    replaced = {{{replaced}}}"
-        yield "    kept = {key: value for key, value in options.items() if key.lower() not in replaced}"
-        yield f'    reader = spark.readStream.format("{start.view.type}").options(**kept)'
-        chosen = "".join(f".option({_python_text(key)}, {_python_text(value)})" for key, value in start.options.items())
-        yield f"    return reader{chosen}"
+    return plain(text).replace("*/", "* /").replace("/*", "/ *")
 
 
 def _is_filter(start: SourceStart) -> bool:
@@ -112,46 +98,3 @@ def _python_text(text: str) -> str:
     """Return a literal, in double quotes where that needs no escape."""
     literal = repr(text)
     return f'"{literal[1:-1]}"' if literal[0] == "'" and '"' not in literal and "\\'" not in literal else literal
-
-
-def _scala(about: Sequence[str], starts: Sequence[SourceStart]) -> Iterator[str]:
-    yield "/*"
-    yield from (f" * {line}".rstrip() for line in about)
-    yield " */"
-    yield "import org.apache.spark.sql.{DataFrame, SparkSession}"
-    yield "import org.apache.spark.sql.functions.col"
-    yield "import org.apache.spark.sql.streaming.DataStreamReader"
-    yield ""
-    yield "object Handoff {"
-    for start in starts:
-        yield from _scala_source(start)
-    yield "}"
-
-
-def _scala_source(start: SourceStart) -> Iterator[str]:
-    index = start.view.index
-    yield from (f"  // {line}" for line in _describe_source(start))
-    if _is_filter(start):
-        yield f"  private val seen{index}: Seq[String] = Seq("
-        yield ",\n".join(f"    {_scala_text(path)}" for path in start.seen)
-        yield "  )"
-        yield ""
-        yield "  /** Leaves out the files that the old query had read; `rows` are what the reader loads. */"
-        yield f"  def source{index}(rows: DataFrame): DataFrame ="
-        yield f'    rows.where(!col("_metadata.file_path").isin(seen{index}: _*))'
-    elif start.options:
-        replaced = ", ".join(_scala_text(key.lower()) for key in (*start.options, *start.without))
-        yield "  /** The reader; call load or table on it. */"
-        yield f"  def source{index}(spark: SparkSession, options: Map[String, String]): DataStreamReader = {{"
-        yield f"    val replaced = Set({replaced})"
-        yield "    val kept = options.filter { case (key, _) => !replaced(key.toLowerCase) }"
-        yield f'    val reader = spark.readStream.format("{start.view.type}").options(kept)'
-        chosen = "".join(f".option({_scala_text(key)}, {_scala_text(value)})" for key, value in start.options.items())
-        yield f"    reader{chosen}"
-        yield "  }"
-    yield ""
-
-
-def _scala_text(text: str) -> str:
-    """Return a literal; JSON's escapes are Scala's."""
-    return json.dumps(text)

@@ -151,8 +151,17 @@ def test_there_and_back_through_another_storage(memory_uri: Upload, ckpt: Ckpt, 
         assert ckpt("inspect", there).exit_code == ckpt("inspect", back).exit_code == 0
 
 
+@pytest.fixture
+def held_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small files are held whole, larger ones in pieces."""
+    monkeypatch.setattr(placing, "PIECE", 1000)
+    monkeypatch.setattr(remote_writer, "PIECE", 700)
+    sizes = [len(data) for data in files(SAMPLES / "aggregation-changelog-4.2").values()]
+    assert min(sizes) < 700 < 1000 < max(sizes)
+
+
 @pytest.mark.service
-@pytest.mark.usefixtures("held")
+@pytest.mark.usefixtures("held_in_part")
 def test_to_s3_and_back(s3: Any, ckpt: Ckpt, tmp_path: Path) -> None:
     uri = s3.upload(SAMPLES / "aggregation-changelog-4.2")
     bucket = uri.rpartition("/")[0]
@@ -167,7 +176,7 @@ def test_to_s3_and_back(s3: Any, ckpt: Ckpt, tmp_path: Path) -> None:
 
 
 @pytest.mark.service
-@pytest.mark.usefixtures("held")
+@pytest.mark.usefixtures("held_in_part")
 def test_to_hdfs_and_back(hdfs: Any, hdfs_uri: Upload, ckpt: Ckpt, tmp_path: Path) -> None:
     uri, _ = hdfs_uri(SAMPLES / "aggregation-format2-4.2")
     copy(uri, f"{uri}-copy")

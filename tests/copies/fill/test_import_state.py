@@ -23,6 +23,7 @@ from tests.copies.rewrite.continuing import state
 from tests.copies.rewrite.test_rewrite import STATEFUL, must_not_start, refusable, state_of
 from tests.state.native.states import VERSIONS, recorded
 from tests.support.places import SAMPLES
+from tests.support.spark.live import EVERY_CASE
 
 QUICK = ("aggregation-hdfs-4.2", "session-window-changelog-4.2")
 EACH = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in STATEFUL]
@@ -55,8 +56,15 @@ def written(making: pytest.MonkeyPatch) -> dict[tuple[int, str, int], list[tuple
     return found
 
 
-@pytest.mark.parametrize("shape", ["flat", "raw"])
-@pytest.mark.parametrize("sample", EACH)
+@pytest.mark.parametrize(
+    ("sample", "shape"),
+    [
+        pytest.param(name, shape, marks=() if name in QUICK else pytest.mark.slow, id=f"{name}-{shape}")
+        for row, name in enumerate(STATEFUL)
+        for column, shape in enumerate(["flat", "raw"])
+        if EVERY_CASE or name in QUICK or row % 2 == column
+    ],
+)
 def test_what_was_read_is_written_byte_for_byte(
     sample: str, shape: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from ckpt.restart.diagnoses import all_diagnoses
+from ckpt.restart.findings import Diagnosis
 from tests.commands import contract
 from tests.conftest import Ckpt
 from tests.inspection.explain.drivers import read
@@ -67,6 +69,47 @@ def test_what_is_unknown_says_so_and_what_is_near(ckpt: Ckpt) -> None:
     assert "Nearest Changelogs between two snapshots are missing: it has 8 of the 9 words" in run.stdout
     assert "no answer" in run.stdout
     assert "Nearest" not in ckpt("explain", "org.apache.spark.SparkException: it does not work").stdout
+
+
+@pytest.mark.parametrize("diagnosis", all_diagnoses(), ids=lambda diagnosis: diagnosis.code)
+def test_a_finding_is_explained_by_its_declaration(diagnosis: Diagnosis, ckpt: Ckpt) -> None:
+    meaning, remedy = diagnosis.in_general
+    for text in (
+        diagnosis.code,
+        f" {diagnosis.code.lower()}\n",
+        f"init: HOLD: {diagnosis.code} (and 1 more): offsets/3",
+    ):
+        (match,) = ckpt("explain", text, "-o", "json").json()["matches"]
+        assert (match["id"], match["codes"], match["system"]) == (diagnosis.code, [diagnosis.code], "ckpt")
+        assert (match["cause"], match["cure"]) == (meaning, remedy)
+    assert ckpt("explain", "CKPT999").exit_code == 1
+
+
+def test_a_finding_beside_an_error_of_spark_gives_way(ckpt: Ckpt) -> None:
+    document = ckpt("explain", f"ckpt says CKPT411\n{TEXT}\n", "-o", "json").json()
+    assert [match["id"] for match in document["matches"]] == ["batch-does-not-exist", "CKPT411"]
+    shown = ckpt("explain", "CKPT201", "--checkpoint", GAPPED).stdout
+    assert "this checkpoint shows CKPT201 missing-predecessor" in " ".join(shown.split())
+    assert f"ckpt repair-async {GAPPED}" in shown
+
+
+LOST = "Some data may have been lost because they are not available in Kafka any more; either the\n data was aged out"
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("Some data may have been lost", ["kafka-data-loss"]),
+        (f"java.lang.IllegalStateException: Some data: {LOST} by Kafka", ["kafka-data-loss"]),
+        (f"java.lang.IllegalStateException: Set(t-1) are gone. Some data may have been missed.\n{LOST} by Kafka",
+         ["kafka-partitions-deleted", "kafka-data-loss"]),
+        (f"[KAFKA_DATA_LOSS.PARTITIONS_DELETED] {LOST.replace(chr(10), '')}; Reason: Partitions t-1 have been deleted.",
+         ["kafka-partitions-deleted"]),
+        ("Some data may have been lost because they are not available in Pulsar any more; either", []),
+    ],
+)  # fmt: skip
+def test_what_kafka_lost_is_known_by_its_common_words(text: str, ids: list[str], ckpt: Ckpt) -> None:
+    assert [match["id"] for match in ckpt("explain", text, "-o", "json").json()["matches"]] == ids
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,8 @@ def test_only_reading(ckpt: Ckpt, copy_of: CopyOf, monkeypatch: pytest.MonkeyPat
 
 
 def test_what_cannot_be_looked_at(ckpt: Ckpt, tmp_path: Path) -> None:
-    assert ckpt("preflight", tmp_path / "nowhere").exit_code == 3
+    (tmp_path / "file").touch()
+    assert ckpt("preflight", tmp_path / "file" / "nowhere").exit_code == 3
     assert ckpt("preflight", AGGREGATION, "--spark", "2.4").exit_code == 2
     assert ckpt("preflight", AGGREGATION, "--source-option", "0.a=b").exit_code == 2
     assert ckpt("preflight", AGGREGATION, "--expect", tmp_path / "nowhere.json").exit_code == 2
@@ -154,6 +155,28 @@ def test_a_new_folder_starts_fresh(ckpt: Ckpt, tmp_path: Path) -> None:
     assert {one["outcome"] for one in document["restart"]} == {"starts-fresh"}
 
 
+@pytest.mark.parametrize(("path", "missing"), [("new", "new"), ("cp/team/new", "cp")])
+def test_a_folder_that_does_not_exist_yet_starts_fresh_and_the_path_is_named(
+    path: str, missing: str, ckpt: Ckpt, tmp_path: Path
+) -> None:
+    (tmp_path / "out" / "_spark_metadata").mkdir(parents=True)
+    kafka = ("--sources", "--source-option", "0.kafka.bootstrap.servers=127.0.0.1:1")
+    run = ckpt("preflight", tmp_path / path, *kafka, "--sink", tmp_path / "out", "-o", "json")
+    document = run.json()
+
+    assert run.exit_code == 0
+    assert contract.disagreements(document, "preflight") == []
+    assert document["verdict"] == (
+        "nothing is there yet: the query starts at batch 0 as a new one. If it has run before, check the path: "
+        f"{tmp_path}/{missing} does not exist"
+    )
+    assert (document["go"], document["checkpoint"]["kind"], document["not_asked"]) == (True, "empty", ["query"])
+    assert any(one.startswith("what the sources have now: ") for one in document["unknown"])
+    assert {one["outcome"] for one in document["restart"]} == {"starts-fresh"}
+    assert not (tmp_path / missing).exists()
+    assert ckpt("inspect", tmp_path / path).exit_code == 3
+
+
 @pytest.mark.parametrize("left", [(), ("metadata",), ("metadata", "commits", "state")])
 def test_a_checkpoint_that_has_to_be_there(left: tuple[str, ...], ckpt: Ckpt, copy_of: CopyOf) -> None:
     """A volume that is not mounted leaves an empty folder; somebody may have deleted the logs only."""
@@ -170,4 +193,8 @@ def test_a_checkpoint_that_has_to_be_there(left: tuple[str, ...], ckpt: Ckpt, co
         unasked = ckpt("preflight", checkpoint)
         assert (unasked.exit_code, "--must-exist" in unasked.stdout) == (0, True)
     shutil.rmtree(checkpoint)
-    assert ckpt("preflight", checkpoint, "--must-exist").exit_code == 3
+    gone = ckpt("preflight", checkpoint, "--must-exist", "-o", "json")
+    assert gone.exit_code == 1
+    assert [(one["code"], one["detail"]) for one in gone.json()["holds"]] == [
+        ("CKPT446", f"check the path: {checkpoint} does not exist")
+    ]

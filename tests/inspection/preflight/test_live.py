@@ -79,3 +79,18 @@ def test_what_is_no_unstarted_query(spark: Any, made: Path) -> None:
     stream = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
     with pytest.raises(UsageError, match="`output_mode`"):
         library.describe_query(stream, output_mode="overwrite")
+
+
+def test_where_no_folder_is_yet_spark_starts_at_batch_0(spark: Any, tmp_path: Path) -> None:
+    rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 3).load()
+    checkpoint = tmp_path / "cp" / "team" / "orders"
+    readiness = library.preflight(rows, checkpoint, sources=True)
+
+    assert readiness.go
+    assert {(one.outcome, one.batch_id) for one in readiness.inspection.counted} == {("starts-fresh", 0)}
+    query = rows.writeStream.format("noop").option("checkpointLocation", str(checkpoint))
+    query = query.trigger(availableNow=True).start()
+    query.processAllAvailable()
+    query.stop()
+    assert query.exception() is None
+    assert (checkpoint / "commits" / "0").is_file()

@@ -13,6 +13,7 @@ import pytest
 from ckpt.formats.limits import LARGEST_RECORD
 from tests.conftest import OUTPUTS, Ckpt, CopyOf
 from tests.laws.hostile.measure import measured
+from tests.support.spark.live import EVERY_CASE
 
 CPU_S, PEAK_MIB = 2.0, 300.0
 
@@ -91,8 +92,15 @@ HOSTILE = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("output", OUTPUTS)
-@pytest.mark.parametrize("what", HOSTILE)
+@pytest.mark.parametrize(
+    ("what", "output"),
+    [
+        (what, output)
+        for number, what in enumerate(HOSTILE)
+        for output in OUTPUTS
+        if EVERY_CASE or output in ("json", OUTPUTS[number % len(OUTPUTS)])
+    ],
+)
 def test_the_cost_is_bounded_and_a_finding_names_the_file(what: str, output: str, copy_of: CopyOf) -> None:
     sample, damage, named = HOSTILE[what]
     checkpoint = copy_of(sample)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.conftest import CopyOf
 from tests.support.places import ROOT
+from tests.support.spark.live import EVERY_CASE
 
 COMMANDS = [
     ["inspect"],
@@ -50,9 +51,19 @@ print(json.dumps([opened, imported]), file=sys.stderr)
 """
 
 
+PLACES = ["s3a://bucket.nowhere.invalid/ck", "hdfs://nowhere.invalid:8020/ck", "file:{there}"]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
-@pytest.mark.parametrize("place", ["s3a://bucket.nowhere.invalid/ck", "hdfs://nowhere.invalid:8020/ck", "file:{there}"])
+@pytest.mark.parametrize(
+    ("place", "command"),
+    [
+        pytest.param(place, command, id=f"{place}-{' '.join(command[:2])}")
+        for row, command in enumerate(COMMANDS)
+        for column, place in enumerate(PLACES)
+        if EVERY_CASE or command[:2] in (["inspect"], ["state", "show"]) or row % len(PLACES) == column
+    ],
+)
 def test_a_recorded_path_is_not_opened(place: str, command: list[str], copy_of: CopyOf, tmp_path: Path) -> None:
     there = tmp_path / "elsewhere"
     checkpoint = copy_of("tws-rocksdb-4.2")

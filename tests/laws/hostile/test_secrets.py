@@ -8,9 +8,9 @@ from py4j.protocol import Py4JError
 from ckpt.changes.relocate.plan import read_spark_root
 from ckpt.errors import CkptError, UsageError
 from ckpt.formats.text import quoted
-from ckpt.migrate.generate.text import plain
 from ckpt.migrate.handoff.plan import handoff
 from ckpt.migrate.handoff.snippets import Language
+from ckpt.migrate.text import plain
 from ckpt.spark.jobs import SparkFailed, translate_failures
 from ckpt.storage import open_storage
 from ckpt.storage.errors import explain

@@ -9,7 +9,7 @@ import pytest
 from ckpt import open_checkpoint
 from ckpt.errors import SourceError
 from ckpt.live.asking import ask_sources
-from ckpt.live.delta.changes import reads_as
+from ckpt.live.delta.ask import reads_as
 from ckpt.live.records import DeltaNow
 from tests.conftest import Ckpt
 from tests.live.delta.judging import checkpoint_of

@@ -10,7 +10,7 @@ import pytest
 from ckpt import Inspection, inspect, open_checkpoint
 from ckpt.checkpoint.sources.registry import SourceRange
 from ckpt.live.kafka.ask import Mark
-from ckpt.live.kafka.rules import foresee_partitions
+from ckpt.live.kafka.outlook import foresee_partitions
 from ckpt.live.outlook import Fate
 from ckpt.live.records import KafkaNow, LiveSource, Part, PartitionNow, TopicNow, Younger
 from ckpt.live.sink.records import SinkKind, SinkLog, SinkWriter
@@ -117,7 +117,7 @@ def test_what_stops_the_batch_after_one_that_the_sink_has(ends: tuple[int, int],
     assert [one.outcome for one in found.counted] == [Outcome.RESUMES]
     (trouble,) = found.troubles
     assert trouble.remedy is not None
-    assert "Batch 1 is in the sink already, which passes over it: start the query with trigger once" in trouble.remedy
+    assert "Batch 1 is already in the sink, which skips it: start the query with trigger once" in trouble.remedy
     assert "ckpt skip" not in trouble.remedy
     assert json.loads(command(found, "offsets set")[-1]) == {"t": {"0": to, "1": to}}
 

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tests.support.services.process import Unavailable, free_port, listening, running
+from tests.support.spark import classes
 
 _DEPLOY = "org.apache.spark.deploy"
 _WORKERS = 2
@@ -29,6 +30,7 @@ class SparkCluster:
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.executor.memory": "512m",
+            "spark.executor.extraJavaOptions": classes.for_executors(),
             "spark.scheduler.minRegisteredResourcesRatio": "1",
         }
 

@@ -14,12 +14,12 @@ _GAP = re.compile(r"<<(\w+)>>")
 
 
 def fill_code(template: str, values: Mapping[str, Any]) -> str:
-    """Fill a template of this package with values.
+    """Fill a template of ``templates`` with values.
 
     ``<<NAME>>`` is a value, ``% lines NAME`` the lines of one. Lines after ``% if NAME`` or ``% if not NAME``, up to
     ``% else`` or ``% end``, are written where that value is true.
     """
-    source = files(__package__).joinpath(template).read_text(encoding="utf-8")
+    source = files(__package__).joinpath("templates", template).read_text(encoding="utf-8")
     return "".join(f"{line}\n" for line in _fill_lines(source.splitlines(), values))
 
 

@@ -1,0 +1,350 @@
+"""Findings that no forecast has: one function for each, about the logs, then about state, then about other files.
+
+Whatever stops or spoils a start is found by the forecast (``ckpt.restart``) and not looked for again here.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import groupby, pairwise
+
+from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
+from ckpt.checkpoint.history import Pattern, pattern, unplanned
+from ckpt.checkpoint.sources.registry import advances
+from ckpt.formats.names import compactible_log, sort_batch_names
+from ckpt.model import DamageKind, Kind, OffsetLog, Unreadable
+from ckpt.restart import diagnoses
+from ckpt.restart.findings import Finding
+from ckpt.restart.remedies import repair_offsets, topic_was_recreated
+from ckpt.restart.state_errors import load_failure
+from ckpt.texts import span
+from ckpt.versions import Spark
+
+_LAG = 50  # versions that a load replays before it is worth a word: half of Spark's minBatchesToRetain
+_OUTLIVES_A_LOAD = {
+    DamageKind.CHECKSUM_DIFFERS: diagnoses.others.STALE_SIDECAR,
+    DamageKind.WRONG_PARTITION: diagnoses.state.KEYS_ELSEWHERE,
+    DamageKind.CONTRADICTION: diagnoses.state.STATE_CONTRADICTS,
+    DamageKind.CHANGED: diagnoses.state.STATE_REDESCRIBED,
+}
+_OF_ICEBERG = re.compile(r"sources/[0-9]+/offsets")
+
+
+def find_unreadable_files(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find files that cannot be read and that no start reads (the forecast covers the others)."""
+    latest = checkpoint.offsets.latest
+    read_by_a_start = {
+        "offsets": {latest, checkpoint.offsets.before(latest) if latest else None},
+        "commits": {checkpoint.commits.latest},
+    }
+    for log in (checkpoint.offsets, checkpoint.commits):
+        for batch_id, entry in sorted(log.entries.items()):
+            if isinstance(entry, Unreadable) and batch_id not in read_by_a_start[log.folder]:
+                yield Finding(diagnoses.logs.UNREADABLE_LOG_IGNORED, f"{log.folder}/{batch_id}", entry.reason)
+
+
+def find_ignored_gaps(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find gaps below what a start looks at."""
+    offsets, commits = checkpoint.offsets, checkpoint.commits
+    latest = offsets.latest
+    needed = None if latest is None else (latest - 1, latest - 1)
+    gaps = {log.folder: tuple(span for span in log.missing if span != needed) for log in (offsets, commits)}
+    if gaps["offsets"] == gaps["commits"] and gaps["offsets"]:
+        detail = f"{_describe_batches(gaps['offsets'])} no file here and none in commits"
+        yield Finding(diagnoses.logs.GAP_IGNORED, "offsets", detail)
+    else:
+        for folder, spans in gaps.items():
+            if spans:
+                yield Finding(diagnoses.logs.GAP_IGNORED, folder, f"{_describe_batches(spans)} no file")
+    stray = [i for i in unplanned(checkpoint) if latest is not None and i < latest]
+    if stray:
+        count = "one committed batch has" if len(stray) == 1 else f"{len(stray)} committed batches have"
+        detail = f"{count} no offsets: {stray[0]}" + (" ..." if stray[1:] else "")
+        yield Finding(diagnoses.logs.GAP_IGNORED, "commits", detail)
+
+
+def _describe_batches(spans: tuple[tuple[int, int], ...]) -> str:
+    count = sum(last - first + 1 for first, last in spans)
+    first, last = spans[0]
+    begin = f"{first}" if first == last else f"{first} to {last}"
+    more = " and others" if spans[1:] else ""
+    return f"{count} {'batch' if count == 1 else 'batches'} ({begin}{more}) {'has' if count == 1 else 'have'}"
+
+
+def find_two_writers(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find the work of a second writer: one alone plans batches at rising times, and its watermark never falls."""
+    entries = sorted(checkpoint.offsets.entries.items())
+    with_metadata = [(i, e.metadata) for i, e in entries if isinstance(e, OffsetLog) and e.metadata]
+    findings = []
+    for (earlier, before), (later, after) in pairwise(with_metadata):
+        if after.watermark_ms < before.watermark_ms:
+            detail = f"the watermark of batch {later} is lower than that of batch {earlier}"
+        elif after.timestamp_ms < before.timestamp_ms:
+            detail = f"batch {later} was planned at an earlier time than batch {earlier}"
+        else:
+            continue
+        findings.append(
+            Finding(diagnoses.logs.TWO_WRITERS, f"offsets/{later}", detail, minor=checkpoint.is_past(later))
+        )
+    yield from sorted(findings, key=lambda finding: finding.minor)[:1]
+
+
+def find_lagging_log(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find asynchronous tracking, which plans and runs batches that it does not log."""
+    if pattern(checkpoint) is Pattern.ASYNC_PROGRESS:
+        detail = f"rows after the offsets of batch {checkpoint.offsets.latest} may have been written already"
+        yield Finding(diagnoses.logs.LOG_LAGS_BEHIND, f"offsets/{checkpoint.offsets.latest}", detail)
+
+
+def find_cut_commit(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find the newest commit without a watermark, in a checkpoint of a Spark that always writes one (2.4 and later)."""
+    commit = checkpoint.commits.newest
+    if commit is not None and commit.next_watermark_ms is None and checkpoint.conf:
+        path = f"commits/{checkpoint.commits.latest}"
+        yield Finding(diagnoses.logs.COMMIT_CUT_SHORT, path, "it records no watermark")
+
+
+def compare_offsets(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find sources that went backwards, or to another table, in one of the batches that were read."""
+    logs = [(i, entry) for i, entry in sorted(checkpoint.offsets.entries.items()) if isinstance(entry, OffsetLog)]
+    for (earlier, before), (later, after) in pairwise(logs):
+        past = checkpoint.is_past(later)
+        for index, advance in enumerate(advances(before, after)):
+            where = f"source {index}, from batch {earlier} to batch {later}"
+            if advance is not None and advance.replaced:
+                detail = f"{where}: the table id differs"
+                yield Finding(diagnoses.others.SOURCE_REPLACED, f"offsets/{later}", detail, minor=past)
+            elif advance is not None and advance.switched:
+                gone, came = advance.switched
+                detail = f"{where}: topic {came} instead of {gone}"
+                yield Finding(diagnoses.others.TOPIC_SWITCHED, f"offsets/{later}", detail, minor=past)
+            elif advance is not None and advance.went_back:
+                remedy = topic_was_recreated(earlier) if advance.recreated else None
+                detail = f"{where}: {advance.went_back[0]}"
+                yield Finding(diagnoses.others.OFFSETS_WENT_BACK, f"offsets/{later}", detail, remedy, past)
+
+
+def compare_source_counts(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find batches with another number of sources, which a query keeps as long as its checkpoint."""
+    logs = [(i, entry) for i, entry in sorted(checkpoint.offsets.entries.items()) if isinstance(entry, OffsetLog)]
+    runs = [(n, [i for i, _ in same]) for n, same in groupby(logs, key=lambda log: len(log[1].sources))]
+    for (few, earlier), (many, later) in pairwise(runs):
+        detail = f"{_describe_files(earlier)} {few}, {_describe_files(later)} {many}"
+        past = checkpoint.is_past(later[0])
+        yield Finding(diagnoses.logs.SOURCES_DIFFER, f"offsets/{later[0]}", detail, repair_offsets(later), past)
+
+
+def _describe_files(batch_ids: list[int]) -> str:
+    first, last = batch_ids[0], batch_ids[-1]
+    return f"offsets/{first} names" if first == last else f"offsets/{first} to offsets/{last} name"
+
+
+def find_sink_log_holes(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find holes in the log of a file sink that writes below the checkpoint."""
+    for folder in checkpoint.listing.folders:
+        if folder.rpartition("/")[2] == "_spark_metadata":
+            log = compactible_log(checkpoint.listing.in_folder(folder))
+            if log.first_missing is not None:
+                detail = f"entries {log.first_needed} to {log.latest} are needed, and this one is missing"
+                yield Finding(diagnoses.others.SINK_LOG_HOLE, f"{folder}/{log.first_missing}", detail)
+
+
+def find_format_two(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find state store checkpoint format 2, which the session has to name: the checkpoint does not record it."""
+    if checkpoint.state is not None and checkpoint.state.format_version == 2:
+        yield Finding(diagnoses.state.FORMAT_TWO, "state", "state files carry unique ids")
+
+
+def find_moved_joins(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find moved schemas of operators without variables, which are joins: their restart does without them."""
+    state = checkpoint.state
+    for operator in checkpoint.operators:
+        moved = [path for path in operator.schema_paths if state and path in state.moved_schemas]
+        if moved and not operator.variables:
+            yield Finding(diagnoses.state.STATE_MOVED_JOIN, f"state/{operator.id}", f"schemas are read from {moved[0]}")
+
+
+def find_abandoned_timeline(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find state files above the version that the next start loads and writes."""
+    newer = checkpoint.state.newer if checkpoint.state else None
+    if newer is not None:
+        which = span("version", newer.first_version, newer.last_version)
+        detail = f"{newer.files} files of {which}, and the offset log ends at batch {checkpoint.offsets.latest}"
+        yield Finding(diagnoses.state.STATE_ABOVE, newer.example, detail)
+
+
+def measure_snapshot_lag(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find stores of which a load replays many versions."""
+    for operator, store in checkpoint.stores():
+        replayed = max((p.replay_versions or 0 for p in store.partitions), default=0)
+        if replayed > _LAG:
+            detail = f"loading operator {operator.id}, store {store.name}, replays up to {replayed} versions"
+            yield Finding(diagnoses.state.SNAPSHOT_LAG, f"state/{operator.id}", detail)
+
+
+def find_missing_metadata(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find operators without metadata, as Spark before 4.0 leaves them."""
+    without = [operator.id for operator in checkpoint.operators if not operator.has_metadata]
+    if without:
+        detail = f"there is none for operator {', '.join(map(str, without))}"
+        yield Finding(diagnoses.state.NO_OPERATOR_METADATA, f"state/{without[0]}", detail)
+
+
+def find_unreadable(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find operator metadata and schema files that cannot be read."""
+    for file in checkpoint.state.unreadable if checkpoint.state else ():
+        yield Finding(diagnoses.state.UNREADABLE_STATE_METADATA, file.path, file.reason)
+
+
+def find_missing_state(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find that ``state/`` is missing, if the logs do not show that there never was one.
+
+    The gaps of asynchronous tracking do show it: Spark refuses that for stateful queries. A watermark speaks for state.
+    """
+    ran = checkpoint.kind is Kind.MICRO_BATCH and checkpoint.commits.latest is not None
+    if ran and checkpoint.state is None and pattern(checkpoint) is not Pattern.ASYNC_PROGRESS:
+        detail = "missing, which is normal for a stateless query and a loss for any other"
+        if checkpoint.stateful is None:
+            detail += "; there is a watermark, which queries with state have"
+        yield Finding(diagnoses.state.NO_STATE_FOLDER, "state", detail)
+
+
+def find_odd_ends(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find state files truncated after their data, if every Spark version loads them anyway."""
+    state = checkpoint.state
+    for damage in state.damages if state else ():
+        failures = (load_failure(damage, state.provider, spark.rules) for spark in Spark if state)
+        if damage.kind is DamageKind.ODD_END and not any(failures):
+            yield Finding(diagnoses.state.ODD_END, damage.path, damage.detail)
+
+
+def find_strays(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find files in a store that are no versions of it, and that no version of Spark trips over."""
+    strays = checkpoint.state.strays if checkpoint.state else ()
+    if strays:
+        more = f"; {len(strays) - 1:,} more like it" if len(strays) > 1 else ""
+        yield Finding(diagnoses.state.STATE_NAME_IGNORED, strays[0], f"its name is no version of the store{more}")
+
+
+def find_missing_schemas(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find stores whose schema file is missing, of operators that have metadata."""
+    for operator, store in checkpoint.stores():
+        known = store.key_schema is not None or store.column_families
+        if operator.has_metadata and not operator.schema_paths and not known:
+            detail = f"store {store.name} of operator {operator.id} has none"
+            yield Finding(diagnoses.state.STATE_SCHEMA_MISSING, f"state/{operator.id}/0/_metadata/schema", detail)
+
+
+def find_other_damage(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find damage in files over which no start fails now, where every byte was read."""
+    state = checkpoint.state
+    if state is None or state.every_byte is None:
+        return
+    known = {damage.path for damage in state.damages if damage.kind is not DamageKind.CHECKSUM_DIFFERS}
+    known |= {file.path for file in state.unreadable}
+    for damage in state.every_byte.damages:
+        if damage.kind in _OUTLIVES_A_LOAD or damage.path not in known:
+            diagnosis = _OUTLIVES_A_LOAD.get(damage.kind, diagnoses.state.OTHER_STATE_DAMAGED)
+            yield Finding(diagnosis, damage.path, damage.detail)
+
+
+def find_vanished(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find files that were listed and gone when they were to be read."""
+    if checkpoint.moving:
+        yield Finding(diagnoses.others.CHANGED_WHILE_READ, "", "files came and went from one look to the next")
+    elif checkpoint.vanished:
+        detail = f"{len(checkpoint.vanished)} of the files listed were gone when ckpt tried to read them"
+        yield Finding(diagnoses.others.CHANGED_WHILE_READ, checkpoint.vanished[0], detail)
+
+
+def find_orphan_sidecars(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find ``.N.crc`` without ``N`` in a log: in the way where batch N is still to come, harmless below."""
+    latest = checkpoint.offsets.latest
+    for log in (checkpoint.offsets, checkpoint.commits):
+        names = checkpoint.listing.in_folder(log.folder)
+        orphans = [name for file in log.names.others if file.endswith(".crc") and (name := file[1:-4]) not in names]
+        for belongs_to in sorted(name for name in orphans if name.isdecimal()):
+            detail = f"the file {log.folder}/{belongs_to} that it belongs to is missing"
+            commit_due = log is checkpoint.commits and int(belongs_to) == latest
+            to_come = latest is None or int(belongs_to) > latest or commit_due
+            blocks = to_come and checkpoint.local
+            diagnosis = diagnoses.others.ORPHAN_SIDECAR_BLOCKS if blocks else diagnoses.others.ORPHAN_SIDECAR
+            yield Finding(diagnosis, f"{log.folder}/.{belongs_to}.crc", detail)
+
+
+def find_directories(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find folders with the name of a batch that is still to come."""
+    latest = checkpoint.offsets.latest
+    for log in (checkpoint.offsets, checkpoint.commits):
+        for name in checkpoint.listing.subfolders(log.folder):
+            if name.isdecimal() and (latest is None or int(name) > latest):
+                path = f"{log.folder}/{name}"
+                yield Finding(diagnoses.others.DIRECTORY_IN_THE_WAY, path, f"Spark has to write the file {path}")
+
+
+def find_stale_sidecars(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find log files whose hidden checksum file does not match."""
+    for path in checkpoint.stale_sidecars:
+        yield Finding(diagnoses.others.STALE_SIDECAR, path, "its checksums do not match the file next to it")
+
+
+def find_leftovers(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find temporary files of writes that broke off, anywhere in the checkpoint."""
+    paths = [path for path, _ in checkpoint.listing.walk() if path.endswith((".tmp", ".tmp.crc"))]
+    if paths:
+        count = f"{len(paths)} temporary files" if len(paths) > 1 else "a temporary file"
+        yield Finding(diagnoses.others.LEFTOVER, paths[0], f"{count} in this checkpoint")
+
+
+"""Where an Iceberg source keeps the place at which the query began, as file 0 (``InitialOffsetStore``)."""
+
+
+def find_nested(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find folders that are checkpoints of their own, however deep."""
+    for folder in sorted(checkpoint.listing.folders):
+        above, _, name = folder.rpartition("/")
+        ids = sort_batch_names(checkpoint.listing.in_folder(folder)).ids if above and name == OFFSETS else ()
+        if ids and not (tuple(ids) == (0,) and _OF_ICEBERG.fullmatch(folder)):
+            yield Finding(diagnoses.others.NESTED, above, "a checkpoint of its own, which is not looked at here")
+
+
+def find_nothing(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find that there is nothing yet, or nothing any more."""
+    if checkpoint.kind is Kind.EMPTY and checkpoint.query_id is None:
+        missing = checkpoint.missing_folder
+        detail = "there are no offsets, commits or state"
+        yield Finding(diagnoses.others.EMPTY, "", f"{missing} does not exist" if missing else detail)
+
+
+_CHECKS = (
+    find_unreadable_files,
+    find_ignored_gaps,
+    find_two_writers,
+    find_lagging_log,
+    find_cut_commit,
+    compare_source_counts,
+    compare_offsets,
+    find_sink_log_holes,
+    find_format_two,
+    find_moved_joins,
+    find_abandoned_timeline,
+    measure_snapshot_lag,
+    find_missing_metadata,
+    find_unreadable,
+    find_missing_state,
+    find_odd_ends,
+    find_strays,
+    find_missing_schemas,
+    find_other_damage,
+    find_nothing,
+    find_vanished,
+    find_orphan_sidecars,
+    find_directories,
+    find_stale_sidecars,
+    find_leftovers,
+    find_nested,
+)
+
+
+def check(checkpoint: Checkpoint) -> list[Finding]:
+    """Run every check, and return the findings in the order of the checks."""
+    return [finding for find in _CHECKS for finding in find(checkpoint)]
