@@ -1,6 +1,6 @@
 """Runs seeds on the installed Spark and records what became of them; an interrupted run continues where it stopped.
 
-`python -m tests.laws.operator.recorder [FIRST [LAST]] [--fresh] [--folder=FOLDER]`: in a named folder the queries
+`python -m tests.laws.operator.recorder [SEED ...] [--fresh] [--folder=FOLDER]`: in a named folder the queries
 stay for the next run.
 """
 
@@ -13,7 +13,7 @@ import sys
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
@@ -141,7 +141,7 @@ def tabulate() -> list[str]:
     ]
 
 
-def main(first: int, last: int, *, fresh: bool, folder: str = "") -> None:
+def main(numbers: Iterable[int], *, fresh: bool, folder: str = "") -> None:
     """Record seeds that are not recorded yet, or that the generator makes otherwise now; or all."""
     from tests.support.services.kafka import connector_jars, kafka_broker
     from tests.support.spark import classes, live
@@ -157,9 +157,7 @@ def main(first: int, last: int, *, fresh: bool, folder: str = "") -> None:
         spark = session("ckpt-operator", "local[1]", **conf)
         spark.sparkContext.setLogLevel("OFF")
         worlds = Worlds(spark, Path(folder or scratch), lambda: Broker(stack.enter_context(kafka_broker(scratch))))
-        seeds = sorted(
-            map(make_seed, range(first, last)), key=lambda seed: (seed.kind.cost, seed.kind.name, seed.number)
-        )
+        seeds = sorted(map(make_seed, numbers), key=lambda seed: (seed.kind.cost, seed.kind.name, seed.number))
         for seed in seeds:
             answers, number = read(), seed.number
             known = answers.get(number, {})
@@ -176,6 +174,6 @@ def main(first: int, last: int, *, fresh: bool, folder: str = "") -> None:
 
 
 if __name__ == "__main__":
-    numbers = [int(word) for word in sys.argv[1:] if word.isdecimal()]
+    chosen = [int(word) for word in sys.argv[1:] if word.isdecimal()]
     kept = next((word.removeprefix("--folder=") for word in sys.argv if word.startswith("--folder=")), "")
-    main(*(numbers + [0, SEEDS][len(numbers) :]), fresh="--fresh" in sys.argv, folder=kept)
+    main(chosen or range(SEEDS), fresh="--fresh" in sys.argv, folder=kept)

