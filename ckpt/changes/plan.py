@@ -182,7 +182,7 @@ def adapt_to_sink(plan: Planned, log: SinkLog | None, *, other_range: bool = Fal
         text = f"it has batch {batch}, and drops the rows of its new range silently"
         sink = replace(sink, outcome=SinkOutcome.DROPS, dropped=(batch, batch), said=text, forget_from=batch)
     plan = replace(plan, sink=sink)
-    if log.keeps_no_ids and plan.first not in _NOOP:
+    if (log.keeps_no_ids or sink.keeps_no_ids) and plan.first not in _NOOP:
         skips = None if plan.skips == SINK_DROPS else plan.skips
         return replace(plan, warnings=_warn_of_sink(plan, sink), skips=skips, first=First.NOTHING)
     if not sink.certain:

@@ -258,6 +258,9 @@ def _counts(forecast: Forecast, origin: WrittenBy, progress: Asked, *, named: bo
     return (named or not too_old) and (progress is Asked.ASYNC or forecast.outcome is not Outcome.REFUSED)
 
 
+_PLANS_FOR_A_SINK = re.compile(r"(`ckpt (?:repair|repair-async|rewind|preflight|offsets set) (?![^`]*--sink )[^`]*)`")
+
+
 def _rate_findings(
     checkpoint: Checkpoint,
     forecasts: Sequence[Forecast],
@@ -284,9 +287,16 @@ def _rate_findings(
         severity = Severity.NOTE if key in notes or finding.minor else finding.diagnosis.severity_for(progress)
         words = (finding.diagnosis.meaning, finding.remedy or finding.diagnosis.remedy or "")
         meaning, remedy = (_fill_in(text, finding, named[finding.diagnosis.code], checkpoint) for text in words)
-        judged.append(RatedFinding(finding, severity, meaning, remedy or None))
+        judged.append(RatedFinding(finding, severity, meaning, _name_sink(remedy, sink_outlook) or None))
     judged.sort(key=lambda j: (-j.severity.rank, j.finding.diagnosis is ASYNC_REFUSES_STATE, j.finding.diagnosis.code))
     return tuple(judged)
+
+
+def _name_sink(remedy: str, sink: SinkOutlook | None) -> str:
+    """Let the commands of a remedy plan for the sink that was asked."""
+    if sink is None or sink.outcome is SinkOutcome.UNREACHED:
+        return remedy
+    return _PLANS_FOR_A_SINK.sub(lambda command: f"{command[1]} --sink {quote_path(sink.log.uri)}`", remedy)
 
 
 def _name_places(first: str, *others: str) -> str:

@@ -9,7 +9,7 @@ from ckpt.inspection.inspection import Inspection
 from ckpt.inspection.next_steps import NextStep, RowCost, split_remedy
 from ckpt.restart.diagnoses import all_diagnoses, sources
 from ckpt.restart.findings import Diagnosis
-from ckpt.texts import plural
+from ckpt.texts import plural, quote_path
 
 from .blocks import Block, Headline, Item, Line, Next, Page, Tone, more, page_of
 from .document import DocumentKeys
@@ -177,7 +177,8 @@ def _show_unknown(explanation: Explanation) -> Iterator[Block]:
     if explanation.inspection is not None:
         yield Item(explanation.inspection.verdict, _WIDTH, "  Here    ")
     yield from _show_elsewhere(explanation)
-    text = "`ckpt inspect CHECKPOINT` says what the next start will do, whatever the message was."
+    checkpoint = "CHECKPOINT" if explanation.inspection is None else quote_path(explanation.inspection.checkpoint.uri)
+    text = f"Run `ckpt inspect {checkpoint}`: it says what the next start will do, whatever the message was."
     yield Next(split_remedy(text))
 
 
