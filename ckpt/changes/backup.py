@@ -22,6 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
+from itertools import chain, count
 from typing import Any
 
 from ckpt.changes.plan import ChangePlan
@@ -249,6 +250,8 @@ def choose_options(location: str, storage_options: Mapping[str, str]) -> Mapping
 def name_default_backup(uri: str) -> str:
     """``<checkpoint>.ckpt-backup-<UTC time>``, a sibling of the checkpoint, in the form in which that was given.
 
+    On a local disk two changes may come in one second: then ``-2`` and so on follows.
+
     Raises UsageError where the checkpoint has no sibling: the root of a bucket or of a file system.
     """
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
@@ -257,7 +260,16 @@ def name_default_backup(uri: str) -> str:
         path = os.path.abspath(path)
     if find_parent(uri) is None:
         raise UsageError(f"{one_line(uri)} has no parent folder for a backup: name one with `backup`")
-    return f"{path.rstrip('/')}.ckpt-backup-{stamp}" + (f"?{query}" if query else "")
+    name = f"{path.rstrip('/')}.ckpt-backup-{stamp}"
+    numbered = (f"{name}-{number}" for number in count(2))
+    return next(free for free in chain((name,), numbered) if not _is_local_folder(free)) + (
+        f"?{query}" if query else ""
+    )
+
+
+def _is_local_folder(location: str) -> bool:
+    path = local_path(location)
+    return path is not None and os.path.lexists(path)
 
 
 def must_keep(backup: str, checkpoint: str) -> None:

@@ -6,7 +6,8 @@ from enum import StrEnum
 from typing import ClassVar, Self, TypeVar
 
 from ckpt.changes.steps import Changed, Step
-from ckpt.checkpoint.checkpoint import FIRST_START, OFFSETS, Log
+from ckpt.checkpoint.checkpoint import FIRST_START, OFFSETS, STATE, Checkpoint, Log
+from ckpt.checkpoint.history import find_renumbered_entry
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.registry import SourceRange
 from ckpt.errors import one_line
@@ -137,6 +138,19 @@ def name_log_problem(log: Log[OffsetLog] | Log[CommitLog], batch: int) -> str | 
     return f"{log.folder}/{batch} cannot be read: {entry.reason}" if isinstance(entry, Unreadable) else None
 
 
+def name_lost_part(checkpoint: Checkpoint, batch: int) -> str | None:
+    """Why a query cannot stand as after a batch, by files that are lost; None if it can.
+
+    Only later batches may show it: with these gone too, the checkpoint would look sound.
+    """
+    if checkpoint.stateful and not checkpoint.listing.has_folder(STATE):
+        return f"{STATE}/ is missing, and the logs show that the query keeps state"
+    entry = find_renumbered_entry(checkpoint, batch)
+    if entry is None:
+        return None
+    return f"the log of a file source lost entry {entry}, which batch {batch} had read, and now has other files there"
+
+
 def inspect_changed(
     storage: Storage,
     before: Inspection,
@@ -168,7 +182,7 @@ def adapt_to_sink(plan: Planned, log: SinkLog | None, *, other_range: bool = Fal
         text = f"it has batch {batch}, and drops the rows of its new range silently"
         sink = replace(sink, outcome=SinkOutcome.DROPS, dropped=(batch, batch), said=text, forget_from=batch)
     plan = replace(plan, sink=sink)
-    if log.keeps_no_ids and plan.first not in _NOOP:
+    if (log.keeps_no_ids or sink.keeps_no_ids) and plan.first not in _NOOP:
         skips = None if plan.skips == SINK_DROPS else plan.skips
         return replace(plan, warnings=_warn_of_sink(plan, sink), skips=skips, first=First.NOTHING)
     if not sink.certain:

@@ -88,6 +88,22 @@ class Log(Generic[Entry]):
         return tuple(sorted(i for i, entry in self.entries.items() if isinstance(entry, Unreadable)))
 
 
+def logs_show_state(offsets: Log[OffsetLog], commits: Log[CommitLog]) -> bool:
+    """Tell whether the logs were written by a query that keeps state.
+
+    A commit of state format 2 names state files. When the watermark has risen, ``MicroBatchExecution`` plans a batch
+    without new rows for stateful operators, and for nothing else.
+    """
+    if any(isinstance(commit, CommitLog) and commit.state_unique_ids for commit in commits.entries.values()):
+        return True
+    logs = ((offsets.readable(batch - 1), offsets.readable(batch)) for batch in offsets.ids)
+    return any(
+        before.sources == log.sources and before.metadata.watermark_ms < log.metadata.watermark_ms
+        for before, log in logs
+        if before and log and before.metadata and log.metadata
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Checkpoint(Value):
     """Everything that was read of one checkpoint; nothing in it was concluded, only parsed."""
@@ -158,14 +174,12 @@ class Checkpoint(Value):
     def stateful(self) -> bool | None:
         """True if the query keeps state; None if the files do not say.
 
-        A stateless query has no ``state/``. A checkpoint without it may also have lost it: where a commit names
-        state (``stateUniqueIds``) the query is stateful, with a watermark, or without a commit, it is unknown.
+        A stateless query has no ``state/``. A checkpoint without it may also have lost it: where the logs do not show
+        that (``logs_show_state``), with a watermark, or without a commit, it is unknown.
         """
-        if self.listing.has_folder(STATE):
+        if self.listing.has_folder(STATE) or logs_show_state(self.offsets, self.commits):
             return True
         commit, offsets = self.commits.newest, self.offsets.newest
-        if commit is not None and commit.state_unique_ids:
-            return True
         has_watermark = (commit and commit.next_watermark_ms) or (
             offsets and offsets.metadata and offsets.metadata.watermark_ms
         )

@@ -22,20 +22,24 @@ from ckpt.live.sink.records import SinkLog
 from ckpt.model import Location, Unneeded
 from ckpt.restart.diagnoses.logs import ASYNC_REFUSES_STATE
 from ckpt.restart.diagnoses.others import EMPTY
-from ckpt.restart.diagnoses.state import NO_STATE_FOLDER
+from ckpt.restart.diagnoses.state import NO_STATE_FOLDER, STATE_SEEMS_LOST
 from ckpt.restart.findings import Asked, Finding, Forecast, Outcome, Severity
 from ckpt.restart.rules import forecast
+from ckpt.restart.sinks import AT_NEW
 from ckpt.texts import quote_path
 from ckpt.values import Record, Value
 from ckpt.versions import Progress, Spark
 
 FORECAST = tuple(Spark)  # the versions that are forecast where none is named
 
-_STATE_PERHAPS_LOST = (
-    "start the query as usual; but if it aggregates, joins or deduplicates, its state is lost: restore state/ before "
-    "the start"
-)
 _ASK_AGAIN = 'ask again once what was "not reached" can be reached; the checkpoint itself has nothing to repair'
+
+_SINK_GONE = (
+    "If the sink is gone for good, a start of this checkpoint makes it again, with the rows of later batches only (and "
+    "the log of a file sink then lacks entries, so that readers and the next compaction fail). To "
+    f"have the earlier rows too, start the query with {AT_NEW}, a new checkpoint: it reads its sources from their "
+    "beginning, as far as they still have the rows, and its state is made of these."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +127,7 @@ class Inspection(Value):
 
     def _is_in_verdict(self, note: RatedFinding) -> bool:
         if note.finding.diagnosis is NO_STATE_FOLDER:
-            return IF_STATELESS in self.verdict and self.checkpoint.stateful is False
+            return IF_STATELESS in self.verdict
         return note.finding.diagnosis is ASYNC_REFUSES_STATE
 
     @property
@@ -136,9 +140,9 @@ class Inspection(Value):
         by_diagnosis = {rated.finding.diagnosis: rated for rated in self.findings}
         if EMPTY in by_diagnosis:
             return split_remedy(by_diagnosis[EMPTY].remedy or "")
-        if NO_STATE_FOLDER in by_diagnosis and self.checkpoint.stateful is None:
-            return (NextStep(_STATE_PERHAPS_LOST),)
-        return (NextStep(_ASK_AGAIN, rows=RowCost.NONE),) if self.unreached else ()
+        again = (NextStep(_ASK_AGAIN, rows=RowCost.NONE),) if self.unreached else ()
+        gone = self.sink is not None and self.sink.log.gone
+        return (*again, NextStep(_SINK_GONE, rows=RowCost.AGAIN)) if gone else again
 
     @property
     def trouble_names(self) -> str:
@@ -236,7 +240,7 @@ def inspect(
             counted,
             [f for f in forecasts if f not in counted and f.outcome is not Outcome.REFUSED],
             [j.finding.diagnosis.code for j in judged if j.severity is Severity.ERROR],
-            state_unseen=any(j.finding.diagnosis is NO_STATE_FOLDER for j in judged),
+            state_unseen=any(j.finding.diagnosis in (NO_STATE_FOLDER, STATE_SEEMS_LOST) for j in judged),
         ),
         judged,
         sink_outlook,
@@ -252,6 +256,9 @@ def _counts(forecast: Forecast, origin: WrittenBy, progress: Asked, *, named: bo
     """
     too_old = origin.at_least is not None and not forecast.spark.at_least(origin.at_least)
     return (named or not too_old) and (progress is Asked.ASYNC or forecast.outcome is not Outcome.REFUSED)
+
+
+_PLANS_FOR_A_SINK = re.compile(r"(`ckpt (?:repair|repair-async|rewind|preflight|offsets set) (?![^`]*--sink )[^`]*)`")
 
 
 def _rate_findings(
@@ -280,9 +287,16 @@ def _rate_findings(
         severity = Severity.NOTE if key in notes or finding.minor else finding.diagnosis.severity_for(progress)
         words = (finding.diagnosis.meaning, finding.remedy or finding.diagnosis.remedy or "")
         meaning, remedy = (_fill_in(text, finding, named[finding.diagnosis.code], checkpoint) for text in words)
-        judged.append(RatedFinding(finding, severity, meaning, remedy or None))
+        judged.append(RatedFinding(finding, severity, meaning, _name_sink(remedy, sink_outlook) or None))
     judged.sort(key=lambda j: (-j.severity.rank, j.finding.diagnosis is ASYNC_REFUSES_STATE, j.finding.diagnosis.code))
     return tuple(judged)
+
+
+def _name_sink(remedy: str, sink: SinkOutlook | None) -> str:
+    """Let the commands of a remedy plan for the sink that was asked."""
+    if sink is None or sink.outcome is SinkOutcome.UNREACHED:
+        return remedy
+    return _PLANS_FOR_A_SINK.sub(lambda command: f"{command[1]} --sink {quote_path(sink.log.uri)}`", remedy)
 
 
 def _name_places(first: str, *others: str) -> str:

@@ -6,7 +6,7 @@ from ckpt.formats.operators import OPERATORS
 from ckpt.formats.statefiles import JOIN_STORES
 from ckpt.formats.text import quoted
 from ckpt.model import DamageKind, Operator, StateDamage, StateFileKind
-from ckpt.restart import diagnoses, messages, remedies
+from ckpt.restart import diagnoses, messages, offsets, remedies
 from ckpt.restart.findings import Finding, Forecast, Outcome
 from ckpt.restart.logs import join_format
 from ckpt.restart.start import Start
@@ -209,6 +209,7 @@ def runs(start: Start) -> Forecast:
         if start.progress is Progress.ASYNC and done:
             detail = f"batch {batch_id} starts at the end of batch {begins_at}, and batch {done[-1]} is committed"
             because.append(Finding(diagnoses.logs.FINISHED_ROWS_AGAIN, f"{OFFSETS}/{batch_id}", detail))
+    because += offsets.find_skipping_logs(start)
     if start.committed is not None and start.latest is not None and start.committed > start.latest:
         detail = f"commits/ ends at batch {start.committed}, offsets/ at batch {start.latest}"
         because.append(Finding(diagnoses.logs.COMMITS_AHEAD, f"{COMMITS}/{start.committed}", detail))

@@ -8,6 +8,9 @@ import json
 from collections.abc import Mapping, Sequence
 
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
+from ckpt.checkpoint.sources.files import entry_at
+from ckpt.checkpoint.sources.registry import offset_of
+from ckpt.formats.names import compactible_id
 from ckpt.model import Json
 from ckpt.restart import diagnoses
 from ckpt.storage.locations import local_path
@@ -31,6 +34,19 @@ def unreadable_log(checkpoint: Checkpoint, folder: str, batch_id: int) -> str | 
     if batch_id != latest or (latest and not pair_below(checkpoint, latest)):
         return _REPAIR
     return None
+
+
+def unreadable_source_log(checkpoint: Checkpoint, path: str) -> str | None:
+    """For an entry of a file source's log: no copy has one complete that no batch has read; None leaves it."""
+    _, source, name = path.split("/")
+    entry, newest = compactible_id(name), checkpoint.offsets.newest
+    last = entry_at(offset_of(newest, int(source))) if newest else -1
+    if entry is None or entry <= last:
+        return None
+    return (
+        "`ckpt repair {checkpoint}` plans to remove the file: its write was cut off before a batch had read the entry, "
+        "so no copy has it complete, and the next start writes it again."
+    )
 
 
 def pair_below(checkpoint: Checkpoint, latest: int) -> bool:

@@ -136,6 +136,8 @@ def forecast_cases(forecasts: Sequence[Forecast]) -> Cases:
 def _show_sources(inspection: Inspection) -> Iterator[Block]:
     if not inspection.sources:
         yield from show_not_asked(inspection)
+        for outlook in inspection.live[:1]:
+            yield Heading("Sources", f"not asked: {outlook.said}")
         return
     running = [f for f in inspection.counted if f.sources]
     yield Heading("Sources", f"the query must have exactly {plural(len(inspection.sources), 'source')}")

@@ -1,11 +1,13 @@
 """Undo reads its manifest with suspicion: one that was edited, cut or made for another checkpoint changes nothing."""
 
+import datetime
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from ckpt.changes.backup import name_default_backup
 from tests.changes.applying import GAP, NOW, facts, refused
 from tests.conftest import Ckpt, CopyOf
 
@@ -89,3 +91,18 @@ def test_no_manifest_makes_undo_write_through_a_link(repaired: tuple[Path, Path]
     before = facts(tmp_path / "elsewhere")
     assert "symbolic link" in refused_and_untouched(ckpt, checkpoint, backup)
     assert facts(tmp_path / "elsewhere") == before
+
+
+def test_two_changes_in_one_second_have_a_backup_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stopped(datetime.datetime):
+        @classmethod
+        def now(cls, tz: datetime.tzinfo | None = None) -> "Stopped":
+            return cls(2026, 1, 2, 3, 4, 5, tzinfo=tz)
+
+    monkeypatch.setattr("ckpt.changes.backup.datetime", Stopped)
+    names = []
+    for _ in range(3):
+        names.append(Path(name_default_backup(str(tmp_path / "orders"))))
+        names[-1].mkdir()
+    first = "orders.ckpt-backup-20260102T030405Z"
+    assert [name.name for name in names] == [first, f"{first}-2", f"{first}-3"]

@@ -90,16 +90,19 @@ def run(*words: str) -> Document:
     return document
 
 
-def obey(checkpoint: Path, *first: str, without_copy: bool = False) -> Obeyed:
+def obey(checkpoint: Path, *first: str, without_copy: bool = False, error: str = "") -> Obeyed:
     """Run the first step of each document until there is none, or none that a program can do.
 
     Args:
         checkpoint: It is changed.
         first: Options of the first command, ``ckpt inspect``.
         without_copy: Where a person is to put something back, take the step after that, as one without a copy does.
+        error: What the query failed with: the first command is then ``ckpt explain``, without the options.
 
     """
     words: tuple[str, ...] = ("ckpt", "inspect", str(checkpoint), *first)
+    if error:
+        words = ("ckpt", "explain", error, "--checkpoint", str(checkpoint))
     commands, documents, faults = [], [], []
     while True:
         commands.append(words)
@@ -108,7 +111,7 @@ def obey(checkpoint: Path, *first: str, without_copy: bool = False) -> Obeyed:
         if not steps:
             end = End.NOTHING
             break
-        others = [step for step in steps if step["command"] and step["command"][1] != "inspect"]
+        others = [step for step in steps if step["command"] and step["command"][1] not in ("inspect", "handoff")]
         step = others[0] if others and without_copy and not documents[-1].get("applied") else steps[0]
         if step["command"] is None:
             end = End.STOP if step["stop"] else End.PERSON

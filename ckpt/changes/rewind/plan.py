@@ -28,6 +28,7 @@ from ckpt.changes.plan import (
     adapt_to_sink,
     add_mark,
     name_log_problem,
+    name_lost_part,
 )
 from ckpt.changes.predecessor import find_origin, write_predecessor
 from ckpt.changes.rewind.files_after import find_files_after
@@ -189,7 +190,8 @@ def name_missing_part(checkpoint: Checkpoint, batch: int, replayed: Replayed) ->
         wanted.append((offsets, batch + 1))
     elif isinstance(before := offsets.entries.get(batch - 1), Unreadable) and before.fault is Fault.TOO_LARGE:
         wanted.append((offsets, batch - 1))
-    return next((problem for log, i in wanted if (problem := name_log_problem(log, i)) is not None), None)
+    problems = (problem for log, i in wanted if (problem := name_log_problem(log, i)) is not None)
+    return next(problems, None) or name_lost_part(checkpoint, max(i for log, i in wanted))
 
 
 def keeps_planned(checkpoint: Checkpoint, batch: int, replayed: Replayed) -> bool:

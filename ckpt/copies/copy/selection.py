@@ -10,7 +10,7 @@ state version would be loaded later instead of the right ones (see ``ckpt.change
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ckpt.changes.plan import NEVER_FINISHED
+from ckpt.changes.plan import NEVER_FINISHED, name_lost_part
 from ckpt.changes.relocate.plan import plan_relocation
 from ckpt.changes.rewind.files_after import find_files_after
 from ckpt.changes.steps import Changed, plan_unread_removals, read_files, sidecar
@@ -99,6 +99,8 @@ def select_files(storage: Storage, to: str, batch: int | None = None, *, damaged
     """
     checkpoint = read_checkpoint(storage, batches=0)
     chosen = _choose_batch(checkpoint, batch)
+    if (lost := name_lost_part(checkpoint, chosen)) is not None:
+        raise CannotCopy(f"{checkpoint.uri}: a copy as of batch {chosen} would not be as the query was then: {lost}")
     offsets = checkpoint.offsets
     planned = offsets.latest == chosen + 1 and checkpoint.commits.latest == chosen
     top = chosen + (planned and offsets.readable(chosen + 1) is not None)  # that batch keeps its range

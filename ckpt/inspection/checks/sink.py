@@ -54,6 +54,7 @@ class SinkOutlook:
     forget_from: int | None = None  # the first batch that the sink has to forget so that it drops none
     query_id: str | None = None  # that ``metadata`` may have had, where it is lost
     needs_noop: bool = False  # one start into ``noop`` has to come first, or the query fails
+    keeps_no_ids: bool = False  # no query ever wrote to it by batch id, so it drops none
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -184,7 +185,9 @@ def _foresee_first(checkpoint: Checkpoint, log: SinkLog, start: _Start) -> SinkO
         detail += "; no query ever wrote to it by batch id, as is usual in foreachBatch, such as with MERGE"
     usual = without_ids and not start.again  # a batch that runs again would be in the table twice
     findings = (Finding(diagnoses.sinks.SINK_WITHOUT_QUERY, "", detail, minor=usual),)
-    return SinkOutlook(log, SinkOutcome.UNKNOWN_QUERY, sentence, start.batch, findings=findings)
+    return SinkOutlook(
+        log, SinkOutcome.UNKNOWN_QUERY, sentence, start.batch, keeps_no_ids=without_ids, findings=findings
+    )
 
 
 def _is_written_without_ids(checkpoint: Checkpoint, log: SinkLog) -> bool:

@@ -141,5 +141,6 @@ def ask_sink(
     except StorageError as error:
         if not partial:
             raise
-        return SinkLog(uri, SinkKind.UNKNOWN, unknown=f"not reached: {error}", unreached=True)
+        gone = isinstance(error, NotFound)
+        return SinkLog(uri, SinkKind.UNKNOWN, unknown=f"not reached: {error}", unreached=True, gone=gone)
     return log

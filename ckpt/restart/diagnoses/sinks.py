@@ -1,6 +1,7 @@
 """Diagnoses of what ``ckpt inspect --sink`` finds in the sink (CKPT41x, CKPT420)."""
 
 from ckpt.restart.diagnoses.common import error, note, warning
+from ckpt.restart.sinks import AT_NEW
 
 SINK_WILL_DROP = error(
     "CKPT411 sink-drops-batches",
@@ -32,7 +33,8 @@ SINK_WITHOUT_QUERY = warning(
     "checkpoint got a new id, the query writes elsewhere, or in foreachBatch, or the snapshots of its batches have "
     "expired (Iceberg). The next start writes its batches; a batch that runs again is written again.",
     "Check that the query writes to this table, and whether the rows of earlier batches are in it: those of a batch "
-    "that runs again would be in it twice.",
+    "that runs again would be in it twice. If the table was recreated and has lost them, no start of this checkpoint "
+    f"writes them again: start the query with {AT_NEW}, which reads its sources from their beginning.",
 )
 SINK_FORGOT = warning(
     "CKPT415 sink-has-forgotten-batches",

@@ -54,6 +54,13 @@ def test_a_checkpoint_says_whether_it_shows_it(ckpt: Ckpt) -> None:
     assert "this checkpoint does not show CKPT201 or CKPT202" in " ".join(sound.stdout.split())
 
 
+def test_after_an_unknown_error_the_checkpoint_that_was_named_is_inspected(ckpt: Ckpt) -> None:
+    (step,) = ckpt("explain", "no such error", "--checkpoint", GAPPED, "-o", "json").json()["next"]
+    assert step["command"] == ["ckpt", "inspect", GAPPED]
+    (step,) = ckpt("explain", "no such error", "-o", "json").json()["next"]
+    assert step["command"] is None
+
+
 def test_what_is_unknown_says_so_and_what_is_near(ckpt: Ckpt) -> None:
     run = ckpt("explain", NEAR)
 

@@ -117,7 +117,7 @@ def test_batches_that_a_table_lacks_are_written_again_by_a_rewind(said: Said) ->
 
 def test_a_lost_id_is_that_of_the_only_query_in_the_table(said: Said) -> None:
     before, after = said["named again"]
-    assert f"--query-id {before['sink']['query_id']}`" in iceberg.remedy(before, "CKPT108")
+    assert f"--query-id {before['sink']['query_id']} --sink " in iceberg.remedy(before, "CKPT108")
     assert after["sink"]["outcome"] == "passes-over"
     for found in RECORDED.values():
         assert (found["answers"]["named again"]["error"], times(found["answers"]["named again"])) == ("", ONCE)

@@ -117,7 +117,7 @@ def test_what_is_said_before_the_start_is_what_the_start_does(found: Found) -> N
 
 def test_a_lost_id_is_that_of_the_only_query_in_the_table(found: Found) -> None:
     answer, (said, then) = found["delta: named again"]
-    assert f"--query-id {said['sink']['query_id']}`" in remedy(said, "CKPT103")
+    assert f"--query-id {said['sink']['query_id']} --sink " in remedy(said, "CKPT103")
     assert then["sink"]["outcome"] == "passes-over"
     assert times(answer) == ONCE
 
@@ -141,7 +141,7 @@ def test_a_sink_that_lacks_batches_gets_them_by_a_rewind(found: Found) -> None:
     for sink, answer, (said, then) in ran:
         assert said["sink"]["lacks"] == [BATCHES - 2, BATCHES - 1]
         assert codes(said) >= {"CKPT412" if sink == "delta" else "CKPT413"}
-        command = f"--to-batch {said['sink']['last_batch']} --replay new`"
+        command = f"--to-batch {said['sink']['last_batch']} --replay new --sink "
         assert command in remedy(said, "CKPT412", "CKPT413")
         assert then["sink"]["outcome"] == "continues"
         assert answer["error"] == ""

@@ -170,3 +170,40 @@ def test_a_gap_is_not_repaired_for_a_sink_that_would_drop_rows(copy_of: CopyOf, 
     plan = repair_async(str(checkpoint), sink=KAFKA)[0]
     assert plan.steps
     assert KAFKA in plan.warnings[-1]
+
+
+@pytest.mark.parametrize("reached", [True, False])
+def test_the_next_command_names_the_sink_that_was_asked(
+    reached: bool, ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path
+) -> None:
+    checkpoint = copy_of("stateless-4.2")
+    (checkpoint / "offsets" / ".5.crc").unlink(missing_ok=True)
+    (checkpoint / "offsets" / "5").write_text("")
+    sink = table(tmp_path / "sink", query_of(checkpoint), 5) if reached else str(tmp_path / "nothing")
+    (step, *_) = ckpt("inspect", checkpoint, "--sink", sink, "-o", "json").json()["next"]
+    assert step["command"] == ["ckpt", "repair", str(checkpoint), *(["--sink", sink] if reached else [])]
+    if reached:
+        (step, *_) = ckpt(*step["command"][1:], "-o", "json").json()["next"]
+        assert ["--sink", sink] == step["command"][3:5]
+
+
+@pytest.mark.parametrize("writers", [0, 1])
+def test_a_table_that_nobody_wrote_to_by_id_drops_nothing(writers: int, copy_of: CopyOf, tmp_path: Path) -> None:
+    """As one that foreachBatch merges into; a table with a transaction may have one of this query under `txnAppId`."""
+    checkpoint = copy_of("aggregation-hdfs-4.2")
+    newest = max((checkpoint / "offsets").glob("[0-9]*"), key=lambda file: int(file.name))
+    remove(newest)
+    newest.write_text("")
+    log = tmp_path / "sink" / "_delta_log"
+    log.mkdir(parents=True)
+    entries: list[dict[str, Any]] = [{"metaData": {"id": "t", "createdTime": 1_000, "configuration": {}}}]
+    entries += [{"txn": {"appId": "orders", "version": 1, "lastUpdated": 1}}] * writers
+    (log / f"{0:020}.json").write_text("\n".join(map(json.dumps, entries)))
+
+    plan = repair(str(checkpoint), sink=str(tmp_path / "sink"), choose=WayName.PLAN_AGAIN)[0]
+
+    assert plan.refused is None
+    assert (plan.first, plan.skips is None, general(plan.warnings) == []) == (
+        (First.SINK, False, False) if writers else (First.NOTHING, True, True)
+    )
+    assert plan.repeats is not None
