@@ -66,6 +66,14 @@ class FirstStart:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedBatch:
+    """A batch as it was planned once: under its id another one may be planned later."""
+
+    batch: int
+    planned_ms: int  # when its offsets were planned; 0 where they do not say
+
+
+@dataclass(frozen=True, slots=True)
 class OffsetMetadata:
     """The second line of an offset file (Spark class ``OffsetSeqMetadata``)."""
 

@@ -14,6 +14,7 @@ from ckpt.errors import UsageError
 from ckpt.inspection.activity import must_be_seconds
 
 from . import options
+from .watching import watch_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class ChangeOptions(options.CommonOptions):
         str | None, typer.Option(metavar="DIR", help="Back up to this new folder. Default: a sibling.")
     ] = None
     undo: Annotated[str | None, typer.Option(metavar="BACKUP", help="Restore what an earlier run changed.")] = None
+    deep: options.DeepOption = False
     grace: Annotated[
         float, typer.Option(min=0, metavar="SECONDS", help="Refuse if written to in the last SECONDS.")
     ] = 30.0
@@ -43,7 +45,8 @@ class ChangeOptions(options.CommonOptions):
         ``of_plan`` has what only a plan needs, as typed. Raises UsageError where any of it goes with ``--undo``.
         """
         must_be_seconds(self.grace)
-        others = {**(of_plan or {}), "--apply": self.apply or None, "--backup": self.backup}
+        own = {"--deep": self.deep or None, "--apply": self.apply or None, "--backup": self.backup}
+        others = {**(of_plan or {}), **own}
         if self.undo is not None and any(value is not None for value in others.values()):
             *names, last = others
             raise UsageError(f"--undo restores everything: leave out {', '.join(names)} and {last}")
@@ -56,6 +59,8 @@ class ChangeOptions(options.CommonOptions):
             backup=self.backup,
             undo=self.undo,
             grace_s=self.grace,
+            deep=self.deep,
+            watcher=watch_bytes(quiet=self.quiet),
             accept_skip=accepted.accept_skip,
             accept_replay=accepted.accept_replay,
         )

@@ -21,6 +21,7 @@ def copy(
     ] = None,
     new_id: Annotated[bool, typer.Option("--new-id", help="Give the copy its own query id.")] = False,
     plan: Annotated[bool, typer.Option("--plan", help="Only say what would be copied.")] = False,
+    deep: options.DeepOption = False,
 ) -> None:
     """Copy CHECKPOINT to NEW as of a committed batch.
 
@@ -35,5 +36,7 @@ def copy(
     storage_options = common.storage_options
     options.check_stays(new)
     with interruptible(), bar(quiet=common.quiet, of="files") as watcher:
-        done = ckpt.copy(checkpoint, new, storage_options, batch=batch, new_id=new_id, plan=plan, watcher=watcher)
+        done = ckpt.copy(
+            checkpoint, new, storage_options, batch=batch, new_id=new_id, plan=plan, deep=deep, watcher=watcher
+        )
     emit(CopyReport(done, checkpoint), common.output)

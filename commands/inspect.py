@@ -1,7 +1,5 @@
 """ckpt inspect."""
 
-from typing import Annotated
-
 import typer
 
 from ckpt.checkpoint.checkpoint import Checkpoint
@@ -27,7 +25,7 @@ def inspect(
     spark: options.SparkOption = None,
     progress: options.ProgressOption = Asked.BOTH,
     batches: options.BatchesOption = 10,
-    deep: Annotated[bool, typer.Option("--deep", help="Read every byte of the state.")] = False,
+    deep: options.DeepOption = False,
     jobs: options.JobsOption = None,
     sink: options.SinkOption = None,
     sources: options.SourcesOption = False,
@@ -53,7 +51,7 @@ def inspect(
         raise UsageError("--source-option is for --sources")
     reader = source_options(source_option or ())
     opened = (
-        _open_deep(checkpoint, storage_options, batches, jobs, quiet=common.quiet)
+        open_deep(checkpoint, storage_options, batches, jobs, quiet=common.quiet)
         if deep
         else open_checkpoint(checkpoint, storage_options, batches=batches)
     )
@@ -72,7 +70,10 @@ def inspect(
     emit(InspectionReport(inspection), common.output)
 
 
-def _open_deep(uri: str, storage_options: dict[str, str], batches: int, jobs: int | None, *, quiet: bool) -> Checkpoint:
+def open_deep(
+    uri: str, storage_options: dict[str, str], batches: int = 10, jobs: int | None = None, *, quiet: bool = False
+) -> Checkpoint:
+    """Read a checkpoint with every byte of its state, and show how far that is. Raises as ``read_every_byte`` does."""
     from ckpt.state.verify.verify import read_every_byte
 
     from .watching import interruptible, reading

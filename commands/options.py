@@ -87,6 +87,7 @@ SourcesOption = Annotated[bool, typer.Option("--sources", help="Also ask the sou
 ReaderOption = Annotated[
     list[str] | None, typer.Option(metavar="I.KEY=VALUE", help="A reader option; @FILE, env:NAME: a secret.")
 ]
+DeepOption = Annotated[bool, typer.Option("--deep", help="Read every byte of the state.")]
 JobsOption = Annotated[int | None, typer.Option(min=1, metavar="N", help="Use N processes. Default: one per core.")]
 OperatorOption = Annotated[int | None, typer.Option(min=0, metavar="ID", help="The state of this operator.")]
 MasterOption = Annotated[str | None, typer.Option(metavar="URL", help="The Spark master. Default: local[*].")]

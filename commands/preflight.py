@@ -15,6 +15,7 @@ from ckpt.restart.findings import Asked
 from ckpt.versions import Spark
 
 from . import options
+from .inspect import open_deep
 from .render.preflight import PreflightReport
 from .report import Output, emit
 
@@ -31,6 +32,7 @@ def preflight(
     expect: Annotated[str | None, typer.Option(metavar="FILE", help="The query, from `ckpt.describe_query`.")] = None,
     must_exist: Annotated[bool, typer.Option("--must-exist", help="Hold if no batch was ever planned here.")] = False,
     progress: options.ProgressOption = Asked.SYNC,
+    deep: options.DeepOption = False,
     sources: options.SourcesOption = False,
     source_option: options.ReaderOption = None,
     sink: options.SinkOption = None,
@@ -54,6 +56,8 @@ def preflight(
     reader = source_options(source_option or ())
     query = QueryDescription.read(expect) if expect is not None else None
     opened = open_for_start(checkpoint, storage_options)
+    if deep and opened.missing_folder is None:
+        opened = open_deep(checkpoint, storage_options)
     has = ask_sink(sink, checkpoint, storage_options)
     live = ask_sources(opened, reader, storage_options) if sources else None
     start = PlannedStart(spark, settings, query=query, progress=progress, must_exist=must_exist)

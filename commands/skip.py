@@ -7,17 +7,19 @@ from .render.skip import SkipReport
 from .report import emit
 
 
-def skip(checkpoint: options.CheckpointArg, change: change_options.ChangeOptions) -> None:
+def skip(
+    checkpoint: options.CheckpointArg, change: change_options.ChangeOptions, sink: options.SinkOption = None
+) -> None:
     """Count a batch that always fails as done, without its rows.
 
     For a poison row in the planned batch. Prints a plan; changes nothing without --apply.
 
     Examples:
     ckpt skip /cp/orders
-    ckpt skip /cp/orders --apply
+    ckpt skip /cp/orders --sink /tables/orders --apply
 
     Exit status: 0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do
     it.
     """
-    plan, receipt = ckpt.skip(checkpoint, change.storage_options, **change.how())
+    plan, receipt = ckpt.skip(checkpoint, change.storage_options, sink=sink, **change.how({"--sink": sink}))
     emit(SkipReport(plan, receipt, backup=change.backup), change.output)

@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from ckpt.errors import CkptError
-from ckpt.state.verify.verify import Estimate
 from ckpt.texts import plural, size
+
+if TYPE_CHECKING:
+    from ckpt.state.verify.verify import Estimate
 
 _WIDTH = 30
 _SURE = 3.0  # seconds after which the pace is known
@@ -24,7 +27,11 @@ def bar(*, quiet: bool, of: str = "tasks") -> Iterator[Callable[[int, int], None
     try:
         yield partial(_show_bar, of)
     finally:
-        _write("\r" + " " * (_WIDTH + 50) + "\r")
+        _clear_bar()
+
+
+def _clear_bar() -> None:
+    _write("\r" + " " * (_WIDTH + 50) + "\r")
 
 
 def _show_bar(of: str, done: int, total: int) -> None:
@@ -39,18 +46,27 @@ def _write(text: str) -> None:
 
 
 @contextmanager
-def reading(*, quiet: bool) -> Iterator[tuple[Callable[[Estimate], None] | None, Callable[[int, int], None] | None]]:
+def reading(*, quiet: bool) -> Iterator[tuple["Callable[[Estimate], None] | None", Callable[[int, int], None] | None]]:
     """For people who watch: how much is about to be read, and then how far that is."""
     with bar(quiet=quiet, of="MiB") as watcher:
         if watcher is None:
             yield None, None
             return
-        began = monotonic()
+        yield _tell_estimate, watch_bytes(quiet=quiet)
 
-        def show(done: int, total: int) -> None:
-            _show_bar(f"MiB{_tell_time_left(monotonic() - began, done, total)}", _to_mib(done), _to_mib(total))
 
-        yield _tell_estimate, show
+def watch_bytes(*, quiet: bool) -> Callable[[int, int], None] | None:
+    """Show how many of so many bytes were read, until they all were; None if nobody watches."""
+    if quiet or not sys.stderr.isatty():
+        return None
+    began = monotonic()
+
+    def show(done: int, total: int) -> None:
+        _show_bar(f"MiB{_tell_time_left(monotonic() - began, done, total)}", _to_mib(done), _to_mib(total))
+        if done == total:
+            _clear_bar()
+
+    return show
 
 
 def _to_mib(count: int) -> int:
@@ -66,7 +82,7 @@ def _tell_time_left(seconds: float, done: int, total: int) -> str:
     return f", {left / 60:.0f} min left" if left >= 90 else f", {left:.0f} s left"
 
 
-def _tell_estimate(estimate: Estimate) -> None:
+def _tell_estimate(estimate: "Estimate") -> None:
     _write(f"ckpt: {plural(estimate.files, 'file')} to read, {size(estimate.bytes)}\n")
 
 

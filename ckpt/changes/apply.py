@@ -246,6 +246,8 @@ class How(TypedDict, total=False):
     backup: str | None  # a folder that does not exist yet; by default ``<checkpoint>.ckpt-backup-<UTC time>``
     undo: str | None  # the backup folder of an earlier change: undo that change instead
     grace_s: float  # how many seconds old the youngest file must be before anything is changed; by default 30
+    deep: bool  # plan, and check what was done, by every byte of the state, as ``verify_state`` reads it
+    watcher: Callable[[int, int], None] | None  # called with the bytes read for that, and with those of all files
     accept_skip: bool  # that rows are left out, or dropped by a sink that remembers batch ids
     accept_replay: bool  # that rows of finished batches are read again, or written again by a sink
 
@@ -273,6 +275,10 @@ def run_change(
     storage = open_storage(uri, options)
     if back is not None:
         return _undo_change(kind, storage, open_writer(uri, options), backup_at(back, options), versions, grace_s)
+    if how.get("deep"):
+        from ckpt.state.verify.verify import look_at_every_byte
+
+        look_at_every_byte(storage, options, watcher=how.get("watcher"))
     plan = planner(storage).if_possible()
     if not (how.get("apply") and plan.steps):
         return ChangeResult(plan, Receipt())

@@ -27,7 +27,7 @@ from typing import Any
 
 from ckpt.changes.plan import ChangePlan
 from ckpt.changes.steps import FileContent, Step, sidecar
-from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SOURCES, STATE
+from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SKIPPED, SOURCES, STATE
 from ckpt.errors import CkptError, NotFound, StorageError, UsageError, one_line
 from ckpt.storage import Listing, Storage, open_storage
 from ckpt.storage.base import temporary
@@ -41,7 +41,7 @@ FORMAT = 1
 _BACKUP_NAME = re.compile(r"\d{4,}-[\w.%+-]+", re.ASCII)
 _UNUSUAL = re.compile(r"[^\w.%+]", re.ASCII)  # of a path, in the name of its copy
 _FOLDERS = (OFFSETS, COMMITS, STATE, SOURCES)  # in which files may be changed
-_AT_THE_ROOT = (METADATA, sidecar(METADATA), FIRST_START)
+_AT_THE_ROOT = (METADATA, sidecar(METADATA), FIRST_START, SKIPPED)
 
 
 class BadBackup(CkptError):

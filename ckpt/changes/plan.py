@@ -6,7 +6,8 @@ from enum import StrEnum
 from typing import ClassVar, Self, TypeVar
 
 from ckpt.changes.steps import Changed, Step
-from ckpt.checkpoint.checkpoint import FIRST_START, OFFSETS, Log
+from ckpt.checkpoint.checkpoint import FIRST_START, OFFSETS, STATE, Checkpoint, Log
+from ckpt.checkpoint.history import find_renumbered_entry
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.registry import SourceRange
 from ckpt.errors import one_line
@@ -137,6 +138,19 @@ def name_log_problem(log: Log[OffsetLog] | Log[CommitLog], batch: int) -> str | 
     return f"{log.folder}/{batch} cannot be read: {entry.reason}" if isinstance(entry, Unreadable) else None
 
 
+def name_lost_part(checkpoint: Checkpoint, batch: int) -> str | None:
+    """Why a query cannot stand as after a batch, by files that are lost; None if it can.
+
+    Only later batches may show it: with these gone too, the checkpoint would look sound.
+    """
+    if checkpoint.stateful and not checkpoint.listing.has_folder(STATE):
+        return f"{STATE}/ is missing, and the logs show that the query keeps state"
+    entry = find_renumbered_entry(checkpoint, batch)
+    if entry is None:
+        return None
+    return f"the log of a file source lost entry {entry}, which batch {batch} had read, and now has other files there"
+
+
 def inspect_changed(
     storage: Storage,
     before: Inspection,
@@ -163,10 +177,10 @@ def adapt_to_sink(plan: Planned, log: SinkLog | None, *, other_range: bool = Fal
     if log is None or after is None or not plan.steps:
         return plan
     sink = foresee_sink(after.checkpoint, after.counted, log)
-    if other_range and sink.outcome is SinkOutcome.PASSES_OVER and sink.next_batch is not None:
+    if other_range and sink.outcome in (SinkOutcome.PASSES_OVER, SinkOutcome.MAY_DROP) and sink.next_batch is not None:
         batch = sink.next_batch
         text = f"it has batch {batch}, and drops the rows of its new range silently"
-        sink = replace(sink, outcome=SinkOutcome.DROPS, dropped=(batch, batch), said=text)
+        sink = replace(sink, outcome=SinkOutcome.DROPS, dropped=(batch, batch), said=text, forget_from=batch)
     plan = replace(plan, sink=sink)
     if (log.keeps_no_ids or sink.keeps_no_ids) and plan.first not in _NOOP:
         skips = None if plan.skips == SINK_DROPS else plan.skips
@@ -174,14 +188,15 @@ def adapt_to_sink(plan: Planned, log: SinkLog | None, *, other_range: bool = Fal
     if not sink.certain:
         return replace(plan, warnings=(*plan.warnings, _describe_outcome(plan, sink)))
     others = None if plan.skips == SINK_DROPS else plan.skips
-    drops = f"the sink would drop new rows of {span('batch', *sink.dropped)}" if sink.dropped else None
+    would = "may drop" if sink.outcome is SinkOutcome.MAY_DROP else "would drop new"
+    drops = f"the sink {would} rows of {span('batch', *sink.dropped)}" if sink.dropped else None
     first = First.NOOP if sink.needs_noop else First.NOTHING
     return replace(
         plan,
         warnings=_warn_of_sink(plan, sink),
         skips="; ".join(filter(None, (others, drops))) or None,
         repeats=None if plan.repeats == OTHERS_REPEAT else plan.repeats,
-        first=First.SINK if sink.outcome is SinkOutcome.DROPS else first,
+        first=First.SINK if sink.dropped else first,
     )
 
 
@@ -207,7 +222,7 @@ def _warn_of_sink(plan: ChangePlan, sink: SinkOutlook) -> tuple[str, ...]:
 
 def _describe_outcome(plan: ChangePlan, sink: SinkOutlook) -> str:
     text = f"The sink {sink.log.uri}: {sink.said}."
-    if sink.outcome is SinkOutcome.DROPS:
+    if sink.forget_from is not None:
         return f"{text} To lose none: {describe_cure(plan.inspection.checkpoint, sink)}."
     lost = [finding.diagnosis.remedy for finding in sink.findings if sink.outcome is SinkOutcome.PASSES_OVER]
     return " ".join((text, *filter(None, lost)))

@@ -144,6 +144,7 @@ class Changed(Storage):
         self.uri = storage.uri if uri is None else uri
         self.local = storage.local
         self.whole_files = storage.whole_files
+        self.look_deeper = storage.look_deeper
         self._storage = storage
         self._data = {step.path: _bytes_of(step) for step in steps}
         self._listing = _change_listing(listing, self._data)

@@ -17,6 +17,7 @@ from ckpt.model import (
     Kind,
     OffsetLog,
     Operator,
+    PlannedBatch,
     QueryMetadata,
     StateInventory,
     Store,
@@ -27,6 +28,7 @@ from ckpt.values import Value
 
 OFFSETS, COMMITS, METADATA, STATE, SOURCES = "offsets", "commits", "metadata", "state", "sources"
 FIRST_START = "ckpt-first-start.json"
+SKIPPED = "ckpt-skipped.json"
 
 JUDGED = 10
 """How many of the newest batches are judged by what they say of one another, however many were read: what happened
@@ -86,6 +88,22 @@ class Log(Generic[Entry]):
         return tuple(sorted(i for i, entry in self.entries.items() if isinstance(entry, Unreadable)))
 
 
+def logs_show_state(offsets: Log[OffsetLog], commits: Log[CommitLog]) -> bool:
+    """Tell whether the logs were written by a query that keeps state.
+
+    A commit of state format 2 names state files. When the watermark has risen, ``MicroBatchExecution`` plans a batch
+    without new rows for stateful operators, and for nothing else.
+    """
+    if any(isinstance(commit, CommitLog) and commit.state_unique_ids for commit in commits.entries.values()):
+        return True
+    logs = ((offsets.readable(batch - 1), offsets.readable(batch)) for batch in offsets.ids)
+    return any(
+        before.sources == log.sources and before.metadata.watermark_ms < log.metadata.watermark_ms
+        for before, log in logs
+        if before and log and before.metadata and log.metadata
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Checkpoint(Value):
     """Everything that was read of one checkpoint; nothing in it was concluded, only parsed."""
@@ -110,9 +128,17 @@ class Checkpoint(Value):
 
     first_start: FirstStart | Unreadable | None = None  # the mark of a change by ckpt, whether it still counts or not
 
+    marked_skipped: tuple[PlannedBatch, ...] = ()  # by ``ckpt skip``, whether the batch was run since or not
+
     def __fspath__(self) -> str:
         """The URI: a checkpoint stands for its path in every call that takes one."""
         return self.uri
+
+    def is_skipped(self, batch_id: int) -> bool:
+        """True if ``ckpt skip`` committed a batch, as it is planned here, without its rows."""
+        entry = self.offsets.readable(batch_id)
+        planned_ms = entry.metadata.timestamp_ms if entry is not None and entry.metadata is not None else 0
+        return batch_id in self.commits and PlannedBatch(batch_id, planned_ms) in self.marked_skipped
 
     def is_past(self, batch_id: int) -> bool:
         """True if a planned batch is further back than the newest, which are judged."""
@@ -148,14 +174,12 @@ class Checkpoint(Value):
     def stateful(self) -> bool | None:
         """True if the query keeps state; None if the files do not say.
 
-        A stateless query has no ``state/``. A checkpoint without it may also have lost it: where a commit names
-        state (``stateUniqueIds``) the query is stateful, with a watermark, or without a commit, it is unknown.
+        A stateless query has no ``state/``. A checkpoint without it may also have lost it: where the logs do not show
+        that (``logs_show_state``), with a watermark, or without a commit, it is unknown.
         """
-        if self.listing.has_folder(STATE):
+        if self.listing.has_folder(STATE) or logs_show_state(self.offsets, self.commits):
             return True
         commit, offsets = self.commits.newest, self.offsets.newest
-        if commit is not None and commit.state_unique_ids:
-            return True
         has_watermark = (commit and commit.next_watermark_ms) or (
             offsets and offsets.metadata and offsets.metadata.watermark_ms
         )

@@ -1,14 +1,16 @@
 """The batches of a checkpoint: which are planned and committed, and how far each advanced its sources."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 
 from ckpt.checkpoint.checkpoint import SOURCES, Checkpoint
-from ckpt.checkpoint.sources.file_logs import source_folder
+from ckpt.checkpoint.sources.file_logs import file_source_logs, source_folder
 from ckpt.checkpoint.sources.files import FileOffset, entry_at
 from ckpt.checkpoint.sources.kind import Advance
 from ckpt.checkpoint.sources.registry import SourceView, advances, offset_of, source_views
+from ckpt.formats.sourcelogs import SourceFile
 from ckpt.model import Unreadable
 
 
@@ -113,10 +115,15 @@ def sources(checkpoint: Checkpoint) -> tuple[SourceView, ...]:
 
 def _list_files(checkpoint: Checkpoint, source: int, after: int, last: int) -> tuple[str, ...]:
     """The files that entries of the log of a source name, as far as they were read with the checkpoint."""
+    files = (file.path for file in walk_source_log(checkpoint, source) if after < file.log_offset <= last)
+    return tuple(dict.fromkeys(files))
+
+
+def walk_source_log(checkpoint: Checkpoint, source: int) -> Iterator[SourceFile]:
+    """Walk through the files that the log of a source names, as far as they were read with the checkpoint."""
     folder = source_folder(checkpoint.listing, checkpoint.offsets.newest, source)
     logs = (files for path, files in checkpoint.source_entries.items() if path.startswith(f"{folder}/"))
-    entries = (entry for files in logs if not isinstance(files, Unreadable) for entry in files)
-    return tuple(dict.fromkeys(entry.path for entry in entries if after < entry.log_offset <= last))
+    return (file for files in logs if not isinstance(files, Unreadable) for file in files)
 
 
 def batch_entries(checkpoint: Checkpoint, source: int) -> tuple[int, int]:
@@ -125,6 +132,29 @@ def batch_entries(checkpoint: Checkpoint, source: int) -> tuple[int, int]:
     before = None if latest is None else latest - 1
     read, planned = (entry_at(offset_of(checkpoint.offsets.readable(batch), source)) for batch in (before, latest))
     return read, planned
+
+
+def find_renumbered_entry(checkpoint: Checkpoint, batch: int) -> int | None:
+    """Find an entry of a file source's log that a batch has read, and that has other files now.
+
+    Such a log ends before the offsets do: it lost entries, and a start began again after what was left. That start
+    failed and left offsets that go back to the first new entry; without these, files show it that are younger than the
+    batch.
+    """
+    offsets = checkpoint.offsets
+    log, newest = offsets.readable(batch), offsets.newest
+    for source_log in file_source_logs(checkpoint.listing, newest) if log and newest else ():
+        ends = [entry_at(offset_of(offsets.readable(i), source_log.source)) for i in offsets.ids]
+        read = entry_at(offset_of(log, source_log.source))
+        if source_log.next_entry > max(ends):
+            continue
+        if ends[-1] < max(ends) and read >= ends[-1]:
+            return ends[-1]
+        planned_ms = log.metadata.timestamp_ms if log and log.metadata else None
+        for file in walk_source_log(checkpoint, source_log.source):
+            if planned_ms is not None and file.log_offset <= read and file.timestamp_ms > planned_ms:
+                return file.log_offset
+    return None
 
 
 def batch_files(checkpoint: Checkpoint, source: int) -> tuple[str, ...]:

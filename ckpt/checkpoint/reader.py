@@ -7,7 +7,18 @@ from dataclasses import dataclass, field, replace
 from os import fspath
 from typing import TypeAlias, TypeVar
 
-from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, JUDGED, METADATA, OFFSETS, SOURCES, STATE, Checkpoint, Log
+from ckpt.checkpoint.checkpoint import (
+    COMMITS,
+    FIRST_START,
+    JUDGED,
+    METADATA,
+    OFFSETS,
+    SKIPPED,
+    SOURCES,
+    STATE,
+    Checkpoint,
+    Log,
+)
 from ckpt.checkpoint.sources import file_logs
 from ckpt.checkpoint.sources.kafka import is_kafka
 from ckpt.checkpoint.sources.registry import decode, offsets_of
@@ -102,6 +113,9 @@ def read_checkpoint(storage: Storage, *, batches: int = 10, fully_read: Verified
 
     ``fully_read``: the verdicts on state files of which ``ckpt.state.verify`` has read every byte.
     """
+    if storage.look_deeper is not None and fully_read is NOTHING:
+        checkpoint: Checkpoint = storage.look_deeper(storage, batches)
+        return checkpoint
     top = storage.list_level()
     if not any(part in top.folders or part in top.files for part in PARTS):
         _must_be_new(storage, top)
@@ -170,17 +184,19 @@ class _Reading:
         commit_names = names.sort_batch_names(self.listing.in_folder(COMMITS))
         planned = self._choose_ids(offset_names.ids, _find_uncommitted(offset_names.ids, commit_names.ids))
         done = self._choose_ids(commit_names.ids)
-        paths = [path for path in (METADATA, FIRST_START) if self.listing.info(path)]
+        paths = [path for path in (METADATA, FIRST_START, SKIPPED) if self.listing.info(path)]
         paths += [f"{OFFSETS}/{i}" for i in planned] + [f"{COMMITS}/{i}" for i in done]
         if self.batches:
             paths = limits.choose_affordable({path: self._size_of(path) for path in paths})
         raw = self._read(paths)
         offset_log = self._parse_log(OFFSETS, offset_names, raw, offsets.parse_offset_log)
         commit_log = self._parse_log(COMMITS, commit_names, raw, commits.parse_commit_log)
+        marked = self._parse_file(SKIPPED, raw.get(SKIPPED), metadata.parse_skipped)
         query = self._parse_file(METADATA, raw.get(METADATA), metadata.parse_metadata)
         most_tails, whole = MOST_TAILS if self.storage.local else MOST_TAILS_REMOTE, self.storage.whole_files
         logs, uri = (offset_log, commit_log), self.storage.uri
-        step = read_state(self.listing, *logs, uri, most_tails, self.fully_read, whole_files=whole)
+        fully_read = self.fully_read.without_changed(self.listing)
+        step = read_state(self.listing, *logs, uri, most_tails, fully_read, whole_files=whole)
         state = run(step, self._read_many)
         return Checkpoint(
             uri,
@@ -197,6 +213,7 @@ class _Reading:
             vanished=tuple(self.vanished),
             local=self.storage.local,
             first_start=self._parse_file(FIRST_START, raw.get(FIRST_START), metadata.parse_first_start),
+            marked_skipped=marked if isinstance(marked, tuple) else (),
         )
 
     def _choose_ids(self, ids: Sequence[int], besides: Set[int] = frozenset()) -> Sequence[int]:

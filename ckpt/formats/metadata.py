@@ -7,20 +7,27 @@ replacement characters (``InputStreamReader``), unlike the logs.
 ``ckpt-first-start.json``: what ckpt leaves where it took back a batch whose rows every sink has. No log says that a
 batch was once committed, so nothing else could tell the next reader. It is ckpt's own, and Spark looks at no file of
 this name. It speaks of one plan of the batch only, by the time at which that was made.
+
+``ckpt-skipped.json``: the batches that ``ckpt skip`` committed without their rows, each likewise as it was planned. The
+log of the sink lacks them, and nothing else says that they are not to be written again.
 """
 
 import json
 import re
+from collections.abc import Iterable
 
 from ckpt.formats.extract import fields_of, long_field, text_field
 from ckpt.formats.text import Damaged, json_of, tolerant
-from ckpt.model import Fault, FirstStart, QueryMetadata
+from ckpt.model import Fault, FirstStart, PlannedBatch, QueryMetadata
 
 _WHY = (
     "ckpt took this batch back, and the sink has its rows. Before any other start, start the query once into the sink "
     "noop: it computes the state of the batch and writes no row. `ckpt preflight` says when that is done."
 )
 
+_WHY_SKIPPED = (
+    "ckpt skip committed these batches without their rows, so the sink may lack them. Spark reads no such file."
+)
 _JAVA_UUID = re.compile(r"(?=.{9,36}$)[0-9a-fA-F]+(-[0-9a-fA-F]+){4}")  # java.util.UUID.fromString
 
 
@@ -56,3 +63,19 @@ def parse_first_start(raw: bytes) -> FirstStart:
 def build_first_start(mark: FirstStart) -> bytes:
     """The mark, with a word for people who find it."""
     return json.dumps({"batch": mark.batch, "planned_ms": mark.planned_ms, "first_start": "noop", "why": _WHY}).encode()
+
+
+@tolerant
+def parse_skipped(raw: bytes) -> tuple[PlannedBatch, ...]:
+    """Read ``ckpt-skipped.json``."""
+    listed = fields_of(json_of(raw.decode("utf-8", errors="replace"))).get("batches")
+    if not isinstance(listed, list):
+        raise Damaged(Fault.BAD_JSON, "its batches are no list")
+    every = map(fields_of, listed)
+    return tuple(PlannedBatch(long_field(each, "batch"), long_field(each, "planned_ms", 0)) for each in every)
+
+
+def build_skipped(batches: Iterable[PlannedBatch]) -> bytes:
+    """``ckpt-skipped.json``, with a word for people who find it."""
+    listed = [{"batch": each.batch, "planned_ms": each.planned_ms} for each in batches]
+    return json.dumps({"batches": listed, "why": _WHY_SKIPPED}).encode()

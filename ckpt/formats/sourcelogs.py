@@ -6,6 +6,7 @@ of JSON for each file. ``sources/<k>/0`` of a Kafka source (its initial offsets)
 was created). Delta, socket and rate-micro-batch sources log nothing here.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
@@ -17,6 +18,7 @@ from ckpt.model import Fault, Json
 NEWEST_VERSION = 1
 """The highest version line that a known Spark reads in any of these files."""
 
+_MODIFIED = re.compile(rb'"modificationTime":([0-9]{1,18})[,}]')
 _Entry = TypeVar("_Entry")
 
 
@@ -52,6 +54,15 @@ def parse_source_log(raw: bytes) -> tuple[SourceFile, ...]:
 def parse_sink_log(raw: bytes) -> tuple[SinkFile, ...]:
     """Read one file of ``_spark_metadata``."""
     return _entries(raw, _sink_file)
+
+
+def find_modification_times(head: bytes) -> list[int]:
+    r"""Find when the files were written that the first bytes of a file of ``_spark_metadata`` name, in ms since 1970.
+
+    >>> find_modification_times(b'v1\n{"path":"file:/a","modificationTime":5}\n{"path":"fi')
+    [5]
+    """
+    return [int(digits) for digits in _MODIFIED.findall(head)]
 
 
 @tolerant

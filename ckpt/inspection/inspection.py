@@ -22,20 +22,24 @@ from ckpt.live.sink.records import SinkLog
 from ckpt.model import Location, Unneeded
 from ckpt.restart.diagnoses.logs import ASYNC_REFUSES_STATE
 from ckpt.restart.diagnoses.others import EMPTY
-from ckpt.restart.diagnoses.state import NO_STATE_FOLDER
+from ckpt.restart.diagnoses.state import NO_STATE_FOLDER, STATE_SEEMS_LOST
 from ckpt.restart.findings import Asked, Finding, Forecast, Outcome, Severity
 from ckpt.restart.rules import forecast
+from ckpt.restart.sinks import AT_NEW
 from ckpt.texts import quote_path
 from ckpt.values import Record, Value
 from ckpt.versions import Progress, Spark
 
 FORECAST = tuple(Spark)  # the versions that are forecast where none is named
 
-_STATE_PERHAPS_LOST = (
-    "start the query as usual; but if it aggregates, joins or deduplicates, its state is lost: restore state/ before "
-    "the start"
-)
 _ASK_AGAIN = 'ask again once what was "not reached" can be reached; the checkpoint itself has nothing to repair'
+
+_SINK_GONE = (
+    "If the sink is gone for good, a start of this checkpoint makes it again, with the rows of later batches only (and "
+    "the log of a file sink then lacks entries, so that readers and the next compaction fail). To "
+    f"have the earlier rows too, start the query with {AT_NEW}, a new checkpoint: it reads its sources from their "
+    "beginning, as far as they still have the rows, and its state is made of these."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,12 @@ class Inspection(Value):
     live: tuple[SourceOutlook, ...] = ()  # of each source; none: nobody asked
 
     @property
+    def deep(self) -> bool:
+        """True if every byte of the state was read, and rows were compared."""
+        state = self.checkpoint.state
+        return state is not None and state.every_byte is not None
+
+    @property
     def space(self) -> "Space":
         """The bytes and files that could be deleted while the query is stopped."""
         state = self.checkpoint.state
@@ -100,6 +110,12 @@ class Inspection(Value):
         )
 
     @property
+    def not_asked(self) -> tuple[str, ...]:
+        """The places that could be asked and were not: ``sources``, ``sink``. Some losses show only there."""
+        missing = {"sources": bool(self.sources) and not self.live, "sink": self.sink is None}
+        return tuple(name for name, not_asked in missing.items() if not_asked)
+
+    @property
     def troubles(self) -> tuple[RatedFinding, ...]:
         """The findings that are more than notes, worst first."""
         return tuple(judged for judged in self.findings if judged.severity is not Severity.NOTE)
@@ -111,7 +127,7 @@ class Inspection(Value):
 
     def _is_in_verdict(self, note: RatedFinding) -> bool:
         if note.finding.diagnosis is NO_STATE_FOLDER:
-            return IF_STATELESS in self.verdict and self.checkpoint.stateful is False
+            return IF_STATELESS in self.verdict
         return note.finding.diagnosis is ASYNC_REFUSES_STATE
 
     @property
@@ -124,9 +140,9 @@ class Inspection(Value):
         by_diagnosis = {rated.finding.diagnosis: rated for rated in self.findings}
         if EMPTY in by_diagnosis:
             return split_remedy(by_diagnosis[EMPTY].remedy or "")
-        if NO_STATE_FOLDER in by_diagnosis and self.checkpoint.stateful is None:
-            return (NextStep(_STATE_PERHAPS_LOST),)
-        return (NextStep(_ASK_AGAIN, rows=RowCost.NONE),) if self.unreached else ()
+        again = (NextStep(_ASK_AGAIN, rows=RowCost.NONE),) if self.unreached else ()
+        gone = self.sink is not None and self.sink.log.gone
+        return (*again, NextStep(_SINK_GONE, rows=RowCost.AGAIN)) if gone else again
 
     @property
     def trouble_names(self) -> str:
@@ -224,7 +240,7 @@ def inspect(
             counted,
             [f for f in forecasts if f not in counted and f.outcome is not Outcome.REFUSED],
             [j.finding.diagnosis.code for j in judged if j.severity is Severity.ERROR],
-            state_unseen=any(j.finding.diagnosis is NO_STATE_FOLDER for j in judged),
+            state_unseen=any(j.finding.diagnosis in (NO_STATE_FOLDER, STATE_SEEMS_LOST) for j in judged),
         ),
         judged,
         sink_outlook,
@@ -270,7 +286,7 @@ def _rate_findings(
     for key, finding in findings.items():
         severity = Severity.NOTE if key in notes or finding.minor else finding.diagnosis.severity_for(progress)
         words = (finding.diagnosis.meaning, finding.remedy or finding.diagnosis.remedy or "")
-        meaning, remedy = (_fill_in(text, finding, named[finding.diagnosis.code], checkpoint.uri) for text in words)
+        meaning, remedy = (_fill_in(text, finding, named[finding.diagnosis.code], checkpoint) for text in words)
         judged.append(RatedFinding(finding, severity, meaning, _name_sink(remedy, sink_outlook) or None))
     judged.sort(key=lambda j: (-j.severity.rank, j.finding.diagnosis is ASYNC_REFUSES_STATE, j.finding.diagnosis.code))
     return tuple(judged)
@@ -290,13 +306,28 @@ def _name_places(first: str, *others: str) -> str:
     return f"{first} and {others[0]}" if len(others) == 1 else f"{first} and {len(others)} more files"
 
 
-def _fill_in(text: str, finding: Finding, places: str, uri: str) -> str:
-    """Fill the names of this place into the words of a diagnosis; ``{{`` is a brace that names nothing."""
+_DEEP_COMMANDS = (
+    "ckpt inspect {checkpoint} --deep",
+    "ckpt preflight {checkpoint} --deep",
+    "ckpt repair {checkpoint} --deep",
+    "ckpt rewind {checkpoint} --deep",
+    "ckpt skip {checkpoint} --deep",
+)
+
+
+def _fill_in(text: str, finding: Finding, places: str, checkpoint: Checkpoint) -> str:
+    """Fill the names of this place into the words of a diagnosis; ``{{`` is a brace that names nothing.
+
+    Where every byte was read, a command that judges the checkpoint again has to read them too.
+    """
     batch = re.search(r"\d+", finding.path.rpartition("/")[2])
+    for deep in _DEEP_COMMANDS if checkpoint.state is not None and checkpoint.state.every_byte is not None else ():
+        plain = deep.rpartition(" ")[0]
+        text = text.replace(deep, plain).replace(plain, deep)
     values = {
         "{path}": places,
         "{batch}": batch[0] if batch else "N",
         "{{": "{",
-        "{checkpoint}": quote_path(uri.rstrip("/") or uri),
+        "{checkpoint}": quote_path(checkpoint.uri.rstrip("/") or checkpoint.uri),
     }
     return re.sub(r"\{(?:path|batch|checkpoint)\}|\{\{", lambda name: values[name[0]], text)

@@ -11,6 +11,7 @@ _SENTENCE_END = re.compile(r"(?<=[.:])\s+(?=[A-Z`])")
 _COMMAND = re.compile(r"`(ckpt [^`]*)`")
 _ALTERNATIVE = re.compile(r"(?:Or|Otherwise|If there is|If not|If it (?:was|is) not|Without (?:one|a copy))\b")
 _LOOK_AGAIN = re.compile(r"(?:Then run|Run|Inspect)\b")
+_NO_REPAIR = ("inspect", "handoff")  # of this checkpoint: one looks at it, the other is about a new query
 _TO_FILL_IN = re.compile(r"[A-Z][A-Z_]*")
 _FROM_COPY = re.compile(r"\bback from (?:a copy|it)\b|\bfrom a copy\b")
 
@@ -56,7 +57,7 @@ def split_remedy(remedy: str) -> tuple[NextStep, ...]:
             steps.append(NextStep(sentence, command))
         else:
             steps[-1] = NextStep(f"{steps[-1].what} {sentence}", steps[-1].shell or command)
-    helps = any(step.shell and split_command(step.shell)[1] != "inspect" for step in steps)
+    helps = any(step.shell and split_command(step.shell)[1] not in _NO_REPAIR for step in steps)
     return tuple(
         replace(step, rows=RowCost.NONE) if step.shell else replace(step, stop=not helps and needs_copy(step.what))
         for step in steps

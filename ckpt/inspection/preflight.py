@@ -119,7 +119,7 @@ def judge_start(
     newest = spark or max(counted, key=lambda version: version.rank, default=list(Spark)[-1])
     return Readiness(
         inspection,
-        _holds(inspection),
+        _holds(inspection, start),
         setting_outlooks(checkpoint, newest, start.settings),
         start.query,
         (*_list_unseen(checkpoint, start, changed, live), *_list_unknown(inspection), *compared.unknown),
@@ -158,11 +158,16 @@ def _compare_state_format(
     yield Finding(diagnosis, "state", detail, f"Start the query with `{name}={needed}`.")
 
 
-def _holds(inspection: Inspection) -> tuple[RatedFinding, ...]:
+def _holds(inspection: Inspection, start: PlannedStart) -> tuple[RatedFinding, ...]:
     failing = [forecast for forecast in inspection.counted if not forecast.outcome.runs]
     stops = {finding.key for forecast in failing for finding in forecast.because}
-    findings = inspection.findings
-    return tuple(rated for rated in findings if rated.severity is Severity.ERROR or rated.finding.key in stops)
+    known = start.query is not None and start.query.operators is not None  # whether the query keeps state
+    unless_known = () if known else (diagnoses.state.STATE_SEEMS_LOST,)
+    return tuple(
+        rated
+        for rated in inspection.findings
+        if rated.severity is Severity.ERROR or rated.finding.key in stops or rated.finding.diagnosis in unless_known
+    )
 
 
 def _list_unseen(
@@ -179,7 +184,7 @@ def _list_unseen(
         unseen.append("whether this query has run before: where no batch is planned, `must_exist` holds")
     if checkpoint.offsets.latest is None and live is not None:
         unseen.append("what the sources have now: where no batch is planned, no file says what the query reads")
-    if checkpoint.state is not None:
+    if checkpoint.state is not None and checkpoint.state.every_byte is None:
         unseen.append("damage in the middle of a state file, which `ckpt state verify` sees")
     if start.query is not None and start.query.operators:
         unseen.append(_NOT_IN_A_CHECKPOINT)

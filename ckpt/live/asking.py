@@ -1,7 +1,7 @@
 """Asks each source of a checkpoint that ckpt can ask."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import Checkpoint
@@ -10,11 +10,11 @@ from ckpt.checkpoint.sources.plugins import PluginOffset
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.errors import SourceError, StorageError, UsageError
 from ckpt.live.delta.ask import ask_delta
-from ckpt.live.files.ask import ask_files
+from ckpt.live.files.ask import ask_files, find_folder
 from ckpt.live.iceberg.ask import ask_iceberg
 from ckpt.live.kafka.ask import ask_kafka
 from ckpt.live.kafka.options import SERVERS
-from ckpt.live.kind import LiveKind, SourceRequest
+from ckpt.live.kind import LiveKind, SourceRequest, lower_options
 from ckpt.live.plugins import find_live_kind
 from ckpt.live.records import Answer, LiveSource, NotAsked, Unreached
 from ckpt.model import Json
@@ -23,7 +23,7 @@ _KIND_OF: dict[str, LiveKind] = {
     SourceType.KAFKA: LiveKind("the brokers", SERVERS, "HOST:PORT", ask_kafka, asked_for_query=True),
     SourceType.DELTA: LiveKind("the table", "path", "URI", ask_delta),
     SourceType.ICEBERG: LiveKind("the table", "path", "URI", ask_iceberg),
-    SourceType.FILE: LiveKind("the folder", "path", "URI", ask_files),
+    SourceType.FILE: LiveKind("the folder", "path", "URI", ask_files, find_place=find_folder),
 }
 
 
@@ -40,19 +40,24 @@ def ask_sources(
     storage_options: Mapping[str, str] | None = None,
     *,
     partial: bool = False,
+    given_only: bool = False,
 ) -> tuple[LiveSource, ...]:
     """Ask the sources of a checkpoint what they have now; one answer for each source, in their order.
 
     ``options`` are those of the reader of each source, by its number, as Spark calls them: for Kafka at least
-    ``kafka.bootstrap.servers``, for others ``path``. ``storage_options`` are for paths of the same kind as that of
-    the checkpoint; without a planned batch there are none.
-    ``partial``: the answer of a source that cannot be reached says so (``unreached``). Raises
-    UsageError where there is no such source, its options cannot be used, or none was given its place; SourceError
-    or StorageError where a source cannot be reached, or a package is missing.
+    ``kafka.bootstrap.servers``, for others ``path``, which for a folder of files can be left out if its log tells.
+    ``storage_options`` are for paths of the same kind as that of the checkpoint. ``partial``: the answer of a source
+    that cannot be reached says so (``unreached``). ``given_only``: ask none of whose options nothing is given. Raises
+    UsageError where there is no such source, its options cannot be used, or none has its place; SourceError or
+    StorageError where a source cannot be reached, or a package is missing.
     """
     views = history.sources(checkpoint)
     if checkpoint.offsets.latest is None:
         return ()  # what the query reads is not known
+    if not views:
+        reason = "the newest offsets, which name the sources, are missing or cannot be read"
+        return tuple(LiveSource(index, NotAsked(reason)) for index in sorted(options))
+    options = {**({} if given_only else _find_options(checkpoint, views)), **options}
     for index in sorted(options):
         if index >= len(views):
             raise UsageError(f"`source_options`: the checkpoint has no source {index}; the first one is source 0")
@@ -61,7 +66,9 @@ def ask_sources(
     first = next(((kind, view.index) for view in views if (kind := live_kind_of(view)) is not None), None)
     if first is not None and not options:
         kind, index = first
-        raise UsageError(f"`source_options`: name {kind.place} of source {index}: {kind.describe_option(index)}")
+        raise UsageError(
+            f"`source_options`: name {kind.place} of source {index}: {kind.describe_option(checkpoint, index)}"
+        )
     answers = []
     for view in views:
         try:
@@ -74,6 +81,20 @@ def ask_sources(
     return tuple(answers)
 
 
+def _find_options(checkpoint: Checkpoint, views: Iterable[SourceView]) -> dict[int, Mapping[str, str]]:
+    """Find the options, by source, that a checkpoint has itself."""
+    kinds = ((view.index, kind) for view in views if (kind := live_kind_of(view)) is not None)
+    return {index: options for index, kind in kinds if (options := kind.find_options(checkpoint, index))}
+
+
+def list_missing_options(checkpoint: Checkpoint) -> tuple[str, ...]:
+    """List the options that have to be given so that every source is asked which can be, as they are typed."""
+    views = history.sources(checkpoint)
+    known = _find_options(checkpoint, views)
+    kinds = ((view.index, kind) for view in views if (kind := live_kind_of(view)) and view.index not in known)
+    return tuple(kind.describe_option(checkpoint, index) for index, kind in kinds)
+
+
 def _ask_source(
     checkpoint: Checkpoint, view: SourceView, options: Mapping[str, str] | None, storage_options: Mapping[str, str]
 ) -> Answer:
@@ -81,7 +102,9 @@ def _ask_source(
     if kind is None:
         return NotAsked(_refuse(view))
     if options is None:
-        return NotAsked(f"name {kind.place}: {kind.describe_option(view.index)}")
+        return NotAsked(f"name {kind.place}: {kind.describe_option(checkpoint, view.index)}")
+    if kind.option not in lower_options(options):
+        options = {**kind.find_options(checkpoint, view.index), **options}
     return kind.ask(SourceRequest(checkpoint, view, options, storage_options))
 
 

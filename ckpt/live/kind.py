@@ -10,7 +10,8 @@ from ckpt.errors import UsageError, one_line
 from ckpt.live.records import Answer, LiveSource, NotAsked
 from ckpt.restart.findings import Forecast
 from ckpt.storage.local import read_text
-from ckpt.storage.locations import is_same_kind
+from ckpt.storage.locations import is_same_kind, is_same_store
+from ckpt.texts import mask_secrets, quote_word
 
 _ENVIRONMENT = "env:"
 
@@ -144,7 +145,15 @@ class LiveKind:
     example: str  # of its value
     ask: Callable[[SourceRequest], Answer]  # raises UsageError, SourceError and StorageError
     asked_for_query: bool = False  # with the reader's options of a query that is not started, too
+    find_place: Callable[[Checkpoint, int], str | None] = lambda checkpoint, index: None  # in its log
 
-    def describe_option(self, index: int) -> str:
-        """Write the option of a source as it is typed."""
-        return f"{index}.{self.option}={self.example}"
+    def describe_option(self, checkpoint: Checkpoint, index: int) -> str:
+        """Write the option of a source as it is typed in a shell."""
+        uri = self.find_place(checkpoint, index)
+        value = self.example if uri is None else one_line(mask_secrets(uri))
+        return quote_word(f"{index}.{self.option}={value}")
+
+    def find_options(self, checkpoint: Checkpoint, index: int) -> dict[str, str]:
+        """Find the option of a source that names a place where the checkpoint is; nothing else is opened unasked."""
+        uri = self.find_place(checkpoint, index)
+        return {self.option: uri} if uri is not None and is_same_store(uri, checkpoint.uri) else {}

@@ -6,7 +6,7 @@ from ckpt.formats.operators import OPERATORS
 from ckpt.formats.statefiles import JOIN_STORES
 from ckpt.formats.text import quoted
 from ckpt.model import DamageKind, Operator, StateDamage, StateFileKind
-from ckpt.restart import diagnoses, messages, remedies
+from ckpt.restart import diagnoses, messages, offsets, remedies
 from ckpt.restart.findings import Finding, Forecast, Outcome
 from ckpt.restart.logs import join_format
 from ckpt.restart.start import Start
@@ -60,7 +60,7 @@ def load_state(start: Start) -> Forecast | None:
     if not failing:
         return _doubt_changed_schemas(start) or _doubt_old_state(start)
     without_ids = _find_commit_without_ids(start)
-    damages = (_make_finding(damage, remedies.seen_in_every_byte(damage, kept)) for damage, _ in failing)
+    damages = (_make_finding(damage) for damage, _ in failing)
     because = [without_ids] if without_ids else [*damages]
     at_start = next((failure for _, failure in failing if failure.at_start), None)
     if at_start is not None:
@@ -148,10 +148,10 @@ def _find_moved_schemas(start: Start) -> Forecast | None:
     return None
 
 
-def _make_finding(damage: StateDamage, remedy: str | None = None) -> Finding:
+def _make_finding(damage: StateDamage) -> Finding:
     damaged, of_sst = diagnoses.state.STATE_FILE_DAMAGED, damage.file_kind is StateFileKind.SST
     diagnosis = diagnoses.state.STATE_SST_MISSING if of_sst else _STATE_DIAGNOSES.get(damage.kind, damaged)
-    return Finding(diagnosis, damage.path, damage.detail, remedy)
+    return Finding(diagnosis, damage.path, damage.detail)
 
 
 def meet_obstacle(start: Start) -> Forecast | None:
@@ -209,6 +209,7 @@ def runs(start: Start) -> Forecast:
         if start.progress is Progress.ASYNC and done:
             detail = f"batch {batch_id} starts at the end of batch {begins_at}, and batch {done[-1]} is committed"
             because.append(Finding(diagnoses.logs.FINISHED_ROWS_AGAIN, f"{OFFSETS}/{batch_id}", detail))
+    because += offsets.find_skipping_logs(start)
     if start.committed is not None and start.latest is not None and start.committed > start.latest:
         detail = f"commits/ ends at batch {start.committed}, offsets/ at batch {start.latest}"
         because.append(Finding(diagnoses.logs.COMMITS_AHEAD, f"{COMMITS}/{start.committed}", detail))

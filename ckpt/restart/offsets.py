@@ -1,16 +1,17 @@
 """Rules about what the offsets of the sources say."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from ckpt.checkpoint.checkpoint import OFFSETS
-from ckpt.checkpoint.sources.file_logs import file_source_logs
+from ckpt.checkpoint.history import find_renumbered_entry
+from ckpt.checkpoint.sources.file_logs import FileSourceLog, file_source_logs
 from ckpt.checkpoint.sources.files import FileOffset, entry_at
 from ckpt.checkpoint.sources.kafka import NO_TOPIC_YET, KafkaOffset, is_kafka
 from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchOffset
 from ckpt.checkpoint.sources.registry import Offset, advance, in_order, kind_of, offset_of
 from ckpt.model import Json, SourceOffset
 from ckpt.restart import diagnoses, messages, remedies
-from ckpt.restart.findings import Diagnosis, Forecast
+from ckpt.restart.findings import Diagnosis, Finding, Forecast, Outcome
 from ckpt.restart.start import MOST_BATCHES, Start
 
 
@@ -57,9 +58,9 @@ def doubtful_offsets(start: Start) -> Forecast | None:
                 detail = f"{detail}: {first}{others}; {_KAFKA_BACK.format(start.latest)}"
                 beginning = _find_beginning(offsets[0], moved.recreated)
                 remedy = remedies.topic_recreated(start.latest, index, beginning, alone=len(end.sources) == 1)
-            error = _words_about_going_back(*offsets)
-            if diagnosis is diagnoses.others.OFFSETS_WENT_BACK and error is not None:
-                remedy = remedies.offsets_reversed(start.latest)
+            rows = [end.rows for end in offsets if isinstance(end, RateMicroBatchOffset)]
+            if rows and diagnosis is diagnoses.others.OFFSETS_WENT_BACK:
+                error, remedy = messages.OFFSETS_REVERSED.format(*rows), remedies.offsets_reversed(start.latest)
                 return start.fails(diagnosis, f"{OFFSETS}/{start.latest}", detail, error, remedy)
             return start.stays_unknown(diagnosis, f"{OFFSETS}/{start.latest}", detail, remedy)
     return None
@@ -81,7 +82,7 @@ def _doubt(
     if kind_of(begin) is not kind_of(end):
         return diagnoses.logs.SOURCES_DIFFER, "has a different kind than in"
     moved = advance(begin, end)
-    if start.resumes and not isinstance(begin, FileOffset):  # which is asked for its latest batch anyway
+    if start.resumes or isinstance(begin, FileOffset):  # which ``source_entries`` judges
         return None
     if moved is not None and moved.switched:
         return diagnoses.others.TOPIC_SWITCHED, "reads another topic than in"
@@ -94,16 +95,6 @@ _KAFKA_BACK = (
     "with failOnDataLoss, the default, the start fails (offset was changed from), and with failOnDataLoss=false it "
     "runs batch {} without these rows"
 )
-
-
-def _words_about_going_back(begin: Offset | None, end: Offset | None) -> str | None:
-    """Spark's words for a batch that ends before it starts; None of a source that nobody has asked."""
-    match begin, end:
-        case RateMicroBatchOffset(first), RateMicroBatchOffset(last):
-            return messages.OFFSETS_REVERSED.format(first, last)
-        case FileOffset(), FileOffset():
-            return messages.FILES_REVERSED
-    return None
 
 
 def _find_beginning(old: Offset | None, recreated: Mapping[str, tuple[int, ...]]) -> dict[str, Json]:
@@ -120,12 +111,45 @@ def source_entries(start: Start) -> Forecast | None:
     """A file source looks up the entries of the latest batch, whether it is run again or not (``getBatch``)."""
     for source_log in file_source_logs(start.checkpoint.listing, start.end) if start.end else ():
         first, last = (entry_at(offset_of(log, source_log.source)) for log in (start.begin, start.end))
-        if not 0 <= last - first <= MOST_BATCHES:
+        if last - first > MOST_BATCHES:
             continue
         missing = [entry for entry in range(first + 1, last + 1) if entry not in source_log.entries]
         if missing:
             path = f"{source_log.folder}/{source_log.log.name_of(missing[0])}"
             error = messages.DOES_NOT_EXIST.format(missing[0]) if len(missing) == 1 else None
             detail = f"the latest batch read entries {first + 1} to {last}, and this one is not there"
+            if source_log.log.latest is None:
+                detail = f"the log is empty, and the latest batch read entries {first + 1} to {last}"
+                return start.fails(diagnoses.others.SOURCE_LOG_LOST, source_log.folder, detail, error)
             return start.fails(diagnoses.others.SOURCE_LOG_HOLE, path, detail, error)
+        lost = _find_lost_log(start, source_log, max(first, last))
+        if lost is not None and (last < first or (start.resumes and source_log.next_entry < last)):
+            return start.ends(Outcome.FAILS_AT_START, lost, error=messages.FILES_REVERSED)
+        if last < first:
+            path = f"{OFFSETS}/{start.latest}"
+            detail = f"source {source_log.source} ends before the end of batch {start.predecessor}"
+            planned = (
+                not start.resumes
+            )  # by a start that failed, if nobody has edited the file: no copy has a better one
+            remedy = diagnoses.common.REPAIR if planned else remedies.offsets_reversed(start.latest)
+            return start.fails(diagnoses.others.OFFSETS_WENT_BACK, path, detail, messages.FILES_REVERSED, remedy)
     return None
+
+
+def _find_lost_log(start: Start, log: FileSourceLog, last: int) -> Finding | None:
+    """Find a log that ends before the entry ``last`` of the offsets: the next files get a number that was read."""
+    if log.next_entry > last:
+        return None
+    ends = "is empty" if log.log.latest is None else f"ends at entry {log.log.latest}"
+    detail = f"the log {ends}, and batches have read up to entry {last}: the next files get number {log.next_entry}"
+    begun_again = find_renumbered_entry(start.checkpoint, min(start.checkpoint.offsets.entries)) is not None
+    remedy = None if log.log.latest is None or begun_again else diagnoses.common.REPAIR
+    return Finding(diagnoses.others.SOURCE_LOG_LOST, log.folder, detail, remedy)
+
+
+def find_skipping_logs(start: Start) -> Iterator[Finding]:
+    """Find logs of file sources that lack newest entries: the files in the next ones are not read, or fail a batch."""
+    for log in file_source_logs(start.checkpoint.listing, start.end) if start.end else ():
+        finding = _find_lost_log(start, log, entry_at(offset_of(start.end, log.source)))
+        if finding is not None:
+            yield finding

@@ -6,11 +6,12 @@ together.
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import reduce
 
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
-from ckpt.checkpoint.state.ranges import intersect
-from ckpt.model import DamageKind, Json, StateDamage, StateInventory
+from ckpt.checkpoint.sources.files import entry_at
+from ckpt.checkpoint.sources.registry import offset_of
+from ckpt.formats.names import compactible_id
+from ckpt.model import Json
 from ckpt.restart import diagnoses
 from ckpt.storage.locations import local_path
 from ckpt.texts import quote_path, quote_word, span
@@ -21,19 +22,6 @@ _PUT_BACK = (
     "only that."
 )
 _REPAIR = f"`ckpt repair-async {{checkpoint}}` plans a repair. Or: {_PUT_BACK}"
-_OF_CONTENT = (
-    DamageKind.MISSING,
-    DamageKind.EMPTY,
-    DamageKind.TRUNCATED,
-    DamageKind.ODD_END,
-    DamageKind.UNREADABLE,
-    DamageKind.MISSING_SST,
-    DamageKind.BAD_BLOCK,
-    DamageKind.BAD_ROW,
-    DamageKind.LEADS_OUTSIDE,
-    DamageKind.BAD_END,
-)
-"""Damage of which there may be more where only reading every byte shows it."""
 
 
 def unreadable_log(checkpoint: Checkpoint, folder: str, batch_id: int) -> str | None:
@@ -46,6 +34,19 @@ def unreadable_log(checkpoint: Checkpoint, folder: str, batch_id: int) -> str | 
     if batch_id != latest or (latest and not pair_below(checkpoint, latest)):
         return _REPAIR
     return None
+
+
+def unreadable_source_log(checkpoint: Checkpoint, path: str) -> str | None:
+    """For an entry of a file source's log: no copy has one complete that no batch has read; None leaves it."""
+    _, source, name = path.split("/")
+    entry, newest = compactible_id(name), checkpoint.offsets.newest
+    last = entry_at(offset_of(newest, int(source))) if newest else -1
+    if entry is None or entry <= last:
+        return None
+    return (
+        "`ckpt repair {checkpoint}` plans to remove the file: its write was cut off before a batch had read the entry, "
+        "so no copy has it complete, and the next start writes it again."
+    )
 
 
 def pair_below(checkpoint: Checkpoint, latest: int) -> bool:
@@ -87,23 +88,6 @@ def topic_recreated(latest: int | None, source: int, beginning: Mapping[str, Jso
         f"`ckpt offsets set {{checkpoint}} --source {source} --to {to}` shows the plan to begin at the earliest rows "
         f"of the new topic; apply it.{others} If the topic was not recreated, put {OFFSETS}/{latest} back from a copy "
         "of the checkpoint, and only this file."
-    )
-
-
-def seen_in_every_byte(damage: StateDamage, state: StateInventory) -> str | None:
-    """For state files that fail a start, where every byte was read: ``ckpt repair`` does not read them all.
-
-    None leaves it to the diagnosis: of a schema, and where the files are as some Spark version wrote them.
-    """
-    if state.every_byte is None or damage.kind not in _OF_CONTENT:
-        return None
-    readable = [store.readable_batches for operator in state.operators for store in operator.stores]
-    loadable = reduce(intersect, readable) if readable else ()
-    if not loadable or loadable[-1][1] + 1 == state.needed_version:  # whose rows are wrong
-        return diagnoses.common.RESTORE_DEEP
-    return (
-        f"`ckpt rewind {{checkpoint}} --to-batch {loadable[-1][1]}` plans to go back to the newest batch whose state "
-        f"is complete. Or: {_PUT_BACK}"
     )
 
 

@@ -8,7 +8,7 @@ from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, STATE, Checkp
 from ckpt.checkpoint.sources.file_logs import file_source_logs
 from ckpt.formats.metadata import is_query_id
 from ckpt.model import Fault, Kind, Unreadable
-from ckpt.restart import batch, diagnoses, logs, messages, offsets
+from ckpt.restart import batch, diagnoses, logs, messages, offsets, remedies
 from ckpt.restart.batch import find_obstacle, meet_obstacle
 from ckpt.restart.findings import Finding, Forecast, Outcome
 from ckpt.restart.start import Start
@@ -56,7 +56,8 @@ def source_logs(start: Start) -> Forecast | None:
             return start.fails(diagnoses.others.SOURCE_LOG_HOLE, path, detail, messages.GONE.format(path))
     for path, entry in checkpoint.source_entries.items():
         if isinstance(entry, Unreadable):
-            return start.fails(diagnoses.others.SOURCE_LOG_UNREADABLE, path, entry.reason, entry.says)
+            remedy = remedies.unreadable_source_log(checkpoint, path)
+            return start.fails(diagnoses.others.SOURCE_LOG_UNREADABLE, path, entry.reason, entry.says, remedy)
     return None
 
 

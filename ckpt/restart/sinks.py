@@ -101,6 +101,8 @@ DROP_IDS = (
     f"{' and '.join(one.kind for one in SINKS if one.drops_new_query)} drop the batch ids they know: give them a new "
     "output folder or txnAppId"
 )
+AT_NEW = '`.writeStream.option("checkpointLocation", "NEW")`'
+"""How a query is started with a new checkpoint."""
 NEW_CHECKPOINT = (
     "with a new checkpoint sources are read from their beginning and sinks get their rows again, except that "
     f"{DROP_IDS}"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ckpt.errors import NotFound, StorageError
 
@@ -146,6 +146,11 @@ class Storage(Protocol):
     uri: str  # the root as it was given, for showing
     local: bool  # where Hadoop keeps a hidden checksum file for every file
     whole_files: bool  # a file is there only with all its bytes, as in an object store: no crash leaves a part of one
+    look_deeper: "Callable[[Storage, int], Any] | None" = None
+    """Reads the checkpoint with so many batches, and with what every byte of its state has shown; None: nobody looked.
+
+    ``ckpt.state.verify`` sets it, and ``read_checkpoint`` calls it, so that all that is judged afterwards is by it.
+    """
 
     def list_level(self, path: str = "") -> Folder:
         """One folder only, by default the root: cheap, however much is below it.

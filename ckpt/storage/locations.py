@@ -129,6 +129,12 @@ def is_inside(location: str, folder: str) -> bool:
     return any(_may_be_one_root(left, right) and left.names[: len(right.names)] == right.names for left, right in pairs)
 
 
+def is_same_store(location: str, other: str) -> bool:
+    """Tell whether two places are on this machine, or in one bucket, container or cluster. Looks at no disk."""
+    stores = ({spelling[:3] for spelling in _read_spellings(uri)} for uri in (location, other))
+    return bool(next(stores) & next(stores))
+
+
 def is_same_place(recorded: str, uri: str, *, links: bool = True) -> bool:
     """Tell whether a path as Spark records it may be the one that a user spelled; the cluster of an HDFS is left open.
 

@@ -95,7 +95,7 @@ class ChangeReport(Report[Planned]):
 
     def next_if_refused(self) -> Iterator[Block]:
         """Advice where there is no plan, though one is needed."""
-        return show_command("see what is there now", f"ckpt inspect {self.path}")
+        return show_command("see what is there now", self.look)
 
     @property
     def exit(self) -> Exit:
@@ -138,6 +138,16 @@ class ChangeReport(Report[Planned]):
     def path(self) -> str:
         """The checkpoint, as a word of a shell command."""
         return quote_path(self.plan.inspection.checkpoint.uri)
+
+    @property
+    def deep(self) -> str:
+        """The option that has every byte of the state read again, with a space before it; empty if none was."""
+        return " --deep" * self.plan.inspection.deep
+
+    @property
+    def look(self) -> str:
+        """The command that shows what is there now."""
+        return f"ckpt inspect {self.path}{self.deep}"
 
     @property
     def changed(self) -> bool:
@@ -242,19 +252,20 @@ class ChangeReport(Report[Planned]):
             take_back = NextStep(f"or, before that, undo {self.back}", undo, RowCost.NONE, writes=True)
             after = plan.inspection_after
             if after is not None and find_trouble(after):
-                look = f"ckpt inspect {self.path}"
-                yield Next((NextStep("look at what is left before you start the query", look, self._rows), take_back))
+                left = NextStep("look at what is left before you start the query", self.look, self._rows)
+                yield Next((left, take_back))
             else:
                 yield Next((NextStep(self.start(), rows=self._rows), take_back))
         elif half_done:
             yield from show_command("undo what was changed", undo, writes=True)
         elif plan.steps and not receipt.undone:
-            again = f"{command}{self.options()}{self._repeat_sink()}{self._repeat_acceptance()} --apply"
+            options = f"{self.options()}{self._repeat_sink()}{self.deep}{self._repeat_acceptance()}"
+            again = f"{command}{options} --apply"
             yield Next((NextStep("apply this plan", again, self._rows, writes=True, before=(self.stop,)),))
         elif plan.refused:
             yield from self.next_if_refused()
         elif plan.needed or receipt.problem or receipt.undone:
-            yield from show_command("see what is there now", f"ckpt inspect {self.path}")
+            yield from show_command("see what is there now", self.look)
         else:
             yield from self.next_if_nothing()
 
@@ -271,9 +282,11 @@ def start_anew(plan: ChangePlan) -> str:
             wait = f"DO NOT start the query yet with {REMEMBERING}: first do what is said above about it"
             return f"{wait}. With any other, {start}"
         case First.NOOP:
+            sink = f"see with `ckpt preflight {quote_path(plan.inspection.checkpoint.uri)} --sink URI` that CKPT411 "
+            other = "" if plan.sink is not None else f"{sink}is not there, if the sink is one that ckpt reads; then, "
             return (
-                "in a new driver, start the query ONCE into noop, as described above; once `ckpt preflight` says "
-                "START, start it as usual"
+                f"{other}in a new driver, start the query ONCE into noop, as described above; `ckpt preflight` says "
+                "START when that is done, not before: then start it as usual"
             )
         case First.NOOP_IF_WRITTEN:
             find = "find out, as described above, whether the sink has the batch"

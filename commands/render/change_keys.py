@@ -65,6 +65,7 @@ class ChangeHead(DocumentKeys):
     """The first keys."""
 
     checkpoint: Annotated[CheckpointKeys, "before anything was changed", of("inspection")]
+    deep: Annotated[bool, "every byte of the state was read, by `--deep`", of("inspection.deep")]
     applied: bool
     backup: Annotated[str | None, "the folder with the original files"]
 

@@ -1,7 +1,7 @@
 """An inspection as the JSON document of the contract, and the parts of it that other documents have too."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from ckpt.checkpoint.checkpoint import Checkpoint, Log
 from ckpt.checkpoint.history import Pattern
@@ -258,6 +258,9 @@ class InspectionDocument(DocumentKeys):
     state: Annotated[_State | None, "null if there is no state", of("checkpoint.state")]
     space: Annotated[Space, "bytes of files that no restart needs ([space](scan.md#space))"]
     sink: Annotated[SinkKeys | None, "what `--sink` found; null: not asked"]
+    not_asked: Annotated[
+        tuple[Literal["sources", "sink"], ...], "what could be asked and was not: only that shows some losses"
+    ]
     findings: Annotated[tuple[Annotated[FindingKeys, "see [findings](findings.md)"], ...], "worst first"]
 
 

@@ -7,7 +7,8 @@ from ckpt.inspection.explain.catalog import KnownError
 from ckpt.inspection.explain.explain import ErrorMatch, Explanation
 from ckpt.inspection.inspection import Inspection
 from ckpt.inspection.next_steps import NextStep, RowCost, split_remedy
-from ckpt.restart.diagnoses import all_diagnoses
+from ckpt.restart.diagnoses import all_diagnoses, sources
+from ckpt.restart.findings import Diagnosis
 from ckpt.texts import plural, quote_path
 
 from .blocks import Block, Headline, Item, Line, Next, Page, Tone, more, page_of
@@ -18,6 +19,8 @@ from .reports import Exit, Report
 _OTHERS = 5  # further matches that are named
 _SHOWN = 3  # findings of the checkpoint that are named
 _WIDTH = 10
+_SOURCES = {value.code for value in vars(sources).values() if isinstance(value, Diagnosis)}
+"""Codes of findings that a checkpoint shows only with its sources."""
 
 
 class _Shown(Keys):
@@ -143,8 +146,10 @@ def _show_findings(match: ErrorMatch, inspection: Inspection | None) -> Iterator
         yield Item(f"this checkpoint shows {name}:{path} {finding.detail}", _WIDTH, "Here")
     if len(match.shown) > _SHOWN:
         yield Line(f"{' ' * _WIDTH}and {len(match.shown) - _SHOWN:,} more: see -o json")
-    if not match.shown:
-        codes = " or ".join(match.error.codes)
+    codes = " or ".join(match.error.codes)
+    if not match.shown and _SOURCES.issuperset(match.error.codes) and codes:
+        yield Item(f"its sources were not asked: only they show {codes}", _WIDTH, "Here")
+    elif not match.shown:
         shows = f"this checkpoint does not show {codes}" if codes else "no finding of a checkpoint shows this"
         yield Item(f"{shows}. The verdict on it: {inspection.verdict}", _WIDTH, "Here")
 

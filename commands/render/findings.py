@@ -38,8 +38,14 @@ def _describe_usual_start(inspection: Inspection) -> str:
         usual = 'nothing to repair; start the query with `.writeStream.option("asyncProgressTrackingEnabled", "true")`'
     latest = inspection.checkpoint.offsets.latest
     if latest is not None and latest in inspection.uncommitted:
-        path = quote_path(inspection.checkpoint.uri)
-        return f"{usual}. If batch {latest} fails every time, `ckpt skip {path}` leaves its rows out"
+        command = f"ckpt skip {quote_path(inspection.checkpoint.uri)}{' --deep' * inspection.deep}"
+        skip = f"If batch {latest} fails every time, `{command}` leaves its rows out"
+        if inspection.checkpoint.state is None:
+            skip += (
+                ". That does not help a query that aggregates, joins or deduplicates: its state is lost, and "
+                "state/ has to be put back from a copy first"
+            )
+        return f"{usual}. {skip}"
     return usual
 
 

@@ -122,7 +122,12 @@ class ScanReport(Report[Scan]):
 
     def page(self) -> Page:
         return page_of(
-            self._show_title(), self._show_headline(), self._show_table(), self._show_unseen(), self._show_next()
+            self._show_title(),
+            self._show_headline(),
+            self._show_table(),
+            self._show_not_asked(),
+            self._show_unseen(),
+            self._show_next(),
         )
 
     def html(self) -> str:
@@ -185,6 +190,11 @@ class ScanReport(Report[Scan]):
         """A path without the root, where there is one root only."""
         roots = self.record.roots
         return path.removeprefix(f"{roots[0].uri.rstrip('/')}/") if len(roots) == 1 else path
+
+    def _show_not_asked(self) -> Iterator[Block]:
+        """Name in one line what no row is about, where nothing else is to be said."""
+        if self.record.checkpoints and self.exit is Exit.OK:
+            yield Item("the sinks: `ckpt inspect CHECKPOINT --sink URI` asks one", 13, "  not asked  ")
 
     def _show_unseen(self) -> Iterator[Block]:
         problems = list(self.record.problems)

@@ -22,6 +22,7 @@ from .reports import Exit, Report
 from .state import show_state
 
 _SOURCES = 10  # how many sources are named
+_OPTIONS = {"sources": "the sources (--sources)", "sink": "the sink (--sink URI)"}
 _PATTERNS = {
     Pattern.CONTIGUOUS: "no gaps",
     Pattern.ASYNC_PROGRESS: "gaps as asynchronous progress tracking leaves them",
@@ -66,7 +67,9 @@ def plot(inspection: Inspection, *, section: bool = False) -> str:
     from .html import plot_inspection  # fills templates, which no other form needs
 
     besides = [line for source in inspection.sources for line in show_live(inspection.live, source.index)]
-    return plot_inspection(inspection, page_of(show_sink(inspection), besides), section=section)
+    return plot_inspection(
+        inspection, page_of(show_not_asked(inspection), show_sink(inspection), besides), section=section
+    )
 
 
 def show_title(inspection: Inspection) -> Iterator[Block]:
@@ -132,6 +135,9 @@ def forecast_cases(forecasts: Sequence[Forecast]) -> Cases:
 
 def _show_sources(inspection: Inspection) -> Iterator[Block]:
     if not inspection.sources:
+        yield from show_not_asked(inspection)
+        for outlook in inspection.live[:1]:
+            yield Heading("Sources", f"not asked: {outlook.said}")
         return
     running = [f for f in inspection.counted if f.sources]
     yield Heading("Sources", f"the query must have exactly {plural(len(inspection.sources), 'source')}")
@@ -145,9 +151,13 @@ def _show_sources(inspection: Inspection) -> Iterator[Block]:
             label = ""
         yield from show_live(inspection.live, source.index)
     yield from more(len(inspection.sources) - _SOURCES)
-    answers = {"the sources (--sources)": inspection.live, "the sink (--sink URI)": inspection.sink}
-    if missing := [option for option, answer in answers.items() if not answer]:
-        yield Item(", ".join(missing), 24, "  not asked  ")
+    yield from show_not_asked(inspection)
+
+
+def show_not_asked(inspection: Inspection) -> Iterator[Block]:
+    """Name in one line what was not asked: only that shows some losses."""
+    if inspection.not_asked:
+        yield Item(", ".join(_OPTIONS[name] for name in inspection.not_asked), 24, "  not asked  ")
 
 
 def _describe_reading(reading: SourceRange) -> str:

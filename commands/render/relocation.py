@@ -78,4 +78,4 @@ class RelocationReport(ChangeReport[RelocationPlan]):
         if self.plan.sound:
             yield Next((), "start the query as usual")
         else:
-            yield from show_command("see what is there now", f"ckpt inspect {self.path}")
+            yield from show_command("see what is there now", self.look)

@@ -8,7 +8,7 @@ from ckpt.changes.steps import FileContent
 from ckpt.texts import plural, size
 
 from .change import ChangeReport, start_anew
-from .change_keys import ChangeBody, ChangeHead, ChangeTail, RemovalKeys
+from .change_keys import ChangeBody, ChangeHead, ChangeTail, StepKeys
 from .keys import Keys
 
 
@@ -27,7 +27,7 @@ class _Result(Keys):
 class RewindDocument(ChangeTail, _Result, ChangeBody, _Request, ChangeHead):
     """The document of ``ckpt rewind``."""
 
-    steps: Annotated[tuple[RemovalKeys, ...], "in order"]
+    steps: Annotated[tuple[StepKeys, ...], "in order"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ from typing import Annotated
 
 from ckpt.changes.skip.plan import Skipped, SkipPlan
 from ckpt.model import Json
+from ckpt.restart.diagnoses.sinks import SINK_LOG_WILL_BREAK
 
-from .blocks import Block, Heading, Item, Line, more
+from .blocks import Block, Heading, Item, Line, more, show_command
 from .change import ChangeReport
 from .change_keys import ChangeBody, ChangeHead, ChangeTail
 from .document import ReadRangeKeys
@@ -86,5 +87,14 @@ class SkipReport(ChangeReport[SkipPlan]):
                 yield from (Item(file, 11, "       file ") for file in files[:_FILES])
                 yield from more(len(files) - _FILES)
 
+    def next_if_refused(self) -> Iterator[Block]:
+        deep = " --deep" * bool(self.plan.inspection.checkpoint.stateful)
+        return show_command("see what is there now", f"ckpt inspect {self.path}{deep}")
+
     def start(self) -> str:
-        return "start the query in a new driver"
+        start, sink = "start the query in a new driver", self.plan.sink
+        if sink is None:
+            batch = self.plan.skipped[0].batch
+            return f"if the sink is a file sink that lacks batch {batch}, do first what is said above; then {start}"
+        fills = [finding.remedy for finding in sink.findings if finding.diagnosis is SINK_LOG_WILL_BREAK]
+        return " ".join((*filter(None, fills), f"Then {start}")).replace("{{", "{") if fills else start

@@ -22,7 +22,7 @@ from .blocks import Block, Heading, Item, Next, show_command
 from .change import ChangeReport, start_anew
 from .change_keys import ChangeBody, ChangeHead, ChangeTail, ReplayKeys, WritingStepKeys
 from .keys import Keys, of
-from .page import forecast_cases
+from .page import forecast_cases, show_not_asked
 
 _NAMED = 3  # how many files are named
 _COSTS = {
@@ -84,6 +84,8 @@ class WaysReport(ChangeReport[WaysPlan]):
         yield Item(_COSTS[chosen.cost], 10, "  rows    ")
 
     def own_part(self) -> Iterator[Block]:
+        if self.plan.sound and not self.plan.steps:
+            yield from show_not_asked(self.plan.inspection)
         others = [way for way in self.plan.ways if way is not self.plan.chosen and not self.receipt.applied]
         if others and self.plan.steps:
             yield Heading("Others", "--choose takes one of them")
@@ -102,14 +104,16 @@ class WaysReport(ChangeReport[WaysPlan]):
     def next_if_refused(self) -> Iterator[Block]:
         if self.plan.refused == LOST_ID and self.plan.found_id is not None:
             text = "only one query has written to the sink: if it is this one, this is its id"
-            again = f"ckpt repair {self.path} --query-id {self.plan.found_id}"
-            yield from show_command(text, again)
+            yield from show_command(text, f"{self.again} --query-id {self.plan.found_id}")
             return
         if self.plan.refused == LOST_ID:
             yield Next(
                 (
                     NextStep(QUERY_ID),
-                    NextStep("then write it again, with the old id for ID:", f"ckpt repair {self.path} --query-id ID"),
+                    NextStep(
+                        "then write it again, with the old id for ID:",
+                        f"{self.again} --query-id ID",
+                    ),
                 )
             )
             return
@@ -123,6 +127,11 @@ class WaysReport(ChangeReport[WaysPlan]):
         )
         yield Next(split_remedy(elsewhere) if elsewhere else (NextStep(again, stop=not others), *others))
 
+    @property
+    def again(self) -> str:
+        """The command that was run, to be run once more."""
+        return f"ckpt repair {self.path}{self.deep}"
+
     def next_if_nothing(self) -> Iterator[Block]:
         """Advice of ``ckpt inspect``, but never to run this command again."""
         inspection = self.plan.inspection
@@ -130,6 +139,8 @@ class WaysReport(ChangeReport[WaysPlan]):
         if not any(step.command and step.command[1] == "repair" for step in steps):
             return ChangeReport.next_if_nothing(self)
         running, failing = find_running(inspection), find_failing(inspection)
+        if running and not failing and self._errors:
+            return self.next_if_refused()
         if not running or not failing:
             return iter((Next(drop_repairs(steps)),))
         start = (
@@ -180,7 +191,7 @@ class RepairReport(ChangeReport[RepairPlan]):
         return start_anew(self.plan) if self.plan.first is First.SINK else super().start()
 
     def next_if_refused(self) -> Iterator[Block]:
-        return show_command("see whether another fix helps, and what each costs", f"ckpt repair {self.path}")
+        return show_command("see whether another fix helps, and what each costs", f"ckpt repair {self.path}{self.deep}")
 
 
 def _describe_cost(way: Way) -> str:

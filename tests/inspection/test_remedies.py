@@ -10,15 +10,20 @@ from pathlib import Path
 
 import pytest
 
+from ckpt import open_checkpoint
 from ckpt.changes.fixes.repair import repair
+from ckpt.inspection.preflight import PlannedStart, judge_start
+from ckpt.inspection.query import DescribedOperator, DescribedSource, QueryDescription
 from ckpt.inspection.verdict import IF_STATELESS
-from ckpt.versions import NEWEST
+from ckpt.versions import NEWEST, Spark
 from tests.conftest import Ckpt, CopyOf
 from tests.restart.oracle import answers
 from tests.restart.oracle.cases.logs import REMEDIED, SAMPLE
 from tests.support.places import ROOT
 from tests.support.remedies import obey, remove
 from tests.support.spark.damage import DAMAGED
+
+_WITHOUT_STATE = [{"op": "delete_tree", "path": "state"}]
 
 
 def remedy_of(code: str, checkpoint: Path, ckpt: Ckpt) -> str:
@@ -147,11 +152,40 @@ def test_state_that_may_be_lost_is_part_of_the_verdict(ckpt: Ckpt) -> None:
         assert "keeps no state" not in ckpt("inspect", f"sample_checkpoints/{sample}").stdout
 
 
-def test_lost_state_that_a_watermark_speaks_for_is_told_in_the_last_lines(ckpt: Ckpt, copy_of: CopyOf) -> None:
-    page = ckpt("inspect", copy_of("windowed-aggregation-hdfs-4.2", {"op": "delete_tree", "path": "state"})).stdout
-    assert "if the query keeps no state" in page
-    assert "there is a watermark" in " ".join(page.split())
-    assert "its state is lost: restore state/" in " ".join(page.split("\nNext")[1].split())
+def test_lost_state_shows_in_batches_without_rows(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    """Spark plans them for state alone; the answers of the oracle (all-state-lost) say how each version fails."""
+    checkpoint = copy_of("windowed-aggregation-hdfs-4.2", *_WITHOUT_STATE)
+    page = ckpt("inspect", checkpoint).stdout
+    assert "WILL NOT RESTART" in page
+    assert "CKPT304" in page
+    assert f"ckpt handoff {checkpoint}" in " ".join(page.split("\nNext")[1].split())
+    hold = ckpt("preflight", checkpoint)
+    assert (hold.exit_code, "HOLD: CKPT304" in hold.stdout) == (1, True)
+    assert ckpt("copy", checkpoint, checkpoint.with_name("new"), "--batch", 1).exit_code == 3
+    assert ckpt("rewind", checkpoint, "--to-batch", 0, "-o", "json").json()["refused"]
+
+
+def test_a_watermark_without_state_is_a_hold_until_the_query_is_known(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    no_batch_without_rows = [{"op": "delete", "path": f"{log}/{i}"} for log in ("offsets", "commits") for i in range(8)]
+    checkpoint = copy_of("windowed-aggregation-hdfs-4.2", *_WITHOUT_STATE, *no_batch_without_rows)
+    (checkpoint / "offsets" / "9").write_text((checkpoint / "offsets" / "8").read_text().replace(":50,", ":60,"))
+    looked = ckpt("inspect", checkpoint)
+    assert (looked.exit_code, "CKPT328" in looked.stdout) == (1, True)
+    assert "if the query keeps no state" in looked.stdout
+    hold = ckpt("preflight", checkpoint)
+    assert (hold.exit_code, "HOLD: CKPT328" in hold.stdout) == (1, True)
+    for operators, codes in (((), set()), ((DescribedOperator("stateStoreSave"),), {"CKPT434"}), (None, {"CKPT328"})):
+        source = DescribedSource("rate-micro-batch")
+        query = QueryDescription(Spark("4.2"), "append", (source,), operators, None, None, {})
+        readiness = judge_start(open_checkpoint(str(checkpoint)), PlannedStart(query=query))
+        assert {rated.finding.diagnosis.code for rated in readiness.holds} == codes
+
+
+def test_a_batch_that_fails_for_want_of_state_is_not_to_be_skipped(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of("aggregation-hdfs-4.2", *_WITHOUT_STATE)
+    remove(checkpoint / "commits" / "9")
+    advice = " ".join(ckpt("inspect", checkpoint).stdout.split("\nNext")[1].split())
+    assert "does not help a query that aggregates, joins or deduplicates: its state is lost" in advice
 
 
 def test_the_other_progress_mode_gets_a_remedy_of_its_own(ckpt: Ckpt) -> None:

@@ -111,7 +111,7 @@ def obey(checkpoint: Path, *first: str, without_copy: bool = False, error: str =
         if not steps:
             end = End.NOTHING
             break
-        others = [step for step in steps if step["command"] and step["command"][1] != "inspect"]
+        others = [step for step in steps if step["command"] and step["command"][1] not in ("inspect", "handoff")]
         step = others[0] if others and without_copy and not documents[-1].get("applied") else steps[0]
         if step["command"] is None:
             end = End.STOP if step["stop"] else End.PERSON
@@ -195,9 +195,9 @@ def tell(case: Case, folder: Path, *first: str) -> Told:
     checkpoint = mutations.copy_of(case.folder, folder / "strict", case.mutations)
     before = look(checkpoint, first)
     obeyed = obey(checkpoint, *first)
-    after = inspect(str(checkpoint)) if obeyed.applied else before
+    after = look(checkpoint, first) if obeyed.applied else before
     told = Told(case.name, obeyed, not failing(after) and not unsafe(after), list(obeyed.faults))
-    told.faults += _judge(case, obeyed, before, after, deep="--deep" in first)
+    told.faults += _judge(case, obeyed, before, after, *({"--deep"} & {*first}))
     if obeyed.end is End.NOTHING and not is_hidden(case):  # some damages are rewinds by hand
         told.faults += _judge_position("again", position_of_done(case, before), position_of_next(after))
     if obeyed.applied:
@@ -238,7 +238,7 @@ def recorded_failures(case: Case, inspection: Inspection) -> Iterator[str]:
             yield f"{forecast.spark}/{forecast.progress}"
 
 
-def _judge(case: Case, obeyed: Obeyed, before: Inspection, after: Inspection, *, deep: bool) -> Iterator[str]:
+def _judge(case: Case, obeyed: Obeyed, before: Inspection, after: Inspection, *deep: str) -> Iterator[str]:
     failed = list(recorded_failures(case, before))
     last = obeyed.last
     if obeyed.end is End.NOTHING and not (is_hidden(case) and not deep):
@@ -252,7 +252,7 @@ def _judge(case: Case, obeyed: Obeyed, before: Inspection, after: Inspection, *,
             yield f"only a copy helps, and {[str(f.spark) for f in safe]} restart"
         if not failed and not unsafe(before) and not is_hidden(case):
             yield "only a copy helps, and no recorded start failed"
-        if not obeyed.applied and run("repair", obeyed.commands[0][2])["steps"]:
+        if not obeyed.applied and run("repair", obeyed.commands[0][2], *deep)["steps"]:
             yield "only a copy helps, and `ckpt repair` has a fix"
     if obeyed.applied:
         yield from _judge_change(obeyed, before, after)

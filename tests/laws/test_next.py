@@ -3,12 +3,16 @@
 ``python -m tests.laws.next_obeyed`` prints how each damage of the oracle ends.
 """
 
+import re
 import shutil
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from ckpt.changes.fixes.repair import repair
+from ckpt.inspection.next_steps import needs_copy
+from ckpt.restart.diagnoses.logs import REPLAY_FROM_BEGINNING
 from ckpt.texts import quote_word, split_command
 from tests.conftest import Ckpt, CopyOf
 from tests.laws.next_obeyed import (
@@ -86,6 +90,35 @@ def _tell_all(cases: list[Case], folder: Path, *first: str) -> list[Told]:
         told.append(tell(case, folder / str(number), *first))
         shutil.rmtree(folder / str(number))
     return told
+
+
+def _helped_without_copy(case: Case, folder: Path) -> list[str]:
+    """The findings of a damage whose remedies need a copy, and which a plan of ``ckpt repair`` removes."""
+    checkpoint = mutations.copy_of(case.folder, folder, case.mutations)
+    troubles = look(checkpoint).troubles
+    only_copy = {
+        rated.finding.key
+        for rated in troubles
+        if needs_copy(rated.remedy or "")
+        and not re.search("`ckpt (?!inspect|handoff)", rated.remedy or "")
+        and rated.finding.diagnosis is not REPLAY_FROM_BEGINNING  # which can be accepted as it is
+    }
+    plan = repair(str(checkpoint))[0] if only_copy else None
+    after = plan.inspection_after if plan and not plan.refused else None
+    left = {rated.finding.key for rated in after.troubles} if after else only_copy
+    shutil.rmtree(checkpoint)
+    return sorted(code for code, _ in only_copy - left)
+
+
+@pytest.mark.parametrize("case", _QUICK)
+def test_a_finding_asks_for_a_copy_only_where_repair_has_no_plan(case: Case, tmp_path: Path) -> None:
+    assert _helped_without_copy(case, tmp_path / "checkpoint") == []
+
+
+@pytest.mark.slow
+def test_every_finding_asks_for_a_copy_only_where_repair_has_no_plan(tmp_path: Path) -> None:
+    helped = {case.name: _helped_without_copy(case, tmp_path / str(number)) for number, case in enumerate(_ALL)}
+    assert {name: codes for name, codes in helped.items() if codes} == {}
 
 
 _UNDECIDED = {

@@ -11,11 +11,12 @@ from functools import partial
 from itertools import islice
 
 from ckpt.changes.check_fix import MOST_TRIES, Cost, Draft
-from ckpt.changes.plan import STOP_FIRST, NoWay, Replay
-from ckpt.changes.rewind.plan import Replayed, has_batch, plan_rewind
+from ckpt.changes.plan import STOP_FIRST, NoWay, Replay, name_lost_part
+from ckpt.changes.rewind.plan import Replayed, has_batch, list_possible_targets, plan_rewind
 from ckpt.changes.steps import plan_writing
-from ckpt.checkpoint.checkpoint import OFFSETS
+from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.sources.registry import source_ranges
+from ckpt.checkpoint.state.ranges import contains
 from ckpt.inspection.inspection import Inspection
 from ckpt.model import Unreadable
 from ckpt.storage import Storage
@@ -27,7 +28,10 @@ _MOST = 1_000  # batches that are emptied, a file each
 def _draft_rewind(replayed: Replayed, storage: Storage, inspection: Inspection) -> Iterator[Draft]:
     """Rewind to the newest committed batch after which a start runs. Raises NoWay, StorageError."""
     checkpoint = inspection.checkpoint
-    committed = (i for i in reversed(checkpoint.commits.ids) if i in checkpoint.offsets)
+    committed = [i for i in reversed(checkpoint.commits.ids) if i in checkpoint.offsets]
+    if inspection.deep:
+        possible = list_possible_targets(checkpoint, replayed)
+        committed = [batch for batch in committed if contains(possible, batch)]
     reason = "there is no batch to go back to"
     for batch in islice(committed, MOST_TRIES):
         plan = plan_rewind(storage, batch, replayed, inspection)
@@ -62,11 +66,19 @@ def draft_read_again(storage: Storage, inspection: Inspection) -> Iterator[Draft
         return
     offsets, commits = checkpoint.offsets, checkpoint.commits
     top = max((*offsets.ids[-1:], *commits.ids[-1:]), default=-1)
-    finished = (i for i in reversed(offsets.ids) if commits.ids and i <= commits.ids[-1] and i < top)
-    origin = next((i for i in finished if not isinstance(offsets.entries.get(i), Unreadable)), None)
-    if origin is None or top - origin > _MOST:
+    finished = [i for i in reversed(offsets.ids) if commits.ids and i <= commits.ids[-1] and top - _MOST <= i < top]
+    origins = [i for i in finished if not isinstance(offsets.entries.get(i), Unreadable)]
+    if not origins:
         raise NoWay("none of the newest finished batches has offsets that can be read")
-    source = f"{OFFSETS}/{origin}"
+    if all(reasons := [name_lost_part(checkpoint, i) for i in origins]):
+        raise NoWay(str(reasons[0]))
+    origins = [i for i, reason in zip(origins, reasons, strict=True) if reason is None]
+    yield from (_draft_from(origin, top, checkpoint, storage) for origin in origins)
+
+
+def _draft_from(origin: int, top: int, checkpoint: Checkpoint, storage: Storage) -> Draft:
+    """Give all batches after ``origin``, up to ``top``, its offsets. Raises StorageError."""
+    offsets, source = checkpoint.offsets, f"{OFFSETS}/{origin}"
     data = storage.read(source)
     first, new = origin + 1, top + 1  # the batches that become empty, and the one that reads their rows
     steps = [
@@ -74,10 +86,10 @@ def draft_read_again(storage: Storage, inspection: Inspection) -> Iterator[Draft
         for batch in range(first, new)
         for step in plan_writing(storage, checkpoint.listing, f"{OFFSETS}/{batch}", data, source)
     ]
-    is_finished = top > first or first in commits  # a batch is planned when the one before is finished
+    is_finished = top > first or first in checkpoint.commits  # a batch is planned when the one before is finished
     emptied = span("batch", first, top)
     ranges = source_ranges(offsets.readable(origin), offsets.readable(top))
-    yield Draft(
+    return Draft(
         f"{emptied} {'becomes' if first == top else 'become'} empty, and the rows after batch {origin} are read again "
         f"in batch {new}",
         Cost.FINISHED_AGAIN if is_finished else Cost.UNFINISHED_AGAIN,

@@ -150,7 +150,7 @@ def plan_repairs(
     Raises NotACheckpoint, NotFound, StorageError, or UsageError where the query id is no UUID, or there is one already,
     or there is no way of that name.
     """
-    inspection = inspect(read_checkpoint(storage, batches=0), versions)
+    inspection = inspect(read_checkpoint(storage, batches=0), versions, sink=sink)
     checkpoint = inspection.checkpoint
     if checkpoint.unfinished:
         return WaysPlan(inspection=inspection, needed=True, refused=NEVER_FINISHED)

@@ -14,8 +14,9 @@ from typing import ClassVar, Unpack
 from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.check_fix import NO_LOST_BATCH, Cost, Draft, Drafter, find_starts, plan_first
 from ckpt.changes.plan import STOP_FIRST, ChangePlan, NoWay, Replay, adapt_to_sink
+from ckpt.changes.predecessor import find_origin, write_predecessor
 from ckpt.changes.rewind.plan import describe_named_sink, name_cures
-from ckpt.changes.steps import Step, plan_removals, plan_writing, sidecar
+from ckpt.changes.steps import Step, plan_removals, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.checkpoint.history import Pattern, pattern
 from ckpt.checkpoint.reader import read_checkpoint
@@ -23,7 +24,7 @@ from ckpt.checkpoint.sources.registry import source_ranges
 from ckpt.errors import parse_choice, parse_choices
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.live.sink.reader import ask_sink
-from ckpt.model import Kind, Location, OffsetLog
+from ckpt.model import Kind, Location
 from ckpt.restart.findings import Forecast
 from ckpt.restart.remedies import pair_below
 from ckpt.restart.sinks import DROPS, DROPS_OR_REPEATS, REMEMBERING, AboutSinks
@@ -164,7 +165,7 @@ def draft_fill(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
             f"the query keeps state, and batch {latest} is not its last committed one: a run of it over other rows "
             "than before would count rows twice"
         )
-    origin = _find_origin(checkpoint, latest, end)
+    origin = find_origin(checkpoint, latest, end)
     if origin is None and not committed:
         raise NoWay(
             f"batch {latest} is not committed, and no earlier batch is both committed and readable, so its start "
@@ -173,7 +174,7 @@ def draft_fill(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
     begin = -1 if origin is None else origin
     between = [f"{OFFSETS}/{i}" for i in offsets.ids if begin < i < latest - 1 and not committed]
     steps = [*plan_removals(storage, checkpoint.listing, between), *_remove_above(checkpoint, storage, latest)]
-    steps += _write_predecessor(checkpoint, storage, latest, latest if origin is None else origin)
+    steps += write_predecessor(checkpoint, storage, latest, latest if origin is None else origin)
     replay, why = _explain_fill(checkpoint, latest, origin, above=above)
     reads_after = latest if committed else begin
     yield _build(checkpoint, why, steps, reads_after, latest, replay, reused_after=latest if above else None)
@@ -258,30 +259,6 @@ def _find_newest_readable(checkpoint: Checkpoint) -> int:
 def _has_batches_above(checkpoint: Checkpoint, latest: int) -> bool:
     """Tell whether batches were planned or committed after one, so that their progress is unknown."""
     return any(ids and ids[-1] > latest for ids in (checkpoint.offsets.ids, checkpoint.commits.ids))
-
-
-def _find_origin(checkpoint: Checkpoint, latest: int, end: OffsetLog) -> int | None:
-    """The newest earlier batch that is committed and readable, and has the same sources.
-
-    Where the latest is committed, all earlier ones are done, whether their commit was logged or not.
-    """
-    offsets, commits = checkpoint.offsets, checkpoint.commits
-    for batch_id in reversed(offsets.ids):
-        log, done = offsets.readable(batch_id), batch_id in commits or latest in commits
-        if batch_id < latest and done and log and len(log.sources) == len(end.sources):
-            return batch_id
-    return None
-
-
-def _write_predecessor(checkpoint: Checkpoint, storage: Storage, latest: int, origin: int) -> Iterator[Step]:
-    """Write ``offsets/<latest - 1>``, unless it is there."""
-    if not latest or checkpoint.offsets.readable(latest - 1):
-        return
-    path, listing = f"{OFFSETS}/{latest - 1}", checkpoint.listing
-    if listing.has_folder(path) or path in listing.oddities:
-        raise NoWay(f"{path} is not a file, and blocks one that must be written: move it away first")
-    source = f"{OFFSETS}/{origin}"
-    yield from plan_writing(storage, listing, path, storage.read(source), source)
 
 
 def _explain_fill(

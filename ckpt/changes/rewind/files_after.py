@@ -13,7 +13,7 @@ range, or fails because a version of state is missing.
 
 from collections.abc import Iterator, Mapping
 
-from ckpt.checkpoint.checkpoint import STATE, Checkpoint, Log
+from ckpt.checkpoint.checkpoint import SKIPPED, STATE, Checkpoint, Log
 from ckpt.checkpoint.sources.file_logs import FileSourceLog, file_source_logs
 from ckpt.checkpoint.sources.files import FileOffset
 from ckpt.checkpoint.sources.registry import offset_of
@@ -43,6 +43,7 @@ def find_files_after(checkpoint: Checkpoint, batch: int, *, keep_planned: bool =
         *_find_later_operator_metadata(listing, batch),
         *_find_later_source_entries(checkpoint, last_planned),
         *_flatten_paths(planned),
+        *([SKIPPED] if any(each.batch > batch for each in checkpoint.marked_skipped) else []),
         *last,
     )
 

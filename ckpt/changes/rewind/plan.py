@@ -3,11 +3,13 @@
 A start after batch N wants ``offsets/N`` and the one before it, ``commits/N`` and state version N + 1 of every store
 (``MicroBatchExecution.populateStartOffsets``); in format 2 the commit names the unique ids of that version. If the
 offsets of batch N + 1 are kept, that batch runs again from the end of N, and the offsets before N are not looked for.
+Otherwise they are written where they are missing: a start after a committed batch reads no row from them.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import reduce
 from os import fspath
 from typing import ClassVar, Unpack
 
@@ -21,13 +23,16 @@ from ckpt.changes.plan import (
     STOP_FIRST,
     ChangePlan,
     First,
+    NoWay,
     Replay,
     adapt_to_sink,
     add_mark,
     name_log_problem,
+    name_lost_part,
 )
+from ckpt.changes.predecessor import find_origin, write_predecessor
 from ckpt.changes.rewind.files_after import find_files_after
-from ckpt.changes.steps import plan_unread_removals
+from ckpt.changes.steps import Step, plan_unread_removals
 from ckpt.checkpoint.checkpoint import SOURCES, Checkpoint, Log
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.file_logs import file_source_logs
@@ -35,14 +40,14 @@ from ckpt.checkpoint.sources.kafka import is_kafka
 from ckpt.checkpoint.sources.registry import offsets_of, source_ranges
 from ckpt.checkpoint.state.chains import Context, context_of
 from ckpt.checkpoint.state.folders import StorePartition, find_store_partitions
-from ckpt.checkpoint.state.ranges import Ranges, ranges_of
-from ckpt.errors import UsageError, parse_choice
+from ckpt.checkpoint.state.ranges import Ranges, contains, intersect, ranges_of
+from ckpt.errors import UsageError, argument, parse_choice
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.live.sink.reader import ask_sink
-from ckpt.model import CommitLog, Kind, Location, OffsetLog
+from ckpt.model import CommitLog, Fault, Kind, Location, OffsetLog, Unreadable
 from ckpt.restart.sinks import DROPS, REMEMBERING, SINKS, AboutSinks
 from ckpt.storage import Storage
-from ckpt.texts import quote_path, ranges
+from ckpt.texts import instant, quote_path, ranges
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +90,9 @@ def rewind_warnings(checkpoint: Checkpoint, again: Again, *, cut: bool) -> Itera
         yield from map(AboutSinks, name_cures(checkpoint, again.kept, again.newest))
     elif again.first is First.NOOP:
         yield AboutSinks(
-            f"Batch {first} runs again over its old range, and its sink has the rows. Before any other start, start "
-            f"the query once with {_NOOP}: it computes the state of batch {first} again and writes no row. If you "
+            f"Batch {first} runs again over its old range, and its sink has the rows, unless the checkpoint had been "
+            "restored from an older copy when it ran: `--sink URI` tells. Before any other start, start the query once "
+            f"with {_NOOP}: it computes the state of batch {first} again and writes no row. If you "
             f"start it as usual first, {REMEMBERING} skips the batch, and the next one fails because its state is "
             f"missing; any other sink gets the rows again.{describe_named_sink(checkpoint)}"
         )
@@ -129,10 +135,13 @@ def _warn_of_planned_batch(checkpoint: Checkpoint, again: Again) -> str:
 def has_batch(checkpoint: Checkpoint, batch: int) -> str:
     """Where a sink that remembers batches shows that it has one."""
     query = checkpoint.query_id or "the query's id"
+    entry = checkpoint.offsets.readable(batch)
+    planned = f" ({instant(entry.metadata.timestamp_ms)})" if entry is not None and entry.metadata is not None else ""
     return (
         f"a file sink if _spark_metadata/{batch} (or a later one) is in its output folder, a Delta table if its log "
         f"has a txn with appId {query} and version {batch} or higher, an Iceberg table if the summary of a "
-        f"snapshot has that id as queryId, and {batch} or higher as epochId"
+        f"snapshot has that id as queryId, and {batch} or higher as epochId; but not if that is older than the plan "
+        f"of batch {batch} here{planned}: then it is another one"
     )
 
 
@@ -169,16 +178,20 @@ class Replayed(StrEnum):
 
 
 def name_missing_part(checkpoint: Checkpoint, batch: int, replayed: Replayed) -> str | None:
-    """Name what the logs lack for a query to stand as after ``batch``; None if nothing."""
+    """Name what the logs lack for a query to stand as after ``batch``; None if nothing.
+
+    The offsets before it are written, where a start looks for them and cannot read them (``write_predecessor``).
+    """
     offsets, commits = checkpoint.offsets, checkpoint.commits
     if offsets.latest is not None and batch > offsets.latest:
         return f"batch {batch} was never planned: the latest is {offsets.latest}"
     wanted: list[tuple[Log[OffsetLog] | Log[CommitLog], int]] = [(offsets, batch), (commits, batch)]
     if keeps_planned(checkpoint, batch, replayed):
         wanted.append((offsets, batch + 1))
-    elif batch:
+    elif isinstance(before := offsets.entries.get(batch - 1), Unreadable) and before.fault is Fault.TOO_LARGE:
         wanted.append((offsets, batch - 1))
-    return next((problem for log, i in wanted if (problem := name_log_problem(log, i)) is not None), None)
+    problems = (problem for log, i in wanted if (problem := name_log_problem(log, i)) is not None)
+    return next(problems, None) or name_lost_part(checkpoint, max(i for log, i in wanted))
 
 
 def keeps_planned(checkpoint: Checkpoint, batch: int, replayed: Replayed) -> bool:
@@ -188,7 +201,7 @@ def keeps_planned(checkpoint: Checkpoint, batch: int, replayed: Replayed) -> boo
 
 
 def list_possible_targets(checkpoint: Checkpoint, replayed: Replayed) -> Ranges:
-    """The batches that can be gone back to; of state files only the names are looked at."""
+    """The batches that can be gone back to; of state files only the names are looked at, unless every byte was read."""
     latest, commits = context_of(checkpoint.offsets, checkpoint.commits), checkpoint.commits
     stores = [store for store in find_store_partitions(checkpoint.listing, latest.provider) if store.names.all]
     for _, described in checkpoint.stores():
@@ -204,7 +217,9 @@ def list_possible_targets(checkpoint: Checkpoint, replayed: Replayed) -> Ranges:
         is_there = name_missing_part(checkpoint, batch, replayed) is None and (ids or not in_format_2)
         if is_there and all(_can_load(store, context) for store in stores):
             possible.append(batch)
-    return ranges_of(possible)
+    deep = checkpoint.state is not None and checkpoint.state.every_byte is not None
+    loadable = (store.readable_batches for _, store in checkpoint.stores() if deep)
+    return reduce(intersect, loadable, ranges_of(possible))
 
 
 def _can_load(store: StorePartition, context: Context) -> bool:
@@ -287,9 +302,16 @@ def plan_rewind(
     of_epochs = checkpoint.kind is Kind.CONTINUOUS
     problem = OF_EPOCHS if of_epochs else name_missing_part(checkpoint, to_batch, replayed)
     if problem is not None:
-        return replace(plan, refused=f"{problem}. Batches to go back to: {_spell_batches(batches)}")
+        anew = not of_epochs and contains(list_possible_targets(checkpoint, Replayed.NEW), to_batch)
+        also = f"; with {argument('replay', 'new')} also {to_batch}" if anew else ""
+        return replace(plan, refused=f"{problem}. Batches to go back to: {_spell_batches(batches)}{also}")
     kept = keeps_planned(checkpoint, to_batch, replayed)
-    steps = tuple(plan_unread_removals(checkpoint.listing, find_files_after(checkpoint, to_batch, keep_planned=kept)))
+    try:
+        written = () if kept else tuple(_write_predecessor(checkpoint, storage, to_batch))
+    except NoWay as error:
+        return replace(plan, refused=str(error))
+    gone = find_files_after(checkpoint, to_batch, keep_planned=kept)
+    steps = (*written, *plan_unread_removals(checkpoint.listing, gone))
     if not steps:
         why = f"there is nothing after batch {to_batch}" + (" to remove" if kept else "")
         return replace(plan, needed=False, why=why)
@@ -300,7 +322,7 @@ def plan_rewind(
     plan = replace(
         plan,
         steps=steps,
-        why=_describe_steps(checkpoint, to_batch, same=kept),
+        why="; ".join(filter(None, (_describe_steps(checkpoint, to_batch, same=kept), _describe_written(written)))),
         again=again,
         replay=tuple(_describe_replays(checkpoint, again)),
         warnings=tuple(rewind_warnings(checkpoint, again, cut=cut)),
@@ -313,6 +335,21 @@ def plan_rewind(
         return plan
     possible = f"judging by names, batches to go back to are {_spell_batches(batches)}"
     return replace(plan, refused=f"{plan.refused}; {possible}")
+
+
+def _write_predecessor(checkpoint: Checkpoint, storage: Storage, batch: int) -> Iterator[Step]:
+    """Write the offsets before a committed batch, if they cannot be read. Raises NoWay, StorageError."""
+    end = checkpoint.offsets.readable(batch)
+    assert end is not None
+    origin = find_origin(checkpoint, batch, end)
+    return write_predecessor(checkpoint, storage, batch, batch if origin is None else origin)
+
+
+def _describe_written(steps: Sequence[Step]) -> str:
+    copied = next((step for step in steps if step.source), None)
+    if copied is None:
+        return ""
+    return f"{copied.path} is written, which a start looks for and reads nothing from"
 
 
 def _spell_batches(batches: Ranges) -> str:

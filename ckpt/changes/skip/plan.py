@@ -10,10 +10,10 @@ from uuid import NAMESPACE_URL, uuid5
 
 from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.check_fix import check_fix, must_run_first
-from ckpt.changes.plan import END_FIRST, OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay, name_log_problem
+from ckpt.changes.plan import END_FIRST, OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay, adapt_to_sink, name_log_problem
 from ckpt.changes.rewind.files_after import state_above
 from ckpt.changes.steps import Step, plan_creating, plan_unread_removals
-from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE, Checkpoint
+from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, SKIPPED, STATE, Checkpoint
 from ckpt.checkpoint.history import find_recreated_topics, rate_sources
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.file_logs import files_between, source_folder
@@ -23,16 +23,20 @@ from ckpt.checkpoint.sources.starts import StartFacts
 from ckpt.checkpoint.state.chains import WantedVersion, context_of
 from ckpt.checkpoint.state.folders import StorePartition, find_store_partitions
 from ckpt.formats.commits import format_commit_log
-from ckpt.formats.compression import BadBlock, decompress_first_block, store_block
+from ckpt.formats.compression import MAGIC, BadBlock, decompress_first_block, store_block
+from ckpt.formats.metadata import build_skipped
 from ckpt.formats.names import COMPACT, DEFAULT_INTERVAL
 from ckpt.formats.sidecars import build_spark_sidecar
 from ckpt.formats.statefiles import CHECKSUM, LZ4, parse_lineage
 from ckpt.formats.text import read_utf, write_utf
 from ckpt.inspection.inspection import inspect
-from ckpt.model import Kind, Location, StateFileKind
+from ckpt.live.sink.reader import ask_sink
+from ckpt.model import Kind, Location, PlannedBatch, StateFileKind
+from ckpt.restart.sinks import AboutSinks
 from ckpt.storage import ReadRequest, Storage
 
 _HEAD = 1 << 16  # bytes from the beginning of a file that surely hold its first block
+_MARKED = 100  # skipped batches that are marked: Spark keeps as many batches (spark.sql.streaming.minBatchesToRetain)
 _NO_RECORD_INT, _NO_RECORD_BYTE = struct.pack(">i", -1), b"\x00"
 UniqueIds = Mapping[int, tuple[tuple[str, ...], ...]]
 """Of state files in format 2: operator -> [partition][store]."""
@@ -133,7 +137,8 @@ def _make_empty_file(store: _Store, head: bytes) -> bytes:
     try:
         block = decompress_first_block(head)
     except BadBlock:
-        raise NoWay(f"{store.path} is not compressed with lz4, and ckpt writes lz4 only") from None
+        why = "its first block is damaged" if head.startswith(MAGIC) else "it is not compressed with lz4"
+        raise NoWay(f"{store.path} cannot be read ({why}), and ckpt writes lz4 only") from None
     kind = _read_changelog_version(block) if store.place.names.log_kind is StateFileKind.CHANGELOG else "v1"
     if kind == "v1":
         return _NO_RECORD_INT
@@ -192,13 +197,18 @@ class SkipPlan(ChangePlan):
 
 
 def skip(
-    checkpoint: Location, storage_options: Mapping[str, str] | None = None, **how: Unpack[How]
+    checkpoint: Location,
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    sink: str | None = None,
+    **how: Unpack[How],
 ) -> ChangeResult[SkipPlan]:
     """All that ``ckpt skip`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
 
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the URI, and of the backup where that is remote.
+        sink: The place that the query writes to, as ``inspect`` takes it: the plan then says what that sink needs.
         how: ``apply=True`` performs the plan, ``undo`` undoes an earlier skip; see ``How``.
 
     Raises:
@@ -211,7 +221,11 @@ def skip(
 
     """
     uri = fspath(checkpoint)
-    return run_change(SkipPlan, plan_skip, uri, storage_options, **how)
+
+    def plan(storage: Storage) -> SkipPlan:
+        return adapt_to_sink(plan_skip(storage), ask_sink(sink, uri, storage_options or {}))
+
+    return run_change(SkipPlan, plan, uri, storage_options, **how)
 
 
 def plan_skip(storage: Storage) -> SkipPlan:
@@ -233,7 +247,12 @@ def plan_skip(storage: Storage) -> SkipPlan:
     leftovers = (*state_above(checkpoint.listing, latest), f"{COMMITS}/{latest}")  # of its crashed attempt
     plan = replace(
         plan,
-        steps=(*plan_unread_removals(checkpoint.listing, leftovers), *state, *_plan_commit(checkpoint, latest, ids)),
+        steps=(
+            *plan_unread_removals(checkpoint.listing, leftovers),
+            *state,
+            _plan_mark(storage, checkpoint, latest),
+            *_plan_commit(checkpoint, latest, ids),
+        ),
         why=f"batch {latest} counts as done"
         + (f", and state version {latest + 1} equals version {latest}" if checkpoint.stateful else ""),
         skipped=(Skipped(latest, tuple(_describe_skipped_sources(storage, checkpoint, latest))),),
@@ -269,6 +288,15 @@ def _plan_commit(checkpoint: Checkpoint, latest: int, ids: UniqueIds) -> Iterato
     yield from plan_creating(checkpoint.listing, f"{COMMITS}/{latest}", format_commit_log(commit), before)
 
 
+def _plan_mark(storage: Storage, checkpoint: Checkpoint, latest: int) -> Step:
+    """Plan to mark the batch as skipped, so that nobody sends the query back to it for the sake of a sink."""
+    entry = checkpoint.offsets.readable(latest)
+    planned_ms = entry.metadata.timestamp_ms if entry is not None and entry.metadata is not None else 0
+    was = storage.read(SKIPPED) if checkpoint.listing.info(SKIPPED) is not None else None
+    marked = (*checkpoint.marked_skipped, PlannedBatch(latest, planned_ms))
+    return Step(SKIPPED, was, build_skipped(marked[-_MARKED:]), like=f"{COMMITS}/{latest - 1}")
+
+
 def _describe_skipped_sources(storage: Storage, checkpoint: Checkpoint, latest: int) -> Iterator[SkippedSource]:
     """Describe the rows that are left out, and how to read them by hand."""
     before, end = checkpoint.offsets.readable(latest - 1), checkpoint.offsets.readable(latest)
@@ -290,7 +318,7 @@ def _warn_of_skip(checkpoint: Checkpoint, latest: int) -> Iterator[str]:
         "by hand later."
     )
     yield f"Rows that an attempt at batch {latest} has written to a sink stay there; ckpt cannot see them."
-    yield _warn_of_file_sink(latest)
+    yield AboutSinks(_warn_of_file_sink(latest))
     if checkpoint.stateful:
         yield (
             f"The work that batch {latest} would have done without new rows happens one batch later: windows close "

@@ -26,6 +26,11 @@ class FileSourceLog:
     log: CompactibleLog
     entries: frozenset[int]  # that have a file where Spark looks for it
 
+    @property
+    def next_entry(self) -> int:
+        """The number that the next new files get (``FileStreamSource.fetchMaxOffset``)."""
+        return 0 if self.log.latest is None else self.log.latest + 1
+
     def needed(self) -> Iterator[str]:
         """The paths that ``CompactibleFileStreamLog.restore`` reads, as far as they are there."""
         if self.log.latest is not None:

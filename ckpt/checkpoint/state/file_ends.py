@@ -16,7 +16,7 @@ from ckpt.formats.rocksdb import TAIL_LENGTH, NeedsMore, parse_zip_tail, read_wh
 from ckpt.formats.sidecars import SparkChecksum, parse_spark_sidecar
 from ckpt.formats.statefiles import CHECKSUM, END_MARK, LZ4, Ending, judge_stream
 from ckpt.model import DamageKind, Fault, RocksDBSnapshot, StateFile, StateFileKind
-from ckpt.storage.base import Listing, ReadRequest
+from ckpt.storage.base import FileInfo, Listing, ReadRequest
 
 _LARGEST_READ = 128 << 20
 """Up to this many bytes a suspicious file is read completely; of a larger one only the tail is checked."""
@@ -44,7 +44,7 @@ class Verified:
     wrong: Mapping[str, Verdict] = field(default_factory=dict)
     unknown: frozenset[str] = frozenset()  # another codec, or it could not be read
     snapshots: Mapping[str, RocksDBSnapshot] = field(default_factory=dict)  # what the zips say
-    files: frozenset[str] = frozenset()  # of which every byte was read
+    files: Mapping[str, FileInfo] = field(default_factory=dict)  # of which every byte was read, as they were listed
     reasons: Mapping[str, str] = field(default_factory=dict)  # why such a file is unknown
 
     def with_all(self, others: "Verified") -> "Verified":
@@ -53,8 +53,22 @@ class Verified:
             {**self.wrong, **others.wrong},
             self.unknown | others.unknown,
             {**self.snapshots, **others.snapshots},
-            self.files | others.files,
+            {**self.files, **others.files},
             {**self.reasons, **others.reasons},
+        )
+
+    def without_changed(self, listing: Listing) -> "Verified":
+        """Return the verdicts on files that are as they were when every byte of them was read."""
+        files = {path: info for path, info in self.files.items() if listing.info(path) == info}
+        changed = self.files.keys() - files
+        if not changed:
+            return self
+        return Verified(
+            {path: verdict for path, verdict in self.wrong.items() if path not in changed},
+            self.unknown - changed,
+            {path: snapshot for path, snapshot in self.snapshots.items() if path not in changed},
+            files,
+            self.reasons,
         )
 
 

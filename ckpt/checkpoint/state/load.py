@@ -84,7 +84,7 @@ def load_stores(
     files = (file for file in _order_files(chains) if not (whole_files and written_there(listing, file)))
     looked_at = list(islice(files, most_tails))
     verified = yield from verify(looked_at, codec, fully_read)
-    unsaid = verified.unknown - fully_read.files
+    unsaid = verified.unknown - fully_read.files.keys()
     unread = (file for file in looked_at if file.path in unsaid)
     verified = yield from compare_sizes([file for file in unread if listing.info(file.path + CHECKSUM)], verified)
     drafts = [_check(listing, store, targets[store], chain, verified) for store, chain in chains.items()]

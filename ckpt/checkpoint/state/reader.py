@@ -7,7 +7,7 @@ handful of rounds of requests: metadata, schemas and tails at once, and more onl
 from collections.abc import Iterable
 from functools import reduce
 
-from ckpt.checkpoint.checkpoint import Log
+from ckpt.checkpoint.checkpoint import Log, logs_show_state
 from ckpt.checkpoint.state.chains import Context, context_of
 from ckpt.checkpoint.state.damages import find_damages, find_usable_names, judge_every_byte
 from ckpt.checkpoint.state.descriptions import Description, describe
@@ -63,7 +63,7 @@ def read_state(
     *,
     whole_files: bool = False,
 ) -> Step[StateInventory | None]:
-    """Take stock of ``state/``; None if the checkpoint has none and no commit mentions any.
+    """Take stock of ``state/``; None if the checkpoint has none and its logs do not show that it had.
 
     Of ``offsets`` the latest entry is used, of ``commits`` the one before the version that the next start loads;
     ``uri`` is the checkpoint's current location. At most ``most_tails`` files of the version are read besides their
@@ -72,7 +72,7 @@ def read_state(
     (``file_ends.written_there``).
     """
     context = context_of(offsets, commits)
-    if not listing.has_folder(STATE) and not context.unique_ids:
+    if not listing.has_folder(STATE) and not logs_show_state(offsets, commits):
         return None
     operators = find_operators(listing, context.provider)
     stores = (store for operator in operators for store in operator.list_stores())

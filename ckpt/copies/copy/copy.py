@@ -48,6 +48,7 @@ def copy(
     batch: int | None = None,
     new_id: bool = False,
     plan: bool = False,
+    deep: bool = False,
     watcher: Watcher | None = None,
 ) -> CheckpointCopy:
     """All that ``ckpt copy`` does. The query may run meanwhile; the original is only read.
@@ -59,6 +60,7 @@ def copy(
         batch: A committed batch as of which it is copied; by default the newest.
         new_id: Give the copy a query id of its own.
         plan: Write nothing: only say what would be copied.
+        deep: Refuse where a start after the batch would fail by any byte of its state, as ``verify_state`` reads it.
         watcher: Called with the number of files written so far, and the number of all files.
 
     Raises:
@@ -76,6 +78,10 @@ def copy(
     check_apart(uri, to)
     options = storage_options or {}
     storage, new = open_storage(uri, choose_options(uri, options)), open_new(to, options)
+    if deep:
+        from ckpt.state.verify.verify import look_at_every_byte
+
+        look_at_every_byte(storage, options)
     for attempt in range(_TRIES):
         selection = select_files(storage, to, batch)
         if plan:

@@ -10,11 +10,11 @@ state version would be loaded later instead of the right ones (see ``ckpt.change
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ckpt.changes.plan import NEVER_FINISHED
+from ckpt.changes.plan import NEVER_FINISHED, name_lost_part
 from ckpt.changes.relocate.plan import plan_relocation
 from ckpt.changes.rewind.files_after import find_files_after
 from ckpt.changes.steps import Changed, plan_unread_removals, read_files, sidecar
-from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SOURCES, STATE, Checkpoint
+from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SKIPPED, SOURCES, STATE, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.chains import context_of
 from ckpt.checkpoint.state.folders import LOGS, SSTS, find_store_partitions
@@ -98,6 +98,8 @@ def select_files(storage: Storage, to: str, batch: int | None = None) -> Selecti
     """
     checkpoint = read_checkpoint(storage, batches=0)
     chosen = _choose_batch(checkpoint, batch)
+    if (lost := name_lost_part(checkpoint, chosen)) is not None:
+        raise CannotCopy(f"{checkpoint.uri}: a copy as of batch {chosen} would not be as the query was then: {lost}")
     offsets = checkpoint.offsets
     planned = offsets.latest == chosen + 1 and checkpoint.commits.latest == chosen
     top = chosen + (planned and offsets.readable(chosen + 1) is not None)  # that batch keeps its range
@@ -164,7 +166,7 @@ def _list_small(checkpoint: Checkpoint, batch: int, top: int) -> Iterator[str]:
     for folder in (COMMITS, OFFSETS):
         log = checkpoint.commits if folder == COMMITS else checkpoint.offsets
         order += [f"{folder}/{i}" for i in reversed(log.ids)]
-    order += [METADATA, FIRST_START]
+    order += [METADATA, FIRST_START, SKIPPED]
     order += [path for path, _ in listing.walk(STATE) if set(_DESCRIBING) & set(path.split("/"))]
     order += [path for path, _ in listing.walk(SOURCES)]
     for path in dict.fromkeys(order):

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 from pyarrow.dataset import ParquetReadOptions
+from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from ckpt.copies.fill.frames import Piece
 from ckpt.errors import CkptError, NotFound, StorageError, one_line
@@ -103,18 +104,20 @@ class Export:
             with TemporaryDirectory(prefix="ckpt-delta-") as temporary:
                 if here is None:
                     self._copy_files(f"{folder}/{_LOG}/".lstrip("/"), temporary)
-                table = DeltaTable(Path(here if here is not None else temporary, folder))
+                top = Path(here if here is not None else temporary, folder)
+                table = DeltaTable(top)
                 if table.metadata().configuration.get("delta.columnMapping.mode", "none") != "none":
                     problem = "has column mapping, which deltalake does not read: write it without"
                     raise CkptError(one_line(f"{where} {problem}"))
                 options = ParquetReadOptions(coerce_int96_timestamp_unit="us")
-                dataset = table.to_pyarrow_dataset(parquet_read_options=options)
+                files_here = SubTreeFileSystem(str(top), LocalFileSystem())  # its own calls Python from other threads
+                dataset = table.to_pyarrow_dataset(filesystem=files_here, parquet_read_options=options)
                 fragments = {f"{folder}/{part.path}".lstrip("/"): part for part in dataset.get_fragments()}
 
                 def read(path: str) -> Any:
                     if here is None:
                         self._copy_files(path, temporary)
-                    return fragments[path].to_table(schema=dataset.schema)
+                    return fragments[path].to_table(schema=dataset.schema, use_threads=False)
 
                 yield fragments.keys(), read
         except (DeltaError, pa.ArrowException, OSError) as error:
@@ -206,10 +209,13 @@ def _find_format(uri: str, manifest: Mapping[str, Json]) -> Format:
 
 
 def _read_table(path: str, data: bytes) -> Any:
-    """A Parquet file; timestamps that Spark writes as INT96 are instants. Raises StorageError."""
+    """A Parquet file; timestamps that Spark writes as INT96 are instants. Raises StorageError.
+
+    No thread of Arrow takes part: if one lets go of ``data``, or calls Python, while Python ends, the process aborts.
+    """
     try:
         file = parquet.ParquetFile(pa.BufferReader(data), coerce_int96_timestamp_unit="us")
-        table = file.read()
+        table = file.read(use_threads=False)
         instants = [file.schema.column(at).physical_type == "INT96" for at in range(len(file.schema))]
         leaves = iter(instants)
         fields = [column.with_type(_replace_int96(column.type, leaves)) for column in table.schema]

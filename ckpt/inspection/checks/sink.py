@@ -11,6 +11,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from ckpt.checkpoint.checkpoint import FIRST_START, Checkpoint
+from ckpt.inspection.checks.sink_times import Match, describe_times, find_dropped, match_batch
+from ckpt.inspection.checks.skipped import describe_fill, find_unfilled
 from ckpt.live.sink.records import SinkLog, SinkWriter
 from ckpt.model import FirstStart, Unreadable
 from ckpt.restart import diagnoses
@@ -27,6 +29,7 @@ class SinkOutcome(StrEnum):
     CONTINUES = "continues"  # its first batch follows the newest one of the sink, and is written
     PASSES_OVER = "passes-over"  # its first batch runs again and is in the sink already; the next one is written
     DROPS = "drops"  # rows that the sink has not seen are dropped, because it knows their batch ids
+    MAY_DROP = "may-drop"  # the same, or it passes over: whether it has this batch or another of its id is unknown
     LACKS = "lacks"  # it is written, but batches before it are not in the sink
     WRITES_AGAIN = "writes-again"  # it is in the sink, and is written again
     UNKNOWN_QUERY = "unknown-query"  # it is written; the sink has no batch of this query
@@ -34,7 +37,7 @@ class SinkOutcome(StrEnum):
     UNREACHED = "unreached"  # it was to be read, and could not be
 
 
-_CERTAIN = (SinkOutcome.CONTINUES, SinkOutcome.PASSES_OVER, SinkOutcome.DROPS, SinkOutcome.LACKS)
+_CERTAIN = (SinkOutcome.CONTINUES, SinkOutcome.PASSES_OVER, SinkOutcome.DROPS, SinkOutcome.MAY_DROP, SinkOutcome.LACKS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +49,9 @@ class SinkOutlook:
     said: str  # one sentence without a full stop
     next_batch: int | None = None  # that the next start runs first
     last_batch: int | None = None  # of this query that the sink has
-    dropped: Batches | None = None  # batches with new rows that the sink will drop
+    dropped: Batches | None = None  # batches with new rows that the sink will drop, or may
     lacks: Batches | None = None  # batches that are committed and not in the sink
+    forget_from: int | None = None  # the first batch that the sink has to forget so that it drops none
     query_id: str | None = None  # that ``metadata`` may have had, where it is lost
     needs_noop: bool = False  # one start into ``noop`` has to come first, or the query fails
     keeps_no_ids: bool = False  # no query ever wrote to it by batch id, so it drops none
@@ -65,6 +69,11 @@ class SinkOutlook:
         return self.outcome in _CERTAIN
 
 
+_START_OVER = (
+    "start with a new checkpoint, and let the query write to a new place: that gets every row that the sources still "
+    "have"
+)
+_WAS_SKIPPED = "which `ckpt skip` left out"
 _LOST_ID = (diagnoses.logs.MISSING_METADATA, diagnoses.logs.UNREADABLE_METADATA, diagnoses.logs.NEW_QUERY_ID)
 
 
@@ -87,13 +96,15 @@ def foresee_sink(checkpoint: Checkpoint, forecasts: Sequence[Forecast], log: Sin
     if start is None:
         has = f"it has batch {last} last" if last is not None else "it has no batch of this query"
         sentence = f"{has}; no start that is forecast runs a batch, so the checkpoint has to be repaired first"
-        return SinkOutlook(log, SinkOutcome.UNKNOWN, sentence, last_batch=last)
+        return _add_dropped(checkpoint, SinkOutlook(log, SinkOutcome.UNKNOWN, sentence, last_batch=last))
     outlook = _compare_batches(checkpoint, log, start, last, writer)
+    if writer is None or not writer.expired:
+        outlook = _add_dropped(checkpoint, outlook)
     if log.hole is None:
         return outlook
     detail = f"{log.uri} lacks {log.sink.unbroken_log}/{log.hole}"
     consequence = f"its log lacks {log.hole}, so readers fail, and so does the batch that compacts it next"
-    findings = (*outlook.findings, Finding(diagnoses.others.SINK_LOG_HOLE, "", detail))
+    findings = (*outlook.findings, Finding(diagnoses.others.SINK_LOG_HOLE, "", detail, _fill_skipped(checkpoint, log)))
     return replace(outlook, said=f"{outlook.said}; but {consequence}", findings=findings)
 
 
@@ -143,12 +154,13 @@ def _compare_batches(
         return replace(outlook, outcome=SinkOutcome.WRITES_AGAIN, said=sentence, findings=findings)
     gone = writer.taken_back if writer is not None else None
     passed_over = start.again and (gone is None or not gone[0] <= batch <= gone[1])
-    if newest >= batch + passed_over:
-        return _foresee_drops(checkpoint, outlook, batch + passed_over, newest)
+    match = match_batch(checkpoint, log, batch) if passed_over and newest >= batch else Match.SAME
+    if newest > batch or (newest == batch and (not passed_over or match is Match.OTHER)):
+        return _foresee_drops(checkpoint, outlook, batch + (passed_over and match is not Match.OTHER), newest)
     if newest == batch:
-        return _foresee_pass(checkpoint, outlook)
+        return (_foresee_pass if match is Match.SAME else _foresee_doubt)(checkpoint, outlook)
     if newest < batch - 1:
-        return _foresee_lack(outlook, newest + 1)
+        return _foresee_lack(checkpoint, outlook, newest + 1)
     outlook = replace(outlook, said=f"it has batch {newest} last, so batch {batch} is written")
     return outlook if gone is None or gone[0] >= batch else _foresee_restored(checkpoint, outlook, gone)
 
@@ -160,6 +172,9 @@ def _foresee_first(checkpoint: Checkpoint, log: SinkLog, start: _Start) -> SinkO
     if log.writers:
         more = f" and {len(log.writers) - 1} more" if log.writers[1:] else ""
         others = f"; it has batches of {log.writers[0].app_id} up to {log.writers[0].last_batch}{more}"
+    by_code = next((each for each in log.writers if not each.may_be_query and each.last_batch >= start.batch), None)
+    if by_code is not None and log.sink.is_by_query:
+        others += f"; code in foreachBatch with the txnAppId {by_code.app_id} drops batches up to {by_code.last_batch}"
     if start.batch == 0:
         return SinkOutlook(log, SinkOutcome.CONTINUES, sentence + others, start.batch)
     detail = f"{log.uri} has no {log.sink.record} of this query, and batch {start.batch} runs next{others}"
@@ -204,24 +219,84 @@ def _foresee_restored(checkpoint: Checkpoint, outlook: SinkOutlook, gone: Batche
 def _foresee_drops(checkpoint: Checkpoint, outlook: SinkOutlook, first: int, newest: int) -> SinkOutlook:
     lost, batch = span("batch", first, newest), outlook.next_batch or 0
     before = f"batch {batch}, which runs again, is passed over; " if first > batch else ""
-    sentence = f"it has batch {newest} last: {before}new rows of {lost} will be dropped silently"
-    detail = f"{outlook.log.uri} has batch {newest}, and batch {batch} runs next: {lost} will be dropped silently"
-    lead = "Do not start the query. If the newer checkpoint still exists, put it back."
-    remedy = f"{lead} Otherwise {describe_cure(checkpoint, outlook)}."
-    findings = (Finding(diagnoses.sinks.SINK_WILL_DROP, "", detail, remedy),)
-    return replace(outlook, outcome=SinkOutcome.DROPS, said=sentence, dropped=(first, newest), findings=findings)
+    why = _find_lost_state(checkpoint, batch) if not outlook.log.sink.computes_first else None
+    dropped = f"new rows of {lost} will be dropped silently"
+    if why is not None:
+        failing = batch if checkpoint.state is not None and checkpoint.state.format_version > 1 else batch + 1
+        dropped = f"rows of {lost} will not be written, and batch {failing} fails for want of the state of {batch}"
+    detail = f"{outlook.log.uri} has batch {newest}, and batch {batch} runs next: {dropped}"
+    if first == batch and batch in checkpoint.offsets:
+        detail += f"; this batch {batch} is another one: {describe_times(checkpoint, outlook.log, batch)}"
+    sentence = f"it has batch {newest} last: {before}{dropped}"
+    outlook = replace(outlook, outcome=SinkOutcome.DROPS, said=sentence, dropped=(first, newest), forget_from=batch)
+    return replace(outlook, findings=(_build_drop(checkpoint, outlook, detail),))
+
+
+def _foresee_doubt(checkpoint: Checkpoint, outlook: SinkOutlook) -> SinkOutlook:
+    """Foresee a start with a sink that has a batch of this id, perhaps another one."""
+    batch = outlook.next_batch or 0
+    times = describe_times(checkpoint, outlook.log, batch)
+    which = f"whether its batch {batch} is the one that runs again is unknown: {times}"
+    sentence = f"{which}; if it is another one, rows of batch {batch} will be dropped"
+    outlook = replace(outlook, outcome=SinkOutcome.MAY_DROP, said=sentence, dropped=(batch, batch), forget_from=batch)
+    return replace(outlook, findings=(_build_drop(checkpoint, outlook, f"{outlook.log.uri}: {sentence}"),))
+
+
+def _add_dropped(checkpoint: Checkpoint, outlook: SinkOutlook) -> SinkOutlook:
+    """Add the committed batches whose rows the sink has dropped, because it had other batches of these ids."""
+    dropped = find_dropped(checkpoint, outlook.log)
+    if dropped is None:
+        return outlook
+    which = span("batch", dropped.first, dropped.last)
+    rows = f"the rows of {which} {'were' if dropped.certain else 'may have been'} dropped, though committed here"
+    also = f", perhaps also of batches before {dropped.first}" if dropped.since_before else ""
+    times = describe_times(checkpoint, outlook.log, dropped.last)
+    passes = outlook.outcome in (SinkOutcome.CONTINUES, SinkOutcome.PASSES_OVER)
+    outlook = replace(
+        outlook,
+        outcome=SinkOutcome.LACKS if passes and dropped.certain else outlook.outcome,
+        said=f"{outlook.said}; {rows}{also}",
+        lacks=outlook.lacks or ((dropped.first, dropped.last) if dropped.certain else None),
+        forget_from=dropped.first,
+    )
+    detail = "; ".join(
+        (
+            *(finding.detail for finding in outlook.findings if finding.diagnosis is diagnoses.sinks.SINK_WILL_DROP),
+            f"{outlook.log.uri}: {rows}{also}; its batch {dropped.last} is another one: {times}",
+        )
+    )
+    drop = replace(_build_drop(checkpoint, outlook, detail), minor=dropped.past and outlook.dropped is None)
+    others = (f for f in outlook.findings if f.diagnosis is not diagnoses.sinks.SINK_WILL_DROP)
+    return replace(outlook, findings=(drop, *others))
+
+
+def _build_drop(checkpoint: Checkpoint, outlook: SinkOutlook, detail: str) -> Finding:
+    """Build the finding of rows that a sink drops or has dropped, with the cure for this sink."""
+    last, log = outlook.last_batch, outlook.log
+    continued = last is not None and last in checkpoint.offsets and match_batch(checkpoint, log, last) is Match.SAME
+    newer = "" if continued else "If the newer checkpoint still exists, put it back. Otherwise "
+    cure = describe_cure(checkpoint, outlook)
+    either = ": that is right whichever it is" if outlook.outcome is SinkOutcome.MAY_DROP else ""
+    remedy = f"Do not start the query. {newer}{cure if newer else cure[:1].upper() + cure[1:]}{either}."
+    return Finding(diagnoses.sinks.SINK_WILL_DROP, "", detail, remedy)
 
 
 def describe_cure(checkpoint: Checkpoint, outlook: SinkOutlook) -> str:
     """Say how to make a sink accept the rows that it drops: a sentence without its capital and full stop."""
-    batch, sink = outlook.next_batch or 0, outlook.log.sink
+    following, sink = outlook.next_batch, outlook.log.sink
+    first = (following or 0) if outlook.forget_from is None else outlook.forget_from
     path, last, query = quote_path(checkpoint.uri), outlook.last_batch, checkpoint.query_id
     writer = outlook.log.writer(query)
-    snapshot = writer.before.get(batch) if writer is not None else None  # of an Iceberg table, before the next batch's
+    snapshot = writer.before.get(first) if writer is not None else None  # of an Iceberg table, before that batch's
     elsewhere = sink.new_checkpoint if sink.drops_new_query else "write to a new table, or start with a new checkpoint"
-    possible = batch > 0 and (snapshot is not None or "{snapshot}" not in (sink.taken_back or ""))
+    possible = first > 0 and (snapshot is not None or "{snapshot}" not in (sink.taken_back or ""))
     words = sink.taken_back if possible and sink.taken_back is not None else elsewhere
-    return words.format(checkpoint=path, kept=batch - 1, next=batch, last=last, query=query, snapshot=snapshot)
+    is_there = following is not None and first >= following
+    if not possible and not is_there:
+        words = _START_OVER
+    elif not is_there and "{checkpoint}" not in words:  # whose cure does not go back by itself
+        words = f"go back with `ckpt rewind {{checkpoint}} --to-batch {{kept}} --replay new`; then, {words}"
+    return words.format(checkpoint=path, kept=first - 1, next=first, last=last, query=query, snapshot=snapshot)
 
 
 def _foresee_pass(checkpoint: Checkpoint, outlook: SinkOutlook) -> SinkOutlook:
@@ -250,24 +325,35 @@ def _find_lost_state(checkpoint: Checkpoint, batch: int) -> str | None:
     return f"version {batch + 1} of the state, which is that after batch {batch}, is not there in every partition"
 
 
-def _foresee_lack(outlook: SinkOutlook, first: int) -> SinkOutlook:
+def _foresee_lack(checkpoint: Checkpoint, outlook: SinkOutlook, first: int) -> SinkOutlook:
     batch, log = outlook.next_batch or 0, outlook.log
     missing = span("batch", first, batch - 1)
     has = f"it has batch {first - 1} last" if first else "it has no batch"
+    skipped = all(map(checkpoint.is_skipped, range(first, batch)))
+    if skipped and not log.sink.unbroken_log:
+        return replace(outlook, said=f"{has}, so batch {batch} is written; {missing} {_WAS_SKIPPED}")
     diagnosis, lead = diagnoses.sinks.SINK_LACKS, "Check whether their rows are in the table. If they are not,"
     if log.sink.unbroken_log:
         diagnosis = diagnoses.sinks.SINK_LOG_WILL_BREAK
         lead = f"Put {log.sink.unbroken_log} back from a copy. Or"
     rewind = f"`ckpt rewind {{checkpoint}} --to-batch {first - 1} --replay new`"
     remedy = f"{lead} {rewind} writes them again, if the sources still have the rows." if first else None
-    detail = f"{log.uri} has no {missing}, though committed here"
+    detail = f"{log.uri} has no {missing}, {_WAS_SKIPPED if skipped else 'though committed here'}"
     return replace(
         outlook,
         outcome=SinkOutcome.LACKS,
         said=f"{has}, so batch {batch} is written; {missing} {'is' if first == batch - 1 else 'are'} not in it",
         lacks=(first, batch - 1),
-        findings=(Finding(diagnosis, "", detail, remedy),),
+        findings=(Finding(diagnosis, "", detail, _fill_skipped(checkpoint, log) or remedy),),
     )
+
+
+def _fill_skipped(checkpoint: Checkpoint, log: SinkLog) -> str | None:
+    """Build the remedy of a file sink whose log lacks batches that were skipped, and no others."""
+    fills = [describe_fill(log, batch) for batch in find_unfilled(checkpoint, log)]
+    if not fills:
+        return None
+    return f"Before the next start, {', and then '.join(fills)}.".replace("{", "{{")
 
 
 def build_first_mark(checkpoint: Checkpoint) -> FirstStart | None:

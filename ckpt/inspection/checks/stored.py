@@ -191,20 +191,25 @@ def find_missing_metadata(checkpoint: Checkpoint) -> Iterator[Finding]:
 
 def find_unreadable(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find operator metadata and schema files that cannot be read."""
-    for file in checkpoint.state.unreadable if checkpoint.state else ():
-        yield Finding(diagnoses.state.UNREADABLE_STATE_METADATA, file.path, file.reason)
+    state = checkpoint.state
+    failing = {damage.path for damage in state.damages} if state else set()  # over which a start fails: it has a fix
+    for file in state.unreadable if state else ():
+        remedy = diagnoses.common.REPAIR if file.path in failing else None
+        yield Finding(diagnoses.state.UNREADABLE_STATE_METADATA, file.path, file.reason, remedy)
 
 
 def find_missing_state(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """Find that ``state/`` is missing, if the logs do not show that there never was one.
+    """Find that ``state/`` is missing, if the logs show neither that there never was one nor that it is lost.
 
-    The gaps of asynchronous tracking do show it: Spark refuses that for stateful queries. A watermark speaks for state.
+    The gaps of asynchronous tracking show that there was none: Spark refuses it for stateful queries.
     """
     ran = checkpoint.kind is Kind.MICRO_BATCH and checkpoint.commits.latest is not None
-    if ran and checkpoint.state is None and pattern(checkpoint) is not Pattern.ASYNC_PROGRESS:
+    if not ran or checkpoint.state is not None or pattern(checkpoint) is Pattern.ASYNC_PROGRESS:
+        return
+    if checkpoint.stateful is None:
+        yield Finding(diagnoses.state.STATE_SEEMS_LOST, "state", "missing, and the logs have a watermark")
+    else:
         detail = "missing, which is normal for a stateless query and a loss for any other"
-        if checkpoint.stateful is None:
-            detail += "; there is a watermark, which queries with state have"
         yield Finding(diagnoses.state.NO_STATE_FOLDER, "state", detail)
 
 

@@ -156,7 +156,7 @@ def explain(
 
     >>> found = ckpt.explain("java.lang.IllegalStateException: batch 4 doesn't exist")
     >>> found.matches[0].error.title, found.matches[0].error.codes
-    ('The offsets of an earlier batch are missing', ('CKPT201', 'CKPT202', 'CKPT403'))
+    ('The offsets of an earlier batch are missing', ('CKPT201', 'CKPT202', 'CKPT403', 'CKPT407'))
     >>> ckpt.explain("java.lang.IllegalStateException: it does not work").matches
     ()
 
@@ -190,9 +190,20 @@ def _match(hit: Hit, inspection: Inspection | None) -> ErrorMatch:
         return ErrorMatch(error, line, hit.times, error.cure, error.command, ())
     checkpoint = quote_path(inspection.checkpoint.uri.rstrip("/") or inspection.checkpoint.uri)
     texts = (error.cure, error.command or "")
-    cure, command = (re.sub(r"\bCHECKPOINT\b", lambda _: checkpoint, text) for text in texts)
+    cure, command = (_fill_in(text, checkpoint, inspection.checkpoint) for text in texts)
     shown = tuple(rated for rated in inspection.findings if rated.finding.diagnosis.code in error.codes)
     return ErrorMatch(error, line, hit.times, cure, command or None, shown)
+
+
+def _fill_in(text: str, quoted: str, checkpoint: Checkpoint) -> str:
+    """Fill in the location of a checkpoint, ``quoted``, and the options that asking its sources needs."""
+    text = re.sub(r"\bCHECKPOINT\b", lambda _: quoted, text)
+    if "--sources" not in text:
+        return text
+    from ckpt.live.asking import list_missing_options  # what asks nobody imports nothing of it
+
+    options = "".join(f" --source-option {option}" for option in list_missing_options(checkpoint))
+    return re.sub(r"--sources\b(?! --source-option)", lambda _: f"--sources{options}", text)
 
 
 def _shorten(line: str) -> str:

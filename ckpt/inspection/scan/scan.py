@@ -263,7 +263,7 @@ def _inspect_one(storage: Storage, reader: Mapping[str, str] | None) -> tuple[Sc
         kafka = {view.index: reader for view in sources(checkpoint) if reader and view.type is SourceType.KAFKA}
         unasked = None
         try:
-            live = ask_sources(checkpoint, kafka) if kafka else ()
+            live = ask_sources(checkpoint, kafka, given_only=True) if kafka else ()
         except SourceError as error:
             live, unasked = (), str(error)
         inspection = inspect(checkpoint, live=live)

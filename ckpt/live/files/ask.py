@@ -6,7 +6,7 @@ from functools import lru_cache
 from urllib.parse import unquote
 
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.checkpoint.history import batch_entries
+from ckpt.checkpoint.history import batch_entries, walk_source_log
 from ckpt.checkpoint.sources.file_logs import find_refused_file, source_folder
 from ckpt.errors import NotFound, SourceError, StorageError, UsageError, one_line
 from ckpt.formats.names import compactible_id, compactible_log
@@ -41,6 +41,22 @@ def _explain_unlistable(options: Mapping[str, str]) -> str | None:
 def _strip_options(path: str) -> str:
     """Return a path without options of the file system behind it."""
     return path if local_path(path) is not None else path.partition("?")[0]
+
+
+def find_folder(checkpoint: Checkpoint, index: int) -> str | None:
+    """Find the folder of a source in its log; None where the log names files of several folders, or none.
+
+    Folders of partitions count as part of the one above. A reader that goes through folders, or reads a pattern, may
+    have others that its log does not name yet.
+    """
+    folders = set()
+    for file in walk_source_log(checkpoint, index):
+        folder = unquote(file.path).rpartition("/")[0]
+        while "=" in folder.rpartition("/")[2]:
+            folder = folder.rpartition("/")[0]
+        folders.add(folder)
+    folder = folders.pop() if len(folders) == 1 else ""
+    return folder if folder.strip("/") and "?" not in folder else None  # what follows it could name another host
 
 
 def ask_files(request: SourceRequest) -> FilesNow | NotAsked:

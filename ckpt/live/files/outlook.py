@@ -77,9 +77,9 @@ def _find_changes(
         more = f" and {len(gone) - 1:,} more" if len(gone) > 1 else ""
         detail = f"{len(gone):,} of {now.planned:,} files of batch {batch} are gone: {one_line(gone[0])}{more}"
         remedy = (
-            "Put the files back where they were before the start: from the archive, if the query has "
-            "cleanSource=archive, or from a copy. If there is none, their rows are lost: start the query as usual, "
-            f"batch {batch} runs without them."
+            "Do not start the query before the files are back where they were: put them back from the archive, if the "
+            "query has cleanSource=archive, or from a copy of the folder. If there is none, their rows are lost: start "
+            f"the query as usual, batch {batch} runs without them."
         )
         yield Finding(diagnoses.sources.FILES_OF_BATCH_GONE, path, detail, remedy)
     if now.old:

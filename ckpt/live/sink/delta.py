@@ -1,6 +1,6 @@
 """Rules for the transactions in the log of a Delta table; pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ckpt.formats.deltalog import Action, Restore, TableSettings, Transaction, parse_retention_ms
 from ckpt.formats.text import Damaged
@@ -21,6 +21,7 @@ def replay_delta_log(
     """
     last: dict[str, Transaction] = {}
     history = list(earlier)
+    times: dict[str, dict[int, int]] = {}
     retention: str | None = None
     created_ms: int | None = None
     for version, action in counting:
@@ -30,6 +31,9 @@ def replay_delta_log(
             case Transaction():
                 last[action.app_id] = action
         history.append((version, action))
+    for _, action in history:
+        if isinstance(action, Transaction) and action.updated_ms is not None:
+            times.setdefault(action.app_id, {})[action.version] = action.updated_ms
     lost = _find_lost_batches(history)
     limit_ms = None if retention is None else parse_retention_ms(retention)
     if retention is not None and limit_ms is None:
@@ -42,11 +46,17 @@ def replay_delta_log(
             transaction.updated_ms,
             expired=oldest_ms is not None and (transaction.updated_ms is None or transaction.updated_ms <= oldest_ms),
             taken_back=(min(batches), max(batches)) if (batches := lost.get(transaction.app_id)) else None,
+            written_ms=_keep_written(times.get(transaction.app_id, {}), transaction.version),
         )
         for transaction in last.values()
     ]
     writers.sort(key=lambda writer: writer.updated_ms or 0, reverse=True)
     return SinkLog(uri, SinkKind.DELTA, writers=tuple(writers), retention=retention, created_ms=created_ms)
+
+
+def _keep_written(times: Mapping[int, int], last: int) -> dict[int, int]:
+    """Keep the times of batches up to the last one: a table that had forgotten later ones accepts ids again."""
+    return {batch: time_ms for batch, time_ms in times.items() if batch <= last}
 
 
 def _find_lost_batches(history: Iterable[VersionedAction]) -> dict[str, set[int]]:

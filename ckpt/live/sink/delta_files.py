@@ -91,7 +91,8 @@ def read_checkpoint_rows(storage: Storage, path: str, size: int, columns: Sequen
     try:
         file = parquet.ParquetFile(pa.PythonFile(_Ranges(storage, path, size), mode="r"))
         wanted = [name for name in columns if name in file.schema_arrow.names]
-        for batch in file.iter_batches(columns=wanted) if wanted else ():
+        batches = file.iter_batches(columns=wanted, use_threads=False) if wanted else ()  # threads would call Python
+        for batch in batches:
             for name in wanted:
                 column = batch.column(name)
                 yield from ((name, value) for value in column.filter(column.is_valid()).to_pylist())

@@ -75,6 +75,7 @@ def _find_batches(uri: str, table: IcebergTable, file: str) -> SinkLog:
                 for batch, each in written
                 if (parent := each.parent) is not None and parent in table.snapshots
             },
+            written_ms={batch: each.written_ms for batch, each in reversed(written)},
         )
         for query_id, written in batches.items()
     )

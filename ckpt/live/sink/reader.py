@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ckpt.errors import NotFound, StorageError, UsageError, one_line
-from ckpt.formats.names import compactible_log
+from ckpt.formats.names import COMPACT, compactible_id, compactible_log
+from ckpt.formats.sourcelogs import find_modification_times
 from ckpt.live.sink.delta_files import DELTA_LOG, read_delta_sink
 from ckpt.live.sink.iceberg_files import METADATA, has_metadata, read_iceberg_metadata_sink, read_iceberg_sink
 from ckpt.live.sink.records import FILE_LOG, SinkKind, SinkLog
 from ckpt.plugins import ask_plugins
-from ckpt.storage import Folder, Storage, open_storage
+from ckpt.storage import FileInfo, Folder, ReadRequest, Storage, open_storage
 from ckpt.storage.locations import is_same_kind
 from ckpt.texts import mask_secrets
 
@@ -22,15 +23,35 @@ _TOPIC = (
     "a Kafka topic keeps no batch ids, so which batches it has is unknown; it accepts every row, so rows that are read "
     "again are written again"
 )
+_TIMED = 10  # newest entries whose times are read: as many batches as are judged
+_HEAD = 1 << 16  # bytes of an entry: its first files were written in the batch as the others were
 _HUDI = "a Hudi table, whose log ckpt does not read: which batches it has is unknown"
 
 
 def _read_file_sink(uri: str, storage: Storage) -> SinkLog:
     """Read the batches by the names in the log, which are all that ``FileStreamSink.addBatch`` looks at."""
-    log = compactible_log(storage.list_level(FILE_LOG).files)
+    files = storage.list_level(FILE_LOG).files
+    log = compactible_log(files)
     if log.latest is not None and log.interval <= 0:
         return SinkLog(uri, SinkKind.UNKNOWN, unknown=f"the names in its {FILE_LOG} contradict one another")
-    return SinkLog(uri, SinkKind.FILE, last_batch=log.latest, hole=log.first_missing)
+    times = _read_times(storage, files)
+    return SinkLog(uri, SinkKind.FILE, last_batch=log.latest, hole=log.first_missing, file_log=log, written_ms=times)
+
+
+def _read_times(storage: Storage, files: Mapping[str, FileInfo]) -> dict[int, int]:
+    """Read when the newest batches were written: by the files that an entry names, for it may have been copied since.
+
+    An entry that names none, or is compacted, so that it names those of other batches too, has the time of its file.
+    """
+    entries = {batch: name for name in files if (batch := compactible_id(name)) is not None and batch >= 0}
+    newest = sorted(entries)[-_TIMED:]
+    times = {batch: time_ms for batch in newest if (time_ms := files[entries[batch]].mtime_ms)}
+    plain = [batch for batch in newest if not entries[batch].endswith(COMPACT)]
+    heads = storage.read_many(ReadRequest(f"{FILE_LOG}/{entries[batch]}", 0, _HEAD) for batch in plain)
+    for batch, head in zip(plain, heads, strict=True):
+        if isinstance(head, bytes) and (written := max(find_modification_times(head), default=0)):
+            times[batch] = written
+    return times
 
 
 _READ = {DELTA_LOG: read_delta_sink, FILE_LOG: _read_file_sink, METADATA: read_iceberg_sink}
@@ -120,5 +141,6 @@ def ask_sink(
     except StorageError as error:
         if not partial:
             raise
-        return SinkLog(uri, SinkKind.UNKNOWN, unknown=f"not reached: {error}", unreached=True)
+        gone = isinstance(error, NotFound)
+        return SinkLog(uri, SinkKind.UNKNOWN, unknown=f"not reached: {error}", unreached=True, gone=gone)
     return log

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from ckpt.formats.names import CompactibleLog
 from ckpt.restart.sinks import SINKS, Sink
 
 FILE_LOG = "_spark_metadata"
@@ -32,6 +33,7 @@ class SinkWriter:
     expired: bool  # the table forgets it, and accepts its batches again
     taken_back: tuple[int, int] | None = None  # first and last batch whose rows a RESTORE of the table took back
     before: Mapping[int, int] = field(default_factory=dict)  # of Iceberg: the snapshot before each batch, if there
+    written_ms: Mapping[int, int] = field(default_factory=dict)  # when each batch was written, as far as the log says
 
     @property
     def may_be_query(self) -> bool:
@@ -47,6 +49,7 @@ class SinkLog:
     kind: str  # a SinkKind, or the name that a plugin gives
     last_batch: int | None = None  # of a file sink: the newest in its log, whoever wrote it
     hole: str | None = None  # of a file sink: the first file that its log lacks
+    file_log: CompactibleLog | None = None  # of a file sink: the same log, by the names of its files
     writers: tuple[SinkWriter, ...] = ()  # of a table, the latest first
     retention: str | None = None  # of a Delta table: how long transactions count, where that is limited
     created_ms: int | None = None  # when a Delta table was created
@@ -54,7 +57,9 @@ class SinkLog:
     cut: bool = False  # of an Iceberg table: its first snapshots have expired
     unknown: str | None = None  # why nothing can be known, a sentence without its full stop
     unreached: bool = False  # that is why: it was to be read and could not be
+    gone: bool = False  # that is why: nothing is there
     rules: Sink | None = None  # of a sink that a plugin reads: what it does with a batch id
+    written_ms: Mapping[int, int] = field(default_factory=dict)  # of a file sink: when each batch was written
 
     @property
     def sink(self) -> Sink:
@@ -65,6 +70,17 @@ class SinkLog:
     def keeps_no_ids(self) -> bool:
         """True if this kind of sink keeps no batch ids: what it has is not known, and it accepts every row."""
         return any(sink.kind == self.kind and not sink.drops_same_query for sink in SINKS)
+
+    def written_by(self, query_id: str | None, batch: int) -> int | None:
+        """Return when a batch was written at the latest, in ms since 1970 UTC; None if no time says it.
+
+        A sink is written in the order of batch ids, so a later batch limits those before it.
+        """
+        writer = self.writer(query_id)
+        times = dict(self.written_ms if writer is None else writer.written_ms)
+        if writer is not None and writer.updated_ms is not None:
+            times.setdefault(writer.last_batch, writer.updated_ms)
+        return min((time_ms for written, time_ms in times.items() if written >= batch), default=None)
 
     def writer(self, app_id: str | None) -> SinkWriter | None:
         """The writer with this id."""

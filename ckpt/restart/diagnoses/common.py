@@ -3,7 +3,7 @@
 from functools import partial
 
 from ckpt.restart.findings import Asked, Diagnosis, Severity
-from ckpt.restart.sinks import REMEMBERING
+from ckpt.restart.sinks import AT_NEW, DROP_IDS, REMEMBERING
 
 _ONLY_THAT = (
     f"Put back nothing else: an older copy of the whole folder repeats batch ids, and {REMEMBERING} silently drops "
@@ -20,6 +20,16 @@ REPAIR = (
     "`ckpt repair {checkpoint}` shows the fixes, and what each costs. If there is a copy of the checkpoint (object "
     f"stores with versioning keep one), you can instead stop the query and put {{path}} back from it. {_ONLY_THAT}"
 )
+REPAIR_DEEP = REPAIR.replace("`ckpt repair {checkpoint}`", "`ckpt repair {checkpoint} --deep`")
+"""For errors that show only where every byte is read."""
+
+NEW_STATE = (
+    "Without a copy, `ckpt handoff {checkpoint}` says how a new query continues where this one stopped: with empty "
+    f"state, to which the rows read so far do not count. Or start the query with {AT_NEW}, a new checkpoint: it reads "
+    f"its sources from their beginning, so its state is right if they still have every row. Of sinks, {DROP_IDS}; any "
+    "other sink gets rows again."
+)
+"""For state that is lost, with what each way without a copy costs."""
 
 
 def _declare(

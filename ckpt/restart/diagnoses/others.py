@@ -1,7 +1,7 @@
 """Diagnoses of sources and sinks (CKPT4xx), of other files (CKPT5xx), of the kind of checkpoint (CKPT6xx)."""
 
 from ckpt.restart.diagnoses.common import REPAIR, RESTORE, error, note, warning
-from ckpt.restart.sinks import DROP_IDS
+from ckpt.restart.sinks import AT_NEW, DROP_IDS
 
 OFFSETS_WENT_BACK = warning(
     "CKPT401 offsets-went-backwards",
@@ -30,6 +30,16 @@ SOURCE_LOG_HOLE = error(
     'The log of a file source lacks an entry it needs. Spark fails at start with a message like "batch {batch} '
     "doesn't exist\", the same as for a missing offset file.",
     REPAIR,
+)
+SOURCE_LOG_LOST = error(
+    "CKPT407 file-source-log-lost",
+    "The log of a file source ends before the entry that the offsets name: entries were lost. Spark gives the next "
+    "files the numbers after what is left, which the offsets count as read. It skips these files silently, or fails "
+    "(assertion failed) and leaves an offsets file that goes back.",
+    "Do not start the query: put {path} back from a copy of the checkpoint that has the newest entry, and only that. "
+    "Without a copy, no change to this checkpoint helps, because no other file has the names of the files that were "
+    f"read: start the query with {AT_NEW}, a new checkpoint. It reads every file of the folder again, and its state is "
+    f"made of these. Of sinks, {DROP_IDS}. Any other sink gets the rows again.",
 )
 SOURCE_LOG_UNREADABLE = error(
     "CKPT404 source-log-unreadable",

@@ -1,12 +1,14 @@
 """Diagnoses of what ``ckpt inspect --sink`` finds in the sink (CKPT41x, CKPT420)."""
 
 from ckpt.restart.diagnoses.common import error, note, warning
+from ckpt.restart.sinks import AT_NEW
 
 SINK_WILL_DROP = error(
     "CKPT411 sink-drops-batches",
-    "The sink has batches that the checkpoint has yet to run: the checkpoint is older than its sink (restored from a "
-    "copy, rewound), or the batches are another query's. The sink silently drops every row under an id that it has, "
-    "and the query counts those rows as written.",
+    "The sink has other batches under ids that the checkpoint has yet to run, or has run: the checkpoint is older than "
+    "its sink (restored from a copy, rewound), or the batches are another query's. The sink silently drops every row "
+    "under an id that it has, and the query counts those rows as written. Delta and a file sink drop a batch before it "
+    "is computed: a query with state then fails, in that batch (state store checkpoint format 2) or in the next one.",
     "Do not start the query. If the newer checkpoint still exists, put it back; otherwise make the sink forget "
     "these batches, as `ckpt rewind` says, or let the query write to a new place.",
 )
@@ -31,7 +33,8 @@ SINK_WITHOUT_QUERY = warning(
     "checkpoint got a new id, the query writes elsewhere, or in foreachBatch, or the snapshots of its batches have "
     "expired (Iceberg). The next start writes its batches; a batch that runs again is written again.",
     "Check that the query writes to this table, and whether the rows of earlier batches are in it: those of a batch "
-    "that runs again would be in it twice.",
+    "that runs again would be in it twice. If the table was recreated and has lost them, no start of this checkpoint "
+    f"writes them again: start the query with {AT_NEW}, which reads its sources from their beginning.",
 )
 SINK_FORGOT = warning(
     "CKPT415 sink-has-forgotten-batches",
@@ -43,12 +46,13 @@ SINK_FORGOT = warning(
 )
 FIRST_INTO_NOOP = error(
     "CKPT419 batch-to-run-into-noop-first",
-    "ckpt rewound the newest batch, which every sink has, and left {path} as a mark. If you start the query as "
+    "ckpt rewound the newest batch, which its sink has, and left {path} as a mark. If you start the query as "
     "usual, it writes the rows of that batch again. If the sink skips batches that it has, the query fails in the "
     "next batch because state is missing.",
     'In a new driver, start the query once with `.writeStream.format("noop").trigger(once=True)` on this checkpoint. '
-    "When that has ended without an error, start the query as usual. A sink that does not have the batch, as `--sink` "
-    "shows, needs no such start.",
+    "When that has ended without an error, start the query as usual. A sink that does not have the batch, or has "
+    "another one under its id, needs no such start, which would lose the rows: `ckpt inspect {checkpoint} --sink URI` "
+    "says so for a Delta or Iceberg table and for the output of a file sink.",
 )
 FIRST_START_UNREADABLE = error(
     "CKPT420 unreadable-mark-of-first-start",

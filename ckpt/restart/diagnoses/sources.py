@@ -103,7 +103,7 @@ FILES_OF_BATCH_GONE = error(
     "CKPT461 files-of-planned-batch-gone",
     "Files of a planned batch are missing. The next start runs that batch without them and commits it, without an "
     "error. Their rows are lost, with any value of ignoreMissingFiles.",
-    "Put the files back where they were before the start.",
+    "Do not start the query before the files are back where they were.",
 )
 FILES_TOO_OLD = warning(
     "CKPT462 files-too-old",

@@ -1,7 +1,16 @@
 """Diagnoses of the state and what describes it (CKPT3xx)."""
 
 from ckpt import settings
-from ckpt.restart.diagnoses.common import REPAIR, RESTORE, RESTORE_DEEP, error, note, warning
+from ckpt.restart.diagnoses.common import (
+    NEW_STATE,
+    REPAIR,
+    REPAIR_DEEP,
+    RESTORE,
+    RESTORE_DEEP,
+    error,
+    note,
+    warning,
+)
 
 STATE_CHAIN_HOLE = error(
     "CKPT301 state-file-missing",
@@ -23,7 +32,7 @@ STATE_SST_MISSING = error(
 STATE_FOLDER_MISSING = error(
     "CKPT304 state-folder-missing",
     "The folder of an operator, a partition or a store is missing, so its state cannot be loaded.",
-    RESTORE,
+    f"{RESTORE} {NEW_STATE}",
 )
 STATE_MOVED = error(
     "CKPT305 moved-transformwithstate-checkpoint",
@@ -75,6 +84,15 @@ NO_STATE_FOLDER = note(
     "There is no folder state/. A stateless query has none. A query that aggregates, joins or deduplicates has lost "
     "its state, and no other file shows that.",
     "If the query keeps state, restore state/ from a copy of the checkpoint before you start it.",
+)
+STATE_SEEMS_LOST = warning(
+    "CKPT328 state-seems-lost",
+    "There is no folder state/, and the logs have a watermark, which is mostly for state. If the query aggregates, "
+    "joins or deduplicates, its state is lost: every start fails, from Spark 4.2 on with "
+    "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY, and before it for a missing state file. The failed start "
+    "leaves an offsets file, which does no harm.",
+    "Find out whether the query keeps state. If it does not, start it as usual. If it does, put state/ back from a "
+    f"copy of the checkpoint before the start, and only that. {NEW_STATE}",
 )
 ODD_END = note(
     "CKPT313 state-file-cut-behind-its-data",
@@ -149,14 +167,14 @@ KEYS_ELSEWHERE = error(
     "State files hold keys that belong to other partitions: they were put into the wrong folder. Spark loads the "
     "files without an error but does not find these keys. It starts each of them from nothing, and writes wrong "
     "results.",
-    RESTORE_DEEP,
+    REPAIR_DEEP,
 )
 STATE_CONTRADICTS = error(
     "CKPT325 state-that-contradicts-itself",
     "Two records of the same state differ: the rows of a join and their count, or timers, expiry times or lists and "
     "their index or count. Spark loads the state without an error. Later it fails when it looks for a missing row, "
     "or silently leaves out what it does not find.",
-    RESTORE_DEEP,
+    REPAIR_DEEP,
 )
 STATE_NAME_ASTRAY = error(
     "CKPT326 state-file-name-that-is-no-version",

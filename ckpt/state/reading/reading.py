@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.checkpoint.reader import open_checkpoint
+from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.errors import CkptError, UsageError, argument
 from ckpt.formats.types import fields_of, struct_of
 from ckpt.model import Json, Provider, QueryMetadata, Unreadable
@@ -136,14 +136,20 @@ class Chosen:
 
 
 def choose(
-    question: Question, storage_options: Mapping[str, str] | None = None, *, what_is_left: bool = False
+    question: Question,
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    what_is_left: bool = False,
+    storage: Storage | None = None,
 ) -> Chosen:
     """Find what was asked for; reads the checkpoint's small files. Raises as ``plan_readings`` does.
 
-    ``what_is_left``: also where all units are asked for, and an operator is lost.
+    ``what_is_left``: also where all units are asked for, and an operator is lost. ``storage``: the checkpoint, opened
+    already; another process opens it anew.
     """
     options = storage_options or {}
-    checkpoint = _open_at(question.checkpoint, options, question.batch)
+    storage = storage or open_storage(question.checkpoint, options)
+    checkpoint = _read_at(storage, question.batch)
     if question.all_units and question.wanted == RequestedPart() and not what_is_left:
         check_operators(checkpoint)
     units = choose_units(checkpoint, question.wanted, all_of_them=question.all_units)
@@ -153,20 +159,20 @@ def choose(
         question=question,
         options=options,
         checkpoint=checkpoint,
-        storage=open_storage(question.checkpoint, options),
+        storage=storage,
         units=units,
         moment=_moment_of(checkpoint, batch),
         recorded=latest.metadata.conf if latest and latest.metadata else {},
     )
 
 
-def _open_at(uri: str, options: Mapping[str, str], batch: int | None) -> Checkpoint:
-    """Open a checkpoint so that the log files of a batch are read, however old it is."""
-    checkpoint = open_checkpoint(uri, options)
+def _read_at(storage: Storage, batch: int | None) -> Checkpoint:
+    """Read a checkpoint so that the log files of a batch are read, however old it is."""
+    checkpoint = read_checkpoint(storage)
     ids = checkpoint.offsets.ids
     if batch is None or batch in checkpoint.offsets.entries or batch not in checkpoint.offsets:
         return checkpoint
-    return open_checkpoint(uri, options, batches=len(ids) - bisect_left(ids, batch))
+    return read_checkpoint(storage, batches=len(ids) - bisect_left(ids, batch))
 
 
 def _moment_of(checkpoint: Checkpoint, batch: int) -> Moment:

@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import partial, reduce
 from os import fspath
 
 from ckpt.checkpoint.checkpoint import Checkpoint
@@ -17,7 +18,7 @@ from ckpt.model import DamageKind, FileDamage, Location, StateDamage
 from ckpt.processes import Processes, Runner
 from ckpt.state.reading.reading import Question, choose
 from ckpt.state.reading.units import state_units
-from ckpt.storage import open_storage
+from ckpt.storage import Storage, open_storage
 from ckpt.values import Value
 
 _OF_LOAD = (DamageKind.BAD_ROW, DamageKind.MISSING_ROWS)
@@ -102,24 +103,53 @@ def read_every_byte(
     watcher: Watcher | None = None,
 ) -> Checkpoint:
     """The checkpoint as ``open_checkpoint`` reads it, and besides every byte of its state."""
-    if jobs is not None and jobs < 1:
-        raise UsageError("`jobs` has to be 1 or more")
     options = storage_options or {}
     storage = open_storage(uri, options)
-    checkpoint = read_checkpoint(storage, batches=batches)
+    look_at_every_byte(storage, options, jobs=jobs, by=by, announce=announce, watcher=watcher)
+    return read_checkpoint(storage, batches=batches)
+
+
+def look_at_every_byte(
+    storage: Storage,
+    options: Mapping[str, str],
+    *,
+    jobs: int | None = None,
+    by: Runner | None = None,
+    announce: Callable[[Estimate], None] | None = None,
+    watcher: Watcher | None = None,
+) -> None:
+    """Read every byte of the state, so that each checkpoint which is read from ``storage`` afterwards is judged by it.
+
+    That holds for the checkpoint as planned steps leave it, too. A file that was written since counts as not read.
+    Raises as ``read_every_byte`` does.
+    """
+    if jobs is not None and jobs < 1:
+        raise UsageError("`jobs` has to be 1 or more")
+    checkpoint = read_checkpoint(storage)
     if checkpoint.state is None:
-        return checkpoint
+        return
     from ckpt.state.verify import contents, one_file  # noqa: F401  (who lacks a package learns it before any reading)
 
     needed = run(find_needed_files(checkpoint.listing, checkpoint.offsets, checkpoint.commits), storage.read_many)
     if announce is not None:
         announce(Estimate(len(needed.files), needed.bytes))
-    verified = _verify_files(uri, options, needed, jobs or os.cpu_count() or 1, by, watcher)
+    verified = _verify_files(storage.uri, options, needed, jobs or os.cpu_count() or 1, by, watcher)
+    infos = ((file.path, checkpoint.listing.info(file.path)) for file in needed.files)
+    verified = replace(verified, files={path: info for path, info in infos if info is not None})
+    storage.look_deeper = partial(_read_with_verdicts, verified, storage.uri, options, by or Processes(1))
+
+
+def _read_with_verdicts(
+    verified: Verified, uri: str, options: Mapping[str, str], runner: Runner, storage: Storage, batches: int
+) -> Checkpoint:
+    """Read a checkpoint with the verdicts on files of the one at ``uri``, and compare its rows."""
     checkpoint = read_checkpoint(storage, batches=batches, fully_read=verified)
-    return _add_contents(checkpoint, uri, options, by or Processes(1))
+    plain = copy(storage)
+    plain.uri, plain.look_deeper = uri, None  # whoever reads rows reads them there
+    return _add_contents(checkpoint, plain, options, runner)
 
 
-def _add_contents(checkpoint: Checkpoint, uri: str, options: Mapping[str, str], runner: Runner) -> Checkpoint:
+def _add_contents(checkpoint: Checkpoint, storage: Storage, options: Mapping[str, str], runner: Runner) -> Checkpoint:
     """Add what a look at rows finds. What cannot be read without Spark is left out."""
     from ckpt.state.verify.contents import check_contents, find_misplaced_keys
 
@@ -127,7 +157,7 @@ def _add_contents(checkpoint: Checkpoint, uri: str, options: Mapping[str, str], 
     if state is None or state.every_byte is None:
         return checkpoint
     try:
-        chosen = choose(Question(uri, all_units=True), options, what_is_left=True)
+        chosen = choose(Question(storage.uri, all_units=True), options, what_is_left=True, storage=storage)
     except CkptError:
         return checkpoint
     contents = check_contents(chosen, runner)
@@ -166,5 +196,4 @@ def _verify_files(
         done += file.size
         if watcher is not None:
             watcher(done, total)
-    files = frozenset(file.path for file in needed.files)
-    return needed.ends.with_all(Verified(wrong, frozenset(unknown), {}, files, unknown))
+    return needed.ends.with_all(Verified(wrong, frozenset(unknown), reasons=unknown))

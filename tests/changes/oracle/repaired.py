@@ -12,10 +12,13 @@ from tests.changes.oracle import worker
 from tests.changes.oracle.cases import LAST, History
 from tests.changes.oracle.plans_followed import STARTS, asked, copy, job, tell, told
 from tests.support.remedies import NOW, remove
+from tests.support.spark import mutations
 from tests.support.spark.live import Here
 
 HDFS, CHANGELOG, FORMAT2 = (History("aggregation", store) for store in ("hdfs", "changelog", "format2"))
 Damage = Callable[[Path], None]
+_STATE_FILES = (".delta", ".snapshot", ".changelog", ".zip")
+_CHECKSUM_AT = 17  # where the header of the first block has its checksum
 
 
 def _empty_offsets(top: Path) -> None:
@@ -40,6 +43,25 @@ def _newest_state_lost(top: Path) -> None:
         remove(file)
 
 
+def _newest_state_flipped(top: Path) -> None:
+    """Change a byte of each newest state file of a partition, where no name, size or end of it shows that."""
+    for file in (top / "state" / "0" / "0").glob(f"{LAST + 1}[._]*"):
+        if file.suffix in _STATE_FILES:
+            data = bytearray(file.read_bytes())
+            data[_CHECKSUM_AT if file.suffix != ".zip" else len(data) // 2] ^= 1
+            file.write_bytes(data)
+            mutations.crc_of(file).unlink(missing_ok=True)
+
+
+def _log_before_lost(top: Path) -> None:
+    """Lose the offsets before the newest and the newest commit, of a log that keeps two batches."""
+    for batch in range(LAST - 2):
+        remove(top / "offsets" / str(batch))
+        remove(top / "commits" / str(batch))
+    remove(top / "offsets" / str(LAST - 1))
+    remove(top / "commits" / str(LAST))
+
+
 def _logs_cut_by_hand(top: Path) -> None:
     for batch in (LAST - 1, LAST):
         remove(top / "offsets" / str(batch))
@@ -52,6 +74,8 @@ DAMAGES: dict[str, tuple[Damage, str, int, bool]] = {
     "empty commit without checksums": (_empty_commit_alone, "run-again", LAST - 1, True),
     "commit ahead": (_commit_ahead, "plan-again", LAST - 1, False),
     "newest state lost": (_newest_state_lost, "run-again", LAST - 1, True),
+    "newest state flipped": (_newest_state_flipped, "run-again", LAST - 1, True),
+    "log before lost": (_log_before_lost, "plan-again", LAST - 2, False),
     "logs cut by hand": (_logs_cut_by_hand, "tidy", LAST - 2, False),
 }
 """The damage, the fix that is recommended, the last batch that counts then, and whether the next keeps its range."""
@@ -84,7 +108,9 @@ def _repaired(here: Here, of: History, name: str, folder: Path, place: Path) -> 
     damage, _, batch, same = DAMAGES[name]
     top = copy(of, folder, LAST, place / "repaired")
     damage(top)
-    plan, receipt = repair(str(top), backup=str(place / "backup"), **NOW)
+    deep = damage is _newest_state_flipped
+    assert not deep or not repair(str(top))[0].needed
+    plan, receipt = repair(str(top), backup=str(place / "backup"), deep=deep, **NOW)
     assert receipt.applied, receipt.problem or plan.refused
     known = copy(of, folder, batch, place / "known")
     times = [2] * STARTS

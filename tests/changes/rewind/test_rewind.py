@@ -89,7 +89,6 @@ def test_every_batch_that_is_offered_can_be_gone_back_to_and_no_other(sample: st
 
 REFUSED = {
     "never planned": (HDFS, 99, [], "batch 99 was never planned: the latest is 9"),
-    "offsets before it": (HDFS, 5, ["offsets/4"], "offsets/4 is missing"),
     "its offsets": (HDFS, 5, ["offsets/5"], "offsets/5 is missing"),
     "its commit": (HDFS, 5, ["commits/5"], "commits/5 is missing"),
     "a delta": (HDFS, 5, ["state/0/1/6.delta"], "state/0/1/6.delta"),
@@ -123,6 +122,31 @@ def test_a_batch_that_cannot_be_gone_back_to_is_refused_by_the_file_that_is_miss
     spans = document["possible"]
     assert not any(first <= batch <= last for first, last in spans)
     assert ckpt("rewind", top, "--to-batch", batch, "--replay", "new").exit_code == 3
+
+
+@pytest.mark.parametrize(("lost", "source"), [((4,), "offsets/3"), (range(5), "offsets/5")])
+def test_the_offsets_before_are_written_where_they_are_missing(
+    lost: Iterable[int], source: str, ckpt: Ckpt, copy_of: CopyOf
+) -> None:
+    """A start after a committed batch looks for them, and reads nothing from them (`tests/changes/oracle`)."""
+    top = copy_of(HDFS)
+    for batch in lost:
+        (top / f"offsets/{batch}").unlink()
+    before = facts(top)
+    run = ckpt("rewind", top, "--to-batch", 5, "--replay", "new", *NOW, "-o", "json").json()
+    written = [(step["action"], step["path"], step["from"]) for step in run["steps"] if step["action"] == "create"]
+    assert ("create", "offsets/4", source) in written
+    assert (run["applied"], run["refused"]) == (True, None)
+    assert (top / "offsets/4").read_bytes() == (top / source).read_bytes()
+    assert inspected(top).counted[0].batch_id == 6
+    assert ckpt("rewind", top, "--undo", run["backup"], "--grace", 0).exit_code == 0
+    assert facts(top) == before
+
+
+def test_same_names_the_other_way_where_only_that_is_possible(copy_of: CopyOf) -> None:
+    top = copy_of(HDFS)
+    (top / "offsets" / "6").unlink()
+    assert str(planned(top, 5).refused).endswith('; with `replay="new"` also 5')
 
 
 def test_same_keeps_the_offsets_of_the_next_batch_and_needs_them(copy_of: CopyOf) -> None:

@@ -48,6 +48,7 @@ MUST_SHOW: dict[str, set[str]] = {
     "damaged-one-source-short": {"CKPT106"},  # two sources in offsets 0 and 1, one in 2 and 3: Spark fails
     "damaged-file-source-log-hole": {"CKPT403"},
     "damaged-file-source-no-compact": {"CKPT403"},
+    "damaged-file-source-log-lost": {"CKPT407"},
     # state that the next start loads
     "damaged-missing-delta": {"CKPT301"},
     "damaged-expired-deltas": {"CKPT301"},

@@ -15,6 +15,7 @@ from ckpt import inspect, open_checkpoint
 from ckpt.inspection.preflight import PlannedStart, judge_start
 from ckpt.inspection.query import parse_query
 from ckpt.live.asking import ask_sources
+from ckpt.live.files.ask import find_folder
 from ckpt.live.outlook import SourceOutlook
 from ckpt.live.sink.reader import read_sink
 from ckpt.restart import messages
@@ -165,6 +166,37 @@ def test_files_are_compared_with_the_log(tmp_path: Path, ckpt: Ckpt) -> None:
     live = run.json()["sources"][0]["live"]
     assert (live["outcome"], live["unit"], live["waiting"], live["lost"]) == ("skips", "files", 1, 1)
     assert [one["code"] for one in run.json()["findings"] if one["code"].startswith("CKPT46")] == ["CKPT462"]
+
+
+def test_the_log_names_the_folder(tmp_path: Path, ckpt: Ckpt) -> None:
+    checkpoint, place = sample(tmp_path)
+    assert find_folder(open_checkpoint(str(checkpoint)), 0) == f"file://{place}"
+    run = ckpt("inspect", checkpoint, "--sources", "-o", "json")
+    assert run.json()["sources"][0]["live"]["waiting"] == 2
+    assert asked(checkpoint, {"maxFileAge": "30d"}).waiting == 2
+    for log in (checkpoint / "sources" / "0").iterdir():
+        log.write_text(log.read_text().replace("part-11", "other/part-11"))
+    assert find_folder(open_checkpoint(str(checkpoint)), 0) is None
+    assert ckpt("inspect", checkpoint, "--sources").exit_code == 2
+
+
+def test_a_folder_elsewhere_is_named_and_not_opened(tmp_path: Path, ckpt: Ckpt) -> None:
+    checkpoint, place = sample(tmp_path)
+    for log in (checkpoint / "sources" / "0").iterdir():
+        log.write_text(log.read_text().replace(f"file://{place}", "s3a://bucket/a folder"))
+    run = ckpt("inspect", checkpoint, "--sources")
+    assert run.exit_code == 2
+    assert "'0.path=s3a://bucket/a folder'" in run.stderr
+
+
+def test_offsets_that_cannot_be_read_are_no_wrong_use(tmp_path: Path, ckpt: Ckpt) -> None:
+    checkpoint, place = sample(tmp_path)
+    (checkpoint / "offsets" / "11").write_text("")
+    plain = ckpt("inspect", checkpoint)
+    run = ckpt("inspect", checkpoint, "--sources", "--source-option", f"0.path={place}")
+    assert (run.exit_code, plain.exit_code) == (1, 1)
+    assert "not asked: the newest offsets, which name the sources" in " ".join(run.stdout.split())
+    assert run.stdout.split("\nNext")[1] == plain.stdout.split("\nNext")[1]
 
 
 def test_another_folder_is_named(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import time
 from pathlib import Path
 
 import pytest
@@ -98,7 +99,7 @@ def passed(folder: Path, there: KafkaNow) -> Inspection:
     """Batch 1 is planned, and a Delta table has it."""
     checkpoint = open_checkpoint(str(written(folder / "ck", "t", committed=False)))
     assert checkpoint.query_id is not None
-    writer = SinkWriter(checkpoint.query_id, 1, None, expired=False)
+    writer = SinkWriter(checkpoint.query_id, 1, int(time.time() * 1000), expired=False)
     sink = SinkLog("table", SinkKind.DELTA, writers=(writer,))
     return inspect(checkpoint, (Spark.V4_2,), Asked.SYNC, sink=sink, live=[LiveSource(0, there)])
 

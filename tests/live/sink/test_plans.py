@@ -1,6 +1,7 @@
 """Plans for one sink (`--sink`): what they promise is what `ckpt inspect --sink` says once they are applied."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def table(place: Path, query: str, last: int | None) -> str:
     log = place / "_delta_log"
     log.mkdir(parents=True)
     for batch in range((-1 if last is None else last) + 1):
-        txn = {"txn": {"appId": query, "version": batch, "lastUpdated": 1}}
+        txn = {"txn": {"appId": query, "version": batch, "lastUpdated": int(time.time() * 1000)}}
         (log / f"{batch:020}.json").write_text(json.dumps(txn))
     if last is None:
         (log / f"{0:020}.json").write_text("{}")

@@ -214,6 +214,7 @@ _OTHERS = (
         "The compacted file of the file source's log lost",
         _delete("sources/0/9.compact"),
     ),
+    ("file-source-log-lost", "file-source-3.5", "The whole log of the file source lost", _remove("sources")),
     (
         "missing-join-store",
         "join-hdfs-3.5",

@@ -8,7 +8,7 @@ from tests.support.spark.samples import SAMPLES
 
 from . import model
 from .as_made import relocated
-from .model import Case, Mutation, delete, delete_logs, delete_tree, latest, replace, truncate, write
+from .model import Case, Mutation, copy, delete, delete_logs, delete_tree, latest, replace, truncate, write
 
 QUERIES = {sample.name: sample.query for sample in SAMPLES}
 HOMES = {sample.name: relocated(sample) for sample in SAMPLES}
@@ -58,6 +58,9 @@ def _other_operators() -> Iterator[Case]:
         if (model.SAMPLES / sample).is_dir():
             file = f"state/0/0/{latest(sample) + 1}.{log}"
             yield from _both(sample, {"needed-missing": delete(file), "needed-cut": [truncate(file, -30)]})
+    for sample in ("session-window-hdfs-3.5", "windowed-aggregation-hdfs-4.2"):
+        if (model.SAMPLES / sample).is_dir():
+            yield from _both(sample, {"all-state-lost": delete_tree("state")})
     sample = "dedup-aggregation-hdfs-4.2"
     if (model.SAMPLES / sample).is_dir():
         version = latest(sample) + 1
@@ -89,6 +92,9 @@ def _transform_with_state() -> Iterator[Case]:
             )
 
 
+_ENTRY = 'v1\n{"path":"file:///tmp/ckpt-samples/inputs/file-source/part-00.json","timestamp":1700000000000,"batchId":0}'
+
+
 def _sources() -> Iterator[Case]:
     second = '\n{"offset":80,"timestamp":1700000004000}'
     yield from _both(
@@ -114,6 +120,20 @@ def _sources() -> Iterator[Case]:
                 "latest-backwards": [replace("offsets/11", '{"logOffset":11}', '{"logOffset":8}')],
             },
         )
+        idle = copy("offsets/11", "offsets/10")  # the latest batch read no file, as one of a stateful query may
+        lost = {
+            "log-lost": delete_tree("sources"),
+            "two-entries-lost": delete("sources/0/11", "sources/0/10"),
+            "log-begun-again": [
+                *delete_tree("sources"),
+                write("sources/0/0", _ENTRY),
+                replace("offsets/11", '{"logOffset":11}', '{"logOffset":0}'),
+            ],
+        }
+        yield from _both(sample, {f"idle-{name}": [idle, *damage] for name, damage in lost.items()})
+        # committed, the start takes the next file for one that was read, and waits
+        skips = (idle, *delete("sources/0/11"), *delete_logs(commits=[11]))
+        yield Case(f"{sample}-idle-newest-entry-lost-uncommitted", sample, skips, QUERIES[sample])
     for query in ("two-sources", "file-source", "aggregation"):
         yield Case(f"other-query-{query}-on-stateless", "stateless-3.5", query=query)
     yield Case("other-query-stateless-on-two-sources", "two-sources-3.5")
