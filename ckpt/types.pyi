@@ -14,7 +14,11 @@ from ckpt.changes.skip.plan import SkipPlan as SkipPlan
 from ckpt.checkpoint.reader import NotACheckpoint as NotACheckpoint
 from ckpt.checkpoint.state.rewritable import Form as Form
 from ckpt.copies.copy.copy import CheckpointCopy as CheckpointCopy
-from ckpt.copies.rewrite.plan import Rewrite as Rewrite, RewrittenUnit as RewrittenUnit
+from ckpt.copies.rewrite.plan import (
+    PlannedState as PlannedState,
+    Rewrite as Rewrite,
+    RewrittenUnit as RewrittenUnit,
+)
 from ckpt.inspection.checks.sink import SinkOutcome as SinkOutcome, SinkOutlook as SinkOutlook
 from ckpt.inspection.explain.catalog import KnownError as KnownError
 from ckpt.inspection.explain.explain import ErrorMatch as ErrorMatch, Explanation as Explanation

@@ -40,6 +40,8 @@ class StateOptions:
         int | None, typer.Option(min=0, metavar="N", help="Changes since batch N, not the state.")
     ] = None
     all_units: Annotated[bool, typer.Option("--all", help="All state, in one folder per part.")] = False
+    salvage: Annotated[bool, typer.Option("--salvage", help="Of damaged state, take what can be read.")] = False
+    accept_loss: Annotated[bool, typer.Option("--accept-loss", help="Accept what a salvage loses.")] = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ def preflight(
     reader = source_options(source_option or ())
     query = QueryDescription.read(expect) if expect is not None else None
     opened = open_for_start(checkpoint, storage_options)
-    if deep and opened.missing_folder is None:
+    if deep and opened.state is not None:
         opened = open_deep(checkpoint, storage_options)
     has = ask_sink(sink, checkpoint, storage_options)
     live = ask_sources(opened, reader, storage_options) if sources else None

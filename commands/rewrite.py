@@ -22,6 +22,8 @@ def rewrite(
         str | None, typer.Option(metavar="FILE", help='Leave out these keys: {"user": "x"} a line.')
     ] = None,
     where: Annotated[str | None, typer.Option(metavar="SQL", help="Keep these rows only: key_user <> 'ann'.")] = None,
+    salvage: Annotated[bool, typer.Option("--salvage", help="Of damaged state, take what can be read.")] = False,
+    accept_loss: Annotated[bool, typer.Option("--accept-loss", help="Accept what a salvage loses.")] = False,
 ) -> None:
     """Write NEW with the same state: other partitions, other provider.
 
@@ -42,6 +44,8 @@ def rewrite(
             storage_options=storage_options,
             drop_keys=drop_keys or (),
             where=where,
+            salvage=salvage,
+            accept_loss=accept_loss,
             jobs=run.jobs,
             by=by,
             watcher=watcher,

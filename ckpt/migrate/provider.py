@@ -14,9 +14,8 @@ from typing import Annotated
 
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.state.ranges import contains
-from ckpt.checkpoint.state.rewritable import LAST_START, Form, refuse_rewrite
+from ckpt.checkpoint.state.rewritable import Form, refuse_rewrite
 from ckpt.errors import CkptError, parse_choice
-from ckpt.inspection.checks.sink import find_noop_start, is_in_sinks
 from ckpt.migrate.handoff.plan import Handoff, handoff
 from ckpt.migrate.variables import OperatorFamily, family_of
 from ckpt.model import Kind, Location, Provider
@@ -253,18 +252,11 @@ def _name_beside(path: str, to: ToProvider) -> str:
 def _advise_rewrite(move: ProviderMove, path: str) -> Iterator[Advice]:
     new = _name_beside(path, move.to)
     checkpoint = move.handoff.inspection.checkpoint
-    if is_in_sinks(checkpoint):
-        yield Advice("start the query once into noop, as `ckpt inspect` says: its newest batch is in the sink already")
-    elif any(find_noop_start(checkpoint, None)):
-        yield Advice("find out whether the sink has the newest batch, as `ckpt inspect` says: its mark cannot be read")
-    elif checkpoint.offsets.latest != checkpoint.commits.latest:
-        yield Advice(
-            f"start the query once more with {LAST_START}: batch {checkpoint.offsets.latest} is planned and not "
-            "committed, and ckpt rewrite refuses that"
-        )
-    else:
-        yield Advice("stop the query, with no batch left uncommitted (ckpt inspect)")
+    yield Advice("stop the query")
     yield Advice("write its state for the other provider, into a new checkpoint", rewrite_command(path, move.to))
+    if checkpoint.offsets.latest != checkpoint.commits.latest:
+        what = f"ask what its first start does: batch {checkpoint.offsets.latest} is planned and not committed"
+        yield Advice(what, f"ckpt inspect {quote_path(new)} --sink URI")
     yield Advice(f"start the same query with {new} as its checkpointLocation, and never on the old one again")
 
 

@@ -56,7 +56,7 @@ def export_state(
     request = checkpoint if isinstance(checkpoint, ExportRequest) else ExportRequest(fspath(checkpoint))
     request = replace(request, **cast("dict[str, Any]", options))
     why = None
-    if request.engine is not Engine.SPARK:
+    if request.engine is not Engine.SPARK or request.salvage:
         session_given = session.spark is not None or session.master is not None or bool(session.confs)
         outcome = export_without_spark(request, storage_options, session_given=session_given)
         if isinstance(outcome, StateExport):

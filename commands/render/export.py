@@ -29,7 +29,7 @@ class ExportReport(Report[StateExport]):
             | {"to": part.place, "rows": part.rows, "shown": part.shown}
             for part in parts
         ]
-        first = parts[0].reading
+        first, salvage = parts[0].reading, self.record.plan.salvage
         return {
             "ckpt": ToolKeys(),
             "checkpoint": {"path": first.checkpoint, "query_id": first.moment.query_id},
@@ -37,11 +37,21 @@ class ExportReport(Report[StateExport]):
             "engine": self.record.engine,
             "to": self.record.plan.target.name or None,
             "format": request.format,
+            "lost": [
+                {"operator": lost.operator, "partition": lost.partition, "keys": lost.keys, "why": lost.why}
+                for lost in (salvage.lost if salvage else ())
+            ],
             "exports": exports,
         }
 
     def page(self) -> Page:
         moment = [Item(text, 12, f"  {name}") for name, text in _describe_moment(self.record.parts[0])]
+        if salvage := self.record.plan.salvage:
+            moment.append(Item(salvage.costs or "nothing is lost", 12, "  salvage"))
+            moment += (
+                Item(f"operator {lost.operator}, partition {lost.partition}: {lost.why}", 12, "  lost")
+                for lost in salvage.lost
+            )
         if self.record.engine is Engine.NATIVE:
             moment.append(Item("native: without Spark", 12, "  engine"))
         return page_of(*(_show_part(part, self.record.plan) for part in self.record.parts), moment)

@@ -149,11 +149,12 @@ def _show_remains(move: ProviderMove) -> Iterator[Block]:
 def _show_next(move: ProviderMove) -> Iterator[Block]:
     checkpoint = move.handoff.inspection.checkpoint
     path, clean = quote_path(checkpoint.uri), checkpoint.offsets.latest == checkpoint.commits.latest
+    stopped = "stop the query, then" if clean or move.rewritable else "do step 1 first, then"
     command = next((step.command for step in move.steps if step.command), "")
     text, todo = {
         MoveOutcome.ALREADY: ("nothing to do", ""),
         MoveOutcome.NOTHING: ("nothing to do", ""),
-        MoveOutcome.POSSIBLE: ("stop the query, then" if clean else "do step 1 first, then", command),
+        MoveOutcome.POSSIBLE: (stopped, command),
         MoveOutcome.NO_WAY: (
             "choose among what remains; its state as data",
             f"ckpt export-state {path} --all --to DIR",

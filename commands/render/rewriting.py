@@ -9,11 +9,12 @@ from ckpt.inspection.next_steps import NextStep
 from ckpt.migrate.provider import PROVIDER_NAMES
 from ckpt.model import Json
 from ckpt.settings import CHECKPOINT_FORMAT
-from ckpt.texts import plural, quote_path, size
+from ckpt.texts import plural, quote_path, size, span
 
+from ..arguments import as_options
 from .blocks import Block, Heading, Headline, Item, Next, Page, Table, Tone, bullets, more, page_of, show_command
 from .document import CheckpointKeys, DocumentKeys
-from .keys import Keys, derive, of
+from .keys import ForPeople, Keys, Span, derive, of
 from .page import show_title
 from .reports import Exit, Report
 from .rows import UnitKeys
@@ -41,6 +42,17 @@ class NewCheckpointDocument(DocumentKeys):
     format_version: Annotated[int, "state store checkpoint format", of("new.version")]
     query_id: Annotated[str | None, "of the new one"]
     new_id: bool
+    planned_batch: Annotated[
+        int | None,
+        "the batch that is planned and not committed, which a start runs first; null if there is none",
+        of("planned"),
+    ]
+    planned_state: Annotated[
+        Literal["written", "none", "left-out"] | None,
+        "of the state of that batch: `written`; `none` if a start on the old one would find none either; `left-out` if "
+        "the old one has it and the new one cannot: if a sink that skips known batch ids has the batch, one start into "
+        "`noop` comes first",
+    ]
     settings: Annotated[Mapping[str, str], "the settings that are not as they were, name to new value", of("changed")]
     units: tuple[_NewUnit, ...]
     refused: Annotated[str | None, "why it cannot be written; for people, its words are not fixed"]
@@ -61,9 +73,18 @@ class _RewrittenUnit(_NewUnit):
     ]
 
 
+class _LostPartition(Keys):
+    operator: int
+    partition: int
+    keys: Annotated[int | None, "in all stores of the operator there; null if no file records it"]
+    why: ForPeople
+
+
 class RewriteDocument(NewCheckpointDocument):
     """The document of ``ckpt rewrite``."""
 
+    lost: Annotated[tuple[_LostPartition, ...], "with `--salvage`: what cannot be read; its keys are new to the query"]
+    read_again: Annotated[Span | None, "with `--salvage`: the committed batches after `batch`, which run again"]
     units: tuple[_RewrittenUnit, ...]
     unseen_keys: Annotated[
         tuple[Annotated[Json, "columns and values, as given"], ...],
@@ -84,6 +105,7 @@ class ImportDocument(NewCheckpointDocument):
     batch: Annotated[int, "after which the query continues"]
     units: tuple[_ImportedUnit, ...]
     export: Annotated[str, "as given"]
+    export_query_id: Annotated[str | None, "of EXPORT; null if its manifest has none", of("exported_id")]
 
 
 @dataclass(frozen=True)
@@ -100,14 +122,29 @@ class RewriteReport(Report["Rewrite"]):
 
     def document(self) -> NewCheckpointDocument:
         units = [derive(_RewrittenUnit, unit, judged=self._name_judged(unit)) for unit in self.record.units]
-        return derive(RewriteDocument, self.record, checkpoint=self._checkpoint, units=units)
+        salvage = self.record.salvage
+        return derive(
+            RewriteDocument,
+            self.record,
+            checkpoint=self._checkpoint,
+            units=units,
+            lost=salvage.lost if salvage else (),
+            read_again=salvage.again if salvage else None,
+        )
 
     def page(self) -> Page:
         title = show_title(self.record.inspection)
         if self.record.refused:
             headline = Headline("CANNOT BE WRITTEN by ckpt", Tone.ERROR)
-            return page_of(title, [headline, *bullets([self.record.refused])])
-        parts = (self._show_headline, self._show_units, self._show_settings, self._show_next)
+            return page_of(title, [headline, *bullets([as_options(self.record.refused)])], self._show_lost())
+        parts = (
+            self._show_headline,
+            self._show_lost,
+            self._show_planned,
+            self._show_units,
+            self._show_settings,
+            self._show_next,
+        )
         return page_of(title, *(part() for part in parts))
 
     def _show_headline(self) -> Iterator[Block]:
@@ -127,6 +164,42 @@ class RewriteReport(Report["Rewrite"]):
     def _state(self) -> str:
         """Name of the state that is written."""
         return f"the state of batch {self.record.batch}"
+
+    def _show_lost(self) -> Iterator[Block]:
+        salvage = self.record.salvage
+        if salvage is None:
+            return
+        yield Heading("Salvage", f"as of batch {salvage.batch}: {salvage.costs or 'nothing is lost'}")
+        for lost in salvage.lost[:_SHOWN]:
+            keys = "number of keys not recorded" if lost.keys is None else plural(lost.keys, "key")
+            yield Item(f"operator {lost.operator}, partition {lost.partition}: {keys}; {lost.why}", 4, "  - ")
+        yield from more(len(salvage.lost) - _SHOWN)
+        if salvage.lost:
+            yield Item("to the query their keys are new: their next rows start from nothing", 2)
+
+    def _show_planned(self) -> Iterator[Block]:
+        planned = self.record.planned
+        if planned is None:
+            return
+        yield Heading(f"Batch {planned}", "planned and not committed: a start runs it first, over the same range")
+        match self.record.planned_state:
+            case "written":
+                as_before = "" if self.record.new_id else ", so a start does what it would do on the old checkpoint"
+                text = f"its state is there too{as_before}"
+            case "none":
+                nor = "" if self.record.salvage else "; nor would a start on the old checkpoint find it"
+                text = f"its state is not there{nor}"
+            case _:
+                text = (
+                    f"its state is not there: {self._why_left_out}. If the sink is one that skips batches it has, and "
+                    f"has batch {planned}, a start on the new checkpoint fails unless one start into noop comes first"
+                )
+        yield Item(text, 2)
+
+    @property
+    def _why_left_out(self) -> str:
+        """Why the new checkpoint has no state of the planned batch, although the old one has."""
+        return "in checkpoint format 2 a start finds only state of committed batches"
 
     def _show_units(self) -> Iterator[Block]:
         rows = [(rewritten.unit.label, self._describe_rows(rewritten)) for rewritten in self.record.units]
@@ -178,17 +251,37 @@ class RewriteReport(Report["Rewrite"]):
         if not rewrite.written:
             yield Next((NextStep("the same without --plan"),))
             return
-        sinks = (
-            "It has its own query id: to a Delta table it is another query."
-            if rewrite.new_id
-            else "It keeps the query id of the old one, and its batch ids continue: to sinks it is the same query."
-        )
+        since = f"after batch {rewrite.batch}" if rewrite.planned is None else "since"
         start = (
             f"start the query with this checkpointLocation, and never on the old one again. If it has run on the old "
-            f"one after batch {rewrite.batch}, write this one again first: sinks that remember batch ids would drop "
-            f"rows. {sinks}"
+            f"one {since}, write this one again first: sinks that remember batch ids would drop "
+            f"rows. {self._describe_sinks()}"
         )
-        yield from show_command(start, f"ckpt inspect {quote_path(rewrite.into)}")
+        inspect = f"ckpt inspect {quote_path(rewrite.into)}"
+        if rewrite.salvage and rewrite.salvage.again:
+            what = (
+                f"before the first start: {span('batch', *rewrite.salvage.again)} ran once, and the ids are used again "
+                "with other ranges. Says whether the sink would drop rows (CKPT411); any other sink gets them twice"
+            )
+            yield Next((NextStep(what, f"{inspect} --sink URI"), NextStep(start)))
+        elif rewrite.planned_state == "left-out":
+            what = f"before the first start: says whether the sink has batch {rewrite.planned}, and what to do then"
+            yield Next((NextStep(what, f"{inspect} --sink URI"), NextStep(start)))
+        else:
+            yield from show_command(start, inspect + self._sink_option)
+
+    @property
+    def _sink_option(self) -> str:
+        """The option that makes inspect compare the new checkpoint with its sink, where that may matter."""
+        return "" if self.record.planned is None and not self.record.new_id else " --sink URI"
+
+    def _describe_sinks(self) -> str:
+        """Describe how sinks take the new checkpoint."""
+        if not self.record.new_id:
+            return "It keeps the query id of the old one, and its batch ids continue: to sinks it is the same query."
+        twice = f"; if it has batch {self.record.planned} of the old one, its rows are written again"
+        own = "It has its own query id: to a Delta or Iceberg table it is another query"
+        return f"{own}{'' if self.record.planned is None else twice}."
 
 
 @dataclass(frozen=True)
@@ -207,6 +300,25 @@ class ImportReport(RewriteReport):
         return RewriteReport._describe_rows(self, rewritten) + (
             f"; the export had {rewritten.exported:,}" if edited else ""
         )
+
+    _why_left_out = "EXPORT is the state before it"
+
+    def _describe_sinks(self) -> str:
+        rewrite = self.record
+        if rewrite.new_id or not rewrite.of_another_query:
+            return RewriteReport._describe_sinks(self)
+        exported = f" ({rewrite.exported_id})" if rewrite.exported_id else ""
+        return (
+            f"It has the query id of {self.source}, not that of EXPORT{exported}, and runs batch {rewrite.batch + 1} "
+            "next. To a Delta or Iceberg table it is another query, which writes all its batches. Files and a "
+            "foreachBatch with txnAppId silently drop batches whose ids they have, also of another query: use another "
+            f"txnAppId; for files, the output folder that the first start of {self.source} wrote to. Start it only "
+            "when this command reports neither CKPT411 nor CKPT413:"
+        )
+
+    @property
+    def _sink_option(self) -> str:
+        return " --sink URI" if self.record.of_another_query else super()._sink_option
 
     @property
     def _state(self) -> str:

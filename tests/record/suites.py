@@ -23,6 +23,8 @@ MODULES = {
     "preflight": "tests.inspection.preflight.record:SUITE",
     "preflight-across": "tests.inspection.preflight.record:ACROSS",
     "rewrite": "tests.copies.rewrite.record:SUITE",
+    "rewrite-planned": "tests.copies.rewrite.planned:SUITE",
+    "rewrite-salvage": "tests.copies.rewrite.salvaged:SUITE",
     "states": "tests.state.native.states:SUITE",
     "logs": "tests.formats.spark_answers:SUITE",
     "export": "tests.state.export.matrix:SUITE",

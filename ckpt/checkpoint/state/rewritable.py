@@ -6,12 +6,6 @@ from dataclasses import dataclass
 from ckpt import settings
 from ckpt.model import Operator, Provider, StateInventory
 
-LAST_START = (
-    "the trigger availableNow, which ends with a commit (for timeouts, timers or TTL in processing time only with "
-    f"{settings.EMPTY_BATCHES}=false in the session)"
-)
-"""How a query is brought to an end with no batch left uncommitted; else it runs batches without rows forever."""
-
 _MOST_PARTITIONS = 100_000  # each is a folder, and in memory
 
 

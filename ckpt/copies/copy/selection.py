@@ -90,11 +90,12 @@ class Selection:
         return [*paths, *reversed(self._with_sidecar(self.newest, sidecars=sidecars))]
 
 
-def select_files(storage: Storage, to: str, batch: int | None = None) -> Selection:
+def select_files(storage: Storage, to: str, batch: int | None = None, *, damaged: bool = False) -> Selection:
     """Choose the batch and its files; nothing is written, and of state only what names other files is read.
 
     ``to`` is the URI of the copy, ``batch`` a committed one, by default the newest. Raises NotACheckpoint, NotFound,
-    StorageError, or CannotCopy where there is no such batch, or a start after it would fail.
+    StorageError, or CannotCopy where there is no such batch, or, unless the state is known to be ``damaged``, a start
+    after it would fail.
     """
     checkpoint = read_checkpoint(storage, batches=0)
     chosen = _choose_batch(checkpoint, batch)
@@ -107,7 +108,8 @@ def select_files(storage: Storage, to: str, batch: int | None = None) -> Selecti
     view = Changed(storage, checkpoint.listing, gone)
     checkpoint = read_checkpoint(view, batches=0)
     promised, changed = _inspect_relocated(view, checkpoint, to)
-    _check_start(promised, chosen)
+    if not damaged:
+        _check_start(promised, chosen)
     small = tuple(_list_small(checkpoint, chosen, top))
     return Selection(chosen, checkpoint.listing, promised, changed, small, _list_chain(checkpoint, view))
 

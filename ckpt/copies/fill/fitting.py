@@ -1,6 +1,7 @@
 """Arrow arrays made what a schema of Spark says, or refused: types, names of fields, and NULL where none may be.
 
-A value is never changed: an integer may become wider, or narrower if it fits; a number is never made of a text.
+A value is never changed: an integer may become wider, or narrower if it fits; a number is never made of a text. Times
+without a zone are in UTC where Spark's type is an instant.
 """
 
 from collections.abc import Sequence
@@ -145,7 +146,7 @@ def _are_alike(source: Any, target: Any) -> bool:
     """Tell whether all values of one type can be made another without a doubt."""
     types = pa.types
     if types.is_timestamp(source) and types.is_timestamp(target):
-        return bool((source.tz is None) == (target.tz is None))
+        return source.tz is None or target.tz is not None  # without a zone they are in UTC, as pandas reads INT96
     if types.is_duration(target) or types.is_time64(target):
         same = types.is_duration if types.is_duration(target) else types.is_time
         return bool(source == pa.int64() or same(source))

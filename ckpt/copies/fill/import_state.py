@@ -148,6 +148,7 @@ def _write(
     _check_units(source, like, [unit.unit.label for unit in rewrite.units])
     if isinstance(source, Export):
         _check_belongs(source, like, options, chosen)
+        rewrite = replace(rewrite, imported=True, exported_id=source.query_id)
     counts: Counter[str] = Counter()
     files = partial(fill, chosen, rewrite, source, options, by, jobs, counts)
     count = partial(_count_rows, source, rewrite, counts)

@@ -2,25 +2,31 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from itertools import chain
 from uuid import uuid4
 
 from ckpt import settings
 from ckpt.changes.backup import choose_options
-from ckpt.checkpoint.state.rewritable import LAST_START, Form, refuse_rewrite
+from ckpt.checkpoint.state.chains import WantedVersion
+from ckpt.checkpoint.state.folders import find_store_partitions
+from ckpt.checkpoint.state.load import is_serious, load_stores
+from ckpt.checkpoint.state.read_steps import run
+from ckpt.checkpoint.state.rewritable import Form, refuse_rewrite
 from ckpt.copies.copy.placing import check_apart
 from ckpt.copies.copy.selection import Selection, select_files
 from ckpt.copies.rewrite.filtering import Dropping, Key, Leaving, check_known, choose_dropping, make_filters
 from ckpt.copies.rewrite.spreading import list_key_columns
 from ckpt.errors import CkptError, UsageError
 from ckpt.formats.statefiles import LZ4
-from ckpt.inspection.checks.sink import find_noop_start, is_in_sinks
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Provider
+from ckpt.state.native.salvage import Salvage, find_salvage
 from ckpt.state.native.store_files import context_of
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import Chosen, Question, choose
 from ckpt.state.reading.units import StateUnit
+from ckpt.texts import quote_path
 from ckpt.values import Value
 
 
@@ -40,6 +46,14 @@ class RewrittenUnit:
     partitions: int
     dropped: int | None = None  # rows that were left out; likewise, and where no key can be one of it
     exported: int | None = None  # rows of the export that is imported, before anybody edited it, where it says so
+
+
+class PlannedState(StrEnum):
+    """The state of a batch that is planned and not committed."""
+
+    WRITTEN = "written"  # every partition of the old checkpoint has it, and so the new one
+    NONE = "none"  # some partition of the old checkpoint lacks it, or in format 2 no commit names it: a start has none
+    LEFT_OUT = "left-out"  # the old one has it; the new one cannot, so that the batch has to be computed again
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +76,16 @@ class Rewrite(Value):
     keys: tuple[Key, ...] = ()  # that are left out
     where: str | None = None  # the condition of rows that are kept
     leaving: Mapping[int, Leaving] = field(default_factory=dict)  # by operator
+    planned: int | None = None  # the batch that is planned and not committed: a start runs it first, over its range
+    planned_state: PlannedState | None = None  # of that batch
+    exported_id: str | None = None  # the query id of the export that is imported, where it says so
+    imported: bool = False  # its state is an export
+    salvage: Salvage | None = None  # where what is damaged is left out
+
+    @property
+    def of_another_query(self) -> bool:
+        """True if the state is an export that is not known to be of the same query."""
+        return self.imported and (self.exported_id is None or self.exported_id != self.inspection.checkpoint.query_id)
 
     @property
     def unseen(self) -> tuple[Key, ...]:
@@ -98,11 +122,13 @@ def plan_rewrite(
     *,
     new_id: bool,
     of_values: bool = False,
+    salvage: bool = False,
 ) -> tuple[Chosen, Selection, Rewrite]:
     """Open a checkpoint, select its small files, and plan a rewrite; ``refused`` says why it cannot be made.
 
     ``form`` is the state store provider, the number of partitions and the format version; None is as in the old one.
-    ``of_values``: rows are made of values, and not bytes that are there moved.
+    ``of_values``: rows are made of values, and not bytes that are there moved. ``salvage``: of damaged state
+    what can be read.
 
     Raises NotACheckpoint, NotFound, StorageError, StateDamaged; CannotRewrite, Undecodable where the old form is
     unknown; UsageError where there are no such form, keys or columns, or one place is inside the other.
@@ -110,8 +136,10 @@ def plan_rewrite(
     check_apart(checkpoint, into)
     provider, partitions, version = form
     _check_form(provider, partitions, version)
-    chosen = choose(Question(checkpoint, RequestedPart(), all_units=True), choose_options(checkpoint, options))
-    selection = select_files(chosen.storage, into, chosen.moment.batch)
+    own = choose_options(checkpoint, options)
+    salvaged = find_salvage(checkpoint, own) if salvage else None
+    chosen = choose(salvaged.question if salvaged else Question(checkpoint, RequestedPart(), all_units=True), own)
+    selection = select_files(chosen.storage, into, chosen.moment.batch, damaged=salvage)
     context = context_of(chosen)
     if not context.shuffle_partitions or context.provider not in CLASSES:
         what = "a number of shuffle partitions, and a state store provider that is one of Spark's"
@@ -121,6 +149,9 @@ def plan_rewrite(
     new = Form(to, partitions or old.partitions, version or (old.version if to is Provider.ROCKSDB else 1))
     units = [RewrittenUnit(unit, None, new.partitions) for unit in chosen.units if not unit.shown_elsewhere]
     refusals = refuse_rewrite(chosen.checkpoint.state, chosen.recorded, old, new, of_values=of_values)
+    offsets = chosen.checkpoint.offsets.latest
+    planned = offsets if offsets != selection.batch and not (salvaged and salvaged.again) else None
+    planned_state = None if planned is None else _judge_planned_state(chosen, old, new, of_values=of_values)
     return (
         chosen,
         selection,
@@ -137,7 +168,10 @@ def plan_rewrite(
             keys=tuple(keys),
             where=where,
             leaving=choose_leaving(chosen, keys, where),
-            refused=next(chain(_find_uncommitted(chosen), refusals), None),
+            planned=planned,
+            planned_state=planned_state,
+            salvage=salvaged,
+            refused=next(chain(_refuse_planned(chosen) if planned is not None else (), refusals), None),
         ),
     )
 
@@ -166,21 +200,28 @@ def choose_leaving(chosen: Chosen, keys: Sequence[Key], where: str | None) -> Ma
     return {operator: choose_dropping(kinds, keys) for operator, kinds in columns.items()}
 
 
-def _find_uncommitted(chosen: Chosen) -> Iterator[str]:
-    """A batch that is planned. A sink may have its rows, and nothing here says so: only the query knows its state."""
-    planned_batch, done = chosen.checkpoint.offsets.latest, chosen.checkpoint.commits.latest
-    if planned_batch is not None and is_in_sinks(chosen.checkpoint):
-        yield (
-            f"batch {planned_batch} is planned and not committed, and sinks have its rows. Start the query once into "
-            "noop first, as ckpt inspect says"
-        )
-    elif planned_batch is not None and any(find_noop_start(chosen.checkpoint, None)):
-        yield (
-            f"batch {planned_batch} is planned and not committed, and the mark that says whether sinks have its rows "
-            "cannot be read. Check that first, as ckpt inspect says"
-        )
-    elif planned_batch is not None and planned_batch != done:
-        yield (
-            f"batch {planned_batch} is planned and not committed. Start the query with {LAST_START}; or remove the "
-            f"planned batch: ckpt rewind to batch {done} with a new range, which says what that means for its sink"
-        )
+def _judge_planned_state(chosen: Chosen, old: Form, new: Form, *, of_values: bool) -> PlannedState:
+    """Judge the state of the batch after, which is planned, by the names and ends of its files. Raises StorageError."""
+    context, listing = context_of(chosen), chosen.checkpoint.listing
+    stores = find_store_partitions(listing, context.provider)
+    version = WantedVersion(chosen.moment.state_version + 1)
+    targets = {store: version for store in stores if context.target(store) is not None}
+    loads, _ = run(load_stores(listing, targets, context.codec or LZ4, len(targets)), chosen.storage.read_many)
+    damages = (damage for load in loads for damage in load.damages)
+    broken = any(is_serious(damage.kind, checksummed=damage.checksummed) for damage in damages)
+    if old.version > 1 or chosen.question.lost or broken or not all(load.chain.complete for load in loads):
+        return PlannedState.NONE
+    return PlannedState.LEFT_OUT if of_values or new.version > 1 else PlannedState.WRITTEN
+
+
+def _refuse_planned(chosen: Chosen) -> Iterator[str]:
+    """Why no new checkpoint would start as this one, where a batch is planned."""
+    checkpoint, done = chosen.checkpoint, chosen.moment.batch
+    planned, path = checkpoint.offsets.latest, quote_path(checkpoint.uri)
+    if planned is None or planned == done:
+        return
+    repair = f"`ckpt repair {path}` says how to repair that; then write the new one"
+    if planned > done + 1:
+        yield f"batches {done + 1} to {planned} are planned, and only batch {done} is committed: {repair}"
+    elif checkpoint.offsets.readable(planned) is None:
+        yield f"batch {planned} is planned, and offsets/{planned} cannot be read: {repair}"

@@ -1,7 +1,7 @@
 """``ckpt rewrite`` as one call: a new checkpoint with the same state, kept by another provider or in other partitions.
 
-A batch that is planned and not committed is refused: a sink that has its rows skips it, and its state would be
-missing.
+Where a batch is planned and not committed, a start runs it again, or a sink that has its rows skips it and the
+next one reads its state: so that is moved too, if every partition has it.
 
 State is moved store by store and partition by partition, by processes of this machine or by Spark's executors. Where
 rows stay in their partition, one task reads an old partition and makes the new one. Where they are spread anew, each
@@ -11,7 +11,7 @@ old partition is first divided, and each new one made of its pieces.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from os import fspath
 from typing import Any, NamedTuple
 
@@ -28,7 +28,7 @@ from ckpt.copies.rewrite.spreading import count_partitions, is_single
 from ckpt.copies.rewrite.stored_rows import Stored, divide_rows, join_stored
 from ckpt.copies.rewrite.stores import Families, Moving, Tally, read_families
 from ckpt.copies.rewrite.writing import NewState, make_new, write_files
-from ckpt.errors import UsageError
+from ckpt.errors import UsageError, argument
 from ckpt.model import Location, Operator, Store
 from ckpt.processes import Processes
 from ckpt.state.native.entries import count_processes
@@ -47,6 +47,8 @@ def rewrite(
     drop_keys: str | Iterable[Key] = (),
     where: str | None = None,
     new_id: bool = False,
+    salvage: bool = False,
+    accept_loss: bool = False,
     plan: bool = False,
     jobs: int | None = None,
     by: Exchange | None = None,
@@ -71,6 +73,9 @@ def rewrite(
             evaluates it. Rows of a join or transformWithState are judged by the grouping key alone, with everything
             that is kept for it; operators that have no such columns keep all.
         new_id: Give the new checkpoint a query id of its own.
+        salvage: Where state is damaged, take every partition of an operator that can be read: as of the newest batch at
+            which all can be, else as of the one at which fewest are lost.
+        accept_loss: Accept that a salvage loses keys, or that batches are read again; without it nothing is written.
         plan: Only say what would be written.
         jobs: Processes at a time, each with one partition of a store in memory; by default one for each core, where
             there is enough to do.
@@ -94,7 +99,9 @@ def rewrite(
         raise UsageError("`where` or `drop_keys`: not both")
     keys = read_keys(drop_keys) if isinstance(drop_keys, str) else [*drop_keys]
     form = (provider, partitions, format_version)
-    chosen, selection, rewrite = plan_rewrite(uri, into, options, form, keys, where, new_id=new_id)
+    chosen, selection, rewrite = plan_rewrite(uri, into, options, form, keys, where, new_id=new_id, salvage=salvage)
+    if rewrite.salvage and rewrite.salvage.costs and not (accept_loss or plan or rewrite.refused):
+        rewrite = replace(rewrite, refused=f"{rewrite.salvage.costs}: {argument('accept_loss', True)} accepts that")
     if plan or rewrite.refused:
         return rewrite
     tally = Tally()
@@ -114,6 +121,7 @@ def _count_rows(chosen: Chosen, rewrite: Rewrite, tally: Tally) -> Iterator[Rewr
         yield replace(unit, rows=tally.rows[family] - dropped, dropped=dropped if leaving.applies else None)
 
 
+_PIECES = {planned: [f"keys {planned}", f"values {planned}"] for planned in (False, True)}  # names of columns
 _WORTH_A_PROCESS = 2 << 20  # bytes of files: what takes twice as long to write anew as a process to start
 
 
@@ -147,7 +155,7 @@ class Move:
     writes: bool  # tasks write files themselves
     _numbered: dict[tuple[int, str], Families] = field(default_factory=dict)
     _tally: Tally = field(default_factory=Tally)  # of the task at hand
-    _files: dict[tuple[int, str], dict[int, StoreFiles]] = field(default_factory=dict)
+    _files: dict[tuple[int, str, bool], dict[int, StoreFiles]] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[Any, ...]:
         for operator, store in self.chosen.checkpoint.stores():
@@ -180,35 +188,48 @@ class Move:
             for partition in self.find_files(operator.id, store.name)
         ]
 
-    def find_files(self, operator: int, store: str) -> Mapping[int, StoreFiles]:
+    def find_files(self, operator: int, store: str, *, planned: bool = False) -> Mapping[int, StoreFiles]:
         """The files of a store by old partition. Raises StateDamaged, StorageError."""
-        by_partition = self._files.get((operator, store))
+        by_partition = self._files.get((operator, store, planned))
         if by_partition is None:
-            stores = find_store_files(self.chosen, operator, store)
-            by_partition = self._files[operator, store] = {files.place.partition: files for files in stores}
+            stores = find_store_files(self.chosen, operator, store, planned=planned)
+            by_partition = self._files[operator, store, planned] = {files.place.partition: files for files in stores}
         return by_partition
+
+    @property
+    def versions(self) -> tuple[bool, ...]:
+        """The versions of each store that are moved: True is the one of the batch that is planned."""
+        return (False, True) if self.state.of_planned else (False,)
 
     def divide(self, task: Task) -> Iterator[tuple[int | None, Any]]:
         """The rows of an old partition for the new ones, and what was counted. Raises Undecodable, StorageError."""
-        moved_rows = list(self._move_rows(task))
-        places = [np.zeros(0, np.int64), *(places for places, _ in moved_rows)]
-        order, starts = divide_rows(np.concatenate(places), self.state.partitions)
-        rows = join_stored(rows for _, rows in moved_rows).take(order)
+        self._tally = Tally()
+        for planned in self.versions:
+            moved_rows = list(self._move_rows(task, planned=planned))
+            places = [np.zeros(0, np.int64), *(places for places, _ in moved_rows)]
+            order, starts = divide_rows(np.concatenate(places), self.state.partitions)
+            rows = join_stored(rows for _, rows in moved_rows).take(order)
+            batch = pa.record_batch([rows.keys, rows.values], names=_PIECES[planned])
+            for partition, (start, end) in enumerate(pairwise(starts)):
+                if end > start:
+                    piece = pack_batch(batch.slice(start, end - start))
+                    yield self.targets[task._replace(partition=partition)], piece
         yield None, self._make_outcome(task, None)
-        batch = pa.record_batch([rows.keys, rows.values], names=["keys", "values"])
-        for partition, (start, end) in enumerate(pairwise(starts)):
-            if end > start:
-                piece = pack_batch(batch.slice(start, end - start))
-                yield self.targets[task._replace(partition=partition)], piece
 
     def make(self, task: Task, pieces: Iterable[Any]) -> Iterator[TaskOutcome]:
         """The files of a new partition. Raises Undecodable, StorageError."""
         operator, store = self.find_store(task)
-        spreads = self.spreads(operator, store)
         self._tally = Tally()
-        moved = (Stored(*unpack_batch(piece).columns) for piece in pieces)
-        rows = join_stored(moved if spreads else (rows for _, rows in self._move_rows(task)))
-        files = self.state.make_files(operator, store, task.partition, rows, self._merge_families(task))
+        if self.spreads(operator, store):
+            batches = [unpack_batch(piece) for piece in pieces]
+            parts = [
+                [Stored(*batch.columns) for batch in batches if batch.schema.names == _PIECES[planned]]
+                for planned in self.versions
+            ]
+        else:
+            parts = [[rows for _, rows in self._move_rows(task, planned=planned)] for planned in self.versions]
+        rows = [join_stored(part) for part in parts]
+        files = self.state.make_files(operator, store, task.partition, rows[0], self._merge_families(task), *rows[1:])
         yield self._make_outcome(task, write_files(self.into, self.options, files) if self.writes else files)
 
     def spreads(self, operator: Operator, store: Store) -> bool:
@@ -228,13 +249,12 @@ class Move:
         families = self._numbered.get(task[:2])
         if families is None:
             has_any = bool(self.find_store(task)[1].column_families)
-            families = read_families(self.find_files(*task[:2]).values()) if has_any else Families()
-            self._numbered[task[:2]] = families
+            own = (self.find_files(*task[:2], planned=planned).values() for planned in self.versions if has_any)
+            families = self._numbered[task[:2]] = read_families(chain.from_iterable(own))
         return families
 
-    def _move_rows(self, task: Task) -> Iterator[tuple[Any, Stored]]:
+    def _move_rows(self, task: Task, *, planned: bool) -> Iterator[tuple[Any, Stored]]:
         """The rows of an old partition, if it has any; of a store with rows in one only, of all."""
-        self._tally = Tally()
         operator, store = self.find_store(task)
         recorded = self.chosen.recorded
         moving = Moving(
@@ -248,9 +268,9 @@ class Move:
             delimiter=delimiter_of(recorded),
             leaving=self.leaving.get(operator.id, NOTHING),
             families=self._merge_families(task),
-            tally=self._tally,
+            tally=Tally() if planned else self._tally,
         )
-        every = self.find_files(task.operator, task.store)
+        every = self.find_files(task.operator, task.store, planned=planned)
         for partition in every if is_single(operator, store) else every.keys() & {task.partition}:
             yield from moving.move_rows(every[partition])
 

@@ -1,5 +1,8 @@
 """One version of a store in one partition, as a snapshot that needs no other file: what a start loads first.
 
+The version that a planned batch has written is made as the changes after it, a delta or a changelog: a start that runs
+the batch again replaces that file, and would go on reading a snapshot beside it.
+
 HDFS-backed: ``V.snapshot`` (``HDFSBackedStateStoreProvider.writeSnapshotFile``). RocksDB: ``V.zip`` of a database that
 RocksDB itself made (``RocksDBFileManager.zipToDfsFile``), its SST file below ``SSTs/``; an empty store is a zip with
 the entry ``metadata`` alone, for Spark creates the database then.
@@ -16,12 +19,13 @@ from typing import Any
 from uuid import uuid4
 
 from ckpt.checkpoint.state.folders import SSTS
-from ckpt.copies.rewrite.stored_rows import Stored, encode_records
+from ckpt.copies.rewrite.stored_rows import Stored, encode_records, encode_removals, list_changes
 from ckpt.copies.rewrite.stores import Families
 from ckpt.errors import CkptError, one_line
 from ckpt.formats.rows.codecs import compress, decompress
 from ckpt.formats.rows.rocksdb import import_rocksdict
-from ckpt.formats.statefiles import LZ4
+from ckpt.formats.statefiles import LZ4, RecordType
+from ckpt.formats.text import write_utf
 from ckpt.model import Json
 from ckpt.state.native.temporary import make_temporary_folder, report_no_room
 
@@ -34,7 +38,23 @@ _THEN = (1980, 1, 1, 0, 0, 0)  # of zip entries: the same rows are the same byte
 
 def make_hdfs_snapshot(rows: Stored) -> bytes:
     """The file of an HDFS-backed store: records, then an int of -1. Raises CkptError."""
-    data = encode_records(rows) + _LENGTH.pack(-1)
+    return _compress(encode_records(rows) + _LENGTH.pack(-1))
+
+
+def make_changes(before: Stored, after: Stored, *, families: bool) -> bytes:
+    """A delta, or a changelog of RocksDB in checkpoint format 1: the changes from one version to the next.
+
+    With ``families`` records begin with their type (``StateStoreChangelogWriterV2``), else they are those of a delta
+    (``StateStoreChangelogWriterV1``). Raises CkptError.
+    """
+    changed, gone = list_changes(before, after)
+    if not families:
+        return _compress(encode_records(changed) + encode_removals(gone) + _LENGTH.pack(-1))
+    put, delete = (bytes([kind]) for kind in (RecordType.PUT, RecordType.DELETE))
+    return _compress(write_utf("v2") + encode_records(changed, put) + encode_removals(gone, delete) + b"\0")
+
+
+def _compress(data: bytes) -> bytes:
     compressed = compress(data)
     _check_equal(decompress(iter([compressed]), LZ4, len(data)) == data)
     return compressed

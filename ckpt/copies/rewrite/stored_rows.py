@@ -97,12 +97,31 @@ def memory(array: Any) -> Any:
     return np.frombuffer(array.buffers()[2] or b"", np.uint8)
 
 
-def encode_records(rows: Stored) -> bytes:
-    """Join all parts in a row, each behind its length: a big-endian int, as in HDFS-backed files."""
-    parts = (_encode_lengths(rows.keys), rows.keys, _encode_lengths(rows.values), rows.values)
-    if not len(rows):
-        return b""
+def encode_records(rows: Stored, kind: bytes = b"") -> bytes:
+    """Join all parts in a row, each behind its length: a big-endian int, as in HDFS-backed files.
+
+    ``kind`` begins each record.
+    """
+    return _join_parts(_scalar(kind), _encode_lengths(rows.keys), rows.keys, _encode_lengths(rows.values), rows.values)
+
+
+def encode_removals(keys: Any, kind: bytes = b"") -> bytes:
+    """Encode the removal of keys: a length of -1 in the place of each value."""
+    return _join_parts(_scalar(kind), _encode_lengths(keys), keys, _scalar(b"\xff" * 4))
+
+
+def list_changes(before: Stored, after: Stored) -> tuple[Stored, Any]:
+    """List the rows that are new or differ from those before, and the keys that are no longer there."""
+    same = pc.equal(after.values, before.values.take(pc.index_in(after.keys, value_set=before.keys)))
+    gone = pc.invert(pc.is_in(before.keys, value_set=after.keys))
+    return after.leave_out(np.asarray(same.fill_null(False))), before.keys.filter(gone)
+
+
+def _join_parts(*parts: Any) -> bytes:
+    """The bytes of parts, arrays and scalars, row by row."""
     joined = pc.binary_join_element_wise(*parts, _scalar(b""))
+    if not len(joined):
+        return b""
     starts, sizes = bounds(joined)
     data: bytes = memory(joined)[int(starts[0]) : int(starts[-1] + sizes[-1])].tobytes()
     return data

@@ -1,8 +1,9 @@
 """A new checkpoint, written: rows of each store come from whoever has them, everything else from the old one.
 
 It has the offsets and commits of one batch of the old one and of the batch before, and one snapshot of each store in
-each partition: state version batch + 1. It lacks what no start looks for. In logs and descriptions only settings, the
-number of partitions and the ids of state files change.
+each partition: state version batch + 1. Where the next batch is planned, it has its offsets, and its state if every
+partition of the old one has it. It lacks what no start looks for. In logs and descriptions only settings, the number of
+partitions and the ids of state files change.
 """
 
 import json
@@ -14,12 +15,12 @@ from uuid import uuid4
 
 from ckpt import settings
 from ckpt.changes.backup import choose_options
-from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES
+from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SOURCES
 from ckpt.checkpoint.state.folders import STATE
 from ckpt.copies.copy.placing import Placing, Watcher, open_new
 from ckpt.copies.copy.selection import Selection
-from ckpt.copies.rewrite.plan import CannotRewrite, Rewrite, RewrittenUnit, list_settings
-from ckpt.copies.rewrite.snapshots import make_hdfs_snapshot, make_rocksdb_snapshot
+from ckpt.copies.rewrite.plan import CannotRewrite, PlannedState, Rewrite, RewrittenUnit, list_settings
+from ckpt.copies.rewrite.snapshots import make_changes, make_hdfs_snapshot, make_rocksdb_snapshot
 from ckpt.copies.rewrite.spreading import count_partitions
 from ckpt.copies.rewrite.stored_rows import Stored
 from ckpt.copies.rewrite.stores import Families
@@ -27,7 +28,7 @@ from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.formats.metadata import build_metadata
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.inspection.inspection import Inspection
-from ckpt.model import Json, Operator, Provider, Store
+from ckpt.model import Json, Operator, Provider, StateFileKind, Store
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import Chosen, Question, choose
 from ckpt.versions import Spark
@@ -61,17 +62,20 @@ class SmallFiles:
 
     def list_paths(self) -> Iterator[str]:
         """Return the log files beside the newest offsets."""
-        newest: dict[str, str] = {}
+        batch, mark = self.selection.batch, FIRST_START if self.found.planned is not None else METADATA
+        newest: dict[tuple[str, bool], str] = {}  # operator metadata, by folder and whether a planned batch wrote it
         for path in self.selection.first:
-            folder = path.rpartition("/")[0]
+            folder, _, name = path.rpartition("/")
             if folder.endswith("/_metadata/v2"):
-                newest[folder] = max(newest.get(folder, path), path, key=lambda one: int(one.rpartition("/")[2]))
-            elif path == METADATA or folder.startswith((f"{SOURCES}/", f"{STATE}/")):
+                key = folder, int(name) > batch
+                newest[key] = max(newest.get(key, path), path, key=lambda one: int(one.rpartition("/")[2]))
+            elif path in (METADATA, mark) or folder.startswith((f"{SOURCES}/", f"{STATE}/")):
                 yield path
         yield from newest.values()
-        yield f"{COMMITS}/{self.selection.batch}"
-        before = self.selection.batch - 1  # a start looks for its offsets, and whoever reads the logs for its commit
-        yield from (path for log in (OFFSETS, COMMITS) if (path := f"{log}/{before}") in self.selection.first)
+        yield f"{COMMITS}/{batch}"
+        logs = (f"{log}/{number}" for number in (batch, batch - 1) for log in (OFFSETS, COMMITS))
+        others = {self.selection.newest, f"{COMMITS}/{batch}"}
+        yield from (path for path in logs if path in self.selection.first and path not in others)
 
 
 def _change_settings(path: str, data: bytes, recorded: Mapping[str, str]) -> bytes:
@@ -133,19 +137,35 @@ class NewState:
     partitions: int
     batch: int
     ids: Mapping[int, Sequence[Sequence[str]]]  # format 2: of each operator [partition][store]
+    of_planned: bool = False  # with the state of the batch after, which is planned
 
     def make_files(
-        self, operator: Operator, store: Store, partition: int, rows: Stored, families: Families
+        self,
+        operator: Operator,
+        store: Store,
+        partition: int,
+        rows: Stored,
+        families: Families,
+        planned: Stored | None = None,
     ) -> dict[str, bytes]:
-        """Return the files of one store in one partition, by path; one that names others is last. Raises CkptError."""
+        """Return the files of one store in one partition, by path; one that names others is last. Raises CkptError.
+
+        ``planned`` are its rows after the batch that is planned.
+        """
         folder = f"{STATE}/{operator.id}/{partition}" + ("" if store.name == DEFAULT_STORE else f"/{store.name}")
         name = str(self.batch + 1)
         if self.ids:
             position = [sibling.name for sibling in operator.stores].index(store.name)
             name = f"{name}_{self.ids[operator.id][partition][position]}"
         if self.provider is Provider.HDFS:
-            return {f"{folder}/{name}.snapshot": make_hdfs_snapshot(rows)}
-        return {f"{folder}/{path}": data for path, data in make_rocksdb_snapshot(rows, families, name).items()}
+            files = {f"{name}.snapshot": make_hdfs_snapshot(rows)}
+        else:
+            files = make_rocksdb_snapshot(rows, families, name)
+        if planned is not None:
+            kind = StateFileKind.DELTA if self.provider is Provider.HDFS else StateFileKind.CHANGELOG
+            changes = make_changes(rows, planned, families=bool(families.numbers))
+            files = {f"{self.batch + 2}.{kind}": changes, **files}
+        return {f"{folder}/{path}": data for path, data in files.items()}
 
 
 def write_files(into: str, options: Mapping[str, str], files: Mapping[str, bytes]) -> dict[str, int]:
@@ -190,7 +210,7 @@ def make_new(
     placing.make_empty()
     try:
         _write(SmallFiles(chosen, selection, rewrite), placing, fill, watcher)
-        old = _list_starts(rewrite.inspection)
+        old = {} if rewrite.salvage else _list_starts(rewrite.inspection)  # of damaged state none counts
         placing.check(rewrite.into, "the new checkpoint", "the old one", partial(_continues, old, rewrite.batch))
         choose(Question(rewrite.into, RequestedPart(), all_units=True), choose_options(rewrite.into, options))
         _check_at_rest(chosen)
@@ -218,7 +238,9 @@ def _write(small: SmallFiles, placing: Placing, fill: Fill, watcher: Watcher | N
             for ids in small.ids.setdefault(operator.id, [[] for _ in range(places)]):
                 ids.append(str(uuid4()))
     total = sum(places for _, places in of_stores)
-    for done, files in enumerate(fill(NewState(new.provider, new.partitions, small.selection.batch, small.ids)), 1):
+    of_planned = small.found.planned_state is PlannedState.WRITTEN
+    state = NewState(new.provider, new.partitions, small.selection.batch, small.ids, of_planned)
+    for done, files in enumerate(fill(state), 1):
         for path, data in files.items():
             if isinstance(data, int):
                 placing.adopt(path, data)

@@ -365,12 +365,6 @@ def build_first_mark(checkpoint: Checkpoint) -> FirstStart | None:
     return FirstStart(latest, log.metadata.timestamp_ms if log.metadata else 0)
 
 
-def is_in_sinks(checkpoint: Checkpoint) -> bool:
-    """Tell whether a mark says that sinks have the batch that is planned and not committed."""
-    due = build_first_mark(checkpoint)
-    return due is not None and checkpoint.first_start == due
-
-
 def find_noop_start(checkpoint: Checkpoint, sink: SinkOutlook | None) -> Iterator[Finding]:
     """Find the mark of a batch that has to run into ``noop``, unless a sink that was asked knows better."""
     mark, due = checkpoint.first_start, build_first_mark(checkpoint)

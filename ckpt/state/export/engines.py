@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 
+from ckpt.errors import UsageError, argument
 from ckpt.state.export.request import Action, Engine, ExportPlan, ExportRequest, StateExport, plan_export
 from ckpt.state.export.targets import Format, local_target
 from ckpt.state.reading.columns import Shape
@@ -22,11 +23,12 @@ def export_without_spark(
     """Export state without Spark, or say why it is left to Spark; then nothing was written.
 
     ``session_given`` says that something of a Spark session was. Raises what ``plan_export`` and ``state.native``
-    raise; of the latter what only Spark reads, and packages that are missing, only where nobody else may read.
+    raise; of the latter what only Spark reads, and packages that are missing, only where nobody else may read; and
+    UsageError for a salvage that would be left to Spark, which reads no part of damaged state.
     """
     why = next(_list_reasons(request, session_given), None)
     if why is not None:
-        return why
+        return _leave_to_spark(request, why)
     plan = plan_export(request, storage_options, NEWEST)
     try:
         return _export_by_ckpt(plan, storage_options)
@@ -42,17 +44,25 @@ def _export_by_ckpt(plan: ExportPlan, storage_options: Mapping[str, str] | None)
     from ckpt.state.export.native import carry_out, find_obstacle
 
     request = plan.request
-    chosen = choose(replace(request.question, batch=plan.parts[0].reading.moment.batch), storage_options)
+    question = plan.salvage.question if plan.salvage else request.question
+    chosen = choose(replace(question, batch=plan.parts[0].reading.moment.batch), storage_options)
     try:
         why = next(_list_plan_reasons(plan, chosen), None) or find_obstacle(plan, chosen)
         if why is not None:
-            return why
+            return _leave_to_spark(request, why)
         planned = request.action is Action.PLAN
         return StateExport(plan, plan.parts if planned else carry_out(plan, chosen), Engine.NATIVE)
     except Undecodable as error:
-        if request.engine is Engine.NATIVE:
+        if request.engine is Engine.NATIVE or request.salvage:
             raise
         return str(error)
+
+
+def _leave_to_spark(request: ExportRequest, why: str) -> str:
+    """Why Spark does it. Raises UsageError for a salvage."""
+    if request.salvage:
+        raise UsageError(f"{argument('salvage', True)} is done without Spark only, and {why}")
+    return why
 
 
 def is_under_spark_submit() -> bool:
@@ -64,7 +74,9 @@ def _list_reasons(request: ExportRequest, session_given: bool) -> Iterator[str]:
     """Why a request is left to Spark, whatever is in the checkpoint."""
     if session_given:
         yield "`master`, `confs` or a session is given, which only Spark uses"
-    if request.engine is Engine.AUTO:
+    if request.engine is Engine.SPARK:
+        yield f"{argument('engine', Engine.SPARK)} is given"
+    if request.engine is Engine.AUTO and not request.salvage:
         if is_under_spark_submit():
             yield "this runs under spark-submit"
         if _session_is_active():
@@ -90,7 +102,7 @@ def _list_plan_reasons(plan: ExportPlan, chosen: Chosen) -> Iterator[str]:
     """Why what was found is left to Spark."""
     if plan.target.path is not None and local_target(plan.target.path) is None:
         yield "only Spark writes to remote places"
-    if plan.request.engine is not Engine.AUTO:
+    if plan.request.engine is not Engine.AUTO or plan.salvage:
         return
     if not chosen.storage.local:
         yield "the checkpoint is remote"

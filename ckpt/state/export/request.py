@@ -3,16 +3,19 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from ckpt.errors import UsageError, parse_choice
+from ckpt.errors import UsageError, argument, parse_choice
 from ckpt.state.export.targets import ExportTarget, Format, Mode, check_place, check_types, choose_target
-from ckpt.state.reading.choose import RequestedPart
+from ckpt.state.reading.choose import RequestedPart, StateDamaged
 from ckpt.state.reading.columns import Columns, Shape, columns_of, top_columns
 from ckpt.state.reading.initial import InitialPlan, plan_initial_states
 from ckpt.state.reading.reading import Question, Reading, plan_readings
 from ckpt.values import Value
 from ckpt.versions import NEWEST, Spark
+
+if TYPE_CHECKING:
+    from ckpt.state.native.salvage import Salvage
 
 
 class Action(StrEnum):
@@ -53,6 +56,8 @@ class ExportOptions(TypedDict, total=False):
     rows: int
     engine: Engine | str
     jobs: int | None
+    salvage: bool
+    accept_loss: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,8 @@ class ExportRequest:
     rows: int = 20  # how many to show
     engine: Engine = Engine.AUTO
     jobs: int | None = None  # processes of the engine native at a time; None is one for each core
+    salvage: bool = False  # of damaged state what can be read; only without Spark
+    accept_loss: bool = False  # what a salvage loses; without it nothing is exported
 
     def __post_init__(self) -> None:
         """Take the values of enumerations as texts too. Raises UsageError."""
@@ -108,6 +115,7 @@ class ExportPlan:
     target: ExportTarget
     readings: tuple[Reading | InitialPlan, ...]
     unseen: str | None = None
+    salvage: "Salvage | None" = None  # where what is damaged is left out
 
     @property
     def parts(self) -> tuple["ExportPart", ...]:
@@ -161,7 +169,9 @@ def plan_export(
     _check(request, to)
     options = storage_options or {}
     read = plan_initial_states if request.shape is Shape.INITIAL_STATE else plan_readings
-    plan = ExportPlan(request, to, read(request.question, options, spark))
+    salvaged = _find_salvage(request, options) if request.salvage else None
+    plan = ExportPlan(request, to, read(salvaged.question if salvaged else request.question, options, spark))
+    plan = replace(plan, salvage=salvaged)
     if request.action not in (Action.PLAN, Action.EXPORT):
         return plan
     for part in plan.parts:
@@ -169,6 +179,18 @@ def plan_export(
         promised = columns.kept if columns is not None else top_columns(part.reading.schema)
         check_types(promised, to.format, request.shape)
     return replace(plan, unseen=check_place(to, request.checkpoint, options))
+
+
+def _find_salvage(request: ExportRequest, options: Mapping[str, str]) -> "Salvage":
+    """Find what can be read of damaged state. Raises StateDamaged for a loss that is not accepted, UsageError."""
+    from ckpt.state.native.salvage import find_salvage
+
+    if not request.all_units or request.wanted != RequestedPart() or request.batch is not None:
+        raise UsageError("`salvage` takes all of the state, and chooses the batch: `all_units`, without other choices")
+    salvaged = find_salvage(request.checkpoint, options)
+    if salvaged.costs and not request.accept_loss and request.action is Action.EXPORT:
+        raise StateDamaged(f"{request.checkpoint}: {salvaged.costs}: {argument('accept_loss', True)} accepts that")
+    return salvaged
 
 
 def _check(request: ExportRequest, to: ExportTarget) -> None:

@@ -178,30 +178,44 @@ class StoreFiles:
         return kind(f"{self.storage.uri}: {path} cannot be read without Spark: {why}")
 
 
-def find_store_files(chosen: Chosen, operator: int, store: str, only: int | None = None) -> Iterator[StoreFiles]:
-    """The files of a store, partition by partition, or of one. Raises StateDamaged where some are missing."""
+def find_store_files(
+    chosen: Chosen, operator: int, store: str, only: int | None = None, *, planned: bool = False
+) -> Iterator[StoreFiles]:
+    """The files of a store, partition by partition, or of one. Raises StateDamaged where some are missing.
+
+    ``planned``: of the version after, which a batch that is planned has written; only in checkpoint format 1.
+    """
     context = context_of(chosen)
-    provider = chosen.units[0].provider
-    checksums = chosen.recorded.get(ROW_CHECKSUM, "false") == "true"
-    folders = {folder.id: folder for folder in find_operators(chosen.checkpoint.listing, provider)}
+    folders = {folder.id: folder for folder in find_operators(chosen.checkpoint.listing, chosen.units[0].provider)}
     for _, store_partition in sorted(folders[operator].stores.get(store, {}).items()):
         if context.shuffle_partitions is not None and store_partition.partition >= context.shuffle_partitions:
             continue
         if only is not None and store_partition.partition != only:
             continue
-        target = context.target(store_partition)
-        if target is None:
-            raise StateDamaged(
-                f"{chosen.checkpoint.uri}: the logs do not say which version of {store_partition.folder} belongs to "
-                f"batch {chosen.moment.batch}"
-            )
-        codec = context.codec or LZ4
-        chain = chain_to(store_partition.names, target, _read_lineage(chosen.storage, store_partition, target, codec))
-        if not chain.complete:
-            raise StateDamaged(
-                f"{chosen.checkpoint.uri}: files of version {target.version} are missing in {store_partition.folder}"
-            )
-        yield StoreFiles(store_partition, chain, chosen.storage, codec, checksums)
+        if (operator, store_partition.partition) not in (chosen.question.lost or ()):
+            yield find_files_of(chosen, context, store_partition, planned=planned)
+
+
+def find_files_of(
+    chosen: Chosen, context: Context, store_partition: StorePartition, *, planned: bool = False
+) -> StoreFiles:
+    """The files of a store in one partition. Raises StateDamaged where some are missing."""
+    target = context.target(store_partition)
+    if target is None:
+        raise StateDamaged(
+            f"{chosen.checkpoint.uri}: the logs do not say which version of {store_partition.folder} belongs to "
+            f"batch {chosen.moment.batch}"
+        )
+    if planned:
+        target = WantedVersion(target.version + 1)
+    codec = context.codec or LZ4
+    chain = chain_to(store_partition.names, target, _read_lineage(chosen.storage, store_partition, target, codec))
+    if not chain.complete:
+        raise StateDamaged(
+            f"{chosen.checkpoint.uri}: files of version {target.version} are missing in {store_partition.folder}"
+        )
+    checksums = chosen.recorded.get(ROW_CHECKSUM, "false") == "true"
+    return StoreFiles(store_partition, chain, chosen.storage, codec, checksums)
 
 
 def find_fitting_files(chosen: Chosen, operator: int, store: str, only: int | None = None) -> Iterator[StoreFiles]:

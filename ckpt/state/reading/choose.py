@@ -122,8 +122,12 @@ def _list_units(units: Iterable[StateUnit]) -> str:
     return ", ".join(arguments_for(unit) for unit in units if not unit.shown_elsewhere)
 
 
-def choose_batch(checkpoint: Checkpoint, units: Sequence[StateUnit], batch: int | None) -> int:
+def choose_batch(
+    checkpoint: Checkpoint, units: Sequence[StateUnit], batch: int | None, *, damaged: bool = False
+) -> int:
     """The batch whose state is to be read: the one asked for, or the newest committed.
+
+    ``damaged``: what is missing or damaged is known, and left out.
 
     Raises StateDamaged where files of that state are missing or damaged, UsageError for a batch that is not there.
     """
@@ -134,6 +138,8 @@ def choose_batch(checkpoint: Checkpoint, units: Sequence[StateUnit], batch: int 
     for unit in units:
         if not unit.described:
             raise StateDamaged(_explain_no_schema(checkpoint, unit))
+        if damaged:
+            continue
         broken = _is_broken(checkpoint, unit, chosen)
         readable = unit.readable_batches
         if not broken and any(first <= chosen <= last for first, last in readable):
@@ -144,9 +150,21 @@ def choose_batch(checkpoint: Checkpoint, units: Sequence[StateUnit], batch: int 
             raise UsageError(f"{checkpoint.uri}: there is no batch {chosen} to read; {_offer(unit, readable)}")
         raise StateDamaged(
             f"{checkpoint.uri}: the state of batch {chosen} cannot be read: "
-            f"{_describe_finding(checkpoint, unit, chosen)}; {_offer(unit, readable)}"
+            f"{_describe_finding(checkpoint, unit, chosen)}; {_offer(unit, readable)}{_explain_no_files(checkpoint)}"
         )
     return chosen
+
+
+def _explain_no_files(checkpoint: Checkpoint) -> str:
+    """Say how a new query may have no state file at all; empty where it has any."""
+    versions = (partition.newest_version for _, store in checkpoint.stores() for partition in store.partitions)
+    if any(version is not None for version in versions):
+        return ""
+    return (
+        ". If this is the first start of a new query, its sink had these batch ids already, of another query, and "
+        "skipped them, so that Spark computed no state: start it once into noop, with a new checkpoint, or, if it "
+        "writes files, into a new output folder"
+    )
 
 
 def _is_broken(checkpoint: Checkpoint, unit: StateUnit, batch: int) -> bool:

@@ -54,6 +54,7 @@ class Question:
     all_units: bool | None = None  # None: the caller has no such option, so no message names it
     batch: int | None = None  # None: the newest committed
     changes_from: int | None = None  # a change feed from this batch up to ``batch``
+    lost: frozenset[tuple[int, int]] | None = None  # of a salvage, whose batch is named: operators and partitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,7 @@ def choose(
     if question.all_units and question.wanted == RequestedPart() and not what_is_left:
         check_operators(checkpoint)
     units = choose_units(checkpoint, question.wanted, all_of_them=question.all_units)
-    batch = choose_batch(checkpoint, units, question.batch)
+    batch = choose_batch(checkpoint, units, question.batch, damaged=question.lost is not None)
     latest = checkpoint.offsets.readable(batch)
     return Chosen(
         question=question,
@@ -161,7 +162,7 @@ def choose(
         checkpoint=checkpoint,
         storage=storage,
         units=units,
-        moment=_moment_of(checkpoint, batch),
+        moment=moment_of(checkpoint, batch),
         recorded=latest.metadata.conf if latest and latest.metadata else {},
     )
 
@@ -175,7 +176,7 @@ def _read_at(storage: Storage, batch: int | None) -> Checkpoint:
     return read_checkpoint(storage, batches=len(ids) - bisect_left(ids, batch))
 
 
-def _moment_of(checkpoint: Checkpoint, batch: int) -> Moment:
+def moment_of(checkpoint: Checkpoint, batch: int) -> Moment:
     """Read what the logs record of a batch. Raises CkptError where its offsets cannot be read."""
     entry = checkpoint.offsets.entries.get(batch)
     if entry is None or isinstance(entry, Unreadable):

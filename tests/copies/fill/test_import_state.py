@@ -50,9 +50,9 @@ def written(making: pytest.MonkeyPatch) -> dict[tuple[int, str, int], list[tuple
     found = {}
     own = NewState.make_files
 
-    def watched(self: NewState, operator: Any, store: Any, partition: int, rows: Any, families: Any) -> Any:
+    def watched(self: NewState, operator: Any, store: Any, partition: int, rows: Any, families: Any, *more: Any) -> Any:
         found[operator.id, store.name, partition] = sorted(rows.list_pairs())
-        return own(self, operator, store, partition, rows, families)
+        return own(self, operator, store, partition, rows, families, *more)
 
     making.setattr(NewState, "make_files", watched)
     return found
@@ -436,3 +436,35 @@ def test_a_crash_leaves_nothing_that_starts(sample: str, tmp_path: Path) -> None
         shutil.rmtree(new)
         assert killed(crash, action)
         must_not_start(new, old)
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_times_without_a_zone_are_in_utc(unit: str, tmp_path: Path) -> None:
+    """As pandas and DuckDB write what an export has; a time finer than Spark's is refused by its row."""
+    sample = SAMPLES / "windowed-aggregation-hdfs-4.2"
+    to = exported(sample, tmp_path / "state")
+    (file,) = {*(to / "operator-0").glob("part-00000*.parquet")}
+    table = parquet.read_table(file)
+    for name in ("key_window_start", "key_window_end"):
+        at = table.column_names.index(name)
+        table = table.set_column(at, name, table.column(name).cast(pa.timestamp(unit)))
+    parquet.write_table(table, file)
+    ckpt.import_state(str(to), str(sample), str(tmp_path / "new"))
+    assert state(tmp_path / "new") == state(sample)
+    if unit == "ns":
+        numbers = pa.array([time + 1 for time in table.column("key_window_start").cast(pa.int64()).to_pylist()])
+        parquet.write_table(table.set_column(0, "key_window_start", numbers.cast(pa.timestamp("ns"))), file)
+        with pytest.raises(CkptError, match=r"row 1, .*key_window_start has a value that timestamp does not have"):
+            ckpt.import_state(str(to), str(sample), str(tmp_path / "other"))
+
+
+def test_duckdb_writes_rows_that_can_be_imported(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    sample = SAMPLES / "windowed-aggregation-hdfs-4.2"
+    folder = exported(sample, tmp_path / "state") / "operator-0"
+    duckdb.sql(f"COPY (SELECT * FROM '{folder}/*.parquet') TO '{tmp_path}/all.parquet'")
+    for file in folder.glob("*.parquet"):
+        file.unlink()
+    (tmp_path / "all.parquet").rename(folder / "all.parquet")
+    ckpt.import_state(str(tmp_path / "state"), str(sample), str(tmp_path / "new"))
+    assert state(tmp_path / "new") == state(sample)

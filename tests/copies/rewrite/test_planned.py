@@ -1,0 +1,76 @@
+"""A query whose newest batch is planned continues on a new checkpoint as it would on the old one (``planned.py``)."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ckpt
+from tests.copies.rewrite.planned import CASES, PASSED, PLANNED, SUITE, Case
+from tests.copies.rewrite.record import MAIN
+from tests.live.sink.stateful import BATCHES, NEWEST, NUMBERS, Numbers
+
+ANSWERS = SUITE.recorded(MAIN)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_it_continued_as_on_the_old_checkpoint(case: Case) -> None:
+    """The same rows in each batch, through another SIGKILL, and equal state; or it failed in the same way."""
+    answer = ANSWERS[case.name]
+    old, new, planned_state = answer["old"], answer["new"], answer["state of the batch"]
+    carried = not (case.partial or case.store == "format2")
+    assert planned_state == ("none" if not carried else "left-out" if case.shape or case.version == 2 else "written")
+    ran = str(PLANNED) in new["rows"][0]
+    assert ran == (case.how != PASSED or planned_state == "left-out")
+    if case.how == PASSED and ran:  # into noop; a batch that is skipped moves no watermark, so that others come later
+        del new["rows"][0][str(PLANNED)]
+        early = [[answer["rows"][0].pop(str(PLANNED + later))[0] for later in (1, 2)] for answer in (old, new)]
+        assert sum(early[0]) == sum(early[1])
+        assert early[0] == early[1] or case.query == "join"
+    assert new == old
+    assert ("error" in old) == (case.how == PASSED and planned_state == "none" and case.query != "limit")
+    assert any(rows for rows, _ in old.get("state", {"": [1, ""]}).values())
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("sink", "has_batch", "form"),
+    [
+        ("parquet", True, {"provider": "rocksdb", "partitions": 3}),
+        ("parquet", False, {"provider": "rocksdb", "partitions": 3}),
+        ("delta", True, {"partitions": 2}),
+        ("parquet", True, None),
+    ],
+    ids=str,
+)
+def test_a_sink_has_every_row_once(
+    sink: str, has_batch: bool, form: dict[str, Any] | None, spark: Any, tmp_path: Path
+) -> None:
+    """Whether it has the planned batch or not; without a form the state is exported and imported, and noop is first."""
+    query, place, old = Numbers(spark, tmp_path, sink), tmp_path / "query", tmp_path / "old"
+    for batch in range(BATCHES):
+        query.add(batch)
+    assert query.start(place) == ""
+    (place / "checkpoint").rename(old)
+    for name in (str(NEWEST), f".{NEWEST}.crc"):
+        (old / "commits" / name).unlink()
+        if not has_batch:
+            (place / "out/_spark_metadata" / name).unlink()
+
+    new, out = str(place / "checkpoint"), str(place / "out")
+    if form is None:
+        to = str(tmp_path / "export")
+        ckpt.export_state(ckpt.types.ExportRequest(str(old), to=to, all_units=True, engine=ckpt.types.Engine.NATIVE))
+        made = ckpt.import_state(to, str(old), new)
+        assert made.planned_state == "left-out"
+        codes = {rated.finding.diagnosis.code for rated in ckpt.inspect(new, sink=out).findings}
+        assert "CKPT417" in codes
+        assert query.start(place, noop=True) == ""
+    else:
+        made = ckpt.rewrite(str(old), new, **form)
+        assert made.planned_state == "written"
+    assert made.planned == NEWEST
+    query.add(0)
+    query.add(BATCHES)
+    assert query.start(place) == ""
+    assert query.times(place) == dict.fromkeys(range(NUMBERS), 1)
