@@ -27,7 +27,7 @@ KNOWN: tuple[Known, ...] = (
     Known("`explain` does not know what Spark says of a source table that is gone", "stuck", "asked", (88,)),
     Known("`explain` does not find the cause in the message, that Kafka lost the rows", "stuck", "bare", (91,)),
     Known("`explain` named `offsets set` without its words, which is repaired since", "stuck", "bare", (92,)),
-    Known("UNSORTED unannounced ", "unannounced", "asked", (98,)),
+    Known("the rows of a sink that was deleted are gone, and the plan does not say so", "unannounced", "asked", (98,)),
     Known("the log of a file sink is damaged, and its entries are not read", "unannounced", "asked", (103, 237, 238)),
     Known("the log of a file sink is damaged, and its entries are not read", "stuck", "bare", (174, 240)),
     Known("the log of a file sink is damaged, and its entries are not read", "stuck", "asked", (174,)),
@@ -38,5 +38,6 @@ KNOWN: tuple[Known, ...] = (
     Known("only a copy helps, says the page, and `ckpt repair` has a fix", "stop", "asked", (128, 263)),
     Known("nothing leads to `--deep` where a start fails by a flipped byte", "stuck", "bare", (182, 183, 316)),
     Known("nothing leads to `--deep` where a start fails by a flipped byte", "stuck", "asked", (182, 183, 316)),
+    Known("a start wrote a newer batch over the hole that an older sink left", "unannounced", "asked", (252,)),
 )
 """A stop is listed where another command of ckpt would have ended well."""
