@@ -258,7 +258,9 @@ def _counts(forecast: Forecast, origin: WrittenBy, progress: Asked, *, named: bo
     return (named or not too_old) and (progress is Asked.ASYNC or forecast.outcome is not Outcome.REFUSED)
 
 
-_PLANS_FOR_A_SINK = re.compile(r"(`ckpt (?:repair|repair-async|rewind|preflight|offsets set) (?![^`]*--sink )[^`]*)`")
+_PLANS_FOR_A_SINK = re.compile(
+    r"(`ckpt (?:repair|repair-async|rewind|skip|preflight|offsets set) (?![^`]*--sink )[^`]*)`"
+)
 
 
 def _rate_findings(
