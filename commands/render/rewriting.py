@@ -264,7 +264,7 @@ class RewriteReport(Report["Rewrite"]):
                 "with other ranges. Says whether the sink would drop rows (CKPT411); any other sink gets them twice"
             )
             yield Next((NextStep(what, f"{inspect} --sink URI"), NextStep(start)))
-        elif rewrite.planned_state == "left-out":
+        elif rewrite.planned is not None:
             what = f"before the first start: says whether the sink has batch {rewrite.planned}, and what to do then"
             yield Next((NextStep(what, f"{inspect} --sink URI"), NextStep(start)))
         else:

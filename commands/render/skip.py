@@ -95,6 +95,6 @@ class SkipReport(ChangeReport[SkipPlan]):
         start, sink = "start the query in a new driver", self.plan.sink
         if sink is None:
             batch = self.plan.skipped[0].batch
-            return f"if the sink is a file sink that lacks batch {batch}, do first what is said above; then {start}"
+            return f"if the sink is a file sink that lacks batch {batch}, first do what is said above; then {start}"
         fills = [finding.remedy for finding in sink.findings if finding.diagnosis is SINK_LOG_WILL_BREAK]
         return " ".join((*filter(None, fills), f"Then {start}")).replace("{{", "{") if fills else start

@@ -122,7 +122,7 @@ def repair(
 
     >>> plan, receipt = ckpt.repair("sample_checkpoints/async-kafka-4.2")
     >>> plan.chosen.name.value, [way.name.value for way in plan.ways], receipt.applied
-    ('fill', ['fill', 'run-again', 'read-again', 'plan-again'], False)
+    ('fill', ['fill', 'read-again', 'plan-again'], False)
 
     """
     uri, way = fspath(checkpoint), None if choose is None else parse_choice(WayName, choose, "choose")

@@ -36,7 +36,7 @@ from ckpt.restart.sinks import AboutSinks
 from ckpt.storage import ReadRequest, Storage
 
 _HEAD = 1 << 16  # bytes from the beginning of a file that surely hold its first block
-_MARKED = 100  # skipped batches that are marked: Spark keeps as many batches (spark.sql.streaming.minBatchesToRetain)
+_MARKED = 100  # skipped batches that are marked: Spark keeps as many batches by default
 _NO_RECORD_INT, _NO_RECORD_BYTE = struct.pack(">i", -1), b"\x00"
 UniqueIds = Mapping[int, tuple[tuple[str, ...], ...]]
 """Of state files in format 2: operator -> [partition][store]."""

@@ -65,16 +65,14 @@ def test_if_it_cannot_be_read_the_sink_is_asked_before_a_start_into_noop(text: s
     assert "a start into noop would lose the rows of the batch" in page
 
 
-def test_no_other_command_says_then_that_sinks_have_the_batch(back: Path, ckpt: Ckpt, tmp_path: Path) -> None:
-    (back / FIRST_START).write_text("[]")
-    for words in (
-        ("rewrite", back, tmp_path / "new", "--plan"),
-        ("migrate", "provider", back, "--to", "rocksdb"),
-    ):
-        run = ckpt(*words)
-        page = " ".join((run.stdout + run.stderr).split())
-        assert "once into noop" not in page, words
-        assert "cannot be read" in page, words
+@pytest.mark.parametrize(("text", "code"), [(None, "CKPT419"), ("[]", "CKPT420")])
+def test_a_rewritten_checkpoint_has_it_too(text: str | None, code: str, back: Path, ckpt: Ckpt, tmp_path: Path) -> None:
+    if text is not None:
+        (back / FIRST_START).write_text(text)
+    page = " ".join(ckpt("rewrite", back, tmp_path / "new").stdout.split())
+    assert "once into noop" not in page
+    assert page.index("--sink URI") < page.index("start the query with this checkpointLocation")
+    assert [one["code"] for one in ckpt("preflight", tmp_path / "new", "-o", "json").json()["holds"]] == [code]
 
 
 def test_a_sink_that_was_asked_knows_better(back: Path, ckpt: Ckpt, tmp_path: Path) -> None:
@@ -119,10 +117,6 @@ def test_a_query_without_state_needs_none(copy_of: CopyOf) -> None:
     assert FIRST_START not in {step.path for step in plan.steps}
 
 
-def test_nobody_says_to_start_the_query_as_usual(back: Path, ckpt: Ckpt, tmp_path: Path) -> None:
-    refused = ckpt("rewrite", back, tmp_path / "new", "--plan").stdout
-    assert "sinks have its rows" in refused
-    assert "availableNow" not in refused
-    moved = ckpt("migrate", "provider", back, "--to", "rocksdb").stdout
-    assert "start the query once into noop" in " ".join(moved.split())
-    assert "availableNow" not in moved
+def test_a_move_to_another_provider_asks_the_sink_before_the_first_start(back: Path, ckpt: Ckpt) -> None:
+    page = " ".join(ckpt("migrate", "provider", back, "--to", "rocksdb").stdout.split())
+    assert page.index("--sink URI") < page.index("start the same query")

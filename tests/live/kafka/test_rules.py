@@ -61,9 +61,10 @@ def told(folder: Path, there: KafkaNow, *, committed: bool = True) -> Inspection
 
 
 def command(found: Inspection, word: str) -> list[str]:
+    """The words of the command that a remedy names, without the sink that was asked."""
     remedy = found.troubles[0].remedy or ""
     (line,) = [one for one in re.findall("`([^`]+)`", remedy) if one.startswith(f"ckpt {word}")]
-    return shlex.split(line)
+    return shlex.split(line.partition(" --sink ")[0])
 
 
 def test_one_short_partition_gives_away_the_whole_topic(tmp_path: Path) -> None:
