@@ -93,7 +93,8 @@ def rewind_warnings(checkpoint: Checkpoint, again: Again, *, cut: bool) -> Itera
             f"Batch {first} runs again over its old range, and its sink has the rows, unless the checkpoint had been "
             f"restored from an older copy when it ran: `ckpt inspect {quote_path(checkpoint.uri)} --sink URI` tells. "
             f"Before any other start, start the query once with {_NOOP}: it computes the state of "
-            f"batch {first} again and writes no row. If you start it as usual first, {REMEMBERING} skips the batch, and the next one fails because its state is "
+            f"batch {first} again and writes no row. If you start it as usual first, {REMEMBERING} skips the batch, "
+            "and the next one fails because its state is "
             f"missing; any other sink gets the rows again.{describe_named_sink(checkpoint)}"
         )
     elif again.repeats:
