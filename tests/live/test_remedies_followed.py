@@ -46,13 +46,13 @@ IN_TABLE: dict[str, dict[str, tuple[set[int], str]]] = {
     ),
     "log-from-3": {
         "committed": (READ | LAST | NEXT, "Nothing that was not read is missing"),
-        "written": (READ | LAST | NEXT, "What version 2 added can no longer be told"),
-        "unwritten": (READ | NEXT, "What version 2 added can no longer be told"),
+        "written": (READ | LAST | NEXT, "What version 2 added is no longer known"),
+        "unwritten": (READ | NEXT, "What version 2 added is no longer known"),
     },
     "log-from-5": {
-        "committed": (READ | LAST | rows(5), "What versions 3 to 4 added can no longer be told, and is left out"),
-        "written": (READ | LAST | rows(5), "What versions 2 to 4 added can no longer be told, and is left out"),
-        "unwritten": (READ | rows(5), "What versions 2 to 4 added can no longer be told, and is left out"),
+        "committed": (READ | LAST | rows(5), "What versions 3 to 4 added is no longer known, and is left out"),
+        "written": (READ | LAST | rows(5), "What versions 2 to 4 added is no longer known, and is left out"),
+        "unwritten": (READ | rows(5), "What versions 2 to 4 added is no longer known, and is left out"),
     },
     "created-again": {
         "committed": (READ | LAST | CREATED, "what the sink has of the old one stays there"),

@@ -133,7 +133,7 @@ class _Judge:
             return ""
         which = span("version", since, last)
         return (
-            f"What {which} added can no longer be told, and is left out; these rows are still in the table, unless "
+            f"What {which} added is no longer known, and is left out; these rows are still in the table, unless "
             "they were deleted since: a batch query can read them. "
         )
 

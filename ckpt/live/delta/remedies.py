@@ -10,7 +10,7 @@ OTHER_TABLE = (
     f"table; what the sink has of the old one stays there, and state begins empty. {_SINKS}"
 )
 REST_OF_FIRST_TABLE = (
-    "Not all of the table as it was then has been read, and the rest can no longer be told from what has. Start the "
+    "Not all of the table as it was then has been read, and nothing shows which part has. Start the "
     f"query with a new checkpoint: it reads the whole table, also what was read already. {_SINKS}"
 )
 

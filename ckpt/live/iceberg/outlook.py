@@ -145,7 +145,7 @@ class _Judge:
                 "of files or rows for a batch): then the rest of it is left out. "
             )
         return (
-            "What the snapshots added that have expired since then can no longer be told, and is left out; these rows "
+            "What the snapshots added that have expired since then is no longer known, and is left out; these rows "
             "are still in the table, unless they were deleted: a batch query can read them. "
         )
 
@@ -160,7 +160,7 @@ class _Judge:
         if fitting is None:
             return (
                 f"{left if passed else ''}No snapshot that is left only appends rows, and a query cannot begin at "
-                "another: once rows were appended, ask again."
+                "another: after rows were appended, ask again."
             )
         return (left if passed else "") + self._set_to(chain[fitting], 0, again=self._end.snapshot in self._at)
 
@@ -234,10 +234,10 @@ class _Judge:
             return
         names = {snapshot.operation for snapshot in barring}
         options = " and ".join(sorted(f"{option}=true" for name, option in _OPTIONS.items() if name in names))
-        kept = f"start it with {options}, which is then to be kept" if options else ""
+        kept = f"start it with {options} from now on" if options else ""
         file = f"sources/{self._index}/offsets"
         if first.snapshot in self._at:
-            detail = f"snapshot {barring[0].id}, since then, is no append"
+            detail = f"snapshot {barring[0].id}, since then, is not an append"
             remedy = f"Start the query with another trigger{f', or {kept}' if kept else ''}."
         else:
             detail = f"snapshot {first.snapshot}, which {file}/0 names, is no longer there"
