@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from urllib.parse import unquote
 
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
@@ -146,6 +147,7 @@ def _escape_char(char: str) -> str:
     return "".join(f"\\{byte:03o}" for byte in os.fsencode(char))
 
 
+@lru_cache(maxsize=16)  # thousands of findings of one kind share a meaning and a remedy
 def mask_secrets(text: str) -> str:
     """Put ``***`` for every secret in a text.
 

@@ -192,8 +192,9 @@ def test_the_words_of_a_command_are_unquoted(name: str, ckpt: Ckpt, copy_of: Cop
 def test_only_a_copy_helps(ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of("aggregation-rocksdb-4.2")
     shutil.rmtree(checkpoint / "state" / "0" / "1")
-    (step, again) = ckpt("inspect", checkpoint, "-o", "json").json()["next"]
+    step, again, *left = ckpt("inspect", checkpoint, "-o", "json").json()["next"]
     assert (step["command"], step["stop"], step["rows"]) == (None, True, "unknown")
+    assert ["ckpt", "handoff", str(checkpoint)] in [one["command"] for one in left], "what is left without a copy"
     assert again["command"] == ["ckpt", "inspect", str(checkpoint)]
 
 

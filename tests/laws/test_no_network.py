@@ -33,6 +33,7 @@ def run_watched(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", script, *words], cwd=ROOT, capture_output=True, text=True, timeout=120)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", LOOKS, ids=lambda words: words[0])
 def test_nobody_is_called(words: tuple[str, ...]) -> None:
     done = run_watched(*words)

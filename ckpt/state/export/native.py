@@ -184,9 +184,10 @@ def _export_parts(plan: ExportPlan, chosen: Chosen, parts: list[ExportPart]) -> 
             (own / MANIFEST).write_text(manifest_text(manifest), encoding="utf-8")
             (own / _SUCCESS).touch()
         if request.all_units:
-            lost = plan.salvage.lost if plan.salvage else ()
             manifest = make_manifest_of_all(done, kind=target.format, spark=None)
-            manifest["lost"] = [{"operator": part.operator, "partition": part.partition} for part in lost]
+            if plan.salvage is not None:
+                lost = plan.salvage.lost
+                manifest["lost"] = [{"operator": part.operator, "partition": part.partition} for part in lost]
             (folder / MANIFEST).write_text(manifest_text(manifest), encoding="utf-8")
     return tuple(done)
 

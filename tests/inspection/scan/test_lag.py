@@ -94,7 +94,7 @@ def test_a_group_is_not_given_a_name_that_does_something_to_a_terminal(kafka: st
     _, checkpoint = Case("more-rows", True).make(Broker(kafka), tmp_path / "a\x1b[31m")
     asked = ("--source-option", f"kafka.bootstrap.servers={kafka}", "--group", "named-")
     (one,) = ckpt("offsets", "commit", checkpoint, *asked, "-o", "json").json()["groups"]
-    assert "not printable" in one["refused"]
+    assert "unprintable name" in one["refused"]
 
 
 def reader(kafka: str, group: str) -> Any:

@@ -97,7 +97,9 @@ def test_no_plan_starts_over_a_lost_log_and_a_new_checkpoint_reads_every_file(qu
     assert "CKPT407" in codes(query)
     plan, _ = repair(str(query.checkpoint))
     assert plan.refused
-    assert "start the query with a new checkpoint" in " ".join(ckpt("inspect", query.checkpoint)[1].split())
+    assert "a new checkpoint. It reads every file of the folder again" in " ".join(
+        ckpt("inspect", query.checkpoint)[1].split()
+    )
     before = Counter(query.seen)
     assert query.start(query.checkpoint.with_name("new")) == ""
     assert query.seen - before == Counter(range(query.files))
