@@ -130,7 +130,6 @@ _UNDECIDED = {
     "CKPT306": "there may be a copy of the later batches",
     "CKPT316": "versions of Spark differ, and somebody has to choose one",
     "CKPT401": "the source may have been made again",
-    "CKPT312": "only the user knows whether the query keeps state",
     "CKPT317": "a version of Spark that can read the state has to be chosen",
     "CKPT319": "only the user knows which kind of join the query has",
     "CKPT321": "only the user knows which kind of join the query has",
