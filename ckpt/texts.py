@@ -162,15 +162,16 @@ def mask_secrets(text: str) -> str:
 def mask_json(document: str) -> str:
     """Mask the secrets in all strings of a JSON document, and strings whose key calls them secrets; it stays JSON."""
     document = _IN_JSON.sub(rf'\1"{_MASK}', document)
-    return _STRING.sub(_mask_string, document) if _HINT.search(document) else document
+    return _STRING.sub(lambda match: _mask_literal(match[0]), document) if _HINT.search(document) else document
 
 
-def _mask_string(match: re.Match[str]) -> str:
-    if _HINT.search(match[0]) is None:
-        return match[0]
-    text = json.loads(match[0])
+@lru_cache(maxsize=256)  # keys, codes and texts of findings of one kind come again and again
+def _mask_literal(literal: str) -> str:
+    if _HINT.search(literal) is None:
+        return literal
+    text = json.loads(literal)
     safe = mask_secrets(text)
-    return match[0] if safe == text else json.dumps(safe)
+    return literal if safe == text else json.dumps(safe)
 
 
 def _is_secret(name: str) -> bool:
