@@ -111,7 +111,7 @@ def as_checkpoint(
 def read_checkpoint(storage: Storage, *, batches: int = 10, fully_read: Verified = NOTHING) -> Checkpoint:
     """Read a checkpoint whose storage is open already.
 
-    ``fully_read``: the verdicts on state files of which ``ckpt.state.verify`` has read every byte.
+    ``fully_read``: verdicts on the state files that ``ckpt.state.verify`` read completely.
     """
     if storage.look_deeper is not None and fully_read is NOTHING:
         checkpoint: Checkpoint = storage.look_deeper(storage, batches)

@@ -1,4 +1,4 @@
-"""What the wheel ships beside code and man pages: an SBOM (PEP 770), and completions for three shells."""
+"""The SBOM (PEP 770) and the completions for three shells that are in the wheel."""
 
 import json
 import re

@@ -44,7 +44,7 @@ class Verified:
     wrong: Mapping[str, Verdict] = field(default_factory=dict)
     unknown: frozenset[str] = frozenset()  # another codec, or it could not be read
     snapshots: Mapping[str, RocksDBSnapshot] = field(default_factory=dict)  # what the zips say
-    files: Mapping[str, FileInfo] = field(default_factory=dict)  # of which every byte was read, as they were listed
+    files: Mapping[str, FileInfo] = field(default_factory=dict)  # read completely, as they were listed
     reasons: Mapping[str, str] = field(default_factory=dict)  # why such a file is unknown
 
     def with_all(self, others: "Verified") -> "Verified":

@@ -56,7 +56,7 @@ class CollectedState:
     unverified: int  # files to be loaded whose ends were not read, or say nothing
     oldest_zips: Mapping[StorePartition, int]  # their bytes, as far as they were read
     uri: str  # where the checkpoint is now
-    seen: Verified = NOTHING  # verdicts on files of which every byte was read
+    seen: Verified = NOTHING  # verdicts on files that were read completely
 
 
 def load_stores(

@@ -173,7 +173,7 @@ def find_abandoned_timeline(checkpoint: Checkpoint) -> Iterator[Finding]:
 
 
 def measure_snapshot_lag(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """Find stores of which a load replays many versions."""
+    """Find stores whose load replays many versions."""
     for operator, store in checkpoint.stores():
         replayed = max((p.replay_versions or 0 for p in store.partitions), default=0)
         if replayed > _LAG:

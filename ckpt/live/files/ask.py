@@ -23,9 +23,7 @@ _WEEK_MS = 7 * 24 * 3600 * 1000
 _CHOOSES = ("pathglobfilter", "modifiedbefore", "modifiedafter", "filenameonly")
 _AGE = re.compile(r"([0-9]{1,12})(ms|s|m|min|h|d)")
 _MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
-_OUTPUT_OF_A_SINK = (
-    "its path is the output of a file sink, of which Spark reads only the files that _spark_metadata names"
-)
+_OUTPUT_OF_A_SINK = "its path is the output of a file sink: Spark reads only the files that _spark_metadata names"
 _LEVELS = 16  # of folders below the place, in which files are looked for
 
 

@@ -108,7 +108,7 @@ def _find_unread_words(outlook: PartOutlook, rules: Rules) -> str:
 
 
 def _find_common(texts: Iterator[str]) -> str:
-    """Find what several messages have in common, of which any may come first."""
+    """Find the words that several messages share, in whatever order the messages come."""
     first, *others = dict.fromkeys(texts)
     if not others:
         return first

@@ -1,4 +1,4 @@
-"""The part of damaged state that can be read: as of which batch, and which partitions of operators are lost.
+"""The part of damaged state that can be read: its batch, and the partitions that are lost.
 
 An operator in one partition is taken as a whole: rows of a join side without their counts are no state. Everything is
 read once, as whoever takes it reads it, because a damage in the middle of a file shows in no name or size.
@@ -32,7 +32,7 @@ class LostPartition:
 
 @dataclass(frozen=True, slots=True)
 class Salvage:
-    """The batch as of which state is taken, and what is not in it."""
+    """The batch whose state is taken, and the partitions that are lost."""
 
     question: Question
     batch: int

@@ -77,7 +77,7 @@ def run_queries(spark: Installed, folder: Path, runs: list[dict[str, Any]]) -> l
 
 
 def ask(spark: Installed, cases: Iterable[Case], folder: Path) -> Document:
-    """What became of each case on both checkpoints."""
+    """Results of each case on the old and on the new checkpoint."""
     cases = [*cases]
     making = [_run_of(case, case.store, folder / case.name / "made", PLANNED) for case in cases]
     errors = [run["error"] for run in run_queries(spark, folder, making)]

@@ -115,7 +115,7 @@ def killed(minor: str, case: Case) -> tuple[int, int]:
 
 
 def ask(spark: Installed, some: Iterable[Case], folder: Path) -> dict[str, Any]:
-    """What became of each case on both checkpoints."""
+    """Results of each case on the old and on the new checkpoint."""
     chosen, newest = [*some], {}
     told: dict[str, Any] = {}
     for number in range(STARTS):

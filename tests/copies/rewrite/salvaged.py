@@ -95,7 +95,7 @@ def name_of(query: Query, damage: str) -> str:
 
 
 def ask(spark: Installed, queries: list[Query], folder: Path) -> Document:
-    """What became of every damage of some queries."""
+    """Results of every damage of some queries."""
     making = (_run_of(query, query.store, folder / query.name / "made", PLANNED) for query in queries)
     run_queries(spark, folder, [*making])
     answers: Document = {}

@@ -15,7 +15,7 @@ ANSWERS = SUITE.recorded(MAIN)
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_it_continued_as_on_the_old_checkpoint(case: Case) -> None:
-    """The same rows in each batch, through another SIGKILL, and equal state; or it failed in the same way."""
+    """Each batch has equal rows, through another SIGKILL, and state is equal; or both queries fail in one way."""
     answer = ANSWERS[case.name]
     old, new, planned_state = answer["old"], answer["new"], answer["state of the batch"]
     carried = not (case.partial or case.store == "format2")
@@ -46,7 +46,7 @@ def test_it_continued_as_on_the_old_checkpoint(case: Case) -> None:
 def test_a_sink_has_every_row_once(
     sink: str, has_batch: bool, form: dict[str, Any] | None, spark: Any, tmp_path: Path
 ) -> None:
-    """Whether it has the planned batch or not; without a form the state is exported and imported, and noop is first."""
+    """Sinks with and without the planned batch; without a form, state is exported and imported, and noop is first."""
     query, place, old = Numbers(spark, tmp_path, sink), tmp_path / "query", tmp_path / "old"
     for batch in range(BATCHES):
         query.add(batch)

@@ -60,7 +60,7 @@ def test_every_row_is_there_and_where_spark_looks_for_it(sample: str, form: dict
 
 
 def refusable(sample: str, form: dict[str, Any]) -> bool:
-    """What cannot be written: families without RocksDB, old state without metadata, the unknown."""
+    """State that cannot be written: families without RocksDB, old state without metadata, the unknown."""
     families = sample.startswith(("tws", "join-v3", "join-v4"))
     rocksdb = "hdfs" not in sample or form.get("provider") == "rocksdb"
     return (

@@ -1,4 +1,4 @@
-"""What a repair says of sinks is what they do: which may take asynchronous tracking, and what a file sink drops."""
+"""Sinks after a repair-async: Spark allows asynchronous tracking for these only, and a file sink drops these rows."""
 
 from pathlib import Path
 from typing import Any
