@@ -5,6 +5,7 @@ joins, empty buffers of aggregate functions) is asked of the plan's objects.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace

@@ -30,6 +30,7 @@ _INFIX = {
     "LessThanOrEqual": "<=",
 }
 _MIRRORED = {"GreaterThan": "LessThan", "GreaterThanOrEqual": "LessThanOrEqual"}
+_RENAMED = {"TimeAdd": "TimestampAddInterval"}  # before Spark 4.1
 _COMMUTATIVE = frozenset({"Add", "Multiply", "And", "Or", "EqualTo", "EqualNullSafe"})
 _TRANSPARENT = frozenset({"Alias", "KnownNullable", "KnownNotNull", "KnownFloatingPointNormalized"})
 _HIDDEN = frozenset({"InSet", "ScalaAggregator", "ScalaUDAF", "Invoke", "StaticInvoke", "NewInstance", "MapObjects"})
@@ -117,6 +118,7 @@ def _read_next(nodes: Iterator[dict[str, Any]], columns: Columns) -> Term:
     node = next(nodes)
     children = tuple(_read_next(nodes, columns) for _ in range(node["num-children"]))
     kind = str(node["class"]).rpartition(".")[2]
+    kind = _RENAMED.get(kind, kind)
     match kind:
         case "AttributeReference":
             known = columns.get(int(node["exprId"]["id"]))
