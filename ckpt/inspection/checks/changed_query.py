@@ -39,18 +39,20 @@ def compare_with_old(
     if wrong is not None:
         why = f"`old` describes another query than the one that wrote the checkpoint ({wrong.detail}): it is not used"
         return QueryComparison(compared.findings, (*compared.unknown, why))
+    refused = {finding.path for finding in compared.findings if finding.diagnosis.severity is Severity.ERROR}
+    if any(path in ("", "state") or path.startswith("sources") for path in refused):
+        return compared  # which operators and sources are the same is not known
     if old.operators is None or query.operators is None or checkpoint.offsets.latest is None:
         return compared
     sources = pair_sources(old.sources, query.sources)
     ids = range(min(len(old.operators), len(query.operators)))
     operators = {number: number for number in ids if old.operators[number].name == query.operators[number].name}
-    refused = {finding.path for finding in compared.findings if finding.diagnosis.severity is Severity.ERROR}
     findings: list[Finding] = []
     unknown: list[str] = []
     alike: set[str] = set()
     for pair in compare_signatures(old, query, sources, operators):
         path = f"state/{pair.old}"
-        if not any(name.startswith(path) for name in refused):
+        if not any(_find_operator(name) == path for name in refused):
             findings += _list_findings(pair.parts, path)
         if _is_alike(pair):
             alike.add(path)
@@ -82,4 +84,9 @@ def _is_alike(pair: OperatorComparison) -> bool:
 
 
 def _only_names(finding: Finding, alike: set[str]) -> bool:
-    return finding.diagnosis is diagnoses.starting.RENAMED and "/".join(finding.path.split("/")[:2]) in alike
+    return finding.diagnosis is diagnoses.starting.RENAMED and _find_operator(finding.path) in alike
+
+
+def _find_operator(path: str) -> str:
+    """The folder of the operator that a path is in."""
+    return "/".join(path.split("/")[:2])
