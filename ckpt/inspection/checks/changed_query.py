@@ -32,8 +32,8 @@ def compare_with_old(
 ) -> QueryComparison:
     """Add what only the description of the query that wrote the checkpoint shows.
 
-    Where Spark refuses an operator anyway, its parts are not compared. Where both descriptions show that a column only
-    has another name, the warning about names is dropped.
+    Where Spark refuses an operator anyway, its parts are not compared. Where descriptions show what a column computes,
+    the warning about its name is dropped.
     """
     wrong = _find_misfit(old, checkpoint)
     if wrong is not None:
@@ -49,17 +49,17 @@ def compare_with_old(
     operators = {number: number for number in ids if old.operators[number].name == query.operators[number].name}
     findings: list[Finding] = []
     unknown: list[str] = []
-    alike: set[str] = set()
+    explained: set[str] = set()
     for pair in compare_signatures(old, query, sources, operators):
         path = f"state/{pair.old}"
         if not any(_find_operator(name) == path for name in refused):
             findings += _list_findings(pair.parts, path)
-        if _is_alike(pair):
-            alike.add(path)
+        if _explains_names(pair):
+            explained.add(path)
         unknown += [f"operator {pair.old}: {part.why}" for part in pair.parts if "another Spark version" in part.why]
     if checkpoint.operators:
         findings += _list_findings(tuple(compare_watermarks(old, query, sources)), "state")
-    kept = (finding for finding in compared.findings if not _only_names(finding, alike))
+    kept = (finding for finding in compared.findings if not _only_names(finding, explained))
     return QueryComparison((*kept, *findings), (*compared.unknown, *unknown))
 
 
@@ -77,14 +77,14 @@ def _list_findings(parts: tuple[PartComparison, ...], path: str) -> Iterator[Fin
             yield Finding(diagnosis, path, "; ".join(details))
 
 
-def _is_alike(pair: OperatorComparison) -> bool:
-    """Tell whether each column computes what it did."""
+def _explains_names(pair: OperatorComparison) -> bool:
+    """Tell whether each column computes what it did, or is reported because it does not."""
     columns = [part for part in pair.parts if part.kind in (PartKind.KEY, PartKind.VALUE)]
-    return bool(columns) and all(part.old == part.new and part.old is not None for part in columns)
+    return any(part.silent for part in columns) or (bool(columns) and all(part.old == part.new for part in columns))
 
 
-def _only_names(finding: Finding, alike: set[str]) -> bool:
-    return finding.diagnosis is diagnoses.starting.RENAMED and _find_operator(finding.path) in alike
+def _only_names(finding: Finding, explained: set[str]) -> bool:
+    return finding.diagnosis is diagnoses.starting.RENAMED and _find_operator(finding.path) in explained
 
 
 def _find_operator(path: str) -> str:

@@ -135,7 +135,7 @@ BASES = {
     "sliding": windowed("10 seconds", "5 seconds"),
     "session": sessions("4 seconds"),
     "dedup": deduplicated("k", "id"),
-    "join": joined("k, v, v2, t", "k, id, t", "a.k = b.k AND a.t > b.t - INTERVAL 5 SECONDS"),
+    "join": joined("v2, v, k, t", "id, k, t", "a.k = b.k AND a.t > b.t - INTERVAL 5 SECONDS"),
     "union": united("v", "v2"),
     "chain": chained(1),
     "limit": Query(lambda rows: rows().limit(12), "append"),
@@ -168,9 +168,9 @@ WRONG = (
     _wrong("session", "gap", sessions("8 seconds"), WINDOW),
     _wrong("dedup", "swapped", deduplicated("id", "k"), KEY, until="4.2"),
     _wrong("dedup", "another column", deduplicated("k", "v"), KEY),
-    _wrong("join", "columns swapped", joined("k, v2, v, t", "k, id, t", _ON), VALUE),
-    _wrong("join", "another key", joined("k, v, v2, t", "k, id, t", _ON.replace("b.k", "b.id")), KEY),
-    _wrong("join", "another column", joined("k, id AS v, v2, t", "k, id, t", _ON), VALUE),
+    _wrong("join", "columns swapped", joined("v, v2, k, t", "id, k, t", _ON), VALUE),
+    _wrong("join", "another key", joined("v2, v, k, t", "id, k, t", _ON.replace("b.k", "b.id")), KEY),
+    _wrong("join", "another column", joined("v2, id AS v, k, t", "id, k, t", _ON), VALUE),
     _wrong("union", "a column of one branch", united("v", "id"), VALUE),
     _wrong("chain", "outer window", chained(2), WINDOW),
     # From now on: warnings, which hold nothing
@@ -178,7 +178,7 @@ WRONG = (
     Changed("window", "delay", windowed("10 seconds", delay="60 seconds"), codes=ROWS),
     Changed("key", "filter", parts(where="v > 4 AND g <> 'hush'"), codes=ROWS),
     Changed("key", "text of a filter", parts(where="v > 3 AND g <> 'hash'"), codes=ROWS),
-    Changed("join", "condition", joined("k, v, v2, t", "k, id, t", _ON.replace("5 S", "6 S")), codes=ROWS),
+    Changed("join", "condition", joined("v2, v, k, t", "id, k, t", _ON.replace("5 S", "6 S")), codes=ROWS),
 )
 
 
@@ -228,7 +228,7 @@ _OTHER_WAY = "b.k = a.k AND b.t - INTERVAL '5' SECOND < a.t"
 WRITTEN_OTHERWISE = (
     Changed("sums", "aliases", grouped("k AS user", "sum(v) AS a", "sum(id) AS b", "max(v) AS c"), starts=True),
     Changed("counts", "count of 1", grouped("k", "count(1) AS n", "SUM(V) AS s")),
-    Changed("key", "another spelling", parts("MOD(k, 3) AS part", "g != 'hush' AND 3 < v")),
+    Changed("key", "another spelling", parts("MOD(k,3) AS part", "g != 'hush' AND 3 < v")),
     Changed("key", "a literal", parts("k % (1 + 2) AS part")),
     Changed("window", "milliseconds", windowed("10000 milliseconds", delay="5000 milliseconds")),
     Changed("window", "slide as long as the window", windowed("10 seconds", "10 seconds")),
@@ -236,7 +236,7 @@ WRITTEN_OTHERWISE = (
     Changed(
         "join",
         "equality the other way",
-        joined("k, v, v2, t", "k, id, t", "b.k = a.k AND b.t - INTERVAL '5' SECOND < a.t"),
+        joined("v2, v, k, t", "id, k, t", "b.k = a.k AND b.t - INTERVAL '5' SECOND < a.t"),
     ),
     Changed("limit", "result renamed", Query(lambda rows: rows().limit(12).withColumnRenamed("v", "w"), "append")),
 )
