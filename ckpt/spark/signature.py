@@ -53,7 +53,7 @@ class _Node:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The rows that a node puts out."""
+    """The rows that a node emits."""
 
     columns: Columns = field(default_factory=dict)
     sources: tuple[int, ...] = ()
