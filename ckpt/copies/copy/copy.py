@@ -83,23 +83,33 @@ def copy(
 
         look_at_every_byte(storage, options)
     for attempt in range(_TRIES):
-        selection = select_files(storage, to, batch)
-        if plan:
-            return _plan_copy(selection, storage, new, to, new_id=new_id)
-        new.make_empty()
-        placing = replace(new, attributes=partial(_choose_attributes, selection, local=new.storage.local), sizes={})
         try:
-            return _copy_files(selection, storage, placing, to, new_id=new_id, watcher=watcher)
+            return copy_selected(storage, new, to, batch, new_id=new_id, plan=plan, watcher=watcher)
         except NotFound as error:
-            placing.discard()
             if batch is not None or attempt == _TRIES - 1:
                 raise StorageError(
                     f"{error}: the query deletes old files while it runs; copy a newer batch, or stop it first"
                 ) from error
-        except BaseException:
-            placing.discard()
-            raise
     raise AssertionError
+
+
+def copy_selected(
+    storage: Storage, new: Placing, to: str, batch: int | None, *, new_id: bool, plan: bool, watcher: Watcher | None
+) -> CheckpointCopy:
+    """Select the files of a checkpoint, and write them to a new place; nothing is left of it where that fails.
+
+    Raises as ``copy`` does, and NotFound where the query has deleted a file meanwhile.
+    """
+    selection = select_files(storage, to, batch)
+    if plan:
+        return _plan_copy(selection, storage, new, to, new_id=new_id)
+    new.make_empty()
+    placing = replace(new, attributes=partial(_choose_attributes, selection, local=new.storage.local), sizes={})
+    try:
+        return _copy_files(selection, storage, placing, to, new_id=new_id, watcher=watcher)
+    except BaseException:
+        placing.discard()
+        raise
 
 
 def _list_starts(inspection: Inspection) -> list[tuple[object, ...]]:

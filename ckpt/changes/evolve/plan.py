@@ -1,0 +1,183 @@
+"""``ckpt evolve``: what changes in a checkpoint so that a changed query continues from it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from ckpt.changes.check_fix import ANY_START, check_fix
+from ckpt.changes.evolve.logs import has_names, plan_logs
+from ckpt.changes.evolve.sources import SourceChange, Verdict, match_sources, resume_sources
+from ckpt.changes.plan import OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay
+from ckpt.changes.steps import Step, plan_writing, read_files, sidecar
+from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
+from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.formats.offsets import CHANGING, NAMING
+from ckpt.inspection.checks.query import compare_operators, compare_sources
+from ckpt.inspection.inspection import inspect
+from ckpt.inspection.query import QueryDescription
+from ckpt.model import Kind, OffsetLog, Unreadable
+from ckpt.restart.findings import Severity
+from ckpt.storage import Storage
+from ckpt.texts import instant, quote_path
+
+
+@dataclass(frozen=True, slots=True)
+class EvolveOptions:
+    """What a person adds to the two queries."""
+
+    map_source: tuple[str, ...] = ()  # OLD=NEW
+    start: Mapping[str, str] = field(default_factory=dict)  # JSON of an offset, by source of the query
+    accept_from_now_on: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvolvePlan(ChangePlan):
+    """The files that differ, in the checkpoint itself or in a new one, and what the query then knows."""
+
+    command: ClassVar[str] = "evolve"
+
+    sources: tuple[SourceChange, ...] = ()
+    into: str | None = None  # the new checkpoint; None: in place
+    written: bool = False  # the new checkpoint is complete
+    batch: int | None = None  # as of which it is written
+    query_id: str | None = None  # in it
+    new_id: bool = False
+    files: int = 0  # in it
+    bytes: int = 0
+    sinks: Mapping[str, str] = field(default_factory=dict)  # kind: what it does if the original writes there too
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of its parts."""
+        return max((change.verdict for change in self.sources), key=lambda verdict: verdict.rank, default=Verdict.FULL)
+
+
+def plan_evolution(storage: Storage, query: QueryDescription, options: EvolveOptions, *, in_place: bool) -> EvolvePlan:
+    """Plan what changes so that a query continues from a checkpoint.
+
+    Raises NotACheckpoint, NotFound, StorageError, or UsageError where an option names no source.
+    """
+    inspection = inspect(read_checkpoint(storage, batches=0))
+    blank = EvolvePlan(inspection=inspection, needed=True)
+    checkpoint = inspection.checkpoint
+    try:
+        _check_logs(checkpoint)
+        changes = match_sources(checkpoint, query, options.map_source, options.start)
+        changes = tuple(resume_sources(storage, checkpoint, query, changes))
+        plan = replace(blank, sources=changes)
+        _check_changes(checkpoint, query, plan, options)
+    except NoWay as error:
+        return blank.refusing(str(error))
+    steps = tuple(plan_logs(storage, checkpoint, query, changes))
+    if not steps:
+        plan = replace(plan, needed=False, why="the query continues from it as it is")
+        problem = _compare(query, checkpoint)
+        return plan if problem is None else plan.refusing(problem)
+    plan = replace(plan, steps=_guard(storage, checkpoint, steps) if in_place else steps)
+    plan = check_fix(
+        replace(plan, warnings=tuple(_warn(checkpoint, query, plan, in_place=in_place))), storage, ANY_START
+    )
+    after = plan.inspection_after
+    problem = None if after is None else _compare(query, after.checkpoint)
+    return plan if problem is None else plan.refusing(problem)
+
+
+def _check_logs(checkpoint: Checkpoint) -> None:
+    """Raise NoWay where the newest batch does not say where the sources are."""
+    latest = checkpoint.offsets.latest
+    if checkpoint.kind is Kind.CONTINUOUS:
+        raise NoWay(OF_EPOCHS)
+    if latest is None:
+        raise NoWay("no batch was ever planned: any query starts here as a new one")
+    for batch in (latest, checkpoint.offsets.before(latest)):
+        entry = None if batch is None else checkpoint.offsets.entries.get(batch)
+        if isinstance(entry, Unreadable):
+            raise NoWay(f"{OFFSETS}/{batch} cannot be read ({entry.reason}): see ckpt inspect, and fix that first")
+
+
+def _check_changes(checkpoint: Checkpoint, query: QueryDescription, plan: EvolvePlan, options: EvolveOptions) -> None:
+    """Raise NoWay for a change that would lose rows, or mix state, without an error of Spark."""
+    names = [source.name for source in query.sources]
+    if any(names) and not all(names):
+        raise NoWay("some sources of the query have names and others have not: Spark starts no such query")
+    latest, committed = checkpoint.offsets.latest, checkpoint.commits.latest
+    gone = [change for change in plan.sources if change.is_gone]
+    if gone and latest != committed and latest is not None:
+        path, numbers = quote_path(checkpoint.uri), ", ".join(str(change.old) for change in gone)
+        raise NoWay(
+            f"batch {latest} is planned and not committed, and its rows of source {numbers} would never be read: start "
+            f"the old query once with trigger availableNow, which commits it, or `ckpt rewind {path} --to-batch "
+            f"{latest - 1} --replay new`, so that it is planned again"
+        )
+    joined = any(operator.name == "symmetricHashJoin" for operator in checkpoint.operators)
+    order = [change.old for change in plan.sources if change.old is not None and not change.is_gone]
+    if joined and order != sorted(order):
+        raise NoWay(
+            "the query joins streams, and its sources would change their order: if they change sides too, rows meet "
+            "the state of the wrong side. Keep the order of the sources that stay"
+        )
+    waiting = [change for change in plan.sources if change.verdict is Verdict.FROM_NOW_ON]
+    if waiting and not options.accept_from_now_on:
+        numbers = ", ".join(str(change.new) for change in waiting)
+        raise NoWay(f"source {numbers} of the query {waiting[0].why}: `accept_from_now_on` accepts that")
+
+
+def _compare(query: QueryDescription, checkpoint: Checkpoint) -> str | None:
+    """Why the query would not start on a checkpoint, as ``ckpt preflight`` sees it; None if it would."""
+    findings = (
+        *compare_sources(query, checkpoint).findings,
+        *compare_operators(query, checkpoint, query.spark).findings,
+    )
+    for finding in findings:
+        if finding.diagnosis.severity is Severity.ERROR:
+            return (
+                f"{finding.diagnosis.code} {finding.diagnosis.name}: {finding.detail}: ckpt evolve cannot change that"
+            )
+    return None
+
+
+def _guard(storage: Storage, checkpoint: Checkpoint, steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Steps between which no query starts: the newest offsets are a mark until all else is done. Raises StorageError."""
+    path = f"{OFFSETS}/{checkpoint.offsets.latest}"
+    checksums = sidecar(path)
+    own = [step for step in steps if step.path == path]
+    others = [step for step in steps if step.path not in (path, checksums)]
+    names = [name for name in (path, checksums) if checkpoint.listing.info(name) is not None]
+    was = read_files(storage, names)
+    after = own[-1].after if own else was[path]
+    assert isinstance(after, bytes)
+    first = [Step(checksums, was[checksums], None)] if checksums in was else []
+    mark = Step(path, was[path], CHANGING, like=path)
+    written = [
+        replace(step, before=CHANGING) if step.path == path else step
+        for step in plan_writing(storage, checkpoint.listing, path, after)
+        if step.path == path or step.before is None
+    ]
+    return (*first, mark, *others, *written)
+
+
+def _warn(checkpoint: Checkpoint, query: QueryDescription, plan: EvolvePlan, *, in_place: bool) -> Iterator[str]:
+    if in_place:
+        yield STOP_FIRST
+    newest = checkpoint.offsets.newest
+    assert newest is not None
+    yield from _warn_of_names(query, newest)
+    metadata = newest.metadata
+    if metadata is not None and metadata.watermark_ms > 0 and any(change.is_new for change in plan.sources):
+        yield (
+            f"The watermark is {instant(metadata.watermark_ms)}: operators that have one drop older rows of a new "
+            "source silently. A checkpoint has one watermark for all sources."
+        )
+    if checkpoint.stateful is not False and any(change.is_gone for change in plan.sources):
+        yield "Rows of a source that the query no longer reads stay in its state, and go on to be counted and joined."
+
+
+def _warn_of_names(query: QueryDescription, newest: OffsetLog) -> Iterator[str]:
+    named = any(source.name is not None for source in query.sources)
+    if named == has_names(newest):
+        return
+    if named:
+        both = " and ".join(f"{name}={value}" for name, value in NAMING.items())
+        yield f"Start the query with {both}: without them Spark refuses named sources. Spark 4.2 or later."
+    else:
+        yield f"Start the query without {' and '.join(NAMING)}: with them Spark wants a name of each source."
