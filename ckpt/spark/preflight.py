@@ -151,11 +151,15 @@ def _describe_operators(folder: Path, names: list[str]) -> Iterator[DescribedOpe
 
 def _describe_operator(operator: Operator, name: str) -> DescribedOperator:
     properties = operator.properties if isinstance(operator.properties, dict) else {}
+    modes = (properties.get(name) for name in ("timeMode", "outputMode"))
+    time_mode, output_mode = (mode if isinstance(mode, str) else None for mode in modes)
     return DescribedOperator(
         operator.name or name,
-        tuple(DescribedStore(store.name, list_families(store)) for store in operator.stores),
+        tuple(DescribedStore(store.name, list_families(store), store.prefix_columns) for store in operator.stores),
         {variable.name: variable.kind for variable in operator.variables},
-        *(value if isinstance(value, str) else None for value in map(properties.get, ("timeMode", "outputMode"))),
+        time_mode,
+        output_mode,
+        operator.properties,
     )
 
 

@@ -156,7 +156,10 @@ def list_families(store: Store) -> tuple[DescribedFamily, ...]:
     """List the schemas of a store as a description has them."""
     if store.key_schema is not None:
         return (DescribedFamily("default", store.key_schema, store.value_schema),)
-    return tuple(DescribedFamily(f.name, f.key_schema, f.value_schema) for f in store.column_families)
+    return tuple(
+        DescribedFamily(family.name, family.key_schema, family.value_schema, family.key_encoder, family.user_key_schema)
+        for family in store.column_families
+    )
 
 
 def _compare_family(has: DescribedFamily, wants: DescribedFamily, path: str, operator: str) -> Iterator[Finding]:
