@@ -2,6 +2,8 @@
 
 from ckpt.changes.apply import ChangeResult as ChangeResult, How as How, Receipt as Receipt
 from ckpt.changes.check_fix import Cost as Cost
+from ckpt.changes.evolve.plan import EvolvePlan as EvolvePlan
+from ckpt.changes.evolve.sources import Knowledge as Knowledge, PartChange as PartChange, SourceChange as SourceChange
 from ckpt.changes.fixes.repair import Way as Way, WayName as WayName, WaysPlan as WaysPlan
 from ckpt.changes.fixes.repair_async import RepairPlan as RepairPlan, Strategy as Strategy
 from ckpt.changes.offsets.commit import CommittedGroup as CommittedGroup, OffsetsCommit as OffsetsCommit

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from ckpt.changes.check_fix import ANY_START, check_fix
 from ckpt.changes.evolve.logs import has_names, plan_logs
-from ckpt.changes.evolve.sources import SourceChange, Verdict, match_sources, resume_sources
+from ckpt.changes.evolve.sources import Knowledge, SourceChange, match_sources, resume_sources
 from ckpt.changes.plan import OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay
 from ckpt.changes.steps import Step, plan_writing, read_files, sidecar
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
@@ -47,9 +47,11 @@ class EvolvePlan(ChangePlan):
     sinks: Mapping[str, str] = field(default_factory=dict)  # kind: what it does if the original writes there too
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> Knowledge:
         """The worst of its parts."""
-        return max((change.verdict for change in self.sources), key=lambda verdict: verdict.rank, default=Verdict.FULL)
+        return max(
+            (change.verdict for change in self.sources), key=lambda verdict: verdict.rank, default=Knowledge.FULL
+        )
 
 
 def plan_evolution(storage: Storage, query: QueryDescription, options: EvolveOptions, *, in_place: bool) -> EvolvePlan:
@@ -116,7 +118,7 @@ def _check_changes(checkpoint: Checkpoint, query: QueryDescription, plan: Evolve
             "the query joins streams, and its sources would change their order: if they change sides too, rows meet "
             "the state of the wrong side. Keep the order of the sources that stay"
         )
-    waiting = [change for change in plan.sources if change.verdict is Verdict.FROM_NOW_ON]
+    waiting = [change for change in plan.sources if change.verdict is Knowledge.FROM_NOW_ON]
     if waiting and not options.accept_from_now_on:
         numbers = ", ".join(str(change.new) for change in waiting)
         raise NoWay(f"source {numbers} of the query {waiting[0].why}: `accept_from_now_on` accepts that")
@@ -137,7 +139,7 @@ def _compare(query: QueryDescription, checkpoint: Checkpoint) -> str | None:
 
 
 def _guard(storage: Storage, checkpoint: Checkpoint, steps: Sequence[Step]) -> tuple[Step, ...]:
-    """Steps between which no query starts: the newest offsets are a mark until all else is done. Raises StorageError."""
+    """Steps between which no query starts: the newest offsets are a mark until the end. Raises StorageError."""
     path = f"{OFFSETS}/{checkpoint.offsets.latest}"
     checksums = sidecar(path)
     own = [step for step in steps if step.path == path]

@@ -21,7 +21,6 @@ from ckpt.model import Unreadable
 from ckpt.storage import Storage
 from ckpt.storage.locations import is_inside
 
-
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 """Names that Spark takes (``DataStreamReader.name``)."""
 
@@ -37,7 +36,7 @@ class PartChange(StrEnum):
     REPLACED = "replaced"  # by another folder, topic or kind of source
 
 
-class Verdict(StrEnum):
+class Knowledge(StrEnum):
     """The knowledge of the changed query, compared with the same query run from the beginning."""
 
     FULL = "full"  # no difference
@@ -48,7 +47,7 @@ class Verdict(StrEnum):
     @property
     def rank(self) -> int:
         """Higher is worse."""
-        return list(Verdict).index(self)
+        return list(Knowledge).index(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ class SourceChange:
     change: PartChange
     old: int | None  # its place in the checkpoint
     new: int | None  # its place in the query
-    verdict: Verdict
+    verdict: Knowledge
     why: str
     start: str | None = None  # of one that is new: the offset after which it begins; None: its reader's own start
     anew: bool = False  # it begins there though it was read once before
@@ -113,7 +112,7 @@ def match_sources(
         left.discard(new)
         changes.append(_describe_new(wants, new, replaced, seeds.get(new)))
     why = "its offset is left out; rows of it that are in the state stay there"
-    changes += (SourceChange(PartChange.REMOVED, old, None, Verdict.FULL, why) for old in sorted(left))
+    changes += (SourceChange(PartChange.REMOVED, old, None, Knowledge.FULL, why) for old in sorted(left))
     return tuple(changes)
 
 
@@ -293,7 +292,7 @@ def _describe_kept(has: SourceView, wants: DescribedSource, new: int) -> SourceC
         change = PartChange.MOVED
     if wants.name != _given_name(has.name):
         change = PartChange.RENAMED
-    return SourceChange(change, has.index, new, Verdict.FULL, "continues where it is")
+    return SourceChange(change, has.index, new, Knowledge.FULL, "continues where it is")
 
 
 def _given_name(name: str | None) -> str | None:
@@ -305,11 +304,11 @@ def _describe_new(wants: DescribedSource, new: int, replaced: int | None, seed: 
     change = PartChange.ADDED if replaced is None else PartChange.REPLACED
     why = "begins where its reader options say"
     if seed is None:
-        return SourceChange(change, replaced, new, Verdict.FULL, why)
+        return SourceChange(change, replaced, new, Knowledge.FULL, why)
     what = f"`start` {new}"
     kind, value = kind_named(wants.kind), parse_json(seed, what)
     if value is None:
-        return SourceChange(change, replaced, new, Verdict.FULL, why, anew=True)
+        return SourceChange(change, replaced, new, Knowledge.FULL, why, anew=True)
     if kind.reads_files or not kind.settable:
         raise UsageError(f"{what}: a {wants.kind} source cannot be given a place: it begins as its reader options say")
     end = kind.parse_end(value, what)
@@ -317,4 +316,4 @@ def _describe_new(wants: DescribedSource, new: int, replaced: int | None, seed: 
     if wants.topics is not None and topics - set(wants.topics):
         raise UsageError(f"{what} has a topic to which the source does not subscribe")
     why = "knows rows after its start only"
-    return SourceChange(change, replaced, new, Verdict.FROM_NOW_ON, why, start=end.text)
+    return SourceChange(change, replaced, new, Knowledge.FROM_NOW_ON, why, start=end.text)

@@ -75,9 +75,7 @@ def _write_new(
     """Copy the checkpoint as the plan leaves it. Raises CkptError, and NotFound where the query has deleted a file."""
     assert evolution.into is not None
     changed = Changed(storage, evolution.inspection.checkpoint.listing, evolution.steps)
-    copied = copy_selected(
-        changed, placing, evolution.into, None, new_id=evolution.new_id, plan=plan, watcher=watcher
-    )
+    copied = copy_selected(changed, placing, evolution.into, None, new_id=evolution.new_id, plan=plan, watcher=watcher)
     return replace(
         evolution,
         written=not copied.planned,
