@@ -46,7 +46,12 @@ def plan_logs(
 def _carry_over(
     log: OffsetLog, newest: OffsetLog, query: QueryDescription, changes: Sequence[SourceChange], *, named: bool
 ) -> OffsetLog:
-    """An offset file with a line for each source of the query."""
+    """An offset file with a line for each source of the query.
+
+    Names: a new source has no line, and one that is no longer read keeps its line, by which it can come back.
+    """
+    if named and has_names(log):
+        return replace(log, sources=tuple(_rename_lines(log, newest, query, changes)))
     ordered = enumerate(in_order(log))
     before = {source.name if has_names(log) else str(number): source for number, source in ordered}
     names = [source.name if has_names(log) else str(number) for number, source in enumerate(in_order(newest))]
@@ -65,6 +70,25 @@ def _carry_over(
         changed = format_for_names(changed, named=named)
         return changed if named else replace(changed, sources=tuple(replace(line, name=None) for line in lines))
     return changed
+
+
+def _rename_lines(
+    log: OffsetLog, newest: OffsetLog, query: QueryDescription, changes: Sequence[SourceChange]
+) -> Iterator[SourceOffset]:
+    """Yield the lines of an offset file under the names of the query, then those of new sources that have a start."""
+    old_names = [source.name for source in in_order(newest)]
+    wanted = {source.name for source in query.sources}
+    kept = {
+        old_names[change.old]: query.sources[change.new].name
+        for change in changes
+        if change.old is not None and change.new is not None and not change.is_new
+    }
+    for line in log.sources:
+        if line.name in kept or line.name not in wanted:
+            yield replace(line, name=kept.get(line.name, line.name))
+    for change in changes:
+        if change.new is not None and change.is_new and change.start is not None:
+            yield SourceOffset(query.sources[change.new].name, change.start, None)
 
 
 def _plan_folders(
@@ -87,7 +111,9 @@ def _plan_folders(
         if change.new is not None and change.left_log is not None
     }
     moved = {new: old for new, old in kept.items() if new != old}
-    gone = {source_folder(listing, newest, change.old) for change in changes if change.old is not None}
+    stays = has_names(newest) and all(source.name is not None for source in query.sources)
+    left = (change.old for change in changes if change.old is not None and not (stays and change.is_gone))
+    gone = {source_folder(listing, newest, old) for old in left}
     gone |= {name_folder(query, change.new) for change in changes if change.new is not None and change.is_new}
     contents: dict[str, str] = {}  # for each path that a file gets, the path where it is
     for new, old in moved.items():
