@@ -24,6 +24,9 @@ def evolve(
     map_source: Annotated[
         list[str] | None, typer.Option(metavar="OLD=NEW", help="Which source is which; - is none. Repeatable.")
     ] = None,
+    map_operator: Annotated[
+        list[str] | None, typer.Option(metavar="OLD=NEW", help="Which operator is which; - is none. Repeatable.")
+    ] = None,
     start: Annotated[
         list[str] | None, typer.Option(metavar="SOURCE=JSON", help="Where a new source begins: an offset. Repeatable.")
     ] = None,
@@ -45,7 +48,8 @@ def evolve(
     Exit status: 0 written, planned with --plan, or nothing to do; 1 a change of CHECKPOINT is planned; 2 bad usage;
     3 could not do it.
     """
-    request = {"NEW": new, "--to": to, "--in-place": in_place or None, "--map-source": map_source, "--start": start}
+    request = {"NEW": new, "--to": to, "--in-place": in_place or None, "--map-source": map_source}
+    request |= {"--map-operator": map_operator, "--start": start}
     flags = {"--accept-from-now-on": accept_from_now_on, "--new-id": new_id, "--plan": plan}
     how = change.how({**request, **{name: flag or None for name, flag in flags.items()}})
     if change.undo is None:
@@ -57,6 +61,7 @@ def evolve(
             new,
             change.storage_options,
             map_source=map_source or (),
+            map_operator=map_operator or (),
             start=options.pairs("--start", start, once=True),
             accept_from_now_on=accept_from_now_on,
             new_id=new_id,
@@ -64,7 +69,8 @@ def evolve(
             new_watcher=watcher,
             **how,
         )
-    words = [f"--map-source={word}" for word in map_source or ()] + [f"--start={word}" for word in start or ()]
+    lists = {"--map-source": map_source, "--map-operator": map_operator, "--start": start}
+    words = [f"{option}={word}" for option, typed in lists.items() for word in typed or ()]
     words += ["--accept-from-now-on"] * accept_from_now_on
     report = EvolveReport(evolution, receipt, backup=change.backup, query=to or "", words=tuple(words))
     emit(report, change.output)

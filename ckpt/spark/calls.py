@@ -107,6 +107,7 @@ def evolve(
     *,
     output_mode: str = "append",
     map_source: Sequence[str] = (),
+    map_operator: Sequence[str] = (),
     start: Mapping[str, str] | None = None,
     accept_from_now_on: bool = False,
     new_id: bool = False,
@@ -127,6 +128,7 @@ def evolve(
         output_mode: Of a data frame.
         map_source: Which source of the checkpoint is which of the query, as ``OLD=NEW``, numbers or names; ``-`` is
             none. Needed where two would fit.
+        map_operator: Which stateful operator is which, likewise, by their ids.
         start: Where a new source begins, as JSON of an offset by its number or name; by default where its reader
             options say.
         accept_from_now_on: Accept that what is new knows only rows from now on.
@@ -162,6 +164,7 @@ def evolve(
         new,
         storage_options,
         map_source=map_source,
+        map_operator=map_operator,
         start=start,
         accept_from_now_on=accept_from_now_on,
         new_id=new_id,

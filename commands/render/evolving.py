@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
+from ckpt.changes.evolve.operators import OperatorChange
 from ckpt.changes.evolve.plan import EvolvePlan
 from ckpt.changes.evolve.sources import Knowledge, PartChange, SourceChange
 from ckpt.inspection.next_steps import NextStep, RowCost
@@ -25,6 +26,15 @@ class _SourceChange(Keys):
     why: ForPeople
 
 
+class _OperatorChange(Keys):
+    change: PartChange
+    name: Annotated[str, "as in operator metadata"]
+    from_: Annotated[int | None, "its id in the checkpoint", of("old")]
+    to: Annotated[int | None, "its id in the query", of("new")]
+    verdict: Annotated[Knowledge, of("verdict")]
+    why: ForPeople
+
+
 class _Request(Keys):
     needed: Annotated[bool, "the checkpoint is not yet as the query needs it"]
     into: Annotated[str | None, "NEW, as given; null with `--in-place`"]
@@ -33,6 +43,7 @@ class _Request(Keys):
 class _Result(Keys):
     verdict: Annotated[Knowledge, "the worst of its parts: what the query knows, compared with one run from the start"]
     sources: Annotated[tuple[_SourceChange, ...], "in the order of the query, then those that it no longer reads"]
+    operators: Annotated[tuple[_OperatorChange, ...], "stateful ones, in the same order"]
     written: Annotated[bool, "NEW is complete"]
     batch: Annotated[int | None, "the committed batch as of which NEW is written"]
     query_id: Annotated[str | None, "of NEW"]
@@ -87,7 +98,10 @@ class EvolveReport(ChangeReport[EvolvePlan]):
         if not self.plan.sources:
             return
         yield Heading("Sources", f"what the query then knows: {_SAID[self.plan.verdict]}")
-        yield Cases(tuple(map(_tabulate_source, self.plan.sources)))
+        yield Cases(tuple(_tabulate_part(source, source.change) for source in self.plan.sources))
+        if self.plan.operators:
+            yield Heading("Operators", "that keep state, by their ids")
+            yield Cases(tuple(_tabulate_part(part, f"{part.change} {part.name}") for part in self.plan.operators))
         if self.plan.into is not None and self.plan.sinks and not self.plan.new_id:
             yield Item("If queries on both checkpoints write to the same sink, it", 2)
             yield from (Item(meaning, 4, f"  {kind}: ") for kind, meaning in self.plan.sinks.items())
@@ -133,7 +147,7 @@ _SAID = {
 }
 
 
-def _tabulate_source(source: SourceChange) -> tuple[str, ...]:
-    old = "-" if source.old is None else str(source.old)
-    new = "-" if source.new is None else str(source.new)
-    return f"{old} -> {new}", source.change, source.verdict, source.why
+def _tabulate_part(part: SourceChange | OperatorChange, change: str) -> tuple[str, ...]:
+    old = "-" if part.old is None else str(part.old)
+    new = "-" if part.new is None else str(part.new)
+    return f"{old} -> {new}", change, part.verdict, part.why

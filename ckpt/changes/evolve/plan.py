@@ -1,12 +1,13 @@
 """``ckpt evolve``: what changes in a checkpoint so that a changed query continues from it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from ckpt.changes.check_fix import ANY_START, check_fix
 from ckpt.changes.evolve.logs import has_names, plan_logs
-from ckpt.changes.evolve.sources import Knowledge, SourceChange, match_sources, resume_sources
+from ckpt.changes.evolve.operators import OperatorChange, match_operators
+from ckpt.changes.evolve.sources import Knowledge, PartChange, SourceChange, match_sources, resume_sources
 from ckpt.changes.plan import OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay
 from ckpt.changes.steps import Step, plan_writing, read_files, sidecar
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
@@ -27,7 +28,12 @@ class EvolveOptions:
 
     map_source: tuple[str, ...] = ()  # OLD=NEW
     start: Mapping[str, str] = field(default_factory=dict)  # JSON of an offset, by source of the query
+    map_operator: tuple[str, ...] = ()  # OLD=NEW
     accept_from_now_on: bool = False
+
+
+PlanState = Callable[[Storage, Checkpoint, QueryDescription, Sequence[OperatorChange]], Iterator[Step]]
+"""A function that plans the state of a new checkpoint; raises NoWay, StorageError."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +43,7 @@ class EvolvePlan(ChangePlan):
     command: ClassVar[str] = "evolve"
 
     sources: tuple[SourceChange, ...] = ()
+    operators: tuple[OperatorChange, ...] = ()
     into: str | None = None  # the new checkpoint; None: in place
     written: bool = False  # the new checkpoint is complete
     batch: int | None = None  # as of which it is written
@@ -49,13 +56,19 @@ class EvolvePlan(ChangePlan):
     @property
     def verdict(self) -> Knowledge:
         """The worst of its parts."""
-        return max(
-            (change.verdict for change in self.sources), key=lambda verdict: verdict.rank, default=Knowledge.FULL
-        )
+        verdicts = (part.verdict for part in self.parts)
+        return max(verdicts, key=lambda verdict: verdict.rank, default=Knowledge.FULL)
+
+    @property
+    def parts(self) -> tuple[SourceChange | OperatorChange, ...]:
+        """All sources and operators."""
+        return (*self.sources, *self.operators)
 
 
-def plan_evolution(storage: Storage, query: QueryDescription, options: EvolveOptions, *, in_place: bool) -> EvolvePlan:
-    """Plan what changes so that a query continues from a checkpoint.
+def plan_evolution(
+    storage: Storage, query: QueryDescription, options: EvolveOptions, plan_state: PlanState | None
+) -> EvolvePlan:
+    """Plan what changes so that a query continues from a checkpoint; without ``plan_state`` in place.
 
     Raises NotACheckpoint, NotFound, StorageError, or UsageError where an option names no source.
     """
@@ -66,22 +79,56 @@ def plan_evolution(storage: Storage, query: QueryDescription, options: EvolveOpt
         _check_logs(checkpoint)
         changes = match_sources(checkpoint, query, options.map_source, options.start)
         changes = tuple(resume_sources(storage, checkpoint, query, changes))
-        plan = replace(blank, sources=changes)
+        operators = _match_operators(checkpoint, query, options)
+        plan = replace(blank, sources=changes, operators=operators)
         _check_changes(checkpoint, query, plan, options)
+        state = tuple(_plan_state(plan_state, storage, checkpoint, query, operators))
     except NoWay as error:
         return blank.refusing(str(error))
-    steps = tuple(plan_logs(storage, checkpoint, query, changes))
+    steps = (*state, *plan_logs(storage, checkpoint, query, changes))
     if not steps:
         plan = replace(plan, needed=False, why="the query continues from it as it is")
         problem = _compare(query, checkpoint)
         return plan if problem is None else plan.refusing(problem)
-    plan = replace(plan, steps=_guard(storage, checkpoint, steps) if in_place else steps)
+    plan = replace(plan, steps=steps if plan_state else _guard(storage, checkpoint, steps))
     plan = check_fix(
-        replace(plan, warnings=tuple(_warn(checkpoint, query, plan, in_place=in_place))), storage, ANY_START
+        replace(plan, warnings=tuple(_warn(checkpoint, query, plan, in_place=plan_state is None))), storage, ANY_START
     )
     after = plan.inspection_after
     problem = None if after is None else _compare(query, after.checkpoint)
     return plan if problem is None else plan.refusing(problem)
+
+
+def _match_operators(
+    checkpoint: Checkpoint, query: QueryDescription, options: EvolveOptions
+) -> tuple[OperatorChange, ...]:
+    """Match the operators. Raises NoWay, UsageError."""
+    if query.unsupported is not None:
+        raise NoWay(f"Spark refuses the query with any checkpoint: {query.unsupported}")
+    if query.operators is not None:
+        return match_operators(checkpoint.operators, query.operators, options.map_operator)
+    if checkpoint.stateful is False:
+        return ()
+    why = f"Spark could not plan the query where it was described: {query.unplanned}"
+    return tuple(
+        OperatorChange(PartChange.SAME, operator.id, operator.id, operator.name or "", Knowledge.UNKNOWN, why)
+        for operator in checkpoint.operators
+    )
+
+
+def _plan_state(
+    plan_state: PlanState | None,
+    storage: Storage,
+    checkpoint: Checkpoint,
+    query: QueryDescription,
+    changes: Sequence[OperatorChange],
+) -> Iterator[Step]:
+    """Steps for the state; none where it stays as it is. Raises NoWay, StorageError."""
+    if all(change.old == change.new for change in changes):
+        return
+    if plan_state is None:
+        raise NoWay("the state of the query changes: write a new checkpoint with `ckpt evolve CHECKPOINT NEW`")
+    yield from plan_state(storage, checkpoint, query, changes)
 
 
 def _check_logs(checkpoint: Checkpoint) -> None:
@@ -118,10 +165,10 @@ def _check_changes(checkpoint: Checkpoint, query: QueryDescription, plan: Evolve
             "the query joins streams, and its sources would change their order: if they change sides too, rows meet "
             "the state of the wrong side. Keep the order of the sources that stay"
         )
-    waiting = [change for change in plan.sources if change.verdict is Knowledge.FROM_NOW_ON]
-    if waiting and not options.accept_from_now_on:
-        numbers = ", ".join(str(change.new) for change in waiting)
-        raise NoWay(f"source {numbers} of the query {waiting[0].why}: `accept_from_now_on` accepts that")
+    for part in plan.parts:
+        if part.verdict is Knowledge.FROM_NOW_ON and not options.accept_from_now_on:
+            kind = "source" if isinstance(part, SourceChange) else "operator"
+            raise NoWay(f"{kind} {part.new} of the query {part.why}: `accept_from_now_on` accepts that")
 
 
 def _compare(query: QueryDescription, checkpoint: Checkpoint) -> str | None:

@@ -16,6 +16,7 @@ from ckpt.changes.evolve.plan import EvolveOptions, EvolvePlan, plan_evolution
 from ckpt.changes.steps import Changed
 from ckpt.copies.copy.copy import copy_selected
 from ckpt.copies.copy.placing import Placing, Watcher, check_apart, open_new
+from ckpt.copies.evolve.state import plan_state
 from ckpt.errors import NotFound, StorageError, UsageError
 from ckpt.inspection.query import QueryDescription
 from ckpt.model import Location
@@ -31,6 +32,7 @@ def evolve_checkpoint(
     storage_options: Mapping[str, str] | None = None,
     *,
     map_source: Sequence[str] = (),
+    map_operator: Sequence[str] = (),
     start: Mapping[str, str] | None = None,
     accept_from_now_on: bool = False,
     new_id: bool = False,
@@ -43,20 +45,20 @@ def evolve_checkpoint(
     Raises as ``evolve``, and UsageError where there is no description.
     """
     uri, options = fspath(checkpoint), storage_options or {}
-    wanted = EvolveOptions(tuple(map_source), dict(start or {}), accept_from_now_on)
+    wanted = EvolveOptions(tuple(map_source), dict(start or {}), tuple(map_operator), accept_from_now_on)
     if query is None and how.get("undo") is None:
         raise UsageError("name the changed query")
     if new is None:
 
         def plan_in_place(storage: Storage) -> EvolvePlan:
             assert query is not None
-            return plan_evolution(storage, query, wanted, in_place=True)
+            return plan_evolution(storage, query, wanted, None)
 
         return run_change(EvolvePlan, plan_in_place, uri, storage_options, **how)
     assert query is not None
     check_apart(uri, new)
     storage, placing = open_storage(uri, choose_options(uri, options)), open_new(new, options)
-    planning = partial(plan_evolution, query=query, options=wanted, in_place=False)
+    planning = partial(plan_evolution, query=query, options=wanted, plan_state=plan_state)
     for attempt in range(_TRIES):
         evolution = replace(planning(storage), into=new, new_id=new_id)
         if evolution.refused is not None:

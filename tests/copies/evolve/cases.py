@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from ckpt.inspection.query import DescribedSource, QueryDescription
+from ckpt.inspection.query import DescribedOperator, DescribedSource, QueryDescription
 from ckpt.versions import Spark
 from tests.copies.evolve.worker import tag_of
 
@@ -44,12 +44,18 @@ class Case:
     refused: str | None = None  # words of the refusal
     since: str = "3.5"
     needs: str = ""
+    shape: str | None = None  # of the changed query, where it is another one
+    store: str = "hdfs"
+    from_now_on: bool = False  # rows that came before the change are not in what it puts out
     options: dict[str, dict[str, str]] = field(default_factory=dict, hash=False)
 
-    def query(self, minor: str, inputs: str, topics: dict[str, str]) -> QueryDescription:
-        """Describe the changed query."""
+    def query(
+        self, minor: str, inputs: str, topics: dict[str, str], operators: tuple[DescribedOperator, ...] | None
+    ) -> QueryDescription:
+        """Describe the changed query; without operators they are those of the old one."""
         sources = tuple(_describe(word, inputs, topics) for word in self.words)
-        return QueryDescription(Spark(minor), "update", sources, None, None, "not planned here", {})
+        unplanned = "not planned here" if operators is None else None
+        return QueryDescription(Spark(minor), "update", sources, operators, None, unplanned, {})
 
     @property
     def runs(self) -> list[list[str]]:
@@ -144,7 +150,7 @@ def _cases_of_files() -> Iterator[Case]:
     yield Case("only batch 0: add", first, ("a", "c"))
     yield Case("only batch 0: add, in place", first, ("c", "a"), True)
     planned = Base("batch 0 planned", ("a",), "agg", (("a",),), planned=True)
-    yield Case("batch 0 planned: add", planned, ("a", "c"))
+    yield Case("batch 0 planned: add, in place", planned, ("a", "c"), True)
 
 
 def _cases_of_rates() -> Iterator[Case]:
@@ -182,4 +188,30 @@ def _cases_of_topics() -> Iterator[Case]:
             yield Case(f"{more.name}: {label}", more, words, refused=_refusal(more, words), needs="kafka")
 
 
-CASES = (*_cases_of_files(), *_cases_of_rates(), *_cases_of_names(), *_cases_of_topics())
+_SHAPES = (
+    ("rows", "agg", True),
+    ("rows", "dedup", True),
+    ("rows", "dedup agg", True),
+    ("agg", "rows", True),
+    ("dedup", "rows", True),
+    ("agg", "dedup agg", False),
+    ("dedup agg", "agg", False),
+    ("dedup agg", "rows", True),
+)
+STORES = ("hdfs", "rocksdb", "changelog", "format2")
+
+
+def _cases_of_operators() -> Iterator[Case]:
+    words = ("a", "b")
+    for store in STORES:
+        for old, new, anew in _SHAPES:
+            base = Base(f"{store} {old}", words, old, (("a", "b"), ("a",), ("b", "a", "b")))
+            since = "4.2" if store == "format2" else "4.0"
+            name = f"{store}: {old} to {new}"
+            yield Case(name, base, words, shape=new, store=store, from_now_on=anew, since=since)
+            if store in ("hdfs", "format2"):
+                more = ("c", "b", "a")
+                yield Case(f"{name}, source added", base, more, shape=new, store=store, from_now_on=anew, since=since)
+
+
+CASES = (*_cases_of_operators(), *_cases_of_files(), *_cases_of_rates(), *_cases_of_names(), *_cases_of_topics())

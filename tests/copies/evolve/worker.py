@@ -96,7 +96,9 @@ def build(spark: Any, inputs: Inputs, shape: str, words: Sequence[str], options:
     rows = frames[0]
     for frame in frames[1:]:
         rows = rows.union(frame)
-    return rows.groupBy("tag").agg({"id": "sum", "*": "count"}) if shape == "agg" else rows
+    if "dedup" in shape:
+        rows = rows.dropDuplicates(["tag", "id"])
+    return rows.groupBy("tag").agg({"id": "sum", "*": "count"}) if "agg" in shape else rows
 
 
 @dataclass
@@ -131,14 +133,14 @@ class Line:
 
         frame = build(session, self.inputs, self.shape, words, options)
         writer = frame.writeStream.option("checkpointLocation", str(self.checkpoint)).trigger(availableNow=True)
-        writer = writer.outputMode("update") if self.shape == "agg" else writer
+        writer = writer.outputMode("update") if self.shape != "rows" else writer
         error = None
         try:
             writer.foreachBatch(take).start().awaitTermination(120)
         except Exception as exception:
             error = shorten(str(exception))
         for row in (row for batch in batches for row in batch):
-            if self.shape == "agg":  # count(1), sum(id), tag
+            if "agg" in self.shape:  # count(1), sum(id), tag
                 self.sums[row[2]] = (row[0], row[1])
             else:
                 self.rows[row[1], row[0]] += 1
@@ -146,13 +148,14 @@ class Line:
 
     def judge(self, words: Sequence[str], begins: Mapping[str, int]) -> dict[str, Any]:
         """Compare what the sink has seen with the ids of the sources."""
-        wrong = {}
+        wrong: dict[str, Any] = {}
         for number, tag in enumerate(map(tag_of, words)):
             ids = self._rate_ids(number, words) if tag[0] == "r" else self.inputs.ids.get(tag, [])
             ids = ids[begins.get(tag, 0) :]
-            if self.shape == "agg":
-                if self.sums.get(tag, (0, 0)) != (len(ids), sum(ids)):
-                    wrong[tag] = {"has": self.sums.get(tag, (0, 0)), "wants": (len(ids), sum(ids))}
+            if "agg" in self.shape:
+                has_sum, wants_sum = self.sums.get(tag, (0, 0)), (len(ids), sum(ids))
+                if has_sum != wants_sum:
+                    wrong[tag] = {"has": [*has_sum], "wants": [*wants_sum]}
             else:
                 has = Counter({row: count for (other, row), count in self.rows.items() if other == tag})
                 lost, twice = Counter(ids) - has, has - Counter(ids)
@@ -186,8 +189,9 @@ class Answering:
         self._lines: dict[str, Line] = {}
 
     def answer_to(self, spark: Any, job: dict[str, Any]) -> dict[str, Any]:
-        """Make a copy of an old checkpoint, or continue one with the changed query."""
-        return self._make(spark, job) if job["do"] == "make" else self._continue(spark, job)
+        """Make a copy of an old checkpoint, describe the changed query, or continue with it."""
+        jobs = {"make": self._make, "describe": self._describe, "continue": self._continue}
+        return jobs[job["do"]](spark, job)
 
     def _make(self, spark: Any, job: dict[str, Any]) -> dict[str, Any]:
         base, root = job["base"], Path(job["root"])
@@ -214,9 +218,19 @@ class Answering:
         folder = made.inputs
         return {"inputs": str(folder.root), "topics": {tag: folder.topic(tag) for tag in folder.ids if tag[0] == "k"}}
 
+    def _describe(self, spark: Any, job: dict[str, Any]) -> dict[str, Any]:
+        """Start the changed query on empty folders: its checkpoint has the operators that it wants."""
+        line = Line(Path(job["described"]), Inputs(spark, Path(job["empty"])), job["shape"])
+        line.inputs.put(job["words"])
+        return {"error": line.run(spark, job["words"], job["conf"], {})}
+
     def _continue(self, spark: Any, job: dict[str, Any]) -> dict[str, Any]:
         line = self._lines[job["checkpoint"]]
-        line.checkpoint = Path(job["evolved"])
+        line.checkpoint, line.shape = Path(job["evolved"]), job["shape"]
+        begins = dict(job["begins"])
+        if job["from_now_on"]:
+            begins |= {tag: len(ids) for tag, ids in line.inputs.ids.items()}
+            line.rows, line.sums = Counter(), {}
         kept = {tag: list(ids) for tag, ids in line.inputs.ids.items()}
         files = {file for file in line.inputs.root.rglob("*") if file.is_file()}
         named = "@" in job["words"][0]
@@ -226,7 +240,7 @@ class Answering:
             error = line.run(spark, job["words"], {**job["conf"], **(NAMED if named else UNNAMED)}, job["options"])
             if error is not None:
                 break
-        wrong = {} if error else line.judge(job["words"], job["begins"])
+        wrong = {} if error else line.judge(job["words"], begins)
         self._forget(line.inputs, kept, files)
         return {"error": error, "wrong": wrong}
 
