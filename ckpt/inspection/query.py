@@ -80,7 +80,7 @@ class DescribedBuffer:
 class DescribedAggregate:
     """An aggregate function, in the order of the value schema."""
 
-    function: str  # as Spark calls it: ``sum``
+    function: str  # Spark's class: ``Sum``
     sql: str  # as in ``DescribedExpression``, without DISTINCT and FILTER
     distinct: bool
     filter: str | None  # FILTER (WHERE ...)
