@@ -139,10 +139,19 @@ def sidecar(path: str) -> str:
 class Changed(Storage):
     """A checkpoint as it would be after some steps: the same storage, with other files. Nothing is written."""
 
-    def __init__(self, storage: Storage, listing: Listing, steps: Iterable[Step] = (), uri: str | None = None) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        listing: Listing,
+        steps: Iterable[Step] = (),
+        uri: str | None = None,
+        *,
+        copied: bool = False,
+    ) -> None:
         """``listing`` is the tree as it is, which is not listed again; ``uri`` is where it will be if not here.
 
-        A step whose ``after`` is a ``FileContent`` is the file that is its source, which is read when it is asked for.
+        ``copied``: it is the original of a copy, which has no empty folders. A step whose ``after`` is a
+        ``FileContent`` is the file that is its source, which is read when it is asked for.
         """
         self.uri = storage.uri if uri is None else uri
         self.local = storage.local
@@ -152,7 +161,7 @@ class Changed(Storage):
         after = {step.path: step for step in steps}
         self._moved = {path: step.source for path, step in after.items() if isinstance(step.after, FileContent)}
         self._data = {path: step.after for path, step in after.items() if not isinstance(step.after, FileContent)}
-        self._listing = _change_listing(listing, {path: step.after for path, step in after.items()})
+        self._listing = _change_listing(listing, {path: step.after for path, step in after.items()}, copied=copied)
 
     def list_level(self, path: str = "") -> Folder:
         """One folder."""
@@ -180,11 +189,22 @@ class Changed(Storage):
         return data[request.offset : end]
 
 
-def _change_listing(listing: Listing, data: Mapping[str, bytes | FileContent | None]) -> Listing:
+def _change_listing(listing: Listing, data: Mapping[str, bytes | FileContent | None], *, copied: bool) -> Listing:
     folders = {path: dict(files) for path, files in listing.folders.items()}
     for path, after in data.items():
         folder, _, name = path.rpartition("/")
-        folders.setdefault(folder, {}).pop(name, None)
+        if folder not in folders:
+            folders |= {folder[:end]: {} for end in _find_ends(folder) if folder[:end] not in folders}
+        folders[folder].pop(name, None)
         if after is not None:
             folders[folder][name] = FileInfo(after.size if isinstance(after, FileContent) else len(after), None)
+    if copied:
+        filled = {"", *(path[:end] for path, files in folders.items() if files for end in _find_ends(path))}
+        folders = {path: files for path, files in folders.items() if path in filled}
     return Listing(folders, listing.oddities, listing.links)
+
+
+def _find_ends(path: str) -> Iterator[int]:
+    """Yield the length of a folder's path, and of each folder above it."""
+    yield from (end for end, letter in enumerate(path) if letter == "/")
+    yield len(path)

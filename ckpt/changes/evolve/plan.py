@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from ckpt.changes.check_fix import ANY_START, check_fix
+from ckpt.changes.check_fix import ANY_START
 from ckpt.changes.evolve.logs import has_names, plan_logs
 from ckpt.changes.evolve.operators import OperatorChange, match_operators
 from ckpt.changes.evolve.sources import Knowledge, PartChange, SourceChange, match_sources, resume_sources
 from ckpt.changes.plan import OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay
-from ckpt.changes.steps import Step, plan_writing, read_files, sidecar
+from ckpt.changes.steps import Changed, Step, plan_writing, read_files, sidecar
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.formats.offsets import CHANGING, NAMING
@@ -91,12 +91,18 @@ def plan_evolution(
         problem = _compare(query, checkpoint)
         return plan if problem is None else plan.refusing(problem)
     plan = replace(plan, steps=steps if plan_state else _guard(storage, checkpoint, steps))
-    plan = check_fix(
-        replace(plan, warnings=tuple(_warn(checkpoint, query, plan, in_place=plan_state is None))), storage, ANY_START
-    )
-    after = plan.inspection_after
-    problem = None if after is None else _compare(query, after.checkpoint)
-    return plan if problem is None else plan.refusing(problem)
+    changed = view_changed(storage, plan, copied=plan_state is not None)
+    after = inspect(read_checkpoint(changed))
+    problem = ANY_START.refuse(inspection, after) or _compare(query, after.checkpoint)
+    if problem is not None:
+        return plan.refusing(problem)
+    first = () if plan_state else (STOP_FIRST,)
+    return replace(plan, inspection_after=after, warnings=(*first, *_warn(checkpoint, query, plan)))
+
+
+def view_changed(storage: Storage, plan: EvolvePlan, *, copied: bool) -> Changed:
+    """Return the checkpoint as the plan leaves it; ``copied``: as what a new one is copied from."""
+    return Changed(storage, plan.inspection.checkpoint.listing, plan.steps, copied=copied)
 
 
 def _match_operators(
@@ -207,9 +213,7 @@ def _guard(storage: Storage, checkpoint: Checkpoint, steps: Sequence[Step]) -> t
     return (*first, mark, *others, *written)
 
 
-def _warn(checkpoint: Checkpoint, query: QueryDescription, plan: EvolvePlan, *, in_place: bool) -> Iterator[str]:
-    if in_place:
-        yield STOP_FIRST
+def _warn(checkpoint: Checkpoint, query: QueryDescription, plan: EvolvePlan) -> Iterator[str]:
     newest = checkpoint.offsets.newest
     assert newest is not None
     yield from _warn_of_names(query, newest)

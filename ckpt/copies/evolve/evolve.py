@@ -12,8 +12,7 @@ from typing import Unpack
 
 from ckpt.changes.apply import ChangeResult, How, Receipt, run_change
 from ckpt.changes.backup import choose_options
-from ckpt.changes.evolve.plan import EvolveOptions, EvolvePlan, plan_evolution
-from ckpt.changes.steps import Changed
+from ckpt.changes.evolve.plan import EvolveOptions, EvolvePlan, plan_evolution, view_changed
 from ckpt.copies.copy.copy import copy_selected
 from ckpt.copies.copy.placing import Placing, Watcher, check_apart, open_new
 from ckpt.copies.evolve.state import plan_state
@@ -76,7 +75,7 @@ def _write_new(
 ) -> EvolvePlan:
     """Copy the checkpoint as the plan leaves it. Raises CkptError, and NotFound where the query has deleted a file."""
     assert evolution.into is not None
-    changed = Changed(storage, evolution.inspection.checkpoint.listing, evolution.steps)
+    changed = view_changed(storage, evolution, copied=True)
     copied = copy_selected(changed, placing, evolution.into, None, new_id=evolution.new_id, plan=plan, watcher=watcher)
     return replace(
         evolution,
