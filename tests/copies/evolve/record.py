@@ -58,6 +58,7 @@ def ask(session: Session, case: Case, minor: str, folder: Path) -> Document:
         "conf": conf,
         "shape": shape,
         "from_now_on": case.from_now_on,
+        "old_words": case.base.words,
     }
     run |= {"words": case.words, "runs": case.runs, "begins": dict(case.begins), "options": case.options}
     return {"verdict": plan.verdict, "changes": [part.change for part in plan.parts], **session.ask(run)}

@@ -229,7 +229,7 @@ class Answering:
         line.checkpoint, line.shape = Path(job["evolved"]), job["shape"]
         begins = dict(job["begins"])
         if job["from_now_on"]:
-            begins |= {tag: len(ids) for tag, ids in line.inputs.ids.items()}
+            begins |= {tag: len(line.inputs.ids[tag]) for tag in map(tag_of, job["old_words"])}
             line.rows, line.sums = Counter(), {}
         kept = {tag: list(ids) for tag, ids in line.inputs.ids.items()}
         files = {file for file in line.inputs.root.rglob("*") if file.is_file()}
