@@ -10,11 +10,13 @@ from ckpt.changes.evolve.sources import Knowledge, PartChange, SourceChange
 from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.migrate.handoff.plan import SinkMeaning
 from ckpt.texts import plural, quote_path, quote_word
+from ckpt.versions import Progress
 
 from .blocks import Block, Cases, Heading, Headline, Item, Next, Tone, show_command
 from .change import ChangeReport
 from .change_keys import ChangeBody, ChangeHead, ChangeTail
 from .keys import ForPeople, Keys, of
+from .page import forecast_cases
 from .reports import Exit
 
 
@@ -91,8 +93,14 @@ class EvolveReport(ChangeReport[EvolvePlan]):
         text = f"WRITTEN to {where}, and checked: {what}" if plan.written else f"PLANNED: {where}: {what}"
         yield Headline(text, Tone.GOOD)
 
-    def about_steps(self) -> str:
-        return "" if self.plan.into is None else "files that differ from a copy of the checkpoint"
+    def forecasts(self) -> Iterator[Block]:
+        if self.plan.into is None:
+            yield from ChangeReport.forecasts(self)
+        else:
+            yield forecast_cases([f for f in self.plan.after or self.plan.before if f.progress is Progress.SYNC])
+
+    def steps(self) -> Iterator[Block]:
+        return ChangeReport.steps(self) if self.plan.into is None else iter(())
 
     def own_part(self) -> Iterator[Block]:
         if not self.plan.sources:
@@ -102,9 +110,10 @@ class EvolveReport(ChangeReport[EvolvePlan]):
         if self.plan.operators:
             yield Heading("Operators", "that keep state, by their ids")
             yield Cases(tuple(_tabulate_part(part, f"{part.change} {part.name}") for part in self.plan.operators))
-        if self.plan.into is not None and self.plan.sinks and not self.plan.new_id:
-            yield Item("If queries on both checkpoints write to the same sink, it", 2)
-            yield from (Item(meaning, 4, f"  {kind}: ") for kind, meaning in self.plan.sinks.items())
+        if self.plan.into is not None and not self.plan.new_id:
+            yield Item(
+                "NEW has the query id of CHECKPOINT: never start a query on both that writes to the same sink", 2
+            )
 
     def options(self) -> str:
         return "".join(
@@ -143,7 +152,7 @@ _SAID = {
     Knowledge.FULL: "all, as if it had run from the beginning",
     Knowledge.FROM_NOW_ON: "of what is new, only rows from now on",
     Knowledge.IMPOSSIBLE: "the checkpoint does not have what it needs",
-    Knowledge.UNKNOWN: "not known",
+    Knowledge.UNKNOWN: "as far as a checkpoint says",
 }
 
 

@@ -121,4 +121,5 @@ def _describe(old: int | None, new: int, name: str) -> OperatorChange:
         why = "begins empty: it knows rows from now on only"
         return OperatorChange(PartChange.ADDED, None, new, name, Knowledge.FROM_NOW_ON, why)
     change = PartChange.SAME if old == new else PartChange.MOVED
-    return OperatorChange(change, old, new, name, Knowledge.FULL, "keeps its state")
+    why = "keeps its state; a checkpoint says the types of its columns, not what they are computed from"
+    return OperatorChange(change, old, new, name, Knowledge.UNKNOWN, why)

@@ -156,7 +156,7 @@ def _check_changes(checkpoint: Checkpoint, query: QueryDescription, plan: Evolve
     if any(names) and not all(names):
         raise NoWay("some sources of the query have names and others have not: Spark starts no such query")
     latest, committed = checkpoint.offsets.latest, checkpoint.commits.latest
-    gone = [change for change in plan.sources if change.is_gone]
+    gone = [change for change in plan.sources if change.is_gone and not change.unread]
     if gone and latest != committed and latest is not None:
         path, numbers = quote_path(checkpoint.uri), ", ".join(str(change.old) for change in gone)
         raise NoWay(

@@ -61,6 +61,7 @@ class SourceChange:
     why: str
     start: str | None = None  # of one that is new: the offset after which it begins; None: its reader's own start
     anew: bool = False  # it begins there though it was read once before
+    unread: bool = False  # nothing of it was planned yet
     left_log: str | None = None  # the folder of its log from an earlier run, which it takes up again
 
     @property
@@ -113,7 +114,8 @@ def match_sources(
         changes.append(_describe_new(wants, new, replaced, seeds.get(new)))
     why = "its offset is left out; rows of it that are in the state stay there"
     changes += (SourceChange(PartChange.REMOVED, old, None, Knowledge.FULL, why) for old in sorted(left))
-    return tuple(changes)
+    unread = {view.index for view in there if view.offset is None}
+    return tuple(replace(change, unread=change.old in unread) for change in changes)
 
 
 def resume_sources(
@@ -243,7 +245,8 @@ def _find_old(
     if wants.name is not None and any(view.name == wants.name for view in free):
         named = next(view for view in free if view.name == wants.name)
         return named.index if _may_be(named, wants) else None
-    fitting = [view for view in free if _may_be(view, wants) and not _is_named_otherwise(view, wanted)]
+    read = [view for view in free if view.offset is not None]  # where it is not, it is as good as new
+    fitting = [view for view in read if _may_be(view, wants) and not _is_named_otherwise(view, wanted)]
     certain = [view for view in fitting if _is_certain(view, wants)]
     if len(certain) == 1:
         return certain[0].index
@@ -251,7 +254,7 @@ def _find_old(
     if len(certain or fitting) == 1 and alike == [new]:
         return (certain or fitting)[0].index
     if not fitting:
-        return None
+        return next((view.index for view in free if view.offset is None and view.index == new), None)
     numbers = ", ".join(str(view.index) for view in fitting)
     raise NoWay(
         f"source {new} of the query ({wants.kind}) may be source {numbers} of the checkpoint, or new, and no file says "

@@ -21,6 +21,7 @@ class Base:
     runs: tuple[tuple[str, ...], ...] = ()
     planned: bool = False  # the last batch fails
     waiting: tuple[str, ...] = ("c", "c")  # what sources have that it does not read
+    conf: tuple[tuple[str, str], ...] = ()  # at each start
     left_out: tuple[str, ...] = ()  # the sources of later starts, which leave some out
     left_out_runs: tuple[tuple[str, ...], ...] = ()
 
@@ -174,6 +175,14 @@ def _cases_of_names() -> Iterator[Case]:
     yield Case("names: removed, added again, in place", left, _NAMES, True, since="4.2")
 
 
+def _cases_of_numbers() -> Iterator[Case]:
+    conf = (("spark.sql.streaming.offsetLog.formatVersion", "2"),)
+    for base in _bases(("a", "b"), "offset log v2"):
+        numbered = replace(base, conf=conf)
+        for label, words in (*_FILES, *_TO_NAMES):
+            yield Case(f"{base.name}: {label}", numbered, words, refused=_refusal(base, words), since="4.2")
+
+
 def _cases_of_topics() -> Iterator[Case]:
     for base in _bases(("k1", "a"), "kafka and file"):
         more = replace(base, waiting=("c", "c", "k2", "k2"))
@@ -214,4 +223,11 @@ def _cases_of_operators() -> Iterator[Case]:
                 yield Case(f"{name}, source added", base, more, shape=new, store=store, from_now_on=anew, since=since)
 
 
-CASES = (*_cases_of_operators(), *_cases_of_files(), *_cases_of_rates(), *_cases_of_names(), *_cases_of_topics())
+CASES = (
+    *_cases_of_operators(),
+    *_cases_of_files(),
+    *_cases_of_rates(),
+    *_cases_of_names(),
+    *_cases_of_numbers(),
+    *_cases_of_topics(),
+)

@@ -26,7 +26,8 @@ def ask(session: Session, case: Case, minor: str, folder: Path) -> Document:
     """Make the old checkpoint, evolve it, and continue with the changed query."""
     old, new = folder / "old", folder / "new"
     folder.mkdir(parents=True)
-    conf, shape = queries.STATE_STORES[case.store], case.shape or case.base.shape
+    conf = {**queries.STATE_STORES[case.store], **dict(case.base.conf)}
+    shape = case.shape or case.base.shape
     made = session.ask(
         {"do": "make", "checkpoint": str(old), "base": case.base.job, "root": str(folder.parent), "conf": conf}
     )

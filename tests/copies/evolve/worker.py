@@ -237,7 +237,9 @@ class Answering:
         error = None
         for tags in job["runs"]:
             line.inputs.put(tags)
-            error = line.run(spark, job["words"], {**job["conf"], **(NAMED if named else UNNAMED)}, job["options"])
+            error = line.run(
+                spark, job["words"], {**UNNAMED, **job["conf"], **(NAMED if named else {})}, job["options"]
+            )
             if error is not None:
                 break
         wrong = {} if error else line.judge(job["words"], begins)
