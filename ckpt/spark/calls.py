@@ -117,8 +117,9 @@ def evolve(
 ) -> ChangeResult[EvolvePlan]:
     """Let a changed query continue: all that ``ckpt evolve`` does.
 
-    With ``new`` a checkpoint is written there, and ``checkpoint`` is only read; the query may run meanwhile. Without it
-    the checkpoint is changed in place, as far as no state changes: a plan, which ``apply=True`` performs.
+    With ``new`` a checkpoint is written there, and ``checkpoint`` is only read. Stop the old query first: rows that it
+    reads after that are read again. Without ``new`` the checkpoint is changed in place, as far as no state changes: a
+    plan, which ``apply=True`` performs.
 
     Args:
         query: An unstarted streaming data frame, its ``QueryDescription``, or the path of its ``query.json``.

@@ -7,12 +7,12 @@ from typing import Annotated
 from ckpt.changes.evolve.operators import OperatorChange
 from ckpt.changes.evolve.plan import EvolvePlan
 from ckpt.changes.evolve.sources import Knowledge, PartChange, SourceChange
-from ckpt.inspection.next_steps import NextStep, RowCost
+from ckpt.inspection.next_steps import NextStep, RowCost, split_remedy
 from ckpt.migrate.handoff.plan import SinkMeaning
 from ckpt.texts import plural, quote_path, quote_word
 from ckpt.versions import Progress
 
-from .blocks import Block, Cases, Heading, Headline, Item, Next, Tone, show_command
+from .blocks import Block, Cases, Heading, Headline, Item, Next, Tone
 from .change import ChangeReport
 from .change_keys import ChangeBody, ChangeHead, ChangeTail
 from .keys import ForPeople, Keys, of
@@ -111,17 +111,21 @@ class EvolveReport(ChangeReport[EvolvePlan]):
             yield Heading("Operators", "that keep state, by their ids")
             yield Cases(tuple(_tabulate_part(part, f"{part.change} {part.name}") for part in self.plan.operators))
         if self.plan.into is not None and not self.plan.new_id:
-            yield Item(
-                "NEW has the query id of CHECKPOINT: never start a query on both that writes to the same sink", 2
-            )
+            yield Item("NEW has the query id of CHECKPOINT: queries on both must never write to the same sink", 2)
 
     def options(self) -> str:
-        return "".join(
-            f" {word}" for word in ("--in-place", "--to", quote_path(self.query), *map(quote_word, self.words))
-        )
+        words = ("--in-place", "--to", quote_path(self.query), *map(quote_word, self.words))
+        return "".join(f" {word}" for word in words)
 
     def next_if_nothing(self) -> Iterator[Block]:
         yield Next((NextStep("start the changed query", rows=RowCost.NONE),))
+
+    def next_if_refused(self) -> Iterator[Block]:
+        steps = tuple(step for step in split_remedy(self._refusal or "") if step.command)
+        if steps:
+            yield Next(steps)
+        else:
+            yield from ChangeReport.next_if_refused(self)
 
     def start(self) -> str:
         return "start the changed query"
@@ -135,17 +139,16 @@ class EvolveReport(ChangeReport[EvolvePlan]):
         if not plan.written:
             words = ["ckpt", "evolve", plan.inspection.checkpoint.uri, plan.into, "--to", self.query, *self.words]
             command = " ".join(map(quote_word, words + ["--new-id"] * plan.new_id))
-            yield from show_command("write it; the query may run meanwhile", command, writes=True)
+            step = NextStep("write it", command, RowCost.NONE, writes=True, before=("stop the old query",))
+            yield Next((step,))
             return
         look = NextStep(
             "see whether the changed query can be started on it",
             f"ckpt preflight {new} --expect {quote_path(self.query)}",
             RowCost.NONE,
-            before=("stop the old query",),
         )
-        yield Next(
-            (look, NextStep("then start the changed query on it, and never the old one again", rows=RowCost.NONE))
-        )
+        twice = f"if the old query has run after batch {plan.batch}, its rows come twice: then write NEW anew"
+        yield Next((look, NextStep(f"then start the changed query on it; {twice}", rows=RowCost.NONE)))
 
 
 _SAID = {

@@ -2,7 +2,7 @@
 
 import os
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from os import fspath
@@ -94,9 +94,19 @@ def copy(
 
 
 def copy_selected(
-    storage: Storage, new: Placing, to: str, batch: int | None, *, new_id: bool, plan: bool, watcher: Watcher | None
+    storage: Storage,
+    new: Placing,
+    to: str,
+    batch: int | None,
+    *,
+    new_id: bool,
+    plan: bool,
+    watcher: Watcher | None,
+    check: Callable[[], None] = lambda: None,
 ) -> CheckpointCopy:
     """Select the files of a checkpoint, and write them to a new place; nothing is left of it where that fails.
+
+    ``check`` is called in the end, and raises CkptError where the copy is not to stay.
 
     Raises as ``copy`` does, and NotFound where the query has deleted a file meanwhile.
     """
@@ -106,10 +116,12 @@ def copy_selected(
     new.make_empty()
     placing = replace(new, attributes=partial(_choose_attributes, selection, local=new.storage.local), sizes={})
     try:
-        return _copy_files(selection, storage, placing, to, new_id=new_id, watcher=watcher)
+        copied = _copy_files(selection, storage, placing, to, new_id=new_id, watcher=watcher)
+        check()
     except BaseException:
         placing.discard()
         raise
+    return copied
 
 
 def _list_starts(inspection: Inspection) -> list[tuple[object, ...]]:

@@ -13,10 +13,11 @@ from typing import Unpack
 from ckpt.changes.apply import ChangeResult, How, Receipt, run_change
 from ckpt.changes.backup import choose_options
 from ckpt.changes.evolve.plan import EvolveOptions, EvolvePlan, plan_evolution, view_changed
+from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS
 from ckpt.copies.copy.copy import copy_selected
 from ckpt.copies.copy.placing import Placing, Watcher, check_apart, open_new
 from ckpt.copies.evolve.state import plan_state
-from ckpt.errors import NotFound, StorageError, UsageError
+from ckpt.errors import NotFound, StorageError, UsageError, one_line
 from ckpt.inspection.query import QueryDescription
 from ckpt.model import Location
 from ckpt.storage import Storage, open_storage
@@ -75,8 +76,16 @@ def _write_new(
 ) -> EvolvePlan:
     """Copy the checkpoint as the plan leaves it. Raises CkptError, and NotFound where the query has deleted a file."""
     assert evolution.into is not None
-    changed = view_changed(storage, evolution, copied=True)
-    copied = copy_selected(changed, placing, evolution.into, None, new_id=evolution.new_id, plan=plan, watcher=watcher)
+    changed, checkpoint = view_changed(storage, evolution, copied=True), evolution.inspection.checkpoint
+
+    def check_at_rest() -> None:
+        """Raise StorageError where the old query has run meanwhile: the new one would read its rows again."""
+        for log in (OFFSETS, COMMITS):
+            if storage.list_level(log).files.keys() != checkpoint.listing.in_folder(log).keys():
+                raise StorageError(f"{one_line(checkpoint.uri)}: the query is running: stop it, and try again")
+
+    how = {"new_id": evolution.new_id, "plan": plan}
+    copied = copy_selected(changed, placing, evolution.into, None, **how, watcher=watcher, check=check_at_rest)
     return replace(
         evolution,
         written=not copied.planned,

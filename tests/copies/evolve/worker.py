@@ -237,9 +237,8 @@ class Answering:
         error = None
         for tags in job["runs"]:
             line.inputs.put(tags)
-            error = line.run(
-                spark, job["words"], {**UNNAMED, **job["conf"], **(NAMED if named else {})}, job["options"]
-            )
+            conf = {**UNNAMED, **job["conf"], **(NAMED if named else {})}
+            error = line.run(spark, job["words"], conf, job["options"])
             if error is not None:
                 break
         wrong = {} if error else line.judge(job["words"], begins)
