@@ -19,6 +19,7 @@ _OPTIONS = {name: f"--{name.replace('_', '-')}" for name in _ALIKE.split()} | {
     "confs": "--conf",
     "grace_s": "--grace",
     "group_prefix": "--group",
+    "old": "--from",
     "source_options": "--source-option",
     "storage_options": "--storage-option",
 }

@@ -30,6 +30,9 @@ def preflight(
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting of the start; repeatable.")
     ] = None,
     expect: Annotated[str | None, typer.Option(metavar="FILE", help="The query, from `ckpt.describe_query`.")] = None,
+    old: Annotated[
+        str | None, typer.Option("--from", metavar="FILE", help="The query that wrote it, likewise, for --expect.")
+    ] = None,
     must_exist: Annotated[bool, typer.Option("--must-exist", help="Hold if no batch was ever planned here.")] = False,
     progress: options.ProgressOption = Asked.SYNC,
     deep: options.DeepOption = False,
@@ -45,7 +48,7 @@ def preflight(
 
     Examples:
     ckpt preflight /cp/orders --spark 4.2 --must-exist
-    ckpt preflight /cp/orders --expect query.json --sources
+    ckpt preflight /cp/orders --expect query.json --from old.json
 
     Exit status: 0 start, 1 hold, 2 bad usage, 3 could not look.
     """
@@ -54,11 +57,13 @@ def preflight(
     if source_option and not sources:
         raise UsageError("--source-option is for --sources")
     reader = source_options(source_option or ())
-    query = QueryDescription.read(expect) if expect is not None else None
+    if old is not None and expect is None:
+        raise UsageError("--from is for --expect")
+    query, before = (None if path is None else QueryDescription.read(path) for path in (expect, old))
     opened = open_for_start(checkpoint, storage_options)
     if deep and opened.state is not None:
         opened = open_deep(checkpoint, storage_options)
     has = ask_sink(sink, checkpoint, storage_options)
     live = ask_sources(opened, reader, storage_options) if sources else None
-    start = PlannedStart(spark, settings, query=query, progress=progress, must_exist=must_exist)
+    start = PlannedStart(spark, settings, query=query, old=before, progress=progress, must_exist=must_exist)
     emit(PreflightReport(judge_start(opened, start, has, live, find_changed_file(opened, storage_options))), output)

@@ -99,6 +99,7 @@ def preflight(
     checkpoint: Location,
     *,
     output_mode: str = "append",
+    old: QueryDescription | None = None,
     sources: bool = False,
     sink: str | None = None,
     must_exist: bool = False,
@@ -113,6 +114,7 @@ def preflight(
         frame: The streaming data frame whose ``writeStream`` starts the query; of a classic session.
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``, which is not read again.
         output_mode: ``append``, ``update`` or ``complete``.
+        old: The query that wrote the checkpoint (``QueryDescription.read``), to see what Spark passes over.
         sources: Also ask Kafka, and sources of plugins, what they have, with the options of the frame's readers.
         sink: Also read the log of this sink, a Delta table or the folder of a file sink.
         must_exist: The query has run before: hold if no batch is planned there.
@@ -141,6 +143,7 @@ def preflight(
         _read_session_settings(frame, recorded),
         all_settings=True,
         query=query,
+        old=old,
         answer=_ask_spark(planner, opened, storage_options) if query.unsupported is None else None,
         must_exist=must_exist,
     )
