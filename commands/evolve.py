@@ -20,6 +20,9 @@ def evolve(
     to: Annotated[
         str | None, typer.Option(metavar="FILE", help="The changed query, from `ckpt.describe_query`.")
     ] = None,
+    from_: Annotated[
+        str | None, typer.Option("--from", metavar="FILE", help="The query that wrote CHECKPOINT, likewise.")
+    ] = None,
     in_place: Annotated[bool, typer.Option("--in-place", help="Change CHECKPOINT itself: sources only.")] = False,
     map_source: Annotated[
         list[str] | None, typer.Option(metavar="OLD=NEW", help="Which source is which; - is none. Repeatable.")
@@ -48,7 +51,7 @@ def evolve(
     Exit status: 0 written, planned with --plan, or nothing to do; 1 a change of CHECKPOINT is planned; 2 bad usage;
     3 could not do it.
     """
-    request = {"NEW": new, "--to": to, "--in-place": in_place or None, "--map-source": map_source}
+    request = {"NEW": new, "--to": to, "--from": from_, "--in-place": in_place or None, "--map-source": map_source}
     request |= {"--map-operator": map_operator, "--start": start}
     flags = {"--accept-from-now-on": accept_from_now_on, "--new-id": new_id, "--plan": plan}
     how = change.how({**request, **{name: flag or None for name, flag in flags.items()}})
@@ -60,6 +63,7 @@ def evolve(
             checkpoint,
             new,
             change.storage_options,
+            from_query=from_,
             map_source=map_source or (),
             map_operator=map_operator or (),
             start=options.pairs("--start", start, once=True),
@@ -69,7 +73,7 @@ def evolve(
             new_watcher=watcher,
             **how,
         )
-    lists = {"--map-source": map_source, "--map-operator": map_operator, "--start": start}
+    lists = {"--from": from_ and [from_], "--map-source": map_source, "--map-operator": map_operator, "--start": start}
     words = [f"{option}={word}" for option, typed in lists.items() for word in typed or ()]
     words += ["--accept-from-now-on"] * accept_from_now_on
     report = EvolveReport(evolution, receipt, backup=change.backup, query=to or "", words=tuple(words))

@@ -106,6 +106,7 @@ def evolve(
     storage_options: Mapping[str, str] | None = None,
     *,
     output_mode: str = "append",
+    from_query: QueryDescription | str | None = None,
     map_source: Sequence[str] = (),
     map_operator: Sequence[str] = (),
     start: Mapping[str, str] | None = None,
@@ -127,6 +128,8 @@ def evolve(
         new: A path or URI of a folder that does not exist, or holds no file.
         storage_options: For the file systems of both, and of the backup, where they are remote.
         output_mode: Of a data frame.
+        from_query: The description, or its path, of the query that wrote the checkpoint: without it nobody knows
+            whether a column of state is computed from what it was.
         map_source: Which source of the checkpoint is which of the query, as ``OLD=NEW``, numbers or names; ``-`` is
             none. Needed where two would fit.
         map_operator: Which stateful operator is which, likewise, by their ids.
@@ -159,6 +162,7 @@ def evolve(
         described = describe_query(
             query, output_mode=output_mode, checkpoint=checkpoint, storage_options=storage_options
         )
+    old = QueryDescription.read(from_query) if isinstance(from_query, str) else from_query
     return evolve_checkpoint(
         described,
         checkpoint,
@@ -168,6 +172,7 @@ def evolve(
         map_operator=map_operator,
         start=start,
         accept_from_now_on=accept_from_now_on,
+        from_query=old,
         new_id=new_id,
         plan=plan,
         new_watcher=new_watcher,

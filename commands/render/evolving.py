@@ -6,7 +6,8 @@ from typing import Annotated
 
 from ckpt.changes.evolve.operators import OperatorChange
 from ckpt.changes.evolve.plan import EvolvePlan
-from ckpt.changes.evolve.sources import Knowledge, PartChange, SourceChange
+from ckpt.changes.evolve.sources import PartChange, SourceChange
+from ckpt.inspection.evolution import Knowledge, PartKind
 from ckpt.inspection.next_steps import NextStep, RowCost, split_remedy
 from ckpt.migrate.handoff.plan import SinkMeaning
 from ckpt.texts import plural, quote_path, quote_word
@@ -28,6 +29,14 @@ class _SourceChange(Keys):
     why: ForPeople
 
 
+class _Part(Keys):
+    kind: PartKind
+    from_: Annotated[int | None, "its place among the old ones of its kind; null: it is new", of("old")]
+    to: Annotated[int | None, "its place among the new ones; null: it is gone", of("new")]
+    verdict: Annotated[Knowledge, of("verdict")]
+    why: ForPeople
+
+
 class _OperatorChange(Keys):
     change: PartChange
     name: Annotated[str, "as in operator metadata"]
@@ -35,6 +44,7 @@ class _OperatorChange(Keys):
     to: Annotated[int | None, "its id in the query", of("new")]
     verdict: Annotated[Knowledge, of("verdict")]
     why: ForPeople
+    columns: Annotated[tuple[_Part, ...], "columns and conditions; empty without `--from`", of("parts")]
 
 
 class _Request(Keys):

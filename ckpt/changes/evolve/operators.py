@@ -3,14 +3,15 @@
 Spark numbers them from the sink on, so that one more in the middle renumbers others (``IncrementalExecution``).
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from ckpt.changes.evolve.sources import Knowledge, PartChange
+from ckpt.changes.evolve.sources import PartChange
 from ckpt.changes.plan import NoWay
 from ckpt.errors import UsageError
 from ckpt.formats.operators import TRANSFORM_WITH_STATE, OperatorName
 from ckpt.inspection.checks.query import fits_schema, list_families
+from ckpt.inspection.evolution import Knowledge, OperatorComparison, PartComparison, PartKind
 from ckpt.inspection.query import DescribedOperator
 from ckpt.model import Operator
 
@@ -25,6 +26,7 @@ class OperatorChange:
     name: str
     verdict: Knowledge
     why: str
+    parts: tuple[PartComparison, ...] = ()  # columns and conditions, where the old query is known
 
 
 def match_operators(
@@ -123,3 +125,27 @@ def _describe(old: int | None, new: int, name: str) -> OperatorChange:
     change = PartChange.SAME if old == new else PartChange.MOVED
     why = "keeps its state; a checkpoint says the types of its columns, not what they are computed from"
     return OperatorChange(change, old, new, name, Knowledge.UNKNOWN, why)
+
+
+def judge_operators(
+    changes: Sequence[OperatorChange], compared: Sequence[OperatorComparison]
+) -> Iterator[OperatorChange]:
+    """Judge operators that keep their state by what both queries compute. Raises NoWay for columns that differ."""
+    by_new = {comparison.new: comparison for comparison in compared}
+    for change in changes:
+        if change.new not in by_new or change.old is None:
+            yield change
+            continue
+        comparison = by_new[change.new]
+        for part in comparison.parts:
+            differs = part.silent or part.old != part.new or part.verdict is Knowledge.IMPOSSIBLE
+            if part.kind is not PartKind.ROWS and differs:
+                raise NoWay(
+                    f"operator {change.new} of the query ({change.name}): {part.why} ({part.verdict}). Spark would "
+                    "start and mix old and new values, and ckpt evolve does not change columns of state: begin the "
+                    f"operator anew with `map_operator` -={change.new}"
+                )
+        reasons = [part.why for part in comparison.parts if part.verdict is comparison.verdict]
+        full = comparison.verdict is Knowledge.FULL
+        why = "keeps its state, and computes what it did" if full else "; ".join(reasons)
+        yield replace(change, verdict=comparison.verdict, why=why, parts=comparison.parts)

@@ -6,14 +6,15 @@ from typing import ClassVar
 
 from ckpt.changes.check_fix import ANY_START
 from ckpt.changes.evolve.logs import has_names, plan_logs
-from ckpt.changes.evolve.operators import OperatorChange, match_operators
-from ckpt.changes.evolve.sources import Knowledge, PartChange, SourceChange, match_sources, resume_sources
+from ckpt.changes.evolve.operators import OperatorChange, judge_operators, match_operators
+from ckpt.changes.evolve.sources import PartChange, SourceChange, match_sources, resume_sources
 from ckpt.changes.plan import OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay
 from ckpt.changes.steps import Changed, Step, plan_writing, read_files, sidecar
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.formats.offsets import CHANGING, NAMING
 from ckpt.inspection.checks.query import compare_operators, compare_sources
+from ckpt.inspection.evolution import Knowledge, compare_signatures
 from ckpt.inspection.inspection import inspect
 from ckpt.inspection.query import QueryDescription
 from ckpt.model import Kind, OffsetLog, Unreadable
@@ -30,6 +31,7 @@ class EvolveOptions:
     start: Mapping[str, str] = field(default_factory=dict)  # JSON of an offset, by source of the query
     map_operator: tuple[str, ...] = ()  # OLD=NEW
     accept_from_now_on: bool = False
+    from_query: QueryDescription | None = None  # that wrote the checkpoint
 
 
 PlanState = Callable[[Storage, Checkpoint, QueryDescription, Sequence[OperatorChange]], Iterator[Step]]
@@ -79,7 +81,7 @@ def plan_evolution(
         _check_logs(checkpoint)
         changes = match_sources(checkpoint, query, options.map_source, options.start)
         changes = tuple(resume_sources(storage, checkpoint, query, changes))
-        operators = _match_operators(checkpoint, query, options)
+        operators = _match_operators(checkpoint, query, changes, options)
         plan = replace(blank, sources=changes, operators=operators)
         _check_changes(checkpoint, query, plan, options)
         state = tuple(_plan_state(plan_state, storage, checkpoint, query, operators))
@@ -106,13 +108,20 @@ def view_changed(storage: Storage, plan: EvolvePlan, *, copied: bool) -> Changed
 
 
 def _match_operators(
-    checkpoint: Checkpoint, query: QueryDescription, options: EvolveOptions
+    checkpoint: Checkpoint, query: QueryDescription, sources: Sequence[SourceChange], options: EvolveOptions
 ) -> tuple[OperatorChange, ...]:
-    """Match the operators. Raises NoWay, UsageError."""
+    """Match the operators, and judge them where the old query is known. Raises NoWay, UsageError."""
+    old = options.from_query
+    if old is not None and (problem := _compare(old, checkpoint)) is not None:
+        raise NoWay(f"`from_query` describes another query than the one that wrote the checkpoint: {problem}")
     if query.unsupported is not None:
         raise NoWay(f"Spark refuses the query with any checkpoint: {query.unsupported}")
     if query.operators is not None:
-        return match_operators(checkpoint.operators, query.operators, options.map_operator)
+        changes = match_operators(checkpoint.operators, query.operators, options.map_operator)
+        if old is None:
+            return changes
+        compared = compare_signatures(old, query, _pair_parts(sources), _pair_parts(changes))
+        return tuple(judge_operators(changes, compared))
     if checkpoint.stateful is False:
         return ()
     why = f"Spark could not plan the query where it was described: {query.unplanned}"
@@ -120,6 +129,12 @@ def _match_operators(
         OperatorChange(PartChange.SAME, operator.id, operator.id, operator.name or "", Knowledge.UNKNOWN, why)
         for operator in checkpoint.operators
     )
+
+
+def _pair_parts(parts: Sequence[SourceChange | OperatorChange]) -> dict[int, int]:
+    """Give the old number of each source or operator of the query that is one of the checkpoint."""
+    stays = (part for part in parts if part.change is not PartChange.REPLACED)
+    return {part.new: part.old for part in stays if part.old is not None and part.new is not None}
 
 
 def _plan_state(
@@ -166,10 +181,10 @@ def _check_changes(checkpoint: Checkpoint, query: QueryDescription, plan: Evolve
         )
     joined = any(operator.name == "symmetricHashJoin" for operator in checkpoint.operators)
     order = [change.old for change in plan.sources if change.old is not None and not change.is_gone]
-    if joined and order != sorted(order):
+    if joined and order != sorted(order) and options.from_query is None:
         raise NoWay(
             "the query joins streams, and its sources would change their order: if they change sides too, rows meet "
-            "the state of the wrong side. Keep the order of the sources that stay"
+            "the state of the wrong side. Keep the order of the sources that stay, or name the old query: `from_query`"
         )
     for part in plan.parts:
         if part.verdict is Knowledge.FROM_NOW_ON and not options.accept_from_now_on:
@@ -179,17 +194,13 @@ def _check_changes(checkpoint: Checkpoint, query: QueryDescription, plan: Evolve
 
 def _compare(query: QueryDescription, checkpoint: Checkpoint) -> str | None:
     """Why the query would not start on a checkpoint, as ``ckpt preflight`` sees it; None if it would."""
-    newest = checkpoint.offsets.newest
-    named = newest is not None and has_names(newest)
     findings = (
-        *(() if named else compare_sources(query, checkpoint).findings),
+        *compare_sources(query, checkpoint).findings,
         *compare_operators(query, checkpoint, query.spark).findings,
     )
     for finding in findings:
         if finding.diagnosis.severity is Severity.ERROR:
-            return (
-                f"{finding.diagnosis.code} {finding.diagnosis.name}: {finding.detail}: ckpt evolve cannot change that"
-            )
+            return f"{finding.diagnosis.code} {finding.diagnosis.name}: {finding.detail}"
     return None
 
 

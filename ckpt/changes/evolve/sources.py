@@ -16,6 +16,7 @@ from ckpt.checkpoint.sources.registry import SourceView, decode, kind_named, kin
 from ckpt.errors import UsageError, one_line
 from ckpt.formats.names import CompactibleLog, compactible_log
 from ckpt.formats.sourcelogs import parse_source_log
+from ckpt.inspection.evolution import Knowledge
 from ckpt.inspection.query import DescribedSource, QueryDescription
 from ckpt.model import Unreadable
 from ckpt.storage import Storage
@@ -34,20 +35,6 @@ class PartChange(StrEnum):
     MOVED = "moved"  # to another place
     RENAMED = "renamed"  # it got a name, lost it, or has another one
     REPLACED = "replaced"  # by another folder, topic or kind of source
-
-
-class Knowledge(StrEnum):
-    """The knowledge of the changed query, compared with the same query run from the beginning."""
-
-    FULL = "full"  # no difference
-    FROM_NOW_ON = "from-now-on"  # what is new knows only rows from now on
-    IMPOSSIBLE = "impossible"  # the checkpoint does not have what it needs
-    UNKNOWN = "unknown"  # the checkpoint does not say
-
-    @property
-    def rank(self) -> int:
-        """Higher is worse."""
-        return list(Knowledge).index(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ def evolve_checkpoint(
     map_operator: Sequence[str] = (),
     start: Mapping[str, str] | None = None,
     accept_from_now_on: bool = False,
+    from_query: QueryDescription | None = None,
     new_id: bool = False,
     plan: bool = False,
     new_watcher: Watcher | None = None,
@@ -45,7 +46,7 @@ def evolve_checkpoint(
     Raises as ``evolve``, and UsageError where there is no description.
     """
     uri, options = fspath(checkpoint), storage_options or {}
-    wanted = EvolveOptions(tuple(map_source), dict(start or {}), tuple(map_operator), accept_from_now_on)
+    wanted = EvolveOptions(tuple(map_source), dict(start or {}), tuple(map_operator), accept_from_now_on, from_query)
     if query is None and how.get("undo") is None:
         raise UsageError("name the changed query")
     if new is None:
