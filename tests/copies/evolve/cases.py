@@ -177,7 +177,7 @@ def _cases_of_names() -> Iterator[Case]:
 
 def _cases_of_numbers() -> Iterator[Case]:
     conf = (("spark.sql.streaming.offsetLog.formatVersion", "2"),)
-    for base in _bases(("a", "b"), "offset log v2"):
+    for base in _bases(("a", "b"), "offset log v2", ("agg",)):
         numbered = replace(base, conf=conf)
         for label, words in (*_FILES, *_TO_NAMES):
             yield Case(f"{base.name}: {label}", numbered, words, refused=_refusal(base, words), since="4.2")
