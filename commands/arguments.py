@@ -17,6 +17,7 @@ _OPTIONS = {name: f"--{name.replace('_', '-')}" for name in _ALIKE.split()} | {
     "all_units": "--all",
     "backup": "--backup DIR",
     "confs": "--conf",
+    "from_query": "--from",
     "grace_s": "--grace",
     "group_prefix": "--group",
     "old": "--from",

@@ -19,6 +19,7 @@ from ckpt.inspection.inspection import inspect
 from ckpt.inspection.query import QueryDescription
 from ckpt.model import Kind, OffsetLog, Unreadable
 from ckpt.restart.findings import Severity
+from ckpt.settings import CHECKPOINT_FORMAT
 from ckpt.storage import Storage
 from ckpt.texts import instant, quote_path
 
@@ -228,6 +229,8 @@ def _warn(checkpoint: Checkpoint, query: QueryDescription, plan: EvolvePlan) -> 
     newest = checkpoint.offsets.newest
     assert newest is not None
     yield from _warn_of_names(query, newest)
+    if checkpoint.state is None and plan.operators:
+        yield f"The new state has state store checkpoint format 1: start the query with {CHECKPOINT_FORMAT}=1."
     metadata = newest.metadata
     if metadata is not None and metadata.watermark_ms > 0 and any(change.is_new for change in plan.sources):
         yield (

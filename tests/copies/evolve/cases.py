@@ -214,6 +214,8 @@ def _cases_of_operators() -> Iterator[Case]:
     words = ("a", "b")
     for store in STORES:
         for old, new, anew in _SHAPES:
+            if (store, old) == ("format2", "rows"):
+                continue  # new state has format 1
             base = Base(f"{store} {old}", words, old, (("a", "b"), ("a",), ("b", "a", "b")))
             since = "4.2" if store == "format2" else "4.0"
             name = f"{store}: {old} to {new}"

@@ -86,6 +86,7 @@ def describe_operators(checkpoint: str) -> tuple[DescribedOperator, ...]:
 class Evolved(Cases[Case]):
     """Changed queries. Those that need a broker have a session of their own."""
 
+    partly = True
     answers = Folder(Path(__file__).with_name("recorded"))
     worker = "tests.copies.evolve.worker"
     _minor = ""
