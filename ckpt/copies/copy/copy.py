@@ -25,6 +25,10 @@ from ckpt.values import Value
 _TRIES = 3  # how often a newer batch is taken because the query deleted files of the one before
 
 
+class Vanished(StorageError):
+    """A file was deleted while it was to be copied."""
+
+
 @dataclass(frozen=True, slots=True)
 class CheckpointCopy(Value):
     """A copy that was made, or is planned."""
@@ -85,7 +89,7 @@ def copy(
     for attempt in range(_TRIES):
         try:
             return copy_selected(storage, new, to, batch, new_id=new_id, plan=plan, watcher=watcher)
-        except NotFound as error:
+        except Vanished as error:
             if batch is not None or attempt == _TRIES - 1:
                 raise StorageError(
                     f"{error}: the query deletes old files while it runs; copy a newer batch, or stop it first"
@@ -108,7 +112,7 @@ def copy_selected(
 
     ``check`` is called in the end, and raises CkptError where the copy is not to stay.
 
-    Raises as ``copy`` does, and NotFound where the query has deleted a file meanwhile.
+    Raises as ``copy`` does, and Vanished where the query has deleted a file meanwhile.
     """
     selection = select_files(storage, to, batch)
     if plan:
@@ -118,8 +122,10 @@ def copy_selected(
     try:
         copied = _copy_files(selection, storage, placing, to, new_id=new_id, watcher=watcher)
         check()
-    except BaseException:
+    except BaseException as error:
         placing.discard()
+        if isinstance(error, NotFound):
+            raise Vanished(str(error)) from error
         raise
     return copied
 

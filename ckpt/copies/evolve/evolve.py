@@ -14,10 +14,10 @@ from ckpt.changes.apply import ChangeResult, How, Receipt, run_change
 from ckpt.changes.backup import choose_options
 from ckpt.changes.evolve.plan import EvolveOptions, EvolvePlan, plan_evolution, view_changed
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS
-from ckpt.copies.copy.copy import copy_selected
+from ckpt.copies.copy.copy import Vanished, copy_selected
 from ckpt.copies.copy.placing import Placing, Watcher, check_apart, open_new
 from ckpt.copies.evolve.state import plan_state
-from ckpt.errors import NotFound, StorageError, UsageError, one_line
+from ckpt.errors import StorageError, UsageError, one_line
 from ckpt.inspection.query import QueryDescription
 from ckpt.model import Location
 from ckpt.storage import Storage, open_storage
@@ -66,7 +66,7 @@ def evolve_checkpoint(
             return ChangeResult(evolution, Receipt())
         try:
             return ChangeResult(_write_new(evolution, storage, placing, plan=plan, watcher=new_watcher), Receipt())
-        except NotFound as error:
+        except Vanished as error:
             if attempt == _TRIES - 1:
                 raise StorageError(f"{error}: the query deletes old files while it runs; stop it first") from error
     raise AssertionError
@@ -75,7 +75,7 @@ def evolve_checkpoint(
 def _write_new(
     evolution: EvolvePlan, storage: Storage, placing: Placing, *, plan: bool, watcher: Watcher | None
 ) -> EvolvePlan:
-    """Copy the checkpoint as the plan leaves it. Raises CkptError, and NotFound where the query has deleted a file."""
+    """Copy the checkpoint as the plan leaves it. Raises CkptError, and Vanished where the query has deleted a file."""
     assert evolution.into is not None
     changed, checkpoint = view_changed(storage, evolution, copied=True), evolution.inspection.checkpoint
 
