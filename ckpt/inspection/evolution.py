@@ -120,8 +120,10 @@ def compare_watermarks(
 
 
 def spell(text: str) -> str:
-    """An expression for people: without the numbers of sources and ``%`` and numbers of characters."""
-    return re.sub(r"%([0-9A-F]{2,6})(?=\W|$)", lambda match: chr(int(match[1], 16)), re.sub(r"@(\d+|static)", "", text))
+    """An expression for people: without the numbers of sources, and with every character."""
+    return re.sub(
+        r"%([0-9A-F]{1,5}|10[0-9A-F]{4})%", lambda match: chr(int(match[1], 16)), re.sub(r"@(\d+|static)", "", text)
+    )
 
 
 def _doubt(part: PartComparison) -> PartComparison:
@@ -160,7 +162,7 @@ class _View:
         branches = []
         for branch in _split(text):
             head, _, body = branch.partition(": ")
-            numbers = [self.numbers.get(int(number)) for number in head.split(",") if number]
+            numbers = [self.numbers.get(int(number)) for number in head.split(",") if number.isdecimal()]
             if None not in numbers:
                 branches.append((sorted(number for number in numbers if number is not None), self.translate(body)))
         if len(branches) == 1:

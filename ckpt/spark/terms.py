@@ -248,5 +248,5 @@ def _shorten(text: str) -> str:
 
 
 def _escape(name: str) -> str:
-    """A name of which each character is a letter, a digit or ``_``, or ``%`` and its number."""
-    return re.sub(r"\W", lambda match: f"%{ord(match[0]):02X}", name)
+    """A name of letters, digits and ``_``; any other character is its number between ``%``."""
+    return re.sub(r"\W", lambda match: f"%{ord(match[0]):X}%", name)

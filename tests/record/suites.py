@@ -22,6 +22,7 @@ MODULES = {
     "iceberg-sink": "tests.live.sink.iceberg:SUITE",
     "preflight": "tests.inspection.preflight.record:SUITE",
     "preflight-across": "tests.inspection.preflight.record:ACROSS",
+    "signatures": "tests.inspection.preflight.record:SIGNATURES",
     "rewrite": "tests.copies.rewrite.record:SUITE",
     "rewrite-planned": "tests.copies.rewrite.planned:SUITE",
     "rewrite-salvage": "tests.copies.rewrite.salvaged:SUITE",

@@ -32,32 +32,34 @@ def compare_with_old(
 ) -> QueryComparison:
     """Add what only the description of the query that wrote the checkpoint shows.
 
-    Where Spark refuses an operator anyway, its parts are not compared. Where both descriptions show that a column only
-    has another name, the warning about names is dropped.
+    Where Spark refuses an operator anyway, its parts are not compared. Where descriptions show what a column computes,
+    the warning about its name is dropped.
     """
     wrong = _find_misfit(old, checkpoint)
     if wrong is not None:
         why = f"`old` describes another query than the one that wrote the checkpoint ({wrong.detail}): it is not used"
         return QueryComparison(compared.findings, (*compared.unknown, why))
+    refused = {finding.path for finding in compared.findings if finding.diagnosis.severity is Severity.ERROR}
+    if any(path in ("", "state") or path.startswith("sources") for path in refused):
+        return compared  # which operators and sources are the same is not known
     if old.operators is None or query.operators is None or checkpoint.offsets.latest is None:
         return compared
     sources = pair_sources(old.sources, query.sources)
     ids = range(min(len(old.operators), len(query.operators)))
     operators = {number: number for number in ids if old.operators[number].name == query.operators[number].name}
-    refused = {finding.path for finding in compared.findings if finding.diagnosis.severity is Severity.ERROR}
     findings: list[Finding] = []
     unknown: list[str] = []
-    alike: set[str] = set()
+    explained: set[str] = set()
     for pair in compare_signatures(old, query, sources, operators):
         path = f"state/{pair.old}"
-        if not any(name.startswith(path) for name in refused):
+        if not any(_find_operator(name) == path for name in refused):
             findings += _list_findings(pair.parts, path)
-        if _is_alike(pair):
-            alike.add(path)
+        if _explains_names(pair):
+            explained.add(path)
         unknown += [f"operator {pair.old}: {part.why}" for part in pair.parts if "another Spark version" in part.why]
     if checkpoint.operators:
         findings += _list_findings(tuple(compare_watermarks(old, query, sources)), "state")
-    kept = (finding for finding in compared.findings if not _only_names(finding, alike))
+    kept = (finding for finding in compared.findings if not _only_names(finding, explained))
     return QueryComparison((*kept, *findings), (*compared.unknown, *unknown))
 
 
@@ -75,11 +77,16 @@ def _list_findings(parts: tuple[PartComparison, ...], path: str) -> Iterator[Fin
             yield Finding(diagnosis, path, "; ".join(details))
 
 
-def _is_alike(pair: OperatorComparison) -> bool:
-    """Tell whether each column computes what it did."""
+def _explains_names(pair: OperatorComparison) -> bool:
+    """Tell whether each column computes what it did, or is reported because it does not."""
     columns = [part for part in pair.parts if part.kind in (PartKind.KEY, PartKind.VALUE)]
-    return bool(columns) and all(part.old == part.new and part.old is not None for part in columns)
+    return any(part.silent for part in columns) or (bool(columns) and all(part.old == part.new for part in columns))
 
 
-def _only_names(finding: Finding, alike: set[str]) -> bool:
-    return finding.diagnosis is diagnoses.starting.RENAMED and "/".join(finding.path.split("/")[:2]) in alike
+def _only_names(finding: Finding, explained: set[str]) -> bool:
+    return finding.diagnosis is diagnoses.starting.RENAMED and _find_operator(finding.path) in explained
+
+
+def _find_operator(path: str) -> str:
+    """The folder of the operator that a path is in."""
+    return "/".join(path.split("/")[:2])

@@ -315,11 +315,19 @@ def _compare_named(query: QueryDescription, there: Sequence[SourceView], checkpo
     pairs = [(source, views[source.name]) for source in query.sources if source.name in views]
     left = [view for view in there if view.name not in _list_names_of(query.sources)]
     findings: list[Finding] = []
+    unknown: list[str] = []
     for source in query.sources:
         if source.name in views:
             continue
         path = f"{SOURCES}/{source.name}"
-        before = next((view for view in left if source.kind == view.type and _reads_the_same(source, view)), None)
+        alike = [view for view in left if source.kind == view.type]
+        before = next((view for view in alike if _reads_the_same(source, view)), None)
+        nameless = next((view for view in alike if not (view.topics or view.files)), None)
+        if before is None and nameless is not None:
+            unknown.append(
+                f"whether source {one_line(str(source.name))} is {one_line(str(nameless.name))} with another name: "
+                "then a start reads everything of it again"
+            )
         if before is not None:
             detail = f"{one_line(str(source.name))} reads what {one_line(str(before.name))} has read"
             findings.append(Finding(diagnoses.starting.RENAMED_SOURCE, path, detail))
@@ -331,7 +339,7 @@ def _compare_named(query: QueryDescription, there: Sequence[SourceView], checkpo
             detail = f"{source.kind} in the query, {view.type} in the checkpoint"
             findings.append(Finding(diagnoses.starting.OTHER_SOURCE, f"{SOURCES}/{view.name}", detail))
     compared = _compare_pairs(pairs, checkpoint)
-    return QueryComparison((*findings, *compared.findings), compared.unknown)
+    return QueryComparison((*findings, *compared.findings), (*unknown, *compared.unknown))
 
 
 def _reads_the_same(wants: DescribedSource, has: SourceView) -> bool:
