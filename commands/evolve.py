@@ -39,7 +39,7 @@ def evolve(
     new_id: Annotated[bool, typer.Option("--new-id", help="Give NEW its own query id.")] = False,
     plan: Annotated[bool, typer.Option("--plan", help="Only say what would be written to NEW.")] = False,
 ) -> None:
-    """Let a changed query continue: with other sources, or without its state.
+    """Let a query with other sources or operators continue.
 
     Writes NEW, and only reads CHECKPOINT. With --in-place it prints a plan for CHECKPOINT itself, and changes nothing
     without --apply.

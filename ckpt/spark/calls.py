@@ -128,7 +128,7 @@ def evolve(
         new: A path or URI of a folder that does not exist, or holds no file.
         storage_options: For the file systems of both, and of the backup, where they are remote.
         output_mode: Of a data frame.
-        from_query: The description, or its path, of the query that wrote the checkpoint: without it nobody knows
+        from_query: The description, or its path, of the query that wrote the checkpoint: without it ckpt cannot tell
             whether a column of state is computed from what it was.
         map_source: Which source of the checkpoint is which of the query, as ``OLD=NEW``, numbers or names; ``-`` is
             none. Needed where two would fit.

@@ -26,7 +26,7 @@ from ckpt.texts import instant, quote_path
 
 @dataclass(frozen=True, slots=True)
 class EvolveOptions:
-    """What a person adds to the two queries."""
+    """Decisions of a person about the change."""
 
     map_source: tuple[str, ...] = ()  # OLD=NEW
     start: Mapping[str, str] = field(default_factory=dict)  # JSON of an offset, by source of the query
