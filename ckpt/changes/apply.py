@@ -4,7 +4,7 @@ A crash at any point leaves files that are each as they were, as planned, or (wh
 in one step) not there, so that ``undo`` restores the checkpoint from the backup alone.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Generic, NamedTuple, TypedDict, Unpack
@@ -66,6 +66,8 @@ def apply(
     try:
         with writer.lock():
             must_be_quiet(storage, plan.inspection.checkpoint.listing, grace_s)
+            for folder in _list_folders(step.path for step in plan.steps if step.before is None):
+                writer.make_folder(folder)
             manifest = save(plan, storage, writer, backup)
             receipt = Receipt(backup=backup.uri, problem="interrupted before everything was done or reverted")
             receipt = _perform_steps(plan.steps, manifest, storage, writer, backup, check)
@@ -74,6 +76,12 @@ def apply(
     except KeyboardInterrupt:
         return receipt
     return receipt
+
+
+def _list_folders(paths: Iterable[str]) -> list[str]:
+    """List the folders below those of a checkpoint in which new files are, such as ``sources/2``, outer ones first."""
+    parts = (path.split("/")[:-1] for path in paths)
+    return sorted({"/".join(names[:length]) for names in parts for length in range(2, len(names) + 1)})
 
 
 def _perform_steps(
@@ -206,6 +214,8 @@ def _restore(manifest: Manifest, backup: Storage | Writer, storage: Storage, wri
             continue
         _write(writer, entry.path, data, read_original(backup, entry), entry.attributes)
         done.append(Step(entry.path, content, entry.before))
+    for folder in reversed(_list_folders(entry.path for entry in manifest.entries if entry.before is None)):
+        writer.remove_folder(folder)
     first = {entry.path: entry.before for entry in reversed(manifest.entries)}
     for path, before in first.items():
         if _read_content(storage, path) != before:

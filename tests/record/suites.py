@@ -26,6 +26,7 @@ MODULES = {
     "rewrite": "tests.copies.rewrite.record:SUITE",
     "rewrite-planned": "tests.copies.rewrite.planned:SUITE",
     "rewrite-salvage": "tests.copies.rewrite.salvaged:SUITE",
+    "evolve": "tests.copies.evolve.record:SUITE",
     "states": "tests.state.native.states:SUITE",
     "logs": "tests.formats.spark_answers:SUITE",
     "export": "tests.state.export.matrix:SUITE",
