@@ -42,7 +42,7 @@ class Knowledge(StrEnum):
 
 
 class PartKind(StrEnum):
-    """What a part of a query is."""
+    """The kind of a part of a query."""
 
     KEY = "key"  # a column by which state is found
     VALUE = "value"  # an aggregate function, or a column that a join keeps
@@ -81,8 +81,8 @@ def pair_sources(old: Sequence[DescribedSource], new: Sequence[DescribedSource])
     """Pair sources of the new query with old ones as Spark does at a start: by name, or else by place."""
     names = [source.name for source in old]
     if any(source.name is not None for source in new):
-        return {place: names.index(source.name) for place, source in enumerate(new) if source.name in names}
-    return {place: place for place in range(min(len(old), len(new)))}
+        return {number: names.index(source.name) for number, source in enumerate(new) if source.name in names}
+    return {number: number for number in range(min(len(old), len(new)))}
 
 
 def compare_signatures(
@@ -324,13 +324,13 @@ def _key_text(view: _View, text: str) -> str:
 
 def _match(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
     """Give the old place of each new part that computes the same: its own place if that fits."""
-    matching = {place: place for place, text in enumerate(new) if place < len(old) and old[place] == text}
-    for place, text in enumerate(new):
-        if place not in matching:
+    matching = {number: number for number, text in enumerate(new) if number < len(old) and old[number] == text}
+    for number, text in enumerate(new):
+        if number not in matching:
             taken = {*matching.values()}
             same = next((other for other, before in enumerate(old) if before == text and other not in taken), None)
             if same is not None:
-                matching[place] = same
+                matching[number] = same
     return matching
 
 
@@ -397,21 +397,21 @@ def _join(texts: set[str]) -> str:
 
 
 def _find_end(text: str, start: int) -> int | None:
-    """The place of the brace that closes the one at ``start``."""
+    """The index of the brace that closes the one at ``start``."""
     depth = 0
-    for place in range(start, len(text)):
-        depth += (text[place] == "{") - (text[place] == "}")
+    for index in range(start, len(text)):
+        depth += (text[index] == "{") - (text[index] == "}")
         if depth == 0:
-            return place
+            return index
     return None
 
 
 def _split(text: str) -> Iterator[str]:
     """Split the branches of a union."""
     depth = start = 0
-    for place, sign in enumerate(text):
+    for index, sign in enumerate(text):
         depth += (sign in "{(") - (sign in "})")
-        if depth == 0 and text.startswith(" | ", place):
-            yield text[start:place]
-            start = place + 3
+        if depth == 0 and text.startswith(" | ", index):
+            yield text[start:index]
+            start = index + 3
     yield text[start:]

@@ -53,7 +53,7 @@ class _Node:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The rows that a node puts out."""
+    """The rows that a node emits."""
 
     columns: Columns = field(default_factory=dict)
     sources: tuple[int, ...] = ()
@@ -62,7 +62,7 @@ class _Rows:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a plan says of its operators, by their ids and without their stores, and of its watermarks."""
+    """The operators of a plan by their ids, without their stores, and its watermarks."""
 
     operators: Mapping[int, DescribedOperator]
     watermarks: tuple[DescribedWatermark, ...] | None
@@ -173,8 +173,8 @@ class _Reader:
             case "GenerateExec":
                 generator = read_term(fields["generator"], rows.columns)
                 new = {
-                    id_of(nodes): Term(f"{generator.text}.{place}", nodes[0]["dataType"], "Generator")
-                    for place, nodes in enumerate(fields["generatorOutput"])
+                    id_of(nodes): Term(f"{generator.text}.{number}", nodes[0]["dataType"], "Generator")
+                    for number, nodes in enumerate(fields["generatorOutput"])
                 }
                 return replace(rows, columns={**_project(fields["requiredChildOutput"], rows.columns), **new})
             case "EventTimeWatermarkExec":

@@ -122,7 +122,7 @@ def _read_next(nodes: Iterator[dict[str, Any]], columns: Columns) -> Term:
     match kind:
         case "AttributeReference":
             known = columns.get(int(node["exprId"]["id"]))
-            return known or Term(f"{_escape(node['name'])}?", node["dataType"], kind)
+            return known or Term(f"{_keep_name(node['name'])}?", node["dataType"], kind)
         case "Literal":
             value = node.get("value")
             return Term(_spell_literal(value, node["dataType"]), node["dataType"], kind, literal=value)
@@ -155,7 +155,7 @@ def _make_term(name: str, kind: str, children: tuple[Term, ...], parameters: tup
 
 
 def _list_parameters(node: Mapping[str, Any]) -> tuple[str, ...]:
-    """What an expression has besides its children."""
+    """List the parameters of an expression besides its children."""
     left = set(range(node["num-children"]))
     parameters = []
     for name, value in node.items():
@@ -245,6 +245,11 @@ def _digest(value: Any) -> str:
 
 def _shorten(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:200]}...{_digest(text)}{'?' if '?' in text else ''}"
+
+
+def _keep_name(name: str) -> str:
+    """Keep a name; one that is an expression, as Spark gives it to a column without one, may have literals."""
+    return name if re.fullmatch(r"\w+", name) else _digest(name)
 
 
 def _escape(name: str) -> str:

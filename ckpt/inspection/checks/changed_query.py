@@ -1,4 +1,4 @@
-"""What a start passes over when a query has changed: rows or values go wrong, and Spark reports nothing.
+"""A changed query, of which Spark reports nothing at a start, though rows or values go wrong.
 
 Seen in two descriptions, because a checkpoint does not have what the query computes (``ckpt.inspection.evolution``).
 """

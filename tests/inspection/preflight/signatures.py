@@ -243,9 +243,19 @@ WRITTEN_OTHERWISE = (
 SAME = (*_same(), *WRITTEN_OTHERWISE)
 
 
+ALL = "4.2"
+"""The version that is asked everything; the others are asked a part."""
+
+
 def changes(minor: str) -> list[Changed]:
-    """Those that a version can be asked."""
-    return [change for change in (*WRONG, *SAME) if change.since <= minor <= change.until]
+    """Those that a version is asked."""
+    same = SAME if minor == ALL else SAME[::4]
+    return [change for change in (*WRONG, *same) if change.since <= minor <= change.until]
+
+
+def is_started(change: Changed, minor: str) -> bool:
+    """Tell whether a version is asked to start a changed query."""
+    return change.starts and (minor == ALL or change.since == minor)
 
 
 def build(
