@@ -66,8 +66,6 @@ def apply(
     try:
         with writer.lock():
             must_be_quiet(storage, plan.inspection.checkpoint.listing, grace_s)
-            for folder in _list_folders(step.path for step in plan.steps if step.before is None):
-                writer.make_folder(folder)
             manifest = save(plan, storage, writer, backup)
             receipt = Receipt(backup=backup.uri, problem="interrupted before everything was done or reverted")
             receipt = _perform_steps(plan.steps, manifest, storage, writer, backup, check)
@@ -95,6 +93,8 @@ def _perform_steps(
     """All steps, or none. Raises only what interrupts."""
     problem: str | None
     try:
+        for folder in _list_folders(step.path for step in steps if step.before is None):
+            writer.make_folder(folder)
         likes = {step.like: writer.attributes(step.like) for step in steps if step.like}
         for step, entry in zip(steps, manifest.entries, strict=True):
             _do(step, entry, storage, writer, likes[step.like] if step.like else None)
@@ -206,6 +206,9 @@ def _restore(manifest: Manifest, backup: Storage | Writer, storage: Storage, wri
     Raises BadBackup, StorageError.
     """
     done = []
+    folders = _list_folders(entry.path for entry in manifest.entries if entry.before is None)
+    for folder in folders:  # one may have been killed before it was there
+        writer.make_folder(folder)
     for entry in reversed(manifest.entries):
         writer.discard_temporary(entry.path)
         data = _read_if_there(storage, entry.path)
@@ -214,7 +217,7 @@ def _restore(manifest: Manifest, backup: Storage | Writer, storage: Storage, wri
             continue
         _write(writer, entry.path, data, read_original(backup, entry), entry.attributes)
         done.append(Step(entry.path, content, entry.before))
-    for folder in reversed(_list_folders(entry.path for entry in manifest.entries if entry.before is None)):
+    for folder in reversed(folders):
         writer.remove_folder(folder)
     first = {entry.path: entry.before for entry in reversed(manifest.entries)}
     for path, before in first.items():

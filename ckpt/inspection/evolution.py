@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ckpt.inspection.checks.query import spell_schema
 from ckpt.inspection.query import (
     DescribedAggregate,
     DescribedExpression,
@@ -19,6 +18,7 @@ from ckpt.inspection.query import (
     DescribedSource,
     DescribedWindow,
     QueryDescription,
+    spell_schema,
 )
 from ckpt.model import Json
 

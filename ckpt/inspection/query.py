@@ -305,3 +305,28 @@ def _parse_join(value: Any) -> DescribedJoin:
 def _parse_side(value: Any) -> DescribedSide:
     keys, columns = (tuple(map(_parse_expression, value[name])) for name in ("keys", "columns"))
     return DescribedSide(tuple(map(int, value["sources"])), keys, columns)
+
+
+def list_fields(schema: Mapping[str, Json]) -> list[dict[str, Json]]:
+    """List the fields of a StructType in Spark's JSON."""
+    fields = schema.get("fields")
+    return [field for field in fields if isinstance(field, dict)] if isinstance(fields, list) else []
+
+
+def spell_schema(schema: Json) -> str:
+    """Spell a schema in one line: ``struct<key: long not null, count: long>``."""
+    if not isinstance(schema, dict):
+        return str(schema)
+    match schema.get("type"):
+        case "struct":
+            columns = (
+                f"{field.get('name')}: {spell_schema(field.get('type'))}"
+                + (" not null" if field.get("nullable") is False else "")
+                for field in list_fields(schema)
+            )
+            return f"struct<{', '.join(columns)}>"
+        case "array":
+            return f"array<{spell_schema(schema.get('elementType'))}>"
+        case "map":
+            return f"map<{spell_schema(schema.get('keyType'))}, {spell_schema(schema.get('valueType'))}>"
+    return str(schema.get("class") or schema.get("type"))

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ckpt.inspection.checks.query import spell_schema
-from ckpt.inspection.query import DescribedWindow
+from ckpt.inspection.query import DescribedWindow, spell_schema
 from ckpt.model import Json
 
 _LONGEST = 4000

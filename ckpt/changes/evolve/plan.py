@@ -8,7 +8,7 @@ from ckpt.changes.check_fix import ANY_START
 from ckpt.changes.evolve.logs import has_names, plan_logs
 from ckpt.changes.evolve.operators import OperatorChange, judge_operators, match_operators
 from ckpt.changes.evolve.sources import PartChange, SourceChange, match_sources, resume_sources
-from ckpt.changes.plan import OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay
+from ckpt.changes.plan import NEVER_FINISHED, OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay
 from ckpt.changes.steps import Changed, Step, plan_writing, read_files, sidecar
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
@@ -156,6 +156,8 @@ def _plan_state(
 def _check_logs(checkpoint: Checkpoint) -> None:
     """Raise NoWay where the newest batch does not say where the sources are."""
     latest = checkpoint.offsets.latest
+    if checkpoint.unfinished:
+        raise NoWay(NEVER_FINISHED)
     if checkpoint.kind is Kind.CONTINUOUS:
         raise NoWay(OF_EPOCHS)
     if latest is None:

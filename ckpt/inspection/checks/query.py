@@ -17,7 +17,14 @@ from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.errors import one_line
 from ckpt.formats.operators import OperatorName
-from ckpt.inspection.query import DescribedFamily, DescribedOperator, DescribedSource, QueryDescription
+from ckpt.inspection.query import (
+    DescribedFamily,
+    DescribedOperator,
+    DescribedSource,
+    QueryDescription,
+    list_fields,
+    spell_schema,
+)
 from ckpt.model import Json, Operator, Store
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Diagnosis, Finding, Severity
@@ -184,8 +191,8 @@ def fits_schema(new: Json, old: Json) -> bool:
         return new == old
     match new["type"]:
         case "struct":
-            pairs = [*zip(_list_fields(new), _list_fields(old), strict=False)]
-            alike = len(_list_fields(new)) == len(_list_fields(old))
+            pairs = [*zip(list_fields(new), list_fields(old), strict=False)]
+            alike = len(list_fields(new)) == len(list_fields(old))
             return alike and all(_fits_null(a, b, "nullable") and fits_schema(a["type"], b["type"]) for a, b in pairs)
         case "array":
             return _fits_null(new, old, "containsNull") and fits_schema(new["elementType"], old["elementType"])
@@ -199,37 +206,13 @@ def _fits_null(new: Mapping[str, Json], old: Mapping[str, Json], key: str) -> bo
     return old.get(key) is not False or new.get(key) is False
 
 
-def _list_fields(schema: Mapping[str, Json]) -> list[dict[str, Json]]:
-    fields = schema.get("fields")
-    return [field for field in fields if isinstance(field, dict)] if isinstance(fields, list) else []
-
-
 def _list_columns(schema: Json) -> Json:
     """List names of columns, at every depth."""
     if isinstance(schema, dict):
-        return [[field.get("name"), _list_columns(field.get("type"))] for field in _list_fields(schema)] or [
+        return [[field.get("name"), _list_columns(field.get("type"))] for field in list_fields(schema)] or [
             _list_columns(schema.get(key)) for key in ("elementType", "keyType", "valueType")
         ]
     return None
-
-
-def spell_schema(schema: Json) -> str:
-    """Spell a schema in one line: ``struct<key: long not null, count: long>``."""
-    if not isinstance(schema, dict):
-        return str(schema)
-    match schema.get("type"):
-        case "struct":
-            columns = (
-                f"{field.get('name')}: {spell_schema(field.get('type'))}"
-                + (" not null" if field.get("nullable") is False else "")
-                for field in _list_fields(schema)
-            )
-            return f"struct<{', '.join(columns)}>"
-        case "array":
-            return f"array<{spell_schema(schema.get('elementType'))}>"
-        case "map":
-            return f"map<{spell_schema(schema.get('keyType'))}, {spell_schema(schema.get('valueType'))}>"
-    return str(schema.get("class") or schema.get("type"))
 
 
 _CONDITIONS: Mapping[str, Diagnosis] = {

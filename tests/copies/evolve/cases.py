@@ -225,6 +225,19 @@ def _cases_of_operators() -> Iterator[Case]:
                 yield Case(f"{name}, source added", base, more, shape=new, store=store, from_now_on=anew, since=since)
 
 
+def _cases_of_tables() -> Iterator[Case]:
+    for base in _bases(("d1", "a"), "delta and file", ("rows",)):
+        more = replace(base, waiting=("c", "c", "d2", "d2"))
+        for label, words, mapped in (
+            ("add table first", ("d2", "d1", "a"), ("0=1", "-=0")),
+            ("reorder", ("a", "d1"), ()),
+            ("remove table", ("a",), ()),
+            ("other table", ("d2", "a"), ("-=0",)),
+        ):
+            refused = _refusal(more, words)
+            yield Case(f"{more.name}: {label}", more, words, False, mapped, refused=refused, needs="delta")
+
+
 CASES = (
     *_cases_of_operators(),
     *_cases_of_files(),
@@ -232,4 +245,5 @@ CASES = (
     *_cases_of_names(),
     *_cases_of_numbers(),
     *_cases_of_topics(),
+    *_cases_of_tables(),
 )
