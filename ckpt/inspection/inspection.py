@@ -25,7 +25,6 @@ from ckpt.restart.diagnoses.others import EMPTY
 from ckpt.restart.diagnoses.state import NO_STATE_FOLDER, STATE_SEEMS_LOST
 from ckpt.restart.findings import Asked, Finding, Forecast, Outcome, Severity
 from ckpt.restart.rules import forecast
-from ckpt.restart.sinks import AT_NEW
 from ckpt.texts import quote_path
 from ckpt.values import Record, Value
 from ckpt.versions import Progress, Spark
@@ -33,13 +32,6 @@ from ckpt.versions import Progress, Spark
 FORECAST = tuple(Spark)  # the versions that are forecast where none is named
 
 _ASK_AGAIN = 'ask again once what was "not reached" can be reached; the checkpoint itself has nothing to repair'
-
-_SINK_GONE = (
-    "If the sink is gone for good, a start of this checkpoint makes it again, with the rows of later batches only (and "
-    "the log of a file sink then lacks entries, so that readers and the next compaction fail). To "
-    f"have the earlier rows too, start the query with {AT_NEW}, a new checkpoint: it reads its sources from their "
-    "beginning, as far as they still have the rows, and its state is made of these."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +132,7 @@ class Inspection(Value):
         by_diagnosis = {rated.finding.diagnosis: rated for rated in self.findings}
         if EMPTY in by_diagnosis:
             return split_remedy(by_diagnosis[EMPTY].remedy or "")
-        again = (NextStep(_ASK_AGAIN, rows=RowCost.NONE),) if self.unreached else ()
-        gone = self.sink is not None and self.sink.log.gone
-        return (*again, NextStep(_SINK_GONE, rows=RowCost.AGAIN)) if gone else again
+        return (NextStep(_ASK_AGAIN, rows=RowCost.NONE),) if self.unreached else ()
 
     @property
     def trouble_names(self) -> str:

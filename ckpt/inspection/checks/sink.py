@@ -11,13 +11,16 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from ckpt.checkpoint.checkpoint import FIRST_START, Checkpoint
+from ckpt.checkpoint.state.ranges import ranges_of
+from ckpt.formats.names import COMPACT, compactible_id
 from ckpt.inspection.checks.sink_times import Match, describe_times, find_dropped, match_batch
 from ckpt.inspection.checks.skipped import describe_fill, find_unfilled
 from ckpt.live.sink.records import SinkLog, SinkWriter
 from ckpt.model import FirstStart, Unreadable
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Finding, Forecast
-from ckpt.texts import quote_path, span
+from ckpt.restart.sinks import AT_NEW
+from ckpt.texts import batch_ranges, quote_path, span
 from ckpt.versions import Progress
 
 Batches = tuple[int, int]  # the first and the last of a row of batches
@@ -73,6 +76,12 @@ _START_OVER = (
     "start with a new checkpoint, and let the query write to a new place: that gets every row that the sources still "
     "have"
 )
+_GONE = (
+    "If the sink is gone for good, a start of this checkpoint makes it again, with the rows of later batches only (and "
+    "the log of a file sink then lacks entries, so that readers and the next compaction fail). To "
+    f"have the earlier rows too, start the query with {AT_NEW}, a new checkpoint: it reads its sources from their "
+    "beginning, as far as they still have the rows, and its state is made of these."
+)
 _WAS_SKIPPED = "which `ckpt skip` left out"
 _LOST_ID = (diagnoses.logs.MISSING_METADATA, diagnoses.logs.UNREADABLE_METADATA, diagnoses.logs.NEW_QUERY_ID)
 
@@ -87,7 +96,8 @@ class _Start(NamedTuple):
 def foresee_sink(checkpoint: Checkpoint, forecasts: Sequence[Forecast], log: SinkLog) -> SinkOutlook:
     """Compare what a sink remembers with the starts that somebody may try; pure."""
     if log.unknown is not None:
-        return SinkOutlook(log, SinkOutcome.UNREACHED if log.unreached else SinkOutcome.UNKNOWN, log.unknown)
+        outcome = SinkOutcome.UNREACHED if log.unreached else SinkOutcome.UNKNOWN
+        return SinkOutlook(log, outcome, log.unknown, findings=tuple(_find_gone(checkpoint, log)))
     start = _find_start(forecasts)
     if log.sink.is_by_query and checkpoint.query_id is None and checkpoint.offsets.latest is not None:
         return _guess_query(log)
@@ -99,13 +109,74 @@ def foresee_sink(checkpoint: Checkpoint, forecasts: Sequence[Forecast], log: Sin
         return _add_dropped(checkpoint, SinkOutlook(log, SinkOutcome.UNKNOWN, sentence, last_batch=last))
     outlook = _compare_batches(checkpoint, log, start, last, writer)
     if writer is None or not writer.expired:
-        outlook = _add_dropped(checkpoint, outlook)
-    if log.hole is None:
+        outlook = _add_gaps(checkpoint, _add_dropped(checkpoint, outlook), writer)
+    return _add_broken_log(checkpoint, outlook)
+
+
+def _find_gone(checkpoint: Checkpoint, log: SinkLog) -> Iterator[Finding]:
+    """Find that nothing is at the place of the sink, though batches are committed."""
+    committed = checkpoint.commits.ids
+    if log.gone and committed:
+        detail = f"nothing is at {log.uri}, and the checkpoint has committed batches up to {committed[-1]}"
+        yield Finding(diagnoses.sinks.SINK_LACKS, "", detail, _GONE)
+
+
+def _add_broken_log(checkpoint: Checkpoint, outlook: SinkOutlook) -> SinkOutlook:
+    """Add that the log of a file sink lacks an entry, or has one that cannot be read."""
+    log = outlook.log
+    broken = [(name, f"lacks {name}") for name in (log.hole,) if name is not None]
+    if log.damaged is not None:
+        broken.append((log.damaged[0], f"has {log.damaged[0]}, which cannot be read: {log.damaged[1]}"))
+    if not broken:
         return outlook
-    detail = f"{log.uri} lacks {log.sink.unbroken_log}/{log.hole}"
-    consequence = f"its log lacks {log.hole}, so readers fail, and so does the batch that compacts it next"
-    findings = (*outlook.findings, Finding(diagnoses.others.SINK_LOG_HOLE, "", detail, _fill_skipped(checkpoint, log)))
+    words = " and ".join(words for _, words in broken)
+    detail = f"{log.sink.unbroken_log} of {log.uri} {words}"
+    consequence = f"its log {words}, so readers fail, and so does the batch that compacts it next"
+    first = min((name for name, _ in broken), key=lambda name: compactible_id(name) or 0)
+    remedy = _fill_skipped(checkpoint, log) or _write_again(checkpoint, log, first)
+    findings = (*outlook.findings, Finding(diagnoses.others.SINK_LOG_HOLE, "", detail, remedy))
     return replace(outlook, said=f"{outlook.said}; but {consequence}", findings=findings)
+
+
+def _write_again(checkpoint: Checkpoint, log: SinkLog, name: str) -> str | None:
+    """Build the remedy of a broken log of a file sink whose entries from ``name`` on can be written again."""
+    kept = (compactible_id(name) or 0) - 1
+    last = -1 if log.last_batch is None else log.last_batch
+    compacted = log.file_log is None or any(
+        log.file_log.name_of(entry).endswith(COMPACT) for entry in range(kept + 1, last + 1)
+    )
+    if compacted or kept not in checkpoint.commits or kept not in checkpoint.offsets:
+        return None
+    folder = log.sink.unbroken_log
+    return (
+        f"Restore {folder}/{name} from a copy. Without a copy, move {folder}/{kept + 1} and everything above it out of "
+        f"the output folder, and then go back to batch {kept} with `ckpt rewind`: the rows of "
+        f"{span('batch', kept + 1, last)} are written again, if the sources still have them."
+    )
+
+
+def _add_gaps(checkpoint: Checkpoint, outlook: SinkOutlook, writer: SinkWriter | None) -> SinkOutlook:
+    """Add the committed batches that a table does not have, though it has later ones."""
+    gaps = writer.gaps if writer is not None else ()
+    missing = [batch for low, high in gaps for batch in checkpoint.commits.ids if low <= batch <= high]
+    missing = [batch for batch in missing if not checkpoint.is_skipped(batch)]
+    if not missing or outlook.forget_from is not None:
+        return outlook
+    which = batch_ranges(ranges_of(missing))
+    outlook = replace(outlook, forget_from=missing[0])
+    cure = describe_cure(checkpoint, outlook)
+    others = [finding for finding in outlook.findings if finding.diagnosis is diagnoses.sinks.SINK_LACKS]
+    detail = f"{outlook.log.uri} has no {which}, though committed here, and has batch {outlook.last_batch}"
+    detail = "; ".join((detail, *(finding.detail for finding in others)))
+    remedy = f"Check whether their rows are in the table. If they are not, {cure}. That writes them and all later rows."
+    finding = Finding(diagnoses.sinks.SINK_LACKS, "", detail, remedy, minor=checkpoint.is_past(missing[-1]))
+    return replace(
+        outlook,
+        outcome=SinkOutcome.LACKS if outlook.outcome is SinkOutcome.CONTINUES else outlook.outcome,
+        said=f"{outlook.said}; {which} {'is' if len(missing) == 1 else 'are'} not in it",
+        lacks=outlook.lacks or (missing[0], missing[-1]),
+        findings=(*(f for f in outlook.findings if f not in others), finding),
+    )
 
 
 def _find_start(forecasts: Sequence[Forecast]) -> _Start | None:

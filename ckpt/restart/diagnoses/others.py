@@ -48,8 +48,8 @@ SOURCE_LOG_UNREADABLE = error(
 )
 SINK_LOG_HOLE = error(
     "CKPT405 file-sink-log-hole",
-    "_spark_metadata lacks an entry that the next compaction or reader needs.",
-    "Restore the missing file of _spark_metadata from a copy. Or write to a new output folder with a new checkpoint: "
+    "_spark_metadata lacks an entry that the next compaction or reader needs, or has one that cannot be read.",
+    "Restore that file of _spark_metadata from a copy. Or write to a new output folder with a new checkpoint: "
     "the new folder gets every row that the sources still have.",
 )
 ORPHAN_SIDECAR_BLOCKS = error(

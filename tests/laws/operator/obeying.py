@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.laws.next_obeyed import Document, End, obey, run
 from tests.laws.operator.counting import Announced, Count, Outcome, count_rows, shorten
-from tests.laws.operator.disasters import MENU
+from tests.laws.operator.disasters import MENU, remove
 from tests.laws.operator.queries import BATCHES, SIZES, World
 from tests.laws.operator.seeds import Seed
 
@@ -23,6 +23,8 @@ MOST_TRIES = 4  # other changes that are started, of those that can be carried o
 MORE = 3  # files in a batch of the last start
 _OPTION = re.compile(r'\b(failOnDataLoss|skipChangeCommits|ignoreChanges|ignoreDeletes)(?:=|", "?)(true|false)')
 _SETTING = re.compile(r"(spark\.sql\.streaming\.[\w.]+)=(\w+)")
+_FROM_SINK = re.compile(r"move _spark_metadata/(\d+) and everything above it out")
+_RESTORED = re.compile(r"RESTORE the table to its version after batch (\d+), and start from `(ckpt copy [^`]*)`")
 _AWAY = re.compile(r"move (\S+) out of ")
 _CHECKED = "Make sure that exactly one query uses"
 """What is so in these tests, and needs no more than a look."""
@@ -237,10 +239,25 @@ class _Operator:
             path = checkpoint / away[1]
             path.rename(self._world.folder / "moved-away")
             self.story.commands.append(f"(moves {away[1]} away)")
+        elif (restored := _RESTORED.search(what)) and self._world.kind.sink == "delta":
+            self._restore_table(restored[1], restored[2])
+        elif moved := _FROM_SINK.search(what):
+            for path in (self._world.out / "_spark_metadata").glob("[0-9]*"):
+                if int(path.name.removesuffix(".compact")) >= int(moved[1]):
+                    remove(path)
+            self.story.commands.append(f"(moves _spark_metadata/{moved[1]} and above away)")
         else:
             return False
         self._acted += 1
         return True
+
+    def _restore_table(self, batch: str, command: str) -> None:
+        """Take the table of the sink back to a batch, and start from a copy of the checkpoint that has a new id."""
+        new = self._world.folder / "new"
+        run(*command.replace("NEW", str(new)).split()[1:])
+        self._world.restore_table(batch)
+        self.story.commands.append(self.plain(f"(restores the table to batch {batch}) {command}"))
+        self._world.checkpoint = new
 
     def _lacks_rows(self) -> bool:
         """Whether the sink lacks rows of the batches that had been written before the disaster."""

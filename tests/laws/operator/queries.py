@@ -303,6 +303,13 @@ class World:
             for row in rows.collect():
                 file.write(json.dumps([row.key, list(row.ids), row.n]) + "\n")
 
+    def restore_table(self, batch: str) -> None:
+        """Take the Delta table of the sink back to its version after a batch."""
+        self._forget()
+        history = self.spark.sql(f"DESCRIBE HISTORY delta.`{self.out}`").collect()
+        written = {(commit.operationParameters or {}).get("epochId"): commit.version for commit in reversed(history)}
+        self.spark.sql(f"RESTORE TABLE delta.`{self.out}` TO VERSION AS OF {written[batch]}").collect()
+
     def rows(self) -> list[Row]:
         """What a reader of the sink gets. Raises what the reader fails with."""
         if self.kind.sink == "append":
