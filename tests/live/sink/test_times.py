@@ -27,7 +27,8 @@ def written(place: Path, batch: int, time_ms: int) -> None:
         version.write_text(json.dumps(action))
         return
     entry = place / "_spark_metadata" / str(batch)
-    entry.write_text(f'v1\n{{"path":"file:/x","size":1,"modificationTime":{time_ms},"action":"add"}}')
+    names = '"path":"file:/x","size":1,"isDir":false,"blockReplication":1,"blockSize":1,"action":"add"'
+    entry.write_text(f'v1\n{{{names},"modificationTime":{time_ms}}}')
 
 
 @pytest.fixture
