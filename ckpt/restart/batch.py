@@ -2,7 +2,7 @@
 
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, STATE
-from ckpt.formats.operators import OPERATORS
+from ckpt.formats.operators import OPERATORS, OperatorName
 from ckpt.formats.statefiles import JOIN_STORES
 from ckpt.formats.text import quoted
 from ckpt.model import DamageKind, Operator, StateDamage, StateFileKind
@@ -56,11 +56,15 @@ def load_state(start: Start) -> Forecast | None:
         detail = f"the join keeps state format {recorded}, with which Spark {start.spark} cannot run it"
         finding = Finding(diagnoses.logs.NEWER_SETTING, f"{OFFSETS}/{start.latest}", detail)
         return start.ends(Outcome.FAILS_IN_BATCH, finding, error=messages.NO_JOIN_FORMAT.format(recorded))
+    if (lost := _find_lost_setting(start)) is not None:
+        early, error = start.rules.checks_schemas_at_start, messages.VALUE_SCHEMA
+        outcome = Outcome.FAILS_AT_START if early else Outcome.FAILS_IN_BATCH
+        return start.ends(outcome, lost, error=error if start.rules.names_state_errors else messages.SCHEMA_3_5)
     failing = [(d, f) for d in kept.damages if (f := load_failure(d, kept.provider, start.rules)) is not None]
     if not failing:
         return _doubt_changed_schemas(start) or _doubt_old_state(start)
     without_ids = _find_commit_without_ids(start)
-    damages = (_make_finding(damage) for damage, _ in failing)
+    damages = (_make_finding(start, damage) for damage, _ in failing)
     because = [without_ids] if without_ids else [*damages]
     at_start = next((failure for _, failure in failing if failure.at_start), None)
     if at_start is not None:
@@ -69,6 +73,20 @@ def load_state(start: Start) -> Forecast | None:
     if not certain:
         return start.ends(Outcome.UNKNOWN, *because)
     return start.ends(Outcome.FAILS_IN_BATCH, *because, error=certain[0].words)
+
+
+def _find_lost_setting(start: Start) -> Finding | None:
+    """Find that the newest offsets do not record the format of an aggregation, which earlier ones do."""
+    name = settings.AGGREGATION_FORMAT
+    aggregates = any(operator.name == OperatorName.AGGREGATION for operator in start.checkpoint.operators)
+    if not aggregates or name in start.checkpoint.conf:
+        return None
+    logs = map(start.checkpoint.offsets.readable, start.checkpoint.offsets.ids)
+    earlier = {log.metadata.conf.get(name, "1") for log in logs if log is not None and log.metadata is not None}
+    if earlier <= {"1"}:
+        return None
+    detail = f"it does not record {name}, and earlier offsets record {max(earlier)}"
+    return Finding(diagnoses.logs.SETTINGS_LOST, f"{OFFSETS}/{start.latest}", detail)
 
 
 def _doubt_changed_schemas(start: Start) -> Forecast | None:
@@ -148,10 +166,13 @@ def _find_moved_schemas(start: Start) -> Forecast | None:
     return None
 
 
-def _make_finding(damage: StateDamage) -> Finding:
+def _make_finding(start: Start, damage: StateDamage) -> Finding:
     damaged, of_sst = diagnoses.state.STATE_FILE_DAMAGED, damage.file_kind is StateFileKind.SST
     diagnosis = diagnoses.state.STATE_SST_MISSING if of_sst else _STATE_DIAGNOSES.get(damage.kind, damaged)
-    return Finding(diagnosis, damage.path, damage.detail)
+    folder = diagnosis is diagnoses.state.STATE_FOLDER_MISSING
+    return Finding(
+        diagnosis, damage.path, damage.detail, remedies.lost_state(start.checkpoint, damage) if folder else None
+    )
 
 
 def meet_obstacle(start: Start) -> Forecast | None:

@@ -7,11 +7,12 @@ together.
 import json
 from collections.abc import Mapping, Sequence
 
+from ckpt import settings
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.checkpoint.sources.files import entry_at
 from ckpt.checkpoint.sources.registry import offset_of
 from ckpt.formats.names import compactible_id
-from ckpt.model import Json
+from ckpt.model import Json, StateDamage
 from ckpt.restart import diagnoses
 from ckpt.storage.locations import local_path
 from ckpt.texts import quote_path, quote_word, span
@@ -133,6 +134,26 @@ def newer_version(version: int) -> str:
         f"No Spark version up to {list(RULES)[-1]} writes v{version}: if a newer one wrote this checkpoint, start the "
         "query with that one. Otherwise the file is damaged: `ckpt repair {checkpoint}` shows the fixes, and what each "
         "costs."
+    )
+
+
+def lost_state(checkpoint: Checkpoint, damage: StateDamage) -> str | None:
+    """For a folder of state that is missing; None leaves it to the diagnosis."""
+    for name in (settings.SHUFFLE_PARTITIONS, settings.PROVIDER_CLASS):
+        logs = map(checkpoint.offsets.readable, checkpoint.offsets.ids)
+        recorded = {log.metadata.conf.get(name) for log in logs if log is not None and log.metadata is not None}
+        if len(recorded) > 1:
+            return (
+                f"Offsets record different values of {name}. If nobody moved the state on purpose, the newest were "
+                "edited, and `ckpt repair {checkpoint}` shows the fixes, and what each costs. If the state was moved, "
+                f"put {damage.path} back from a copy of the checkpoint."
+            )
+    if damage.path.count("/") < 2:
+        return None  # nothing of the operator is left
+    return (
+        f"{diagnoses.common.RESTORE} Without a copy, `ckpt rewrite {{checkpoint}} NEW --salvage` says how much of the "
+        "state is left; with --accept-loss it writes that to NEW, and lost keys start from nothing. "
+        f"{diagnoses.common.NEW_STATE.replace('Without a copy, `', 'Or `')}"
     )
 
 

@@ -68,6 +68,12 @@ NEWER_SETTING = error(
     "The offsets record a setting, which a restart restores, with a value that this Spark version does not know.",
     "Start the query with a Spark version for which `ckpt inspect {checkpoint}` forecasts a restart.",
 )
+SETTINGS_LOST = error(
+    "CKPT114 recorded-settings-lost",
+    "The newest offsets lack a setting that earlier ones record. A restart then takes what Spark had before that "
+    "setting (spark.sql.streaming.aggregation.stateFormatVersion=1), which the state of the aggregation does not fit.",
+    "`ckpt repair {checkpoint}` shows the fixes, and what each costs.",
+)
 UNFINISHED = error(
     "CKPT113 unfinished-checkpoint",
     "`ckpt copy`, `ckpt rewrite` or `ckpt import-state` was interrupted while it wrote this checkpoint. Files are "

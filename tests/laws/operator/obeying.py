@@ -192,9 +192,21 @@ class _Operator:
             shown = ("ckpt explain ERROR", *words[3:]) if words[1] == "explain" else words
             self.story.commands.append(self.plain(" ".join(shown)))
         self.story.announced.hear(obeyed.documents, obeyed.planned)
+        if "poison" in error:
+            self._skip(obeyed.documents)
         if obeyed.faults:
             raise Unfinished(Outcome.LOOP, obeyed.faults[0])
         return obeyed.end, obeyed.last
+
+    def _skip(self, documents: list[Document]) -> None:
+        """Leave out the batch of the row that makes each start fail, if a page names how."""
+        steps = (step["command"] for document in documents for step in document["next"])
+        words = next((command for command in steps if command and command[1] == "skip"), None)
+        while words and "--apply" not in self.story.commands[-1]:
+            document = run(*words[1:])
+            self.story.commands.append(self.plain(" ".join(words)))
+            self.story.announced.hear((document,), document["next"][:1] if "--apply" not in words else ())
+            words = document["next"][0]["command"] if document["next"] else None
 
     def _read(self, end: End, step: Document | None) -> dict[str, Any]:
         """Return how a step says that the query is to be started. Raises Unfinished where it says something else."""
