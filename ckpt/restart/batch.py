@@ -169,10 +169,9 @@ def _find_moved_schemas(start: Start) -> Forecast | None:
 def _make_finding(start: Start, damage: StateDamage) -> Finding:
     damaged, of_sst = diagnoses.state.STATE_FILE_DAMAGED, damage.file_kind is StateFileKind.SST
     diagnosis = diagnoses.state.STATE_SST_MISSING if of_sst else _STATE_DIAGNOSES.get(damage.kind, damaged)
-    folder = diagnosis is diagnoses.state.STATE_FOLDER_MISSING
-    return Finding(
-        diagnosis, damage.path, damage.detail, remedies.lost_state(start.checkpoint, damage) if folder else None
-    )
+    is_folder = diagnosis is diagnoses.state.STATE_FOLDER_MISSING
+    remedy = remedies.lost_state(start.checkpoint, damage) if is_folder else None
+    return Finding(diagnosis, damage.path, damage.detail, remedy)
 
 
 def meet_obstacle(start: Start) -> Forecast | None:

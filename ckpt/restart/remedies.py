@@ -146,7 +146,7 @@ def lost_state(checkpoint: Checkpoint, damage: StateDamage) -> str | None:
             return (
                 f"Offsets record different values of {name}. If nobody moved the state on purpose, the newest were "
                 "edited, and `ckpt repair {checkpoint}` shows the fixes, and what each costs. If the state was moved, "
-                f"put {damage.path} back from a copy of the checkpoint."
+                "put {path} back from a copy of the checkpoint."
             )
     if damage.path.count("/") < 2:
         return None  # nothing of the operator is left
