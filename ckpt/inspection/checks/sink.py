@@ -76,11 +76,14 @@ _START_OVER = (
     "start with a new checkpoint, and let the query write to a new place: that gets every row that the sources still "
     "have"
 )
+_ANEW = (
+    f"start the query with {AT_NEW}, a new checkpoint: it reads its sources from their beginning, as far as they still "
+    "have the rows, and its state is made of these."
+)
 _GONE = (
     "If the sink is gone for good, a start of this checkpoint makes it again, with the rows of later batches only (and "
-    "the log of a file sink then lacks entries, so that readers and the next compaction fail). To "
-    f"have the earlier rows too, start the query with {AT_NEW}, a new checkpoint: it reads its sources from their "
-    "beginning, as far as they still have the rows, and its state is made of these."
+    "the log of a file sink then lacks entries, so that readers and the next compaction fail). To have the earlier "
+    f"rows too, {_ANEW}"
 )
 _WAS_SKIPPED = "which `ckpt skip` left out"
 _LOST_ID = (diagnoses.logs.MISSING_METADATA, diagnoses.logs.UNREADABLE_METADATA, diagnoses.logs.NEW_QUERY_ID)
@@ -406,9 +409,9 @@ def _foresee_lack(checkpoint: Checkpoint, outlook: SinkOutlook, first: int) -> S
     diagnosis, lead = diagnoses.sinks.SINK_LACKS, "Check whether their rows are in the table. If they are not,"
     if log.sink.unbroken_log:
         diagnosis = diagnoses.sinks.SINK_LOG_WILL_BREAK
-        lead = f"Put {log.sink.unbroken_log} back from a copy. Or"
-    rewind = f"`ckpt rewind {{checkpoint}} --to-batch {first - 1} --replay new`"
-    remedy = f"{lead} {rewind} writes them again, if the sources still have the rows." if first else None
+        lead = f"Put {log.sink.unbroken_log} back from a copy. Without a copy,"
+    rewind = f"`ckpt rewind {{checkpoint}} --to-batch {first - 1} --replay new` writes them again"
+    remedy = f"{lead} {f'{rewind}, if the sources still have the rows.' if first else _ANEW}"
     detail = f"{log.uri} has no {missing}, {_WAS_SKIPPED if skipped else 'though committed here'}"
     return replace(
         outlook,
