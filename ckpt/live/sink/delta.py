@@ -58,12 +58,13 @@ def replay_delta_log(
 
 def _find_gaps(history: Iterable[VersionedAction], app_id: str) -> tuple[tuple[int, int], ...]:
     """Find the batches of a writer that the table passed over, as far as its versions are there one after another."""
-    batches = {
+    batches = [
         action.version
         for version, action in history
         if version >= 0 and isinstance(action, Transaction) and action.app_id == app_id
-    }
-    return tuple((before + 1, after - 1) for before, after in pairwise(sorted(batches)) if after - before > 1)
+    ]
+    gaps = ((before + 1, after - 1) for before, after in pairwise(batches))
+    return tuple((low, high) for low, high in gaps if low <= high and not any(low <= b <= high for b in batches))
 
 
 def _keep_written(times: Mapping[int, int], last: int) -> dict[int, int]:
