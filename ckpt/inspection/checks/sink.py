@@ -13,13 +13,13 @@ from typing import NamedTuple
 from ckpt.checkpoint.checkpoint import FIRST_START, Checkpoint
 from ckpt.checkpoint.state.ranges import ranges_of
 from ckpt.formats.names import COMPACT, compactible_id
-from ckpt.inspection.checks.sink_times import Match, describe_times, find_dropped, match_batch
+from ckpt.inspection.checks.sink_times import Match, describe_times, find_dropped, find_plan_ms, match_batch
 from ckpt.inspection.checks.skipped import describe_fill, find_unfilled
 from ckpt.live.sink.records import SinkLog, SinkWriter
 from ckpt.model import FirstStart, Unreadable
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Finding, Forecast
-from ckpt.restart.sinks import AT_NEW
+from ckpt.restart.sinks import AT_NEW, WITH_TXN_APP_ID, Sink
 from ckpt.texts import batch_ranges, quote_path, span
 from ckpt.versions import Progress
 
@@ -102,6 +102,9 @@ def foresee_sink(checkpoint: Checkpoint, forecasts: Sequence[Forecast], log: Sin
         outcome = SinkOutcome.UNREACHED if log.unreached else SinkOutcome.UNKNOWN
         return SinkOutlook(log, outcome, log.unknown, findings=tuple(_find_gone(checkpoint, log)))
     start = _find_start(forecasts)
+    if (code := _find_code(checkpoint, log)) is not None:
+        known = replace(log, rules=WITH_TXN_APP_ID, writers=(replace(code, app_id=checkpoint.query_id or ""),))
+        return _name_code(foresee_sink(checkpoint, forecasts, known), log, code)
     if log.sink.is_by_query and checkpoint.query_id is None and checkpoint.offsets.latest is not None:
         return _guess_query(log)
     writer = log.writer(checkpoint.query_id)
@@ -180,6 +183,34 @@ def _add_gaps(checkpoint: Checkpoint, outlook: SinkOutlook, writer: SinkWriter |
         lacks=outlook.lacks or (missing[0], missing[-1]),
         findings=(*(f for f in outlook.findings if f not in others), finding),
     )
+
+
+def _find_code(checkpoint: Checkpoint, log: SinkLog) -> SinkWriter | None:
+    """Find the txnAppId with which foreachBatch of the query writes: one that wrote a batch between two plans."""
+    query_id = checkpoint.query_id
+    if query_id is None or not log.sink.is_by_query or log.writer(query_id) is not None:
+        return None
+    codes = [code for code in log.writers if not code.may_be_query and _fits_plans(checkpoint, code)]
+    return codes[0] if len(codes) == 1 else None
+
+
+def _fits_plans(checkpoint: Checkpoint, code: SinkWriter) -> bool:
+    """Tell whether a batch was written after it was planned and before the next one was."""
+    plans = {batch: find_plan_ms(checkpoint, batch) for batch in checkpoint.offsets.ids}
+    spans = ((plans[batch], plans.get(batch + 1), code.written_ms.get(batch)) for batch in plans)
+    return any(before and after and written and before <= written <= after for before, after, written in spans)
+
+
+def _name_code(outlook: SinkOutlook, log: SinkLog, code: SinkWriter) -> SinkOutlook:
+    """Add to what was foreseen that it holds if the query writes with a txnAppId."""
+    if_so = f"if the query writes with the txnAppId {code.app_id}"
+    findings = (
+        finding
+        if (remedy := finding.remedy or finding.diagnosis.remedy) is None
+        else replace(finding, remedy=f"{if_so[:1].upper()}{if_so[1:]}, do this. {remedy}")
+        for finding in outlook.findings
+    )
+    return replace(outlook, log=log, said=f"{if_so}: {outlook.said}", findings=tuple(findings))
 
 
 def _find_start(forecasts: Sequence[Forecast]) -> _Start | None:
@@ -293,7 +324,7 @@ def _foresee_restored(checkpoint: Checkpoint, outlook: SinkOutlook, gone: Batche
 def _foresee_drops(checkpoint: Checkpoint, outlook: SinkOutlook, first: int, newest: int) -> SinkOutlook:
     lost, batch = span("batch", first, newest), outlook.next_batch or 0
     before = f"batch {batch}, which runs again, is passed over; " if first > batch else ""
-    why = _find_lost_state(checkpoint, batch) if not outlook.log.sink.computes_first else None
+    why = _find_lost_state(checkpoint, batch, outlook.log.sink)
     dropped = f"new rows of {lost} will be dropped silently"
     if why is not None:
         failing = batch if checkpoint.state is not None and checkpoint.state.format_version > 1 else batch + 1
@@ -376,7 +407,7 @@ def describe_cure(checkpoint: Checkpoint, outlook: SinkOutlook) -> str:
 def _foresee_pass(checkpoint: Checkpoint, outlook: SinkOutlook) -> SinkOutlook:
     batch = outlook.next_batch or 0
     sentence = f"it has batch {batch} already: run again, that is passed over, and batch {batch + 1} is written"
-    lost = None if outlook.log.sink.computes_first else _find_lost_state(checkpoint, batch)
+    lost = _find_lost_state(checkpoint, batch, outlook.log.sink)
     diagnosis, why = diagnoses.sinks.SINK_HAS_NEXT, "which is not committed here"
     if lost is not None:
         diagnosis, why = diagnoses.sinks.SINK_PASSES_OVER_STATE, f"and {lost}"
@@ -386,13 +417,15 @@ def _foresee_pass(checkpoint: Checkpoint, outlook: SinkOutlook) -> SinkOutlook:
     return replace(outlook, outcome=outcome, said=sentence, findings=findings, needs_noop=needs_noop)
 
 
-def _find_lost_state(checkpoint: Checkpoint, batch: int) -> str | None:
+def _find_lost_state(checkpoint: Checkpoint, batch: int, sink: Sink) -> str | None:
     """Say why a start that passes over a batch has no state of it afterwards; None where it has, or needs none."""
     state = checkpoint.state
-    if state is None or not state.operators:
+    if state is None or not state.operators or sink.computes_first:
         return None
     if state.format_version > 1:
         return f"the state has checkpoint format {state.format_version}"
+    if sink.fails_with_state:
+        return "Spark 4.2 and later fail a batch with state that foreachBatch passes over"
     newest = (partition.newest_version for _, store in checkpoint.stores() for partition in store.partitions)
     if all(version is not None and version > batch for version in newest):
         return None

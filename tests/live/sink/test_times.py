@@ -55,6 +55,27 @@ PLANNED = [
 ]
 
 
+@pytest.mark.parametrize(("after_ms", "outcome", "code"), PLANNED)
+def test_a_txn_app_id_by_which_the_query_writes(
+    after_ms: int, outcome: str, code: str, ckpt: Ckpt, checkpoint: Path, tmp_path: Path
+) -> None:
+    place = table(tmp_path / "sink", "orders", LAST)
+    for batch in range(LAST):
+        written(Path(place), batch, planned_ms(checkpoint, batch) + 1)
+    remove(checkpoint / "commits" / str(LAST))
+    written(Path(place), LAST, planned_ms(checkpoint) + after_ms)
+    assert judged(ckpt, checkpoint, place) == (outcome, {code}, int(code != "CKPT416"))
+    page = ckpt("inspect", checkpoint, "--sink", place).stdout
+    assert "if the query writes with the txnAppId orders: " in " ".join(page.split())
+
+
+def test_a_txn_app_id_of_another_job(ckpt: Ckpt, checkpoint: Path, tmp_path: Path) -> None:
+    place = table(tmp_path / "sink", "orders", LAST)
+    for batch in range(LAST + 1):
+        written(Path(place), batch, planned_ms(checkpoint, 0) - MINUTE + batch)
+    assert judged(ckpt, checkpoint, place) == ("unknown-query", {"CKPT414"}, 1)
+
+
 @pytest.mark.parametrize("sink", [table, files])
 @pytest.mark.parametrize(("after_ms", "outcome", "code"), PLANNED)
 def test_a_batch_that_runs_again(
