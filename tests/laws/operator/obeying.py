@@ -14,7 +14,8 @@ from typing import Any
 
 from tests.laws.next_obeyed import Document, End, obey, run
 from tests.laws.operator.counting import Announced, Count, Outcome, count_rows, shorten
-from tests.laws.operator.disasters import MENU, remove
+from tests.laws.operator.disasters import MENU
+from tests.laws.operator.disasters.harm import remove
 from tests.laws.operator.queries import BATCHES, SIZES, World
 from tests.laws.operator.seeds import Seed
 
