@@ -31,7 +31,7 @@ REPEATED = 7
 CLOSING = 1000
 """The number of the row that closes all windows; it is not counted."""
 _START_S = 1_700_000_000
-_PATIENCE_S = 90
+_PATIENCE_S = 900
 
 
 _COSTS: dict[object, int] = {"to delta": 3, "to txn": 4, "transform": 3, "join": 2, "kafka": 3}
