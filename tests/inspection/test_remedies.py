@@ -188,6 +188,35 @@ def test_a_batch_that_fails_for_want_of_state_is_not_to_be_skipped(ckpt: Ckpt, c
     assert "does not help a query that aggregates, joins or deduplicates: its state is lost" in advice
 
 
+_EDITS = {
+    "shuffle.partitions": {"old": 'shuffle.partitions":"2"', "new": 'shuffle.partitions":"3"'},
+    "providerClass": {"old": "HDFSBackedStateStoreProvider", "new": "RocksDBStateStoreProvider"},
+}
+
+
+@pytest.mark.parametrize("setting", _EDITS)
+def test_settings_that_were_edited_in_the_newest_offsets_lead_to_the_repair(
+    setting: str, ckpt: Ckpt, copy_of: CopyOf
+) -> None:
+    checkpoint = copy_of("aggregation-hdfs-4.2", {"op": "replace_text", "path": "offsets/9", **_EDITS[setting]})
+    page = ckpt("inspect", checkpoint, "-o", "json").json()
+    remedy = next(finding["remedy"] for finding in page["findings"] if finding["code"] == "CKPT304")
+    assert setting in remedy
+    assert page["next"][0]["command"] == ["ckpt", "repair", str(checkpoint)]
+    obey("`ckpt repair {checkpoint}`", checkpoint)
+    assert ckpt("inspect", checkpoint, "--progress", "sync").exit_code == 0
+
+
+def test_a_partition_that_is_lost_leads_to_what_is_left(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
+    checkpoint = copy_of("aggregation-hdfs-4.2", {"op": "delete_tree", "path": "state/0/1"})
+    remedy = remedy_of("CKPT304", checkpoint, ckpt)
+    assert f"`ckpt rewrite {checkpoint} NEW --salvage` says how much of the state is left" in remedy
+    assert ckpt("rewrite", checkpoint, tmp_path / "new", "--salvage").exit_code == 3
+    assert ckpt("rewrite", checkpoint, tmp_path / "new", "--salvage", "--accept-loss").exit_code == 0
+    shutil.rmtree(checkpoint / "state")
+    assert "salvage" not in remedy_of("CKPT304", checkpoint, ckpt)
+
+
 def test_the_other_progress_mode_gets_a_remedy_of_its_own(ckpt: Ckpt) -> None:
     kafka = ckpt("inspect", "sample_checkpoints/async-kafka-4.2", "--progress", "async").stdout
     assert '.writeStream.option("asyncProgressTrackingEnabled", "true")' in kafka.split("\nNext")[1]

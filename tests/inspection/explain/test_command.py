@@ -12,9 +12,10 @@ import pytest
 from ckpt.restart.diagnoses import all_diagnoses
 from ckpt.restart.findings import Diagnosis
 from tests.commands import contract
-from tests.conftest import Ckpt
+from tests.conftest import Ckpt, CopyOf
 from tests.inspection.explain.drivers import read
 from tests.support.places import ROOT
+from tests.support.remedies import remove
 
 GAPPED = "sample_checkpoints/async-kafka-4.2"
 SOUND = "sample_checkpoints/aggregation-hdfs-4.2"
@@ -59,6 +60,22 @@ def test_after_an_unknown_error_the_checkpoint_that_was_named_is_inspected(ckpt:
     assert step["command"] == ["ckpt", "inspect", GAPPED]
     (step,) = ckpt("explain", "no such error", "-o", "json").json()["next"]
     assert step["command"] is None
+
+
+def test_a_row_that_always_fails_leads_to_skip(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of("aggregation-hdfs-4.2")
+    remove(checkpoint / "commits" / "9")
+    steps = ckpt("explain", "[POISON] it is bad", "--checkpoint", checkpoint, "-o", "json").json()["next"]
+    assert [step["command"][1] for step in steps] == ["inspect", "skip"]
+    assert (steps[1]["what"][:24], steps[1]["rows"]) == ("If a row of batch 9 make", "left-out")
+    sound = ckpt("explain", "[POISON] it is bad", "--checkpoint", SOUND, "-o", "json").json()["next"]
+    assert [step["command"][1] for step in sound] == ["inspect"]
+
+
+def test_damage_that_only_deep_finds_leads_to_deep(ckpt: Ckpt) -> None:
+    text = "[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred during loading state."
+    steps = ckpt("explain", text, "--checkpoint", SOUND, "-o", "json").json()["next"]
+    assert steps[0]["command"] == ["ckpt", "repair", SOUND, "--deep"]
 
 
 def test_what_is_unknown_says_so_and_what_is_near(ckpt: Ckpt) -> None:
