@@ -57,6 +57,8 @@ def load_state(start: Start) -> Forecast | None:
         finding = Finding(diagnoses.logs.NEWER_SETTING, f"{OFFSETS}/{start.latest}", detail)
         return start.ends(Outcome.FAILS_IN_BATCH, finding, error=messages.NO_JOIN_FORMAT.format(recorded))
     if (lost := _find_lost_setting(start)) is not None:
+        if all(operator.name is None for operator in kept.operators):
+            return start.ends(Outcome.UNKNOWN, lost)
         early, error = start.rules.checks_schemas_at_start, messages.VALUE_SCHEMA
         outcome = Outcome.FAILS_AT_START if early else Outcome.FAILS_IN_BATCH
         return start.ends(outcome, lost, error=error if start.rules.names_state_errors else messages.SCHEMA_3_5)
@@ -76,9 +78,16 @@ def load_state(start: Start) -> Forecast | None:
 
 
 def _find_lost_setting(start: Start) -> Finding | None:
-    """Find that the newest offsets do not record the format of an aggregation, which earlier ones do."""
+    """Find that the newest offsets do not record the format of an aggregation, which earlier ones do.
+
+    Operators of Spark before 4.0 have no name: they may be aggregations, unless they are joins.
+    """
     name = settings.AGGREGATION_FORMAT
-    aggregates = any(operator.name == OperatorName.AGGREGATION for operator in start.checkpoint.operators)
+    joins = {operator.id for operator, store in start.checkpoint.stores() if store.name in JOIN_STORES}
+    aggregates = any(
+        operator.name == OperatorName.AGGREGATION or (operator.name is None and operator.id not in joins)
+        for operator in start.checkpoint.operators
+    )
     if not aggregates or name in start.checkpoint.conf:
         return None
     logs = map(start.checkpoint.offsets.readable, start.checkpoint.offsets.ids)

@@ -179,16 +179,20 @@ def _show_unknown(explanation: Explanation) -> Iterator[Block]:
     yield from _show_elsewhere(explanation)
     checkpoint = "CHECKPOINT" if explanation.inspection is None else quote_path(explanation.inspection.checkpoint.uri)
     text = f"Run `ckpt inspect {checkpoint}`: it says what the next start will do, whatever the message was."
-    yield Next((*split_remedy(text), *_show_skip(explanation.inspection)))
+    yield Next((*split_remedy(text), *_show_hidden_causes(explanation.inspection)))
 
 
-def _show_skip(inspection: Inspection | None) -> Iterator[NextStep]:
-    """Name the way past a batch that fails because of its rows, where one runs again."""
-    again = {forecast.batch_id for forecast in inspection.counted if forecast.reexecutes} if inspection else set()
-    if inspection and again and inspection.sound:
-        command = f"ckpt skip {quote_path(inspection.checkpoint.uri)}"
-        batch = max(filter(None, again), default=0)
-        what = f"If a row of batch {batch} makes each start fail, `{command}` plans how to leave the batch out."
+def _show_hidden_causes(inspection: Inspection | None) -> Iterator[NextStep]:
+    """Name what a checkpoint alone does not show: a sink that fails the batch, and rows that always do."""
+    if inspection is None or not inspection.sound:
+        return
+    checkpoint = quote_path(inspection.checkpoint.uri)
+    what = "If the query writes files, or to a Delta or Iceberg table, what fails may be there"
+    yield NextStep(f"{what}: `ckpt inspect {checkpoint} --sink URI`.", rows=RowCost.NONE)
+    again = [forecast.batch_id for forecast in inspection.counted if forecast.reexecutes]
+    if again:
+        command = f"ckpt skip {checkpoint}"
+        what = f"If a row of batch {again[0]} makes each start fail, `{command}` plans how to leave the batch out."
         yield NextStep(what, command, RowCost.LEFT_OUT)
 
 

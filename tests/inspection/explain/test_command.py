@@ -66,10 +66,11 @@ def test_a_row_that_always_fails_leads_to_skip(ckpt: Ckpt, copy_of: CopyOf) -> N
     checkpoint = copy_of("aggregation-hdfs-4.2")
     remove(checkpoint / "commits" / "9")
     steps = ckpt("explain", "[POISON] it is bad", "--checkpoint", checkpoint, "-o", "json").json()["next"]
-    assert [step["command"][1] for step in steps] == ["inspect", "skip"]
-    assert (steps[1]["what"][:24], steps[1]["rows"]) == ("If a row of batch 9 make", "left-out")
+    assert [step["command"] and step["command"][1] for step in steps] == ["inspect", None, "skip"]
+    assert f"`ckpt inspect {checkpoint} --sink URI`" in steps[1]["what"]
+    assert (steps[2]["what"][:24], steps[2]["rows"]) == ("If a row of batch 9 make", "left-out")
     sound = ckpt("explain", "[POISON] it is bad", "--checkpoint", SOUND, "-o", "json").json()["next"]
-    assert [step["command"][1] for step in sound] == ["inspect"]
+    assert [step["command"] and step["command"][1] for step in sound] == ["inspect", None]
 
 
 def test_damage_that_only_deep_finds_leads_to_deep(ckpt: Ckpt) -> None:

@@ -193,6 +193,10 @@ class _Operator:
             shown = ("ckpt explain ERROR", *words[3:]) if words[1] == "explain" else words
             self.story.commands.append(self.plain(" ".join(shown)))
         self.story.announced.hear(obeyed.documents, obeyed.planned)
+        advice = " ".join(step["what"] for document in obeyed.documents for step in document["next"])
+        if error and "--sink" in advice and not self._options and self._world.kind.sink != "append":
+            self._options = ("--sink", str(self._world.out))
+            self.story.commands.append("(looks into the sink)")
         if "poison" in error:
             self._skip(obeyed.documents)
         if obeyed.faults:

@@ -45,6 +45,7 @@ DOUBTFUL = {
     "spark-2-": "state without a schema: whether its rows fit the query, or its join is an inner one, no file says",
     "kafka-another-topic": "the option failOnDataLoss decides",
     "kafka-backwards": "the option failOnDataLoss decides",
+    "aggregation-hdfs-3.5-settings-lost": "Spark 3.5 names no operator: what keeps this state may be no aggregation",
 }
 """Parts of the names of the only cases to which the forecast may answer "unknown", and why it does."""
 
