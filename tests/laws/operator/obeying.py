@@ -29,6 +29,7 @@ _RESTORED = re.compile(r"RESTORE the table to its version after batch (\d+), and
 _AWAY = re.compile(r"move (\S+) out of ")
 _CHECKED = "Make sure that exactly one query uses"
 """What is so in these tests, and needs no more than a look."""
+_ABOVE = "first do what is said above about the sink"
 _WRITTEN = "Find out from the sink or the driver log whether"
 _SENTENCE = re.compile(r"[Ss]tart the query with [^.]*")
 _START = re.compile(r"[Ss]tart the query|Restart the query")
@@ -136,6 +137,7 @@ class _Operator:
     def __init__(self, world: World, options: tuple[str, ...], story: Story, known: Story | None) -> None:
         self._world, self._options, self.story, self._known = world, options, story, known
         self._acted = 0
+        self._said = ""  # warnings of the plans that were obeyed last
         self._reader: dict[str, str] = {}  # options of the reader, kept for one more batch
 
     def is_known(self) -> bool:
@@ -193,6 +195,7 @@ class _Operator:
             shown = ("ckpt explain ERROR", *words[3:]) if words[1] == "explain" else words
             self.story.commands.append(self.plain(" ".join(shown)))
         self.story.announced.hear(obeyed.documents, obeyed.planned)
+        self._said = " ".join(text for document in obeyed.documents for text in document.get("warnings", ()))
         advice = " ".join(step["what"] for document in obeyed.documents for step in document["next"])
         if error and "--sink" in advice and not self._options and self._world.kind.sink != "append":
             self._options = ("--sink", str(self._world.out))
@@ -256,7 +259,9 @@ class _Operator:
             path = checkpoint / away[1]
             path.rename(self._world.folder / "moved-away")
             self.story.commands.append(f"(moves {away[1]} away)")
-        elif (restored := _RESTORED.search(what)) and self._world.kind.sink == "delta":
+        elif (
+            restored := _RESTORED.search(self._said if _ABOVE in what else what)
+        ) and self._world.kind.sink == "delta":
             self._restore_table(restored[1], restored[2])
         elif moved := _FROM_SINK.search(what):
             for path in (self._world.out / "_spark_metadata").glob("[0-9]*"):
