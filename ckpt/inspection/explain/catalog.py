@@ -60,20 +60,13 @@ class KnownError:
     codes: tuple[str, ...]  # the findings that show it in a checkpoint
     source: str  # where this is from
     sample: str  # how it looks
-    classes: tuple[str, ...] = ()  # error classes that stand for it
+    classes: tuple[str, ...] = ()  # error classes that stand for it; a main class for all its parts
     frames: tuple[str, ...] = ()  # one of these is in its line or in the stack, where the text has one
     bare: bool = True  # without a stack it is matched too
     broad: bool = False  # of many causes: a narrower one beside it comes first
     wraps: bool = False  # it only says that other code failed: the innermost cause in the text says why
     twin: str | None = None  # the id of the entry whose text has this cause too
     command: str | None = None  # of ckpt, which helps
-
-    @property
-    def class_marks(self) -> tuple[Phrase, ...]:
-        """Its error classes as Spark writes them in front of a message; a main class stands for all its parts."""
-        return tuple(
-            Phrase(f"[{name}{end}") for name in self.classes for end in ("]", "." * ("." not in name)) if end
-        )
 
     @property
     def phrases(self) -> tuple[Phrase, ...]:

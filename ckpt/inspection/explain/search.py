@@ -20,6 +20,7 @@ _OUTSIDE = (_TRACEBACK, "Exception in thread", "py4j.", "pyspark.errors.")  # of
 _CAUSED = "Caused by: "
 _FRAME = re.compile(r"\s+at [^\[]")  # Jackson says ``at [Source: ...`` of its input
 _THROWN = re.compile(r"(?:\.|^)[A-Z]\w{0,99}(?:Exception|Error)\b|\[[A-Z][A-Z0-9_]{5,99}[\].]")
+_CLASS = re.compile(r"\[([A-Z][A-Z0-9_]{5,99})(?:\.[A-Z0-9_]{2,99})?\]")
 _QUERY = re.compile(r"\[id = ([0-9a-f-]{36})\b")
 _QUERIES = 100  # whose ids are kept
 _NOTED = re.compile(  # a line without any of these, and without words of an error, is passed over
@@ -31,7 +32,7 @@ _NOTED = re.compile(  # a line without any of these, and without words of an err
 _RAISED = re.compile(r"(?:Caused by: |: )?(?:[A-Za-z_][\w$]*\.)*[A-Z]\w*(?:Exception|Error)\b(?::|\s*$)")
 
 _Key = tuple[int, int, bool, bool, int, int]
-_Mark = tuple[KnownError, Phrase, bool]
+_Mark = tuple[KnownError, Phrase]
 
 
 @dataclass(slots=True)
@@ -72,8 +73,10 @@ class Search:
     def add(self, lines: list[str]) -> None:
         """The next lines of the text."""
         text = "\n".join(lines)
-        wanted = [mark for mark in _list_marks() if mark[1].anchor in text]
-        anchors = re.compile("|".join(sorted({re.escape(mark[1].anchor) for mark in wanted}))) if wanted else None
+        wanted = [mark for mark in _list_phrases() if mark[1].anchor in text]
+        classes = _errors_by_class().keys() & _find_classes(text)
+        parts = sorted({*(re.escape(mark[1].anchor) for mark in wanted), *(rf"\[{name}\b" for name in classes)})
+        anchors = re.compile("|".join(parts)) if parts else None
         self.first = self.first or next((text for line in lines if (text := line.lstrip())), "")
         if anchors is None and _NOTED.search(text) is None:
             return
@@ -96,9 +99,7 @@ class Search:
         order = {error.id: number for number, error in enumerate(known_texts())}
         return sorted(hits, key=lambda hit: (hit.key, order[hit.error.id]))
 
-    def _search_line(
-        self, line: str, anchors: re.Pattern[str] | None, wanted: Iterable[_Mark]
-    ) -> None:
+    def _search_line(self, line: str, anchors: re.Pattern[str] | None, wanted: Iterable[_Mark]) -> None:
         stripped = line.lstrip()
         if _FRAME.match(line):
             self._traceback = False
@@ -107,26 +108,34 @@ class Search:
         if (level := level_of(line)) is not None:
             self._begin(level)
             self._attempt += _STARTED in line
-        elif line.startswith(_OUTSIDE):
+        elif line.startswith(_OUTSIDE) and not self._traceback:
             self._begin(Level.ERROR)
             self._ended = True
         elif stripped.startswith(_CAUSED):
             self._close()
             self._depth += 1
-        self._note_cause(line, stripped)
+        named = "Exception" in line or "Error" in line
+        if named or self._traceback or _TRACEBACK in line:
+            self._note_cause(line, stripped)
         if any(word in line for word in _ENDED):
             self._ended = True
             if len(self.queries) < _QUERIES:
                 self.queries.update(_QUERY.findall(line))
-        if ("Exception" in line or "Error" in line or "[" in line) and _THROWN.search(line):
+        if (named or "[" in line) and _THROWN.search(line):
             self.thrown = min(filter(None, (self.thrown, (self._make_key(broad=False), line))))
         if anchors is not None and anchors.search(line):
-            matches: dict[KnownError, bool] = {}
-            for error, phrase, sure in wanted:
-                if phrase.is_in(line):
-                    matches[error] = matches.get(error, False) or sure or any(map(line.__contains__, error.frames))
-            for error, sure in matches.items():
-                self._pending.append(Hit(error, self._make_key(broad=error.broad), line, sure=sure))
+            self._note_errors(line, wanted)
+
+    def _note_errors(self, line: str, wanted: Iterable[_Mark]) -> None:
+        """Note the errors that a line names; for a class, or words with a frame beside them, no stack is needed."""
+        errors = dict.fromkeys(
+            (error for name in _find_classes(line) for error in _errors_by_class().get(name, ())), True
+        )
+        for error, phrase in wanted:
+            if phrase.is_in(line):
+                errors.setdefault(error, any(map(line.__contains__, error.frames)))
+        for error, sure in errors.items():
+            self._pending.append(Hit(error, self._make_key(broad=error.broad), line, sure=sure))
 
     def _note_cause(self, line: str, stripped: str) -> None:
         """Keep what was thrown, in a traceback of Python the line after its frames; the last is the innermost."""
@@ -174,11 +183,19 @@ class Search:
 
 
 @cache
-def _list_marks() -> tuple[_Mark, ...]:
-    """Every mark of every error; a class is sure, words may need a frame of the stack."""
-    return tuple(
-        (error, phrase, sure)
-        for error in known_texts()
-        for sure, phrases in ((True, error.class_marks), (False, error.phrases))
-        for phrase in phrases
-    )
+def _list_phrases() -> tuple[_Mark, ...]:
+    return tuple((error, phrase) for error in known_texts() for phrase in error.phrases)
+
+
+@cache
+def _errors_by_class() -> dict[str, list[KnownError]]:
+    errors: dict[str, list[KnownError]] = {}
+    for error in known_texts():
+        for name in error.classes:
+            errors.setdefault(name, []).append(error)
+    return errors
+
+
+def _find_classes(text: str) -> set[str]:
+    """The error classes that stand in brackets in front of a message; of one with parts, the main class too."""
+    return {part for match in _CLASS.finditer(text) for part in (match[0][1:-1], match[1])}

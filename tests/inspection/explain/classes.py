@@ -43,8 +43,9 @@ class Family:
 FAMILIES = (
     Family("logs", RUNTIME, r"BATCH_METADATA_NOT_FOUND|CONCURRENT_STREAM_LOG_UPDATE|CONCURRENT_QUERY|MALFORMED_LOG_FILE"
            r"|INVALID_LOG_VERSION|STREAMING_CHECKPOINT_\w+|CANNOT_LOAD_CHECKPOINT_FILE_MANAGER|FAILED_RENAME_\w+"
-           r"|RENAME_SRC_PATH_NOT_FOUND|STREAMING_ASYNC_OPERATION_FAILED|_LEGACY_ERROR_TEMP_(2198|2200|2206|2207|2260|2263)"),
-    Family("query evolution", RUNTIME, r"STREAMING_QUERY_EVOLUTION_ERROR|STREAMING_REAL_TIME_MODE.CHECKPOINT_FORMAT_\w+"),
+           r"|RENAME_SRC_PATH_NOT_FOUND|STREAMING_ASYNC_OPERATION_FAILED|_LEGACY_ERROR_TEMP_22(00|06|07|60|63)"
+           r"|_LEGACY_ERROR_TEMP_2198"),
+    Family("evolution", RUNTIME, r"STREAMING_QUERY_EVOLUTION_ERROR|STREAMING_REAL_TIME_MODE.CHECKPOINT_FORMAT_\w+"),
     Family("state reader", RUNTIME, r"STDS_\w+|STATE_STORE_PROVIDER_DOES_NOT_SUPPORT_FINE_GRAINED_STATE_REPLAY"
            r"|CANNOT_LOAD_STATE_STORE.SNAPSHOT_PARTITION_ID_NOT_FOUND"),
     Family("repartition", RUNTIME, r"STATE_RE(PARTITION|WRITER)_\w+|STREAMING_UNFINISHED_REPARTITION_DETECTED"),
@@ -53,14 +54,14 @@ FAMILIES = (
            r"|STATE_STORE_(INVALID_(CONFIG_AFTER_RESTART|VALUE_SCHEMA_EVOLUTION|VARIABLE_TYPE_CHANGE)|HANDLE_\w+"
            r"|\w*(COLUMN_FAMILY|ORDERING_COLS|PREFIX_COLS|BINARY_INEQUALITY|THRESHOLD_EXCEEDED)\w*)"
            r"|UNSUPPORTED_FEATURE.(STATE_STORE_\w+|STORE_BACKEND_NOT_SUPPORTED_FOR_TWS)|_LEGACY_ERROR_TEMP_220[345]"),
-    Family("state", RUNTIME, r"CANNOT_(LOAD|WRITE)_STATE_STORE|STATE_STORE_\w+|CHECKPOINT_FILE_CHECKSUM_\w+|_LEGACY_ERROR_TEMP_2258"
-           r"|STREAM_STREAM_JOIN_\w+|STREAMING_STATEFUL_OPERATOR_\w+"),
+    Family("state", RUNTIME, r"CANNOT_(LOAD|WRITE)_STATE_STORE|STATE_STORE_\w+|CHECKPOINT_FILE_CHECKSUM_\w+"
+           r"|_LEGACY_ERROR_TEMP_2258|STREAM_STREAM_JOIN_\w+|STREAMING_STATEFUL_OPERATOR_\w+"),
     Family("user code", RUNTIME, r"\w+_USER_FUNCTION_ERROR|STREAMING_PYTHON_RUNNER_\w+|_LEGACY_ERROR_TEMP_2256"
            r"|PYTHON_STREAMING_DATA_SOURCE_RUNTIME_ERROR"),
     Family("sources and shuffles", RUNTIME, r"MALFORMED_STATE_IN_RATE_PER_MICRO_BATCH_SOURCE|STREAMING_SHUFFLE_\w+"
            r"|CHANGELOG_CONTRACT_VIOLATION|PIPELINED_SHUFFLE_CROSS_JOB_REUSE|CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT"),
-    Family("connect and pipelines", RUNTIME, r"CONNECT_INVALID_PLAN.STREAMING_QUERY_\w+|AUTOCDC_(INVALID_STATE|MICRO\w+)"
-           r"|SPARK_CONNECT_ILLEGAL_STATE.STREAMING_QUERY_UNEXPECTED_RETURN_VALUE"),
+    Family("connect and pipelines", RUNTIME, r"CONNECT_INVALID_PLAN.STREAMING_QUERY_\w+"
+           r"|AUTOCDC_(INVALID_STATE|MICRO\w+)|SPARK_CONNECT_ILLEGAL_STATE.STREAMING_QUERY_UNEXPECTED_RETURN_VALUE"),
     Family("Kafka", RUNTIME, r"KAFKA_(?!DATA_SOURCE)\w+|MISMATCHED_TOPIC_\w+|END_OFFSET_HAS_\w+|LOST_TOPIC_\w+"
            r"|(UN)?RESOLVED_START_OFFSET_\w+"),
     Family("Delta", RUNTIME, r"DELTA_STREAMING_\w+|DIFFERENT_DELTA_TABLE_\w+|DELTA_SCHEMA_(CHANGED\w*|NOT_SET)"
@@ -69,10 +70,10 @@ FAMILIES = (
            r"|DELTA_MISSING_FILES_UNEXPECTED_VERSION|DELTA_CONCURRENT_TRANSACTION|DELTA_INVALID_CDC_RANGE"
            r"|DELTA_CDC_START_VERSION_AFTER_LATEST|DELTA_MISSING_CHANGE_DATA|DELTA_REMOVE_FILE_CDC_\w+"
            r"|DELTA_CHANGELOG_(READ_FAILED|\w+_IN_RANGE)"),
-    Family("planning", QUERY, r"APPEND_ONCE_FROM_BATCH_QUERY|CALL_ON_STREAMING_DATASET_UNSUPPORTED|\w+_WATERMARK(_CLAUSE)?"
-           r"|DATA_SOURCE_(CONTINUOUS|MICRO_BATCH|STREAMING)_\w+|(MULTIPLE_)?EVENT_TIME_\w+|INCOMPATIBLE_STREAMING_VIEW_READ"
-           r"|INCORRECT_RAMP_UP_RATE|INVALID_STREAMING_REAL_TIME_\w+|INVALID_SUBQUERY_EXPRESSION.STREAMING_QUERY"
-           r"|KAFKA_DATA_SOURCE_NOT_ENABLED|NEAREST_BY_JOIN.STREAMING_NOT_SUPPORTED|NESTED_SEQUENTIAL_STREAMING_UNION"
+    Family("planning", QUERY, r"APPEND_ONCE_FROM_BATCH_QUERY|CALL_ON_STREAMING_DATASET_UNSUPPORTED"
+           r"|\w+_WATERMARK(_CLAUSE)?|DATA_SOURCE_(CONTINUOUS|MICRO_BATCH|STREAMING)_\w+|(MULTIPLE_)?EVENT_TIME_\w+"
+           r"|INCOMPATIBLE_STREAMING_VIEW_READ|INCORRECT_RAMP_UP_RATE|INVALID_STREAMING_REAL_TIME_\w+|INVALID_SUBQUERY_EXPRESSION.STREAMING_QUERY"
+           r"|KAFKA_DATA_SOURCE_NOT_ENABLED|MISSING_KAFKA_OPTION|NEAREST_BY_JOIN.STREAMING_NOT_SUPPORTED|NESTED_SEQUENTIAL_STREAMING_UNION"
            r"|NON_TIME_WINDOW_NOT_SUPPORTED_IN_STREAMING|NOT_STREAMING_DATASET|STREAMING_(OUTPUT|REAL_TIME)_MODE"
            r"|STATEFUL_CHILDREN_\w+|UNSUPPORTED_OPERATION_FOR_CONTINUOUS_MEMORY_SINK|WRITE_STREAM_NOT_ALLOWED"
            r"|UNSUPPORTED_STREAMING_OPERATOR_WITHOUT_WATERMARK|DELTA_NULL_SCHEMA_IN_STREAMING_WRITE"
@@ -82,7 +83,7 @@ FAMILIES = (
     Family("tasks", SHARED, r"FAILED_READ_FILE.FILE_NOT_EXIST|PYTHON_DATA_SOURCE_ERROR"),
     Family("Delta tables", SHARED, r"DELTA_CONCURRENT_(?!TRANSACTION)\w+|DELTA_(METADATA|PROTOCOL)_CHANGED"
            r"|DELTA_VERSION_NOT_FOUND|DELTA_LOG_FILE_NOT_FOUND|DELTA_TRUNCATED_TRANSACTION_LOG|DELTA_MISSING_PART_FILES"
-           r"|DELTA_NOT_A_DELTA_TABLE|DELTA_TABLE_ONLY_OPERATION|DELTA_CREATE_EXTERNAL_TABLE_\w+|DELTA_VERSIONS_NOT_CONTIGUOUS|DELTA_STATE_RECOVER_ERROR|DELTA_TXN_LOG_FAILED_INTEGRITY|DELTA_TABLE_NOT_FOUND"
+           r"|DELTA_NOT_A_DELTA_TABLE|DELTA_TABLE_ONLY_OPERATION|DELTA_CREATE_EXTERNAL_TABLE_WITHOUT_TXN_LOG|DELTA_VERSIONS_NOT_CONTIGUOUS|DELTA_STATE_RECOVER_ERROR|DELTA_TXN_LOG_FAILED_INTEGRITY|DELTA_TABLE_NOT_FOUND"
            r"|DELTA_MISSING_DELTA_TABLE|DELTA_PATH_DOES_NOT_EXIST|DELTA_MAX_COMMIT_RETRIES_EXCEEDED|DELTA_METADATA_MISMATCH"
            r"|DELTA_NOT_NULL_CONSTRAINT_VIOLATED|DELTA_VIOLATE_CONSTRAINT_WITH_VALUES|DELTA_EXCEED_CHAR_VARCHAR_LIMIT"
            r"|DELTA_CAST_OVERFLOW_IN_TABLE_WRITE|DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE"),
@@ -90,8 +91,8 @@ FAMILIES = (
 """The first that fits, first for the whole name, then for its main class."""
 
 _STREAMING = re.compile(
-    r"stream(?!lin)|StateStore|STATE_STORE|STATEFUL|state store|STDS|offset log|commit log|RocksDB|watermark|micro.?batch|"
-    r"foreach|Kafka|TRANSFORM_WITH|GroupsWithState",
+    r"stream(?!lin)|StateStore|STATE_STORE|STATEFUL|state store|STDS|offset log|commit log|RocksDB|watermark|"
+    r"micro.?batch|foreach|Kafka|TRANSFORM_WITH|GroupsWithState",
     re.I,
 )
 _ELSEWHERE = re.compile(
@@ -144,7 +145,7 @@ class Condition:
 
     name: str
     text: str
-    versions: tuple[str, ...]  # `4.2`, also of the Kafka connector for it, or `Delta 4.4.0`
+    versions: tuple[str, ...]  # that say it in these words: `4.2`, also of the connector for it, or `Delta 4.4.0`
 
     @property
     def family(self) -> Family:
@@ -160,38 +161,47 @@ class Condition:
 
 
 @cache
-def conditions() -> dict[str, Condition]:
-    """Every recorded condition by its name; main classes only where they have no parts."""
-    recorded = json.loads(RECORDED.read_text(encoding="utf-8"))["conditions"]
+def _read() -> dict[str, Any]:
+    """The recorded file: the jars of each version, and condition -> text -> the versions that have it."""
+    document: dict[str, Any] = {"jars": {}, "conditions": {}}
+    return json.loads(RECORDED.read_text(encoding="utf-8")) if RECORDED.exists() else document
+
+
+def conditions() -> tuple[Condition, ...]:
+    """Every recorded condition, in each of its wordings; a main class only where it has no parts."""
+    recorded = _read()["conditions"]
     mains = {name.partition(".")[0] for name in recorded if "." in name}
-    return {
-        name: Condition(name, entry["text"], tuple(entry["versions"]))
-        for name, entry in recorded.items()
+    return tuple(
+        Condition(name, text, tuple(versions))
+        for name, texts in recorded.items()
         if name not in mains
-    }
+        for text, versions in texts.items()
+    )
+
+
+def versions_of(name: str) -> tuple[str, ...]:
+    """The versions that have a condition, oldest first."""
+    return tuple(sorted({version for versions in _read()["conditions"][name].values() for version in versions}))
 
 
 def record(version: str, jars: Iterable[Path]) -> None:
-    """Record the conditions of a version."""
-    document: dict[str, Any] = {"jars": {}, "conditions": {}}
-    if RECORDED.exists():
-        document = json.loads(RECORDED.read_text(encoding="utf-8"))
-    known = document["conditions"]
-    same = [other for other in document["jars"] if other[0].isdigit() == version[0].isdigit()]
-    newest = max(same, default="")
-    for entry in known.values():
-        entry["versions"] = [other for other in entry["versions"] if other != version]
-    for jar in jars:
-        texts = {name: text for name, text in classes_in(jar).items() if family_of(name)}
-        if texts:
-            document["jars"].setdefault(version, [])
-            document["jars"][version] = sorted({*document["jars"][version], jar.name})
-        for name, text in texts.items():
-            entry = known.setdefault(name, {"versions": [], "text": text})
-            entry["versions"] = sorted({*entry["versions"], version})
-            entry["text"] = entry["text"] if version < newest else text
-    document["conditions"] = {name: entry for name, entry in known.items() if entry["versions"] and family_of(name)}
+    """Record the conditions of a version, in place of what is recorded of it."""
+    document = _read()
+    known = {
+        name: {text: [other for other in versions if other != version] for text, versions in texts.items()}
+        for name, texts in document["conditions"].items()
+    }
+    named = {jar: {name: text for name, text in classes_in(jar).items() if family_of(name)} for jar in jars}
+    for name, text in (pair for texts in named.values() for pair in texts.items()):
+        known.setdefault(name, {}).setdefault(text, []).append(version)
+    document["jars"][version] = sorted(jar.name for jar, texts in named.items() if texts)
+    document["conditions"] = {
+        name: {text: sorted({*versions}) for text, versions in texts.items() if versions}
+        for name, texts in known.items()
+        if family_of(name) and any(texts.values())
+    }
     RECORDED.write_text(json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
+    _read.cache_clear()
 
 
 class Classes(Whole):
@@ -201,7 +211,7 @@ class Classes(Whole):
         return ["error classes"]
 
     def recorded(self, minor: str) -> list[str]:
-        return ["error classes"] if minor in json.loads(RECORDED.read_text(encoding="utf-8"))["jars"] else []
+        return ["error classes"] if minor in _read()["jars"] else []
 
     def ask_all(self, spark: Installed) -> None:
         record(spark.minor, [*spark.jars.glob("spark-common-utils_*.jar"), *connector_jars(spark.minor)])

@@ -1,4 +1,4 @@
-"""Driver logs of programs whose own code, settings or sink fail: the suite `failed-programs` of `python -m tests.record`.
+"""Driver logs of programs whose own code, settings or sink fail: the suite `failed-programs` of `tests.record`.
 
 Each is the whole log of one program, as those of `drivers.py` are, and stands beside them.
 """

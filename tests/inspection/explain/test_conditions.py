@@ -1,0 +1,165 @@
+"""Spark's, its Kafka connector's and Delta's own lists of error conditions: which of them are explained, and how."""
+
+import re
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from ckpt.inspection.explain.catalog import KnownError
+from ckpt.inspection.explain.explain import explain
+from ckpt.inspection.explain.search import Search
+from tests.inspection.explain.classes import (
+    QUERY,
+    RUNTIME,
+    SHARED,
+    Condition,
+    classes_in,
+    conditions,
+    family_of,
+    is_overlooked,
+)
+from tests.support.places import ROOT
+from tests.support.services.delta import delta_jars
+from tests.support.services.kafka import SPARK, connector_jars
+
+FOREIGN = re.split(r"\n\n(?!Driver stack|goroutine)", (Path(__file__).parent / "foreign.txt").read_text().strip())
+NEVER = {
+    "DELTA_SCHEMA_NOT_SET": "the table has no schema yet",
+}
+"""Conditions that are not explained, and what they say."""
+OF_TEXT = {
+    "_LEGACY_ERROR_TEMP_2198": "rename-onto-existing",
+    "_LEGACY_ERROR_TEMP_2200": "path-escaped-by-old-spark",
+    "_LEGACY_ERROR_TEMP_2207": "rename-onto-existing",
+    "_LEGACY_ERROR_TEMP_2256": "user-function",
+    "_LEGACY_ERROR_TEMP_2258": "state-sizes",
+    "_LEGACY_ERROR_TEMP_2260": "state-store-internal",
+    "_LEGACY_ERROR_TEMP_2263": "path-escaped-by-old-spark",
+}
+"""Entries of conditions that have no name yet: Spark prints them without their class."""
+OF_BATCH_JOBS_TOO = {"FAILED_EXECUTE_UDF", "USER_RAISED_EXCEPTION", "PYTHON_EXCEPTION"}
+"""Explained without a stack, and the entry says that a batch job says the same."""
+PLANNED = {"query-not-supported", "processor-misused"}
+
+
+def fill_in(text: str) -> str:
+    return re.sub(r"<\w+>|%\d+\$s", "7", text)
+
+
+def log_of(condition: Condition) -> str:
+    """The message as a log has it."""
+    text = fill_in(condition.text)
+    return f"org.apache.spark.SparkException: [{condition.name}] {text}" if condition.has_class_in_a_log else text
+
+
+@cache
+def entry_of(condition: Condition) -> KnownError | None:
+    """The entry that explains a message first, if it is the one of its class."""
+    matches = explain(log_of(condition)).matches
+    if not matches:
+        return None
+    error, name = matches[0].error, condition.name
+    if name.startswith("_LEGACY"):
+        expected = {OF_TEXT[name]} if name in OF_TEXT else PLANNED
+        return error if error.id in expected else None
+    return error if {name, name.partition(".")[0]} & {*error.classes} else None
+
+
+def is_known(text: str) -> bool:
+    """Tell whether an entry explains a text, without looking for what is near."""
+    search = Search()
+    search.add(text.split("\n"))
+    return bool(search.found())
+
+
+def coverage(kind: str) -> dict[tuple[str, str], tuple[int, int]]:
+    """Family and version -> how many of its conditions are explained, of how many."""
+    counts: dict[tuple[str, str], list[bool]] = defaultdict(list)
+    for condition in conditions():
+        if condition.family.kind == kind:
+            for version in condition.versions:
+                counts[condition.family.name, version].append(entry_of(condition) is not None)
+    return {key: (sum(known), len(known)) for key, known in counts.items()}
+
+
+@pytest.mark.parametrize(("kind", "fewest"), [(RUNTIME, 230), (QUERY, 60), (SHARED, 30)])
+def test_every_condition_of_streaming_is_explained_by_its_entry(kind: str, fewest: int) -> None:
+    wanted = [condition for condition in conditions() if condition.family.kind == kind]
+    assert len({condition.name for condition in wanted}) >= fewest
+    assert {condition.name for condition in wanted if entry_of(condition) is None} <= NEVER.keys()
+    for version in {version for condition in wanted for version in condition.versions}:
+        known = [entry_of(condition) is not None for condition in wanted if version in condition.versions]
+        assert sum(known) >= 0.95 * len(known), version
+
+
+def test_the_coverage_is_as_published() -> None:
+    table = coverage(RUNTIME)
+    versions = sorted({version for _, version in table})
+    families = list(dict.fromkeys(family for family, _ in table))
+    rows = [
+        f"| {family} | "
+        + " | ".join("{} of {}".format(*table[family, one]) if (family, one) in table else "" for one in versions)
+        + " |"
+        for family in sorted(families)
+    ]
+    page = (ROOT / "docs" / "explain.md").read_text()
+    wanted = "\n".join([f"| family | {' | '.join(versions)} |", "|---" * (len(versions) + 1) + "|", *rows])
+    assert wanted in page, wanted
+
+
+def test_what_is_planned_is_said_to_be_about_the_query() -> None:
+    for condition in conditions():
+        if condition.family.kind == QUERY:
+            entry = entry_of(condition)
+            assert entry is not None
+            assert "the query, not the checkpoint" in entry.cure
+
+
+def test_a_message_without_its_class_is_never_explained_as_another() -> None:
+    by_text = 0
+    for condition in conditions():
+        error = entry_of(condition)
+        found = [match.error for match in explain(fill_in(condition.text)).matches]
+        by_text += bool(found)
+        if error is not None:
+            assert {one.twin or one.id for one in found} <= {error.id, "kafka-data-loss"}, condition.name
+    assert by_text > 190
+
+
+def test_an_error_that_is_not_of_streaming_is_not_explained() -> None:
+    assert len(FOREIGN) > 200
+    for text in FOREIGN:
+        found = explain(text)
+        assert (found.matches, found.nearest) == ((), ()), text
+
+
+def test_a_line_of_it_alone_is_explained_only_as_what_other_code_says_too() -> None:
+    """Its stack, which shows where it was thrown, is missing then."""
+    for line in {line for text in FOREIGN for line in text.splitlines()}:
+        for match in explain(line).matches:
+            assert match.error.frames, line
+            assert re.search(r"says the same|Other code", match.error.cause), line
+
+
+@pytest.mark.spark
+def test_the_lists_of_the_installed_jars_are_the_recorded_ones() -> None:
+    """And no other condition of them is explained, or speaks of streams and is in no family."""
+    import pyspark
+
+    jars = Path(pyspark.__path__[0], "jars").glob("spark-common-utils_*.jar")
+    for version, paths in ((SPARK, [*jars, *connector_jars()]), ("Delta 4.4.0", delta_jars())):
+        texts = {name: text for jar in paths for name, text in classes_in(jar).items()}
+        recorded = {condition.name: condition.text for condition in conditions() if version in condition.versions}
+        mains = {name.partition(".")[0] for name in texts if "." in name}
+        assert {name: text for name, text in texts.items() if family_of(name) and name not in mains} == recorded
+        own = {name: text.removeprefix(texts[name.partition(".")[0]]) for name, text in texts.items()}
+        assert [name for name, text in own.items() if is_overlooked(name, text)] == []
+        others = {name: fill_in(text) for name, text in texts.items() if not family_of(name) and name not in mains}
+        assert {name for name, text in others.items() if is_known(f"[{name}] {text}")} <= {
+            "FAILED_EXECUTE_UDF",
+            "USER_RAISED_EXCEPTION",
+            "PYTHON_EXCEPTION",
+            "STREAM_FAILED",
+        }
