@@ -70,7 +70,7 @@ class KnownError:
 
     @property
     def phrases(self) -> tuple[Phrase, ...]:
-        """Its words."""
+        """The words of its message, as patterns of a line."""
         return tuple(map(Phrase, self.says))
 
 

@@ -179,7 +179,7 @@ def explain(
 
 def _match(hit: Hit, thrown: str, inspection: Inspection | None) -> ErrorMatch:
     error, line = hit.error, _shorten(hit.line)
-    innermost = _shorten(_cut_to_cause(hit.innermost or thrown)) if error.wraps else ""
+    innermost = _shorten(_cut_to_cause(mask_secrets(hit.innermost or thrown))) if error.wraps else ""
     innermost = innermost if innermost != line else ""
     if inspection is None:
         return ErrorMatch(error, line, hit.times, innermost or None, error.cure, error.command, ())
@@ -200,11 +200,11 @@ def _put_likelier_first(matches: tuple[ErrorMatch, ...], inspection: Inspection 
     """Of the causes of one text, put first what the checkpoint shows, then what no checkpoint can show."""
     if inspection is None:
         return matches
-    text = {match.error.id: match.error.twin or match.error.id for match in matches}
-    place = {name: number for number, name in reversed([*enumerate(text.values())])}
+    texts = [match.error.twin or match.error.id for match in matches]
 
     def rank(match: ErrorMatch) -> tuple[int, int]:
-        return place[text[match.error.id]], 0 if match.shown else 1 if not match.error.codes else 2
+        text = texts.index(match.error.twin or match.error.id)
+        return text, 0 if match.shown else 1 if not match.error.codes else 2
 
     return tuple(sorted(matches, key=rank))
 
