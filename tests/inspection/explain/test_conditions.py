@@ -67,11 +67,11 @@ def entry_of(condition: Condition) -> KnownError | None:
     return error if {name, name.partition(".")[0]} & {*error.classes} else None
 
 
-def is_known(text: str) -> bool:
-    """Tell whether an entry explains a text, without looking for what is near."""
+def entries_in(text: str) -> list[KnownError]:
+    """The entries that explain a text, without a look at what is near."""
     search = Search()
     search.add(text.split("\n"))
-    return bool(search.found())
+    return [hit.error for hit in search.found()]
 
 
 def coverage(kind: str) -> dict[tuple[str, str], tuple[int, int]]:
@@ -138,9 +138,9 @@ def test_an_error_that_is_not_of_streaming_is_not_explained() -> None:
 def test_a_line_of_it_alone_is_explained_only_as_what_other_code_says_too() -> None:
     """Its stack, which shows where it was thrown, is missing then."""
     for line in {line for text in FOREIGN for line in text.splitlines()}:
-        for match in explain(line).matches:
-            assert match.error.frames, line
-            assert re.search(r"says the same|Other code", match.error.cause), line
+        for error in entries_in(line):
+            assert error.frames, line
+            assert re.search(r"says the same|Other code", error.cause), line
 
 
 @pytest.mark.spark
@@ -157,7 +157,7 @@ def test_the_lists_of_the_installed_jars_are_the_recorded_ones() -> None:
         own = {name: text.removeprefix(texts[name.partition(".")[0]]) for name, text in texts.items()}
         assert [name for name, text in own.items() if is_overlooked(name, text)] == []
         others = {name: fill_in(text) for name, text in texts.items() if not family_of(name) and name not in mains}
-        assert {name for name, text in others.items() if is_known(f"[{name}] {text}")} <= {
+        assert {name for name, text in others.items() if entries_in(f"[{name}] {text}")} <= {
             "FAILED_EXECUTE_UDF",
             "USER_RAISED_EXCEPTION",
             "PYTHON_EXCEPTION",
