@@ -6,10 +6,12 @@ Each is the whole log of one program, as those of `drivers.py` are, and stands b
 from __future__ import annotations
 
 import gzip
+import os
 import shutil
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,6 +19,8 @@ from typing import Any
 from tests.inspection.explain.drivers import LOGS, WAIT_S, neutral
 from tests.record.suite import Whole
 from tests.record.worker import Installed, Worker
+from tests.support.services.kafka import connector_jars, kafka_broker
+from tests.support.spark import topics
 
 _STATE = "spark.sql.streaming.stateStore."
 _ROWS = 20  # each batch reads as many, numbered from 0
@@ -218,6 +222,64 @@ def processor_raises(spark: Any, folder: Path) -> None:
     _run(_write(frame, folder))
 
 
+def _topic(rows: int) -> tuple[Any, str]:
+    """The broker, with a new topic of two partitions of so many rows each."""
+    from tests.live.kafka.cases import Broker
+
+    broker, topic = Broker(topics.options()["kafka.bootstrap.servers"]), f"orders-{os.urandom(3).hex()}"
+    broker.create(topic)
+    broker.fill(topic, rows)
+    return broker, topic
+
+
+def _read_topic(spark: Any, topic: str, folder: Path, **options: str) -> Any:
+    """A writer of a query that reads what a topic has, and ends."""
+    source = spark.readStream.format("kafka").options(**topics.options()).option("startingOffsets", "earliest")
+    return _write(source.option("subscribe", topic).options(**options).load(), folder).trigger(availableNow=True)
+
+
+def kafka_topic_created_again(spark: Any, folder: Path) -> None:
+    """A topic was deleted and created again while the query was stopped."""
+    broker, topic = _topic(20)
+    _run(_read_topic(spark, topic, folder))
+    broker.delete(topic)
+    broker.create(topic)
+    broker.fill(topic, 5)
+    _run(_read_topic(spark, topic, folder))
+
+
+def kafka_topic_deleted(spark: Any, folder: Path) -> None:
+    """A topic was deleted while the query was stopped."""
+    broker, topic = _topic(20)
+    _run(_read_topic(spark, topic, folder))
+    broker.delete(topic)
+    _run(_read_topic(spark, topic, folder))
+
+
+def kafka_rows_expired(spark: Any, folder: Path) -> None:
+    """The rows that come next expired while the query was stopped."""
+    broker, topic = _topic(20)
+    _run(_read_topic(spark, topic, folder))
+    broker.fill(topic, 20)
+    broker.expire(topic, 30)
+    _run(_read_topic(spark, topic, folder))
+
+
+def kafka_does_not_answer(spark: Any, folder: Path) -> None:
+    """No broker listens at the address."""
+    options = {"kafka.bootstrap.servers": "127.0.0.1:1"}
+    options |= {"kafka.default.api.timeout.ms": "4000", "kafka.request.timeout.ms": "3000"}
+    _run(_read_topic(spark, "orders", folder, **options))
+
+
+def kafka_row_without_topic(spark: Any, folder: Path) -> None:
+    """A row that is written to Kafka names no topic."""
+    _, topic = _topic(1)
+    frame = _rows(spark).selectExpr(f"IF(value = 7, NULL, '{topic}') AS topic", "CAST(value AS STRING) AS value")
+    writer = frame.writeStream.format("kafka").options(**topics.options())
+    _run(writer.option("checkpointLocation", str(folder / "ck")))
+
+
 Program = Callable[[Any, Path], None]
 _EVERYWHERE: dict[Program, str] = {
     foreach_batch_raises: "user-function",
@@ -243,6 +305,11 @@ _NEWEST: dict[Program, str] = {
     delta_sink_of_other_columns: "delta-sink-schema",
     delta_column_added: "delta-schema-changed",
     delta_rows_deleted: "delta-deletes",
+    kafka_topic_created_again: "kafka-offset-changed",
+    kafka_topic_deleted: "kafka-topic-missing",
+    kafka_rows_expired: "kafka-rows-expired",
+    kafka_does_not_answer: "kafka-no-answer",
+    kafka_row_without_topic: "kafka-row-refused",
 }
 _BY_VERSION: dict[str, dict[Program, str]] = {
     "3.5": _EVERYWHERE | {assertion_in_sql: "task-failed"},  # which has no error class for it
@@ -269,23 +336,25 @@ def drive(spark: Any, job: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def session(scratch: Path) -> Any:
-    """The session of the worker, with Delta where it is installed."""
+    """The session of the worker, with Delta where it is installed, and Kafka where there is a broker."""
     from tests.support.services.delta import delta_settings
     from tests.support.spark import queries
 
+    delta, kafka = delta_settings(), topics.settings()
+    jars = [jar for jar in (delta.get("spark__jars"), kafka.get("spark.jars")) if jar]
     spark = queries.session(
         app="shop",
         master="local[1]",
         spark__local__dir=str(scratch / "local"),
         spark__sql__warehouse__dir=str(scratch / "warehouse"),
-        **delta_settings(),
+        **delta | ({"spark__jars": ",".join(jars)} if jars else {}),
     )
     spark.sparkContext.setLogLevel("OFF")
     return spark
 
 
 class Programs(Whole):
-    """Logs of programs; a version without a list of its own has none."""
+    """Logs of programs; a version without a list of its own has none. Recorded are those missing; if none is, all."""
 
     def wanted(self, minor: str) -> list[str]:
         return [*CAUSES.get(minor, ())]
@@ -294,10 +363,12 @@ class Programs(Whole):
         return [name for name in self.wanted(minor) if path_of(minor, name).exists()]
 
     def ask_all(self, spark: Installed) -> None:
-        with TemporaryDirectory(prefix="ckpt-programs-") as scratch:
+        names = self.wanted(spark.minor)
+        missing = [name for name in names if name not in self.recorded(spark.minor)]
+        with TemporaryDirectory(prefix="ckpt-programs-") as scratch, _settings(spark.minor, Path(scratch)) as settings:
             log = Path(scratch) / "log"
-            with Worker(spark.python, log, "tests.inspection.explain.programs") as worker:
-                for name in self.wanted(spark.minor):
+            with Worker(spark.python, log, "tests.inspection.explain.programs", settings) as worker:
+                for name in missing or names:
                     before = log.stat().st_size
                     answer = worker.ask({"program": name})
                     with log.open("rb") as file:
@@ -305,6 +376,17 @@ class Programs(Whole):
                         text = file.read().decode(errors="replace")
                     packed = gzip.compress(neutral(text, answer["folder"]).encode(), 9, mtime=0)
                     path_of(spark.minor, name).write_bytes(packed)
+
+
+@contextmanager
+def _settings(minor: str, folder: Path) -> Iterator[dict[str, str]]:
+    """The environment of the worker: a broker, where a program needs one."""
+    if not any(name.startswith("kafka") for name in CAUSES[minor]):
+        yield {}
+        return
+    (folder / "broker").mkdir()
+    with kafka_broker(folder / "broker") as broker:
+        yield {topics.JARS: ",".join(map(str, connector_jars(minor))), topics.BROKER: broker}
 
 
 def path_of(minor: str, program: str) -> Path:
