@@ -25,6 +25,7 @@ from tests.support.services.delta import delta_jars
 from tests.support.services.kafka import SPARK, connector_jars
 
 FOREIGN = re.split(r"\n\n(?!Driver stack|goroutine)", (Path(__file__).parent / "foreign.txt").read_text().strip())
+PAGE = ROOT / "docs" / "explain.md"
 NEVER = {
     "DELTA_SCHEMA_NOT_SET": "the table has no schema yet",
 }
@@ -104,9 +105,8 @@ def test_the_coverage_is_as_published() -> None:
         + " |"
         for family in sorted(families)
     ]
-    page = (ROOT / "docs" / "explain.md").read_text()
     wanted = "\n".join([f"| family | {' | '.join(versions)} |", "|---" * (len(versions) + 1) + "|", *rows])
-    assert wanted in page, wanted
+    assert wanted in PAGE.read_text(), wanted
 
 
 def test_what_is_planned_is_said_to_be_about_the_query() -> None:
@@ -130,6 +130,7 @@ def test_a_message_without_its_class_is_never_explained_as_another() -> None:
 
 def test_an_error_that_is_not_of_streaming_is_not_explained() -> None:
     assert len(FOREIGN) > 200
+    assert f"- {len(FOREIGN)} errors that have nothing to do with streaming" in PAGE.read_text()
     for text in FOREIGN:
         found = explain(text)
         assert (found.matches, found.nearest) == ((), ()), text

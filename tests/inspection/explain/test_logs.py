@@ -12,6 +12,7 @@ from ckpt.inspection.explain.explain import explain, find_nearest
 from ckpt.inspection.explain.lines import read_chunks
 from tests.inspection.explain import programs
 from tests.inspection.explain.drivers import CASES, HEALTHY, read
+from tests.support.places import ROOT
 
 CAUSES = {
     "changelog-changelog-1-missing-uncommitted": "state-changelog-missing",
@@ -83,8 +84,11 @@ def test_the_cause_of_a_failed_program_is_first(minor: str, name: str, cause: st
     assert (first.innermost is None) == (name not in INNERMOST)
 
 
-def test_enough_whole_logs_are_recorded() -> None:
-    assert len(FAILED) + len(PROGRAMS) > 60
+def test_the_page_says_how_many_logs_there_are() -> None:
+    total = len(FAILED) + len(PROGRAMS)
+    assert total > 75
+    page = (ROOT / "docs" / "explain.md").read_text()
+    assert f"- {total} whole driver logs of real queries that failed, {len(FAILED)} of them on damaged" in page
 
 
 def test_the_innermost_cause_is_of_the_last_failure() -> None:
