@@ -1,8 +1,6 @@
 """Spark's, its Kafka connector's and Delta's own lists of error conditions: which of them are explained, and how."""
 
 import re
-from collections import defaultdict
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,12 +12,12 @@ from tests.inspection.explain.classes import (
     QUERY,
     RUNTIME,
     SHARED,
-    Condition,
     classes_in,
     conditions,
     family_of,
     is_overlooked,
 )
+from tests.inspection.explain.coverage import coverage_table, entry_of, fill_in
 from tests.support.places import ROOT
 from tests.support.services.delta import delta_jars
 from tests.support.services.kafka import SPARK, connector_jars
@@ -30,42 +28,8 @@ NEVER = {
     "DELTA_SCHEMA_NOT_SET": "the table has no schema yet",
 }
 """Conditions that are not explained, and what they say."""
-OF_TEXT = {
-    "_LEGACY_ERROR_TEMP_2198": "rename-onto-existing",
-    "_LEGACY_ERROR_TEMP_2200": "path-escaped-by-old-spark",
-    "_LEGACY_ERROR_TEMP_2207": "rename-onto-existing",
-    "_LEGACY_ERROR_TEMP_2256": "user-function",
-    "_LEGACY_ERROR_TEMP_2258": "state-sizes",
-    "_LEGACY_ERROR_TEMP_2260": "state-store-internal",
-    "_LEGACY_ERROR_TEMP_2263": "path-escaped-by-old-spark",
-}
-"""Entries of conditions that have no name yet: Spark prints them without their class."""
 OF_BATCH_JOBS_TOO = {"FAILED_EXECUTE_UDF", "USER_RAISED_EXCEPTION", "PYTHON_EXCEPTION"}
 """Explained without a stack, and the entry says that a batch job says the same."""
-PLANNED = {"query-not-supported", "processor-misused"}
-
-
-def fill_in(text: str) -> str:
-    return re.sub(r"<\w+>|%\d+\$s", "7", text)
-
-
-def log_of(condition: Condition) -> str:
-    """The message as a log has it."""
-    text = fill_in(condition.text)
-    return f"org.apache.spark.SparkException: [{condition.name}] {text}" if condition.has_class_in_a_log else text
-
-
-@cache
-def entry_of(condition: Condition) -> KnownError | None:
-    """The entry that explains a message first, if it is the one of its class."""
-    matches = explain(log_of(condition)).matches
-    if not matches:
-        return None
-    error, name = matches[0].error, condition.name
-    if name.startswith("_LEGACY"):
-        expected = {OF_TEXT[name]} if name in OF_TEXT else PLANNED
-        return error if error.id in expected else None
-    return error if {name, name.partition(".")[0]} & {*error.classes} else None
 
 
 def entries_in(text: str) -> list[KnownError]:
@@ -73,16 +37,6 @@ def entries_in(text: str) -> list[KnownError]:
     search = Search()
     search.add(text.split("\n"))
     return [hit.error for hit in search.found()]
-
-
-def coverage(kind: str) -> dict[tuple[str, str], tuple[int, int]]:
-    """Family and version -> how many of its conditions are explained, of how many."""
-    counts: dict[tuple[str, str], list[bool]] = defaultdict(list)
-    for condition in conditions():
-        if condition.family.kind == kind:
-            for version in condition.versions:
-                counts[condition.family.name, version].append(entry_of(condition) is not None)
-    return {key: (sum(known), len(known)) for key, known in counts.items()}
 
 
 @pytest.mark.parametrize(("kind", "fewest"), [(RUNTIME, 230), (QUERY, 60), (SHARED, 30)])
@@ -96,17 +50,7 @@ def test_every_condition_of_streaming_is_explained_by_its_entry(kind: str, fewes
 
 
 def test_the_coverage_is_as_published() -> None:
-    table = coverage(RUNTIME)
-    versions = sorted({version for _, version in table})
-    families = list(dict.fromkeys(family for family, _ in table))
-    rows = [
-        f"| {family} | "
-        + " | ".join("{} of {}".format(*table[family, one]) if (family, one) in table else "" for one in versions)
-        + " |"
-        for family in sorted(families)
-    ]
-    wanted = "\n".join([f"| family | {' | '.join(versions)} |", "|---" * (len(versions) + 1) + "|", *rows])
-    assert wanted in PAGE.read_text(), wanted
+    assert coverage_table() in PAGE.read_text(), "run make docs"
 
 
 def test_what_is_planned_is_said_to_be_about_the_query() -> None:
