@@ -9,6 +9,7 @@ from ckpt.inspection.explain.explain import explain
 from tests.inspection.explain.classes import RUNTIME, Condition, conditions
 
 OF_TEXT = {
+    "BATCH_METADATA_NOT_FOUND": "file-sink-log-hole",
     "_LEGACY_ERROR_TEMP_2198": "rename-onto-existing",
     "_LEGACY_ERROR_TEMP_2200": "path-escaped-by-old-spark",
     "_LEGACY_ERROR_TEMP_2207": "rename-onto-existing",
@@ -17,13 +18,15 @@ OF_TEXT = {
     "_LEGACY_ERROR_TEMP_2260": "state-store-internal",
     "_LEGACY_ERROR_TEMP_2263": "path-escaped-by-old-spark",
 }
-"""Entries of conditions that have no name yet: Spark prints them without their class."""
+"""Entries of conditions that are known by their words: those without a name yet are printed without their class."""
+VALUES = {"batchMetadataFile": "/out/_spark_metadata/7"}
+"""Values of a message that say which entry it is of."""
 PLANNED = {"query-not-supported", "processor-misused"}
 """The entries of those that are raised while a query is planned, or by a function of it."""
 
 
 def fill_in(text: str) -> str:
-    return re.sub(r"<\w+>|%\d+\$s", "7", text)
+    return re.sub(r"<(\w+)>|%\d+\$s", lambda match: VALUES.get(match[1], "7"), text)
 
 
 def log_of(condition: Condition) -> str:
@@ -39,7 +42,7 @@ def entry_of(condition: Condition) -> KnownError | None:
     if not matches:
         return None
     error, name = matches[0].error, condition.name
-    if name.startswith("_LEGACY"):
+    if name in OF_TEXT or name.startswith("_LEGACY"):
         expected = {OF_TEXT[name]} if name in OF_TEXT else PLANNED
         return error if error.id in expected else None
     return error if {name, name.partition(".")[0]} & {*error.classes} else None

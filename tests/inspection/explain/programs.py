@@ -289,7 +289,7 @@ _EVERYWHERE: dict[Program, str] = {
     assertion_in_sql: "user-code",
     state_of_a_class_that_is_missing: "class-not-found",
     no_watermark: "query-not-supported",
-    sink_log_with_a_hole: "file-source-log-hole",
+    sink_log_with_a_hole: "file-sink-log-hole",
     sink_that_knows_the_batches: "sink-skips-batch",
 }
 _NEWEST: dict[Program, str] = {
