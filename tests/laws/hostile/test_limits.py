@@ -249,12 +249,16 @@ def test_what_spark_does_with_a_file_that_is_too_large_is_unknown(where: str, co
     assert ("CKPT509", where) in {(found["code"], found["path"]) for found in document["findings"]}
 
 
-def test_a_link_to_a_folder_elsewhere_is_followed(copy_of: CopyOf, tmp_path: Path) -> None:
-    """State on a disk of its own: 20 links to it are more than anybody has, and are all listed."""
+@pytest.mark.parametrize("part", ["state", "metadata", "offsets/5", "commits", "state/0/0/1.delta"])
+@pytest.mark.parametrize("words", [["inspect"], ["scan"], ["preflight"], ["repair"], ["state", "show"], ["handoff"]])
+def test_a_link_out_of_the_checkpoint_is_named_and_not_read(
+    words: list[str], part: str, copy_of: CopyOf, ckpt: Ckpt, tmp_path: Path
+) -> None:
     checkpoint = copy_of("aggregation-hdfs-4.2")
-    shutil.move(checkpoint / "state", tmp_path / "disk")
-    (checkpoint / "state").symlink_to(tmp_path / "disk")
-    before = measured("inspect", "sample_checkpoints/aggregation-hdfs-4.2", "-o", "json")[0].json()
-    after = measured("inspect", checkpoint, "-o", "json")[0].json()
-    assert after["state"] == before["state"]
-    assert after["findings"] == before["findings"]
+    shutil.move(checkpoint / part, tmp_path / "disk")
+    (checkpoint / part).symlink_to(tmp_path / "disk")
+    run = ckpt(*words, checkpoint)
+    said = f"{part} is a symbolic link that leads out of the checkpoint"
+    assert said in " ".join((run.stdout if words == ["scan"] else run.refusal()).split())
+    assert run.exit_code == (1 if words == ["scan"] else 3)
+    assert ckpt("inspect", shutil.copytree(checkpoint, tmp_path / "copy")).exit_code == 0
