@@ -25,9 +25,10 @@ _TOO_SHORT = re.compile(r"InvalidRange|\b416\b|RANGE_?NOT_?SATISFIABLE|OUT_?OF_?
 class ArrowBackend(Backend):
     """A folder of a ``pyarrow.fs.FileSystem``.
 
-    A put to an object store shows the whole object at once, to Azure an empty one before; pyarrow offers no conditional
-    put, so whether the name is free is asked just before. HDFS gets a temporary file and a rename. After a removal pyarrow puts an empty object
-    named like the folder (``offsets/``) into S3, which Hadoop's clients do too and take for a folder.
+    A put to an object store shows the whole object at once, on Azure an empty one before it; pyarrow offers no
+    conditional put, so whether the name is free is asked just before. HDFS gets a temporary file and a rename. After a
+    removal pyarrow puts an empty object named like the folder (``offsets/``) into S3, which Hadoop's clients do too and
+    take for a folder.
     """
 
     def __init__(self, file_system: fs.FileSystem, root: str, cure: str, *, markers_only: bool = False) -> None:
@@ -111,10 +112,10 @@ class ArrowBackend(Backend):
         if not self._copies:
             self._write(path, (data,))
             return
-        place = temporary(path)
-        self._write(place, (data,))
-        self.file_system.copy_file(self.join(place), self.join(path))
-        self.file_system.delete_file(self.join(place))
+        unfinished = temporary(path)
+        self._write(unfinished, (data,))
+        self.file_system.copy_file(self.join(unfinished), self.join(path))
+        self.file_system.delete_file(self.join(unfinished))
 
     def _write(self, path: str, pieces: Iterable[bytes]) -> None:
         with self.file_system.open_output_stream(self.join(self._place(path))) as file:

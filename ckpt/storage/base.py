@@ -65,7 +65,7 @@ class Oddity(StrEnum):
 
 
 NOT_FOLLOWED = "ckpt reads nothing outside; put the files themselves there (`cp -rL` copies what links lead to)"
-"""What is said of a link out of the root."""
+"""The remedy for a link that leads out of the root."""
 
 
 class ReadRequest(NamedTuple):

@@ -27,8 +27,8 @@ _HDFS = (
     'access=READ_EXECUTE, inode=\\"/state\\":root:supergroup:drwx------\\n\\tat org.apache.hadoop.hdfs.Server.check'
 )
 _SHORTER = (
-    "DownloadTo at position 400 for 100 bytes failed. Azure Error: [InvalidRange] 416 The range specified is invalid for "
-    "the current size of the resource.\nThe range specified is invalid"
+    "DownloadTo at position 400 for 100 bytes failed. Azure Error: [InvalidRange] 416 The range specified is invalid "
+    "for the current size of the resource.\nThe range specified is invalid"
 )
 _NO_TOKEN = "DefaultAzureCredential: failed to get a token"
 

@@ -86,9 +86,10 @@ def copy(
         selection = select_files(storage, to, batch)
         if plan:
             return _plan_copy(selection, storage, new, to, new_id=new_id)
-        new.make_empty()
-        placing = replace(new, attributes=partial(_choose_attributes, selection, local=new.storage.local), sizes={})
+        attributes = partial(_choose_attributes, selection, local=new.storage.local)
+        placing = replace(new, attributes=attributes, sizes={}, _folders={})
         try:
+            placing.begin(selection.newest)
             return _copy_files(selection, storage, placing, to, new_id=new_id, watcher=watcher)
         except NotFound as error:
             placing.discard()
@@ -126,7 +127,6 @@ def _copy_files(
     if new_id:
         data = build_metadata(str(uuid.uuid4()))
         small |= {METADATA: data, sidecar(METADATA): build_hadoop_sidecar(data)}
-    placing.begin(selection.newest)
     at_once = 1 if local else AT_ONCE
     for first in range(0, len(order) - 1, at_once):  # files that are read and written together
         group = order[first : min(first + at_once, len(order) - 1)]
