@@ -1,6 +1,7 @@
 """What a checkpoint costs to inspect is bounded by what is there, whatever it claims; a large one is read in full."""
 
 import os
+import re
 import shutil
 import struct
 import zipfile
@@ -262,3 +263,27 @@ def test_a_link_out_of_the_checkpoint_is_named_and_not_read(
     assert said in " ".join((run.stdout if words == ["scan"] else run.refusal()).split())
     assert run.exit_code == (1 if words == ["scan"] else 3)
     assert ckpt("inspect", shutil.copytree(checkpoint, tmp_path / "copy")).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["_ckpt_export.json", "operator-0/_ckpt_export.json", "part", "smaller part", "operator-0/_delta_log/0.json"],
+)
+def test_a_sparse_file_of_an_export_is_refused_in_a_line(path: str, tmp_path: Path) -> None:
+    import ckpt
+
+    old, export = "sample_checkpoints/aggregation-hdfs-4.2", tmp_path / "export"
+    ckpt.export_state(old, to=str(export), all_units=True, engine="native")
+    part = next(file for file in export.rglob("*.parquet") if file.name[0] not in "_.")
+    file = (
+        part if path.endswith("part") else export / part.parent.name / "_delta_log/0.json" if "_log" in path else None
+    )
+    file = file or (export / path if path.count("/") == 0 else part.parent / "_ckpt_export.json")
+    file.parent.mkdir(exist_ok=True)
+    file.touch()
+    os.truncate(file, (2 << 30) if path == "smaller part" else 30 << 30)
+    run, cost = measured("import-state", export, tmp_path / "new", "--like", old, "--jobs", "1")
+    assert run.exit_code == 3, run
+    assert re.search("it has 32,212,254,720 bytes|does not end with PAR1", run.refusal())
+    assert cost.peak_mib < 300
+    assert not (tmp_path / "new").exists()
