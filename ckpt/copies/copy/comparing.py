@@ -29,7 +29,7 @@ class _Sums:
 
 
 @dataclass(slots=True)
-class Comparison:
+class ReadSums:
     """Sums of the state files that were read, and their checksum files."""
 
     _sums: dict[str, _Sums] = field(default_factory=dict)

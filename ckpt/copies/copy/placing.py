@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ckpt.changes.backup import choose_options
 from ckpt.changes.steps import Changed
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.copies.copy.comparing import Comparison
+from ckpt.copies.copy.comparing import ReadSums
 from ckpt.errors import CkptError, StorageError, UsageError, one_line
 from ckpt.formats.offsets import UNFINISHED
 from ckpt.inspection.inspection import Inspection, inspect
@@ -30,7 +30,7 @@ class FilePieces:
     storage: Storage
     path: str
     info: FileInfo
-    comparison: Comparison | None = None  # notes what was read
+    sums: ReadSums | None = None  # of what was read
 
     def __len__(self) -> int:
         """Bytes."""
@@ -42,8 +42,8 @@ class FilePieces:
             piece = self.storage.read_range(self.path, offset, PIECE)
             if len(piece) != min(PIECE, self.info.size - offset):
                 self._raise_changed()
-            if self.comparison is not None:
-                self.comparison.add(self.path, piece, first=not offset)
+            if self.sums is not None:
+                self.sums.add(self.path, piece, first=not offset)
             yield piece
         folder, _, name = self.path.rpartition("/")
         if self.storage.list_level(folder).files.get(name, self.info) != self.info:
