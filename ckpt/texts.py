@@ -42,11 +42,11 @@ _XML_VALUE = re.compile(r"(?P<word>[^<]++)")
 _SCHEMED = re.compile(r"(?:Basic|Bearer|Digest|Negotiate|NTLM|SharedKey\w*|AWS4-HMAC-SHA256)[ ]++", re.I)
 
 _SECRET = re.compile(
-    r"secret|passw|passphrase|credential|jaas|authorization|^pwd$|\bsas\b"
+    r"secret|passw|passphrase|jaas|authorization|^pwd$|\bsas\b"
     r"|(?:account|storage|shared|private|api|access|encryption|signing)[._-]?(?:access[._-]?)?key",
     re.I,
 )
-_MAYBE = re.compile(r"token|signature|^sig$", re.I)  # also what a parser calls so
+_MAYBE = re.compile(r"token|signature|credential|^sig$", re.I)  # also what errors and parsers speak of
 _OF_SECRET = re.compile(
     r"[._-](?:class|types?|mechanism|ur[il]|endpoint|enabled|required|interval|timeout|ms|seconds|count|algorithm"
     r"|file(?:name)?|path|location|version|expir\w*|lifetime|size|length|id|name)$"

@@ -91,6 +91,7 @@ def generated() -> Iterator[str]:
 
 
 HARMLESS = [
+    *("DefaultAzureCredential: failed to get a token", "Credential: expired"),
     *("InvalidToken: token (HDFS_DELEGATION_TOKEN) cannot be found in cache", "Unexpected token: SELECT at line 1"),
     *("PasswordException: the file is protected", "ssl.key.password = null", "ssl.truststore.password = [hidden]"),
     *("fs.s3a.aws.credentials.provider=org.apache.hadoop.X", "sasl.oauthbearer.token.endpoint.url = https://a/b"),
