@@ -191,6 +191,10 @@ RULES: dict[Spark, Rules] = {
 """Each row is the one before it and what changed: a version without a known difference is the row of the last."""
 
 
+_WORDS_OF_BOOLEANS = ("true", "false")
+_LARGEST_INT = 2**31 - 1
+
+
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """A setting that the offset log records, and that a restart takes from there whatever the session has."""
@@ -198,26 +202,27 @@ class Recorded:
     name: str
     since: Spark = Spark.V3_5  # at the latest
     absent: str | None = None  # what a restart takes where the log has none; None: what the session has
+    takes: tuple[str, ...] | range | None = None  # words, in any case, or numbers; None: any text
 
 
 RECORDED = (
-    Recorded(settings.SHUFFLE_PARTITIONS),
+    Recorded(settings.SHUFFLE_PARTITIONS, takes=range(1, _LARGEST_INT + 1)),
     Recorded(settings.PROVIDER_CLASS),
-    Recorded(settings.WATERMARK_POLICY, absent="min"),
-    Recorded(settings.AGGREGATION_FORMAT, absent="1"),
-    Recorded(settings.JOIN_FORMAT, absent="1"),
-    Recorded(settings.GROUPS_FORMAT, absent="1"),
+    Recorded(settings.WATERMARK_POLICY, absent="min", takes=("min", "max")),
+    Recorded(settings.AGGREGATION_FORMAT, absent="1", takes=range(1, 3)),
+    Recorded(settings.JOIN_FORMAT, absent="1", takes=range(1, _LARGEST_INT + 1)),  # and at most ``newest_join_format``
+    Recorded(settings.GROUPS_FORMAT, absent="1", takes=range(1, 3)),
     Recorded(settings.COMPRESSION_CODEC, absent="lz4"),
-    Recorded(settings.ROCKSDB_FORMAT),
-    Recorded(settings.STRICT_DISTRIBUTION, absent="false"),
-    Recorded(settings.PRUNE_FILTERS, absent="true"),
-    Recorded(settings.ENCODING_FORMAT, Spark.V4_0, "unsaferow"),
-    Recorded(settings.MERGE_OPERATOR, Spark.V4_2, "1"),
-    Recorded(settings.ROW_CHECKSUM, Spark.V4_2, "false"),
-    Recorded(settings.SOURCE_EVOLUTION, Spark.V4_2, "false"),
-    Recorded(settings.PROTOBUF_EXTENSIONS, Spark.V4_2, "false"),
-    Recorded(settings.ALWAYS_NULLABLE, Spark.V4_3, "false"),
-    Recorded(settings.DISTINCT_KEY_ORDER, Spark.V4_3, "false"),
+    Recorded(settings.ROCKSDB_FORMAT, takes=range(_LARGEST_INT + 1)),
+    Recorded(settings.STRICT_DISTRIBUTION, absent="false", takes=_WORDS_OF_BOOLEANS),
+    Recorded(settings.PRUNE_FILTERS, absent="true", takes=_WORDS_OF_BOOLEANS),
+    Recorded(settings.ENCODING_FORMAT, Spark.V4_0, "unsaferow", takes=("unsaferow", "avro")),
+    Recorded(settings.MERGE_OPERATOR, Spark.V4_2, "1", takes=range(1, 3)),
+    Recorded(settings.ROW_CHECKSUM, Spark.V4_2, "false", takes=_WORDS_OF_BOOLEANS),
+    Recorded(settings.SOURCE_EVOLUTION, Spark.V4_2, "false", takes=_WORDS_OF_BOOLEANS),
+    Recorded(settings.PROTOBUF_EXTENSIONS, Spark.V4_2, "false", takes=_WORDS_OF_BOOLEANS),
+    Recorded(settings.ALWAYS_NULLABLE, Spark.V4_3, "false", takes=_WORDS_OF_BOOLEANS),
+    Recorded(settings.DISTINCT_KEY_ORDER, Spark.V4_3, "false", takes=_WORDS_OF_BOOLEANS),
 )
 """``OffsetSeqMetadata.relevantSQLConfs``; every version was asked (``tests/inspection/preflight/record.py``)."""
 

@@ -44,9 +44,9 @@ STATE_MOVED = error(
 )
 STATE_ABOVE = error(
     "CKPT306 state-of-an-abandoned-timeline",
-    "There are state files of higher versions than the next start loads and writes. Spark does not ignore them "
-    "later: once the query reaches such a version, it may load the old file and continue with wrong state, without "
-    "an error.",
+    "There are state files of higher versions than the next start loads and writes. Deltas, changelogs and the zips of "
+    "a store without changelogs are overwritten before they are read. Spark does not ignore the other snapshots: once "
+    "the query reaches such a version, it may load the old file and continue with wrong state, without an error.",
     "Stop the query. If a copy of the checkpoint has the offsets and commits of the later batches, put them back: "
     "then no row is read again. Without one, `ckpt repair {checkpoint}` plans to remove the newer state, and says "
     "what sinks do with batches that run again.",
@@ -194,4 +194,25 @@ OTHER_STATE_DAMAGED = warning(
     "so does reading or copying the state of that batch. A start cannot fall back to the file.",
     "If you need an older batch whose state is not complete, restore the file from a copy of the checkpoint. "
     "Otherwise there is nothing to do: Spark deletes the file eventually.",
+)
+OPERATOR_ASTRAY = error(
+    "CKPT329 operator-metadata-of-another-operator",
+    "Operator metadata has another number than the folder that it is in: folders of operators were exchanged, or the "
+    "file was edited. Spark 4.0 and later compare the numbers and names with those of the query, and every version "
+    "reads the state in the folder as that of the operator with its number.",
+    RESTORE,
+)
+SCHEMA_ASTRAY = error(
+    "CKPT330 state-schema-in-another-partition",
+    "Spark writes the schema of a state store into partition 0 only, and here another partition has one: folders of "
+    "partitions were exchanged, renamed or copied. Spark loads their files without an error but does not find the "
+    "keys in them. It starts each of them from nothing, and writes wrong results.",
+    REPAIR_DEEP,
+)
+ROWS_NOT_COMPARED = warning(
+    "CKPT331 state-rows-not-compared",
+    "Every byte was read, but the rows of a state store could not be compared with a schema, because it has none that "
+    "ckpt can use. Whether they belong to their partition and to their store is not known.",
+    "Put {path} back from a copy of the checkpoint. Without one, start the query once: Spark writes the schema again. "
+    "Then run `ckpt inspect {checkpoint} --deep` again.",
 )

@@ -21,6 +21,7 @@ from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import named_fields, struct_of
 from ckpt.model import DamageKind, FileDamage, Json, Operator, StateFileKind
 from ckpt.processes import Runner
+from ckpt.settings import ROW_CHECKSUM
 from ckpt.state.native.contradictions import Held, find_contradictions, find_missing_rows
 from ckpt.state.native.entries import entries_in, make_flat
 from ckpt.state.native.lookup import find_partitions, spread_over
@@ -103,6 +104,8 @@ class _Operator:
                 stores[name] = self._hold_rows(files, layout)
             except Unfit as error:
                 detail = f"rows of {name} do not fit their schema: {str(error).rpartition(': ')[2]}"
+                if files.checksums:
+                    detail += f"; the newest offsets record {ROW_CHECKSUM}=true"
                 damages.append(FileDamage(files.place.folder, DamageKind.BAD_ROW, detail))
             except TooLarge:
                 raise
