@@ -86,7 +86,9 @@ def _find_operators_astray(start: Start) -> Forecast | None:
     folder, number = wrong[0]
     path, detail = f"{STATE}/{folder}/_metadata", f"it says that it is of operator {number}"
     exchanged = {folder for folder, _ in wrong} == {number for _, number in wrong}
-    if exchanged:
+    names = {operator.id: operator.name for operator in start.checkpoint.operators}
+    copied = names.get(number) == names[folder]  # the query may have no such operator
+    if exchanged or copied:
         return start.stays_unknown(diagnoses.state.OPERATOR_ASTRAY, path, detail)
     if not start.rules.operator_metadata:
         return None

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from ckpt.checkpoint.checkpoint import OFFSETS
+from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS
 from ckpt.checkpoint.history import find_renumbered_entry
 from ckpt.checkpoint.sources.file_logs import FileSourceLog, file_source_logs
 from ckpt.checkpoint.sources.files import FileOffset, entry_at
@@ -54,6 +54,20 @@ def exhausted_offsets(start: Start) -> Forecast | None:
                 return start.fails(diagnoses.logs.MALFORMED_OFFSET, path, shown, None)
             if number > LONG - _MANY_ROWS:
                 return start.stays_unknown(diagnoses.logs.MALFORMED_OFFSET, path, detail.format(f"{what} {number}"))
+    return None
+
+
+def endless_watermark(start: Start) -> Forecast | None:
+    """A watermark of so many ms that operators which count in microseconds overflow; others take it."""
+    commit, end = start.checkpoint.commits.newest, start.end
+    watermarks = [
+        (COMMITS, start.committed, commit.next_watermark_ms if commit is not None and start.resumes else None),
+        (OFFSETS, start.latest, end.metadata.watermark_ms if end is not None and end.metadata is not None else None),
+    ]
+    for log, batch, watermark_ms in watermarks if start.checkpoint.stateful else ():
+        if watermark_ms is not None and watermark_ms > LONG // 1000:
+            detail = f"the watermark is {watermark_ms} ms"
+            return start.stays_unknown(diagnoses.logs.FAR_WATERMARK, f"{log}/{batch}", detail)
     return None
 
 

@@ -104,6 +104,7 @@ RULES = (
     logs.latest_commit,
     offsets.doubtful_offsets,
     offsets.exhausted_offsets,
+    offsets.endless_watermark,
     offsets.malformed_offsets,
     offsets.source_entries,
     batch.refuse_asynchronous,

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from itertools import groupby, pairwise
 
+from ckpt import settings
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE, Checkpoint
 from ckpt.checkpoint.history import Pattern, pattern, unplanned
 from ckpt.checkpoint.sources.registry import advances
@@ -22,6 +23,7 @@ from ckpt.versions import Spark
 
 _DAY_MS = 86_400_000
 _FAR_MS = _DAY_MS  # more than any time zone, or the clock of another machine, is ahead
+_MAX_FILE_AGE_MS = 7 * _DAY_MS  # the default of the option maxFileAge
 _LAG = 50  # versions that a load replays before it is worth a word: half of Spark's minBatchesToRetain
 _OUTLIVES_A_LOAD = {
     DamageKind.CHECKSUM_DIFFERS: diagnoses.others.STALE_SIDECAR,
@@ -167,6 +169,27 @@ def _describe_files(batch_ids: list[int]) -> str:
     return f"offsets/{first} names" if first == last else f"offsets/{first} to offsets/{last} name"
 
 
+def find_odd_file_times(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find times in the logs of file sources that their files cannot have (``FileStreamSource.SeenFilesMap``)."""
+    newest = checkpoint.offsets.newest
+    planned_ms = newest.metadata.timestamp_ms if newest is not None and newest.metadata is not None else 0
+    latest_ms: dict[str, int] = {}  # by source: the newest of the files in earlier entries
+    for path, files in checkpoint.source_entries.items():
+        source = path.rpartition("/")[0]
+        for file in sorted(files, key=lambda file: file.log_offset) if not isinstance(files, Unreadable) else ():
+            before_ms, time_ms = latest_ms.get(source, 0), file.timestamp_ms
+            shown = f"entry {file.log_offset} says that its file was modified at {instant(time_ms)}"
+            if planned_ms and time_ms - planned_ms > _FAR_MS:
+                detail = f"{shown}, after the newest batch was planned: later files count as too old"
+                yield Finding(diagnoses.others.ODD_FILE_TIME, path, detail)
+                return
+            if before_ms - time_ms > _MAX_FILE_AGE_MS:
+                detail = f"{shown}, long before files in earlier entries: the file counts as not read"
+                yield Finding(diagnoses.others.ODD_FILE_TIME, path, detail)
+                return
+            latest_ms[source] = max(before_ms, time_ms)
+
+
 def find_sink_log_holes(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find holes in the log of a file sink that writes below the checkpoint."""
     for folder in checkpoint.listing.folders:
@@ -281,6 +304,19 @@ def find_schemas_astray(checkpoint: Checkpoint) -> Iterator[Finding]:
                 yield Finding(diagnoses.state.SCHEMA_ASTRAY, path, detail)
 
 
+def find_rows_not_compared(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find stores without a schema, where every byte was read: what their rows are is not known."""
+    state = checkpoint.state
+    of_old_spark = settings.COMPRESSION_CODEC not in checkpoint.conf  # which wrote no schemas
+    if state is None or state.every_byte is None or state.needed_version is None or of_old_spark:
+        return
+    for operator, store in checkpoint.stores():
+        if not store.column_families and store.key_schema is None:
+            inner = "" if store.name == DEFAULT_STORE else f"{store.name}/"
+            path, detail = f"{STATE}/{operator.id}/0/{inner}_metadata/schema", f"store {store.name} has no schema"
+            yield Finding(diagnoses.state.ROWS_NOT_COMPARED, path, detail)
+
+
 def find_other_damage(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find damage in files over which no start fails now, where every byte was read."""
     state = checkpoint.state
@@ -373,6 +409,7 @@ _CHECKS = (
     find_cut_commit,
     compare_source_counts,
     compare_offsets,
+    find_odd_file_times,
     find_sink_log_holes,
     find_format_two,
     find_moved_joins,
@@ -385,6 +422,7 @@ _CHECKS = (
     find_strays,
     find_missing_schemas,
     find_schemas_astray,
+    find_rows_not_compared,
     find_other_damage,
     find_nothing,
     find_vanished,

@@ -17,11 +17,13 @@ import pyarrow as pa
 from ckpt.checkpoint.state.chains import Chain
 from ckpt.checkpoint.state.folders import STATE
 from ckpt.errors import CkptError, TooLarge, Unfit
+from ckpt.formats.operators import OperatorName
 from ckpt.formats.rows.types import arrow_type
-from ckpt.formats.types import named_fields, struct_of
+from ckpt.formats.statefiles import JOIN_STORES
+from ckpt.formats.types import named_fields, struct_of, type_at
 from ckpt.model import DamageKind, FileDamage, Json, Operator, StateFileKind
 from ckpt.processes import Runner
-from ckpt.settings import ROW_CHECKSUM
+from ckpt.settings import ROW_CHECKSUM, STRICT_DISTRIBUTION
 from ckpt.state.native.contradictions import Held, find_contradictions, find_missing_rows
 from ckpt.state.native.entries import entries_in, make_flat
 from ckpt.state.native.lookup import find_partitions, spread_over
@@ -193,13 +195,27 @@ def _open_units(chosen: Chosen) -> Callable[[StateUnit], Iterator[FileDamage]]:
 def _find_misplaced(chosen: Chosen, unit: StateUnit) -> Iterator[FileDamage]:
     """Look at the first keys of every partition of a unit."""
     with suppress(CkptError):
-        count, layout = spread_over(chosen), layout_of(chosen, unit)
+        count, layout, named = spread_over(chosen), layout_of(chosen, unit), _name_operator(chosen, unit)
         for files in find_store_files(chosen, unit.operator, layout.store) if count is not None else ():
-            owners = find_partitions(unit, _read_first_keys(files, unit, layout), count) or []
+            owners = find_partitions(named, _read_first_keys(files, unit, layout), count) or []
             wrong = [partition for partition in owners if partition != files.place.partition]
-            if wrong:
+            if wrong and (named is unit or len(wrong) == len(owners)):
                 detail = f"{len(wrong)} of {len(owners)} keys of {unit.label} belong to other partitions"
                 yield FileDamage(files.place.folder, DamageKind.WRONG_PARTITION, f"{detail}, such as {wrong[0]}")
+
+
+def _name_operator(chosen: Chosen, unit: StateUnit) -> StateUnit:
+    """The unit with the operator that it must be of, where Spark before 4.0 wrote no metadata of it.
+
+    Not where rows may be spread by a part of the key, as before ``useStrictDistribution`` (SPARK-38204).
+    """
+    if unit.operator_name is not None or chosen.recorded.get(STRICT_DISTRIBUTION, "false").lower() != "true":
+        return unit
+    if not JOIN_STORES.isdisjoint(unit.stores):
+        return replace(unit, operator_name=OperatorName.JOIN)
+    key = [name for name, _ in named_fields(type_at(unit.schema, (0,)))] if unit.schema is not None else []
+    of_sessions = key[-1:] == ["sessionStartTime"]
+    return replace(unit, operator_name=OperatorName.SESSIONS if of_sessions else OperatorName.AGGREGATION)
 
 
 def _read_first_keys(files: StoreFiles, unit: StateUnit, layout: UnitLayout) -> Mapping[tuple[int, ...], Any]:
