@@ -76,6 +76,7 @@ class Rules:
     newest_join_format: int  # highest join.stateFormatVersion that it accepts as a setting
     runs_join_format: int  # highest that its joins run with
     describes_join_format_1: bool  # it can write the schemas of a join in state format 1
+    compares_base_ids: bool  # checkpoint format 2: a batch fails its commit if a store was loaded with another id
     transform_with_state: bool  # it has that operator
     operator_metadata: bool  # it writes operator metadata, and compares it with the query before any task runs
     state_checksums: bool  # it writes its own checksum files for state files
@@ -114,6 +115,7 @@ _3_5 = Rules(
     newest_join_format=2,
     runs_join_format=2,
     describes_join_format_1=True,
+    compares_base_ids=False,
     transform_with_state=False,
     operator_metadata=False,
     state_checksums=False,
@@ -174,6 +176,7 @@ _4_2 = replace(
     asserts_no_commits=True,
     records=_4_1.records | {settings.ROW_CHECKSUM, settings.MERGE_OPERATOR, settings.SOURCE_EVOLUTION},
     newest_join_format=4,
+    compares_base_ids=True,
     checks_state_folder=True,
     repairs_snapshots=True,
     checksum_check=ChecksumCheck.FORMAT_2,

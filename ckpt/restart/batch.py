@@ -177,6 +177,8 @@ def _count_unique_ids(start: Start) -> Forecast | None:
             finding = Finding(diagnoses.logs.COMMIT_WITH_OTHER_IDS, path, detail)
             if len(ids[wrong]) < stores:
                 return start.ends(Outcome.FAILS_IN_BATCH, finding)
+            if not start.rules.compares_base_ids:
+                return None  # the first id is taken
             return start.ends(Outcome.FAILS_AT_COMMIT, finding, error=messages.OTHER_BASE_ID)
     return None
 

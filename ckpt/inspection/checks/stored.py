@@ -221,9 +221,8 @@ def find_abandoned_timeline(checkpoint: Checkpoint) -> Iterator[Finding]:
     if newer is not None:
         which = span("version", newer.first_version, newer.last_version)
         detail = f"{newer.files} files of {which}, and the offset log ends at batch {checkpoint.offsets.latest}"
-        if not newer.harmful:
-            detail += "; each is overwritten before a batch reads it"
-        yield Finding(diagnoses.state.STATE_ABOVE, newer.example, detail, minor=not newer.harmful)
+        diagnosis = diagnoses.state.STATE_ABOVE if newer.harmful else diagnoses.state.STATE_AHEAD
+        yield Finding(diagnosis, newer.example, detail)
 
 
 def measure_snapshot_lag(checkpoint: Checkpoint) -> Iterator[Finding]:

@@ -206,7 +206,7 @@ COMMIT_WITH_OTHER_IDS = error(
     "CKPT118 commit-with-other-state-ids",
     "State store checkpoint format 2 finds its files by the unique ids in the commit of the batch before: one for each "
     "store of each partition. This commit has another number of them: it was written by hand. A partition without ids "
-    "fails the batch; one with too many lets it run and write its rows, and then fails its commit.",
+    "fails the batch; one with too many lets it run and write its rows, and from 4.2 on fails its commit.",
     REPAIR,
 )
 COMMIT_WITHOUT_STATE_IDS = error(

@@ -42,14 +42,24 @@ STATE_MOVED = error(
     "`ckpt relocate {checkpoint}` makes the metadata name the files here. Or move the checkpoint back to where it "
     "was written, or make the old path point here (locally with a symbolic link).",
 )
-STATE_ABOVE = error(
-    "CKPT306 state-of-an-abandoned-timeline",
-    "There are state files of higher versions than the next start loads and writes. Deltas, changelogs and the zips of "
-    "a store without changelogs are overwritten before they are read. Spark does not ignore the other snapshots: once "
-    "the query reaches such a version, it may load the old file and continue with wrong state, without an error.",
+_PUT_BACK_OR_TIDY = (
     "Stop the query. If a copy of the checkpoint has the offsets and commits of the later batches, put them back: "
     "then no row is read again. Without one, `ckpt repair {checkpoint}` plans to remove the newer state, and says "
-    "what sinks do with batches that run again.",
+    "what sinks do with batches that run again."
+)
+STATE_ABOVE = error(
+    "CKPT306 state-of-an-abandoned-timeline",
+    "There are snapshots of higher versions than the next start loads and writes, or state that is many batches ahead. "
+    "Spark does not ignore them later: once the query reaches such a version, it may load the old file and continue "
+    "with wrong state, without an error.",
+    _PUT_BACK_OR_TIDY,
+)
+STATE_AHEAD = warning(
+    "CKPT332 state-ahead-of-the-logs",
+    "There are state files of higher versions than the next start loads and writes. Each is overwritten before a batch "
+    "reads it, so the state stays right. But batches have run of which the logs know nothing: their rows are read "
+    "again, under ids that a sink may have seen.",
+    _PUT_BACK_OR_TIDY,
 )
 SNAPSHOT_LAG = note(
     "CKPT307 snapshot-lag",

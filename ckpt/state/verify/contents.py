@@ -197,7 +197,8 @@ def _find_misplaced(chosen: Chosen, unit: StateUnit) -> Iterator[FileDamage]:
     with suppress(CkptError):
         count, layout, named = spread_over(chosen), layout_of(chosen, unit), _name_operator(chosen, unit)
         for files in find_store_files(chosen, unit.operator, layout.store) if count is not None else ():
-            owners = find_partitions(named, _read_first_keys(files, unit, layout), count) or []
+            of_files = [find_partitions(named, keys, count) or [] for keys in _read_first_keys(files, unit, layout)]
+            owners = [owner for owners in of_files for owner in owners]
             wrong = [partition for partition in owners if partition != files.place.partition]
             if wrong and (named is unit or len(wrong) == len(owners)):
                 detail = f"{len(wrong)} of {len(owners)} keys of {unit.label} belong to other partitions"
@@ -218,8 +219,8 @@ def _name_operator(chosen: Chosen, unit: StateUnit) -> StateUnit:
     return replace(unit, operator_name=OperatorName.SESSIONS if of_sessions else OperatorName.AGGREGATION)
 
 
-def _read_first_keys(files: StoreFiles, unit: StateUnit, layout: UnitLayout) -> Mapping[tuple[int, ...], Any]:
-    """Leaves of the first keys in one file of a partition: the newest changes that have any, or its snapshot."""
+def _read_first_keys(files: StoreFiles, unit: StateUnit, layout: UnitLayout) -> Iterator[Mapping[tuple[int, ...], Any]]:
+    """Leaves of the first keys in each of the newest files of a partition: any of them may be of another one."""
     columns = columns_of(unit)
     for part in _list_worth_opening(files, layout):
         with closing(entries_in(part, unit, layout)) as entries:
@@ -227,8 +228,7 @@ def _read_first_keys(files: StoreFiles, unit: StateUnit, layout: UnitLayout) -> 
         if first is None:
             continue
         rows = make_flat(columns, unit, first).slice(0, _KEYS)
-        return {column.places: array for column, array in zip(columns.kept, rows.columns, strict=True)}
-    return {}
+        yield {column.places: array for column, array in zip(columns.kept, rows.columns, strict=True)}
 
 
 def _list_worth_opening(files: StoreFiles, layout: UnitLayout) -> Iterator[StoreFiles]:
