@@ -64,7 +64,9 @@ def endless_watermark(start: Start) -> Forecast | None:
         (COMMITS, start.committed, commit.next_watermark_ms if commit is not None and start.resumes else None),
         (OFFSETS, start.latest, end.metadata.watermark_ms if end is not None and end.metadata is not None else None),
     ]
-    for log, batch, watermark_ms in watermarks if start.checkpoint.stateful else ():
+    logs = (start.checkpoint.offsets.readable(batch) for batch in start.checkpoint.offsets.ids if batch != start.latest)
+    used = any(log.metadata.watermark_ms for log in logs if log is not None and log.metadata is not None)
+    for log, batch, watermark_ms in watermarks if start.checkpoint.stateful and used else ():
         if watermark_ms is not None and watermark_ms > LONG // 1000:
             detail = f"the watermark is {watermark_ms} ms"
             return start.stays_unknown(diagnoses.logs.FAR_WATERMARK, f"{log}/{batch}", detail)
@@ -202,9 +204,10 @@ def _find_nameless_file(start: Start, log: FileSourceLog, first: int, last: int)
     """Find an entry of the latest batch without the path of a file, of which Spark makes a ``Path``."""
     for path, files in start.checkpoint.source_entries.items():
         if path.startswith(f"{log.folder}/") and not isinstance(files, Unreadable):
-            entries = (file.log_offset for file in files if first < file.log_offset <= last and not file.path)
+            read = (file for file in files if first < file.log_offset <= last)
+            entries = (file.log_offset for file in read if file.path[:1] != "/" and ":" not in file.path)
             if (entry := next(entries, None)) is not None:
-                detail = f"entry {entry} has no path of a file, and the latest batch has read it"
+                detail = f"entry {entry} has no absolute path of a file, and the latest batch has read it"
                 return Finding(diagnoses.others.SOURCE_LOG_UNREADABLE, path, detail)
     return None
 

@@ -108,7 +108,9 @@ def _differs_in_join_format(operator: Operator, recorded: str) -> bool:
         return False
     families = {family.name for family in stores[DEFAULT_STORE].column_families}
     by_time = any("TsToValues" in name for name in families)
-    return bool(families) and recorded != ("4" if by_time else "3")
+    if not families:
+        return recorded not in ("3", "4")
+    return recorded != ("4" if by_time else "3")
 
 
 def _names(schema: object) -> set[str]:

@@ -11,7 +11,7 @@ from ckpt import settings
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE, Checkpoint
 from ckpt.checkpoint.history import Pattern, pattern, unplanned
 from ckpt.checkpoint.sources.registry import advances
-from ckpt.formats.names import compactible_log, sort_batch_names
+from ckpt.formats.names import compactible_id, compactible_log, sort_batch_names
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.model import DamageKind, Kind, OffsetLog, Unreadable
 from ckpt.restart import diagnoses
@@ -169,23 +169,28 @@ def _describe_files(batch_ids: list[int]) -> str:
     return f"offsets/{first} names" if first == last else f"offsets/{first} to offsets/{last} name"
 
 
-def find_odd_file_times(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """Find times in the logs of file sources that their files cannot have (``FileStreamSource.SeenFilesMap``)."""
+def find_edited_file_logs(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find entries in the logs of file sources as Spark does not write them (``FileStreamSource.SeenFilesMap``)."""
     newest = checkpoint.offsets.newest
     planned_ms = newest.metadata.timestamp_ms if newest is not None and newest.metadata is not None else 0
     latest_ms: dict[str, int] = {}  # by source: the newest of the files in earlier entries
     for path, files in checkpoint.source_entries.items():
-        source = path.rpartition("/")[0]
+        source, _, name = path.rpartition("/")
+        number = compactible_id(name)
         for file in sorted(files, key=lambda file: file.log_offset) if not isinstance(files, Unreadable) else ():
             before_ms, time_ms = latest_ms.get(source, 0), file.timestamp_ms
+            detail = None
             shown = f"entry {file.log_offset} says that its file was modified at {instant(time_ms)}"
-            if planned_ms and time_ms - planned_ms > _FAR_MS:
+            if number is not None and (file.log_offset > number or (name.isdecimal() and file.log_offset != number)):
+                detail = f"it has an entry that calls itself {file.log_offset}"
+            elif file.path[:1] != "/" and ":" not in file.path:
+                detail = f"entry {file.log_offset} has no absolute path of a file"
+            elif planned_ms and time_ms - planned_ms > _FAR_MS:
                 detail = f"{shown}, after the newest batch was planned: later files count as too old"
-                yield Finding(diagnoses.others.ODD_FILE_TIME, path, detail)
-                return
-            if before_ms - time_ms > _MAX_FILE_AGE_MS:
+            elif before_ms - time_ms > _MAX_FILE_AGE_MS:
                 detail = f"{shown}, long before files in earlier entries: the file counts as not read"
-                yield Finding(diagnoses.others.ODD_FILE_TIME, path, detail)
+            if detail is not None:
+                yield Finding(diagnoses.others.FILE_LOG_EDITED, path, detail)
                 return
             latest_ms[source] = max(before_ms, time_ms)
 
@@ -408,7 +413,7 @@ _CHECKS = (
     find_cut_commit,
     compare_source_counts,
     compare_offsets,
-    find_odd_file_times,
+    find_edited_file_logs,
     find_sink_log_holes,
     find_format_two,
     find_moved_joins,

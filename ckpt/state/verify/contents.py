@@ -200,7 +200,8 @@ def _find_misplaced(chosen: Chosen, unit: StateUnit) -> Iterator[FileDamage]:
             of_files = [find_partitions(named, keys, count) or [] for keys in _read_first_keys(files, unit, layout)]
             owners = [owner for owners in of_files for owner in owners]
             wrong = [partition for partition in owners if partition != files.place.partition]
-            if wrong and (named is unit or len(wrong) == len(owners)):
+            elsewhere = (len(owners) > 1 and files.place.partition not in owners for owners in of_files)
+            if wrong and (named is unit or any(elsewhere)):
                 detail = f"{len(wrong)} of {len(owners)} keys of {unit.label} belong to other partitions"
                 yield FileDamage(files.place.folder, DamageKind.WRONG_PARTITION, f"{detail}, such as {wrong[0]}")
 

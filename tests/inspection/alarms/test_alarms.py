@@ -8,6 +8,7 @@ import pytest
 
 from ckpt.inspection.inspection import inspect
 from ckpt.restart.diagnoses.state import OTHER_STATE_DAMAGED, STATE_AHEAD, STATE_MOVED_JOIN
+from ckpt.restart.findings import Severity
 from ckpt.state.verify.verify import read_every_byte
 from tests.inspection.alarms.damages import Damage, damages
 from tests.inspection.alarms.record import SUITE
@@ -18,7 +19,10 @@ UNSEEN: dict[str, str] = {}
 """Damages that do harm and that no file shows, and why."""
 
 NEEDLESS: dict[str, str] = {}
-"""Damages that did no harm in the batches that were run, and of which a look warns, and why."""
+"""Damages that do no harm and that hold a start, and why."""
+
+LATER = ("partitions exchanged", "stores exchanged", "partitions of a store exchanged", "state file replaced")
+"""Kinds of damage to state that may do no harm in the few batches that were run: no row of theirs had a lost key."""
 
 OF_OTHER_TIMES = (STATE_MOVED_JOIN, STATE_AHEAD, OTHER_STATE_DAMAGED)
 """Warnings that are true and say nothing of the next batches: of a sample that was moved, of rows that are read again,
@@ -42,22 +46,23 @@ def does_harm(damage: Damage, minor: str) -> bool | None:
     """Tell whether a start failed, or a batch brought other rows than that of the sample; None: it was not asked."""
     answers = RECORDED[minor]
     answer, intact = answers.get(damage.name), answers.get(f"{damage.sample} as it is")
-    if answer is None or intact is None:
+    if answer is None or intact is None or answer["error"] == "it did not end":
         return None
     rows, right = answer["rows"], intact["rows"]
     both = rows.keys() & right.keys()
     return answer["error"] is not None or not both or any(rows[batch] != right[batch] for batch in both)
 
 
-def _look(damage: Damage, folder: Path) -> dict[str, bool]:
-    """Tell for each version whether a look is not content: a warning, an error, or a start that may not run."""
+def _look(damage: Damage, folder: Path) -> dict[str, tuple[bool, bool]]:
+    """Tell for each version whether a look gives the all-clear, and whether it holds the start."""
     checkpoint = read_every_byte(str(mutations.copy_of(SAMPLES / damage.sample, folder, damage.mutations)))
     looks = {minor: inspect(checkpoint, [minor], asked="sync") for minor in RECORDED}
-    return {
-        minor: any(rated.finding.diagnosis not in OF_OTHER_TIMES for rated in look.troubles)
-        or not all(forecast.outcome.runs for forecast in look.counted)
-        for minor, look in looks.items()
-    }
+    answers = {}
+    for minor, look in looks.items():
+        runs = all(forecast.outcome.runs for forecast in look.counted)
+        troubles = [rated for rated in look.troubles if rated.finding.diagnosis not in OF_OTHER_TIMES]
+        answers[minor] = not troubles and runs, not runs or any(rated.severity is Severity.ERROR for rated in troubles)
+    return answers
 
 
 @pytest.mark.parametrize(
@@ -68,18 +73,21 @@ def _look(damage: Damage, folder: Path) -> dict[str, bool]:
     ],
 )
 def test_a_look_says_whether_a_start_does_harm(damage: Damage, tmp_path: Path) -> None:
-    alarms = _look(damage, tmp_path / "checkpoint")
-    for minor, alarm in alarms.items():
+    for minor, (clear, hold) in _look(damage, tmp_path / "checkpoint").items():
         harm = does_harm(damage, minor)
-        if harm is None:
-            continue
-        if harm and not alarm:
+        if harm and clear:
             assert damage.name in UNSEEN, f"a false all-clear on {minor}: {RECORDED[minor][damage.name]}"
-        if alarm and not harm:
+        if harm is False and hold and kind_of(damage) not in LATER:
             assert damage.name in NEEDLESS, f"an alarm without harm on {minor}"
 
 
+def kind_of(damage: Damage) -> str:
+    """Such as ``setting edited``."""
+    return damage.name[4:].partition(" in ")[0]
+
+
 def test_few_alarms_are_needless() -> None:
-    damaged = [damage for damage in _asked() if not damage.name.endswith(" as it is")]
-    assert len(damaged) >= 50
-    assert set(UNSEEN) | set(NEEDLESS) <= {damage.name for damage in damages()}
+    damaged = {damage.name for damage in _asked() if not damage.name.endswith(" as it is")}
+    assert len(damaged) >= 200
+    assert set(UNSEEN) | set(NEEDLESS) <= damaged
+    assert len(NEEDLESS) * 100 <= len(damaged) + 100
