@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ckpt import settings
-from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
+from ckpt.checkpoint.checkpoint import OFFSETS, STATE, Checkpoint
 from ckpt.checkpoint.state.chains import is_known_provider
 from ckpt.formats.names import parse_java_int
 from ckpt.formats.operators import TRANSFORM_WITH_STATE, OperatorName
@@ -43,6 +43,10 @@ def contradicting_settings(start: Start) -> Forecast | None:
     if provider is not None and not is_known_provider(provider):
         detail = f"it records {settings.PROVIDER_CLASS}={quoted(provider, 80)}, which is none of Spark's"
         return start.stays_unknown(diagnoses.logs.OTHER_PROVIDER, f"{OFFSETS}/{start.latest}", detail)
+    astray = _find_store_astray(checkpoint)
+    if astray is not None:
+        early = start.rules.checks_schemas_at_start
+        return start.ends(Outcome.FAILS_AT_START if early else Outcome.FAILS_IN_BATCH, astray)
     found = next(_find_contradictions(start, checkpoint), None)
     if found is None:
         return None
@@ -50,6 +54,16 @@ def contradicting_settings(start: Start) -> Forecast | None:
     detail = f"it records {found.setting}={quoted(value)}, and {found.shown}"
     finding = Finding(diagnoses.logs.CONTRADICTING_SETTING, f"{OFFSETS}/{start.latest}", detail)
     return start.ends(found.outcome, finding, error=found.words)
+
+
+def _find_store_astray(checkpoint: Checkpoint) -> Finding | None:
+    """A join of format 1 or 2 numbers the rows of a key: in one store of a side the last column of the key."""
+    for operator, store in checkpoint.stores():
+        names = [name for name, _ in named_fields(store.key_schema)] if store.name in JOIN_STORES else []
+        if names and (names[-1] == "index") is not store.name.endswith("keyWithIndexToValue"):
+            path, detail = f"{STATE}/{operator.id}/0/{store.name}", f"the key of its rows is {', '.join(names)}"
+            return Finding(diagnoses.state.STORE_ASTRAY, path, detail)
+    return None
 
 
 def _find_contradictions(start: Start, checkpoint: Checkpoint) -> Iterator[_Contradiction]:

@@ -219,6 +219,12 @@ SCHEMA_ASTRAY = error(
     "keys in them. It starts each of them from nothing, and writes wrong results.",
     REPAIR_DEEP,
 )
+STORE_ASTRAY = error(
+    "CKPT333 state-store-of-another-name",
+    "A store of a join has the schema of another one: its folder was exchanged. Spark compares the schema with the "
+    "query, and fails.",
+    RESTORE,
+)
 ROWS_NOT_COMPARED = warning(
     "CKPT331 state-rows-not-compared",
     "Every byte was read, but the rows of a state store could not be compared with a schema, because it has none that "
