@@ -47,13 +47,13 @@ def contradicting_settings(start: Start) -> Forecast | None:
     if astray is not None:
         early = start.rules.checks_schemas_at_start
         return start.ends(Outcome.FAILS_AT_START if early else Outcome.FAILS_IN_BATCH, astray)
-    found = next(_find_contradictions(start, checkpoint), None)
-    if found is None:
+    contradiction = next(_find_contradictions(start, checkpoint), None)
+    if contradiction is None:
         return None
-    value = checkpoint.conf.get(found.setting, "")
-    detail = f"it records {found.setting}={quoted(value)}, and {found.shown}"
+    value = checkpoint.conf.get(contradiction.setting, "")
+    detail = f"it records {contradiction.setting}={quoted(value)}, and {contradiction.shown}"
     finding = Finding(diagnoses.logs.CONTRADICTING_SETTING, f"{OFFSETS}/{start.latest}", detail)
-    return start.ends(found.outcome, finding, error=found.words)
+    return start.ends(contradiction.outcome, finding, error=contradiction.words)
 
 
 def _find_store_astray(checkpoint: Checkpoint) -> Finding | None:
