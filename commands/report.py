@@ -38,7 +38,7 @@ def show(report: Report[Any], output: Output) -> None:
         case Output.TABLE:
             text = for_standard_output().text(change_texts(report.page(), mask_secrets))
         case Output.JSON:
-            text = mask_json(_to_json(add_next(report.document(), report.page())))
+            text = mask_json(to_json(add_next(report.document(), report.page())))
         case Output.HTML:
             text = report.html()
         case _:
@@ -58,7 +58,7 @@ def show_text(text: str) -> None:
     sys.stdout.flush()
 
 
-def _to_json(document: object) -> str:
+def to_json(document: object) -> str:
     """A document as JSON; a number of a checkpoint that no double holds, such as 1e999, becomes text."""
     try:
         return json.dumps(document, indent=2, allow_nan=False, default=as_json)

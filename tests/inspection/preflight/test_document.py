@@ -1,0 +1,99 @@
+"""``ckpt preflight`` on what ``ckpt inspect -o json`` printed says what it says on the checkpoint itself."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ckpt import Spark, inspect, open_checkpoint
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.inspection.preflight import PlannedStart, Readiness, judge_start
+from ckpt.inspection.query import parse_query
+from ckpt.restart.findings import Asked
+from ckpt.state.verify.verify import read_every_byte
+from ckpt.texts import mask_json
+from commands.inspected import read_evidence
+from commands.render.page import InspectionReport
+from commands.render.preflight import PreflightReport, RecordedPreflightReport
+from commands.report import to_json
+from tests.conftest import CopyOf
+from tests.inspection.preflight import changes
+from tests.inspection.preflight.test_recorded import answers
+from tests.laws.next_obeyed import oracle_cases
+from tests.restart.oracle.cases import Case
+from tests.support.places import EACH_SAMPLE
+from tests.support.spark import mutations
+from tests.support.spark.live import EVERY_CASE
+
+SAMPLE = "sample_checkpoints/aggregation-hdfs-4.2"
+STARTS = (
+    PlannedStart(),
+    PlannedStart(progress=Asked.ASYNC),
+    PlannedStart(progress=Asked.BOTH, must_exist=True),
+    PlannedStart(Spark.V3_5, {"spark.sql.shuffle.partitions": "7"}),
+    PlannedStart(Spark.V4_3, {"spark.sql.streaming.stateStore.checkpointFormatVersion": "2"}),
+)
+ORACLE = oracle_cases()
+
+
+def say(readiness: Readiness, report: PreflightReport) -> Mapping[str, Any]:
+    """The document of a report, but for what is not known, and the steps with which the page ends.
+
+    Without the details of findings: two versions of Spark may call one thing by other words.
+    """
+    document: dict[str, Any] = json.loads(to_json(report.document()))
+    for finding in (*document["holds"], *document["warnings"]):
+        del finding["detail"]
+    verdict = document["verdict"].partition(": ")[0]
+    return {**document, "verdict": verdict, "unknown": None, "steps": readiness.inspection.next_steps}
+
+
+def print_document(checkpoint: Checkpoint, folder: Path) -> str:
+    """Print the document of ``ckpt inspect`` into a file."""
+    path = folder / "inspected.json"
+    path.write_text(mask_json(to_json(InspectionReport(inspect(checkpoint)).document())))
+    return str(path)
+
+
+def compare(checkpoint: Checkpoint, starts: tuple[PlannedStart, ...], folder: Path) -> None:
+    evidence, shown = read_evidence(print_document(checkpoint, folder))
+    for start in starts:
+        there, here = judge_start(checkpoint, start), judge_start(evidence, start)
+        expected, said = say(there, PreflightReport(there)), say(here, RecordedPreflightReport(here, shown))
+        assert said == expected, start
+        assert {*here.unknown} >= {text for text in there.unknown if not text.startswith("the newest file is")}
+        title, other = (PreflightReport(readiness).page()[0] for readiness in (there, here))
+        assert title == other
+
+
+@pytest.mark.parametrize("sample", EACH_SAMPLE)
+def test_a_sample(sample: str, copy_of: CopyOf, tmp_path: Path) -> None:
+    compare(open_checkpoint(str(copy_of(sample))), STARTS, tmp_path)
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in ORACLE[:: 1 if EVERY_CASE else 48]])
+def test_a_damage(case: Case, tmp_path: Path) -> None:
+    mutations.copy_of(case.folder, tmp_path / "checkpoint", case.mutations)
+    compare(open_checkpoint(str(tmp_path / "checkpoint")), STARTS, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("minor", "base"), [(minor, base.name) for minor in ("3.5", "4.2") for base in changes.bases(minor)]
+)
+def test_a_changed_query(minor: str, base: str, made: Any, tmp_path: Path) -> None:
+    recorded = {name: told for name, told in answers(minor).items() if name.startswith(f"{base}: ")}
+    by_maker: dict[str, list[PlannedStart]] = {}
+    for name, told in recorded.items():
+        start = PlannedStart(Spark(minor), all_settings=True, query=parse_query(told["query"]))
+        by_maker.setdefault(name.partition(", made by ")[2] or minor, []).append(start)
+    for maker, starts in by_maker.items():
+        compare(made(maker, base), tuple(starts), tmp_path)
+
+
+def test_every_byte_that_was_read_there(tmp_path: Path) -> None:
+    checkpoint = read_every_byte(SAMPLE)
+    compare(checkpoint, STARTS, tmp_path)
+    readiness = judge_start(read_evidence(print_document(checkpoint, tmp_path))[0], PlannedStart())
+    assert not any("state verify" in text for text in readiness.unknown)
