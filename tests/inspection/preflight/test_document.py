@@ -10,15 +10,15 @@ import pytest
 from ckpt import Spark, inspect, open_checkpoint
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.inspection.preflight import PlannedStart, Readiness, judge_start
-from ckpt.inspection.query import parse_query
+from ckpt.inspection.query import DescribedSource, QueryDescription, parse_query
 from ckpt.restart.findings import Asked
 from ckpt.state.verify.verify import read_every_byte
 from ckpt.texts import mask_json
-from commands.inspected import read_evidence
+from commands.inspected import mask_query, read_evidence
 from commands.render.page import InspectionReport
 from commands.render.preflight import PreflightReport, RecordedPreflightReport
 from commands.report import to_json
-from tests.conftest import CopyOf
+from tests.conftest import Ckpt, CopyOf
 from tests.inspection.preflight import changes
 from tests.inspection.preflight.test_recorded import answers
 from tests.laws.next_obeyed import oracle_cases
@@ -97,3 +97,31 @@ def test_every_byte_that_was_read_there(tmp_path: Path) -> None:
     compare(checkpoint, STARTS, tmp_path)
     readiness = judge_start(read_evidence(print_document(checkpoint, tmp_path))[0], PlannedStart())
     assert not any("state verify" in text for text in readiness.unknown)
+
+
+def test_what_is_refused(ckpt: Ckpt, tmp_path: Path) -> None:
+    """With 3 where the document does not say what was asked, with 2 where only a checkpoint can be asked."""
+    words = ["inspect", SAMPLE, "-o", "json"]
+    inspected, narrow, other = (tmp_path / name for name in ("inspected", "narrow.json", "other.json"))
+    inspected.write_text(ckpt(*words).stdout)
+    narrow.write_text(ckpt(*words, "--spark", "4.2").stdout)
+    other.write_text("[1]")
+
+    assert ckpt("preflight", narrow).refusal().startswith(f"ckpt: {narrow} does not say what Spark 3.5 does (sync)")
+    assert ckpt("preflight", narrow, "--spark", "4.2").exit_code == 0
+    assert "is no document that" in ckpt("preflight", other).refusal()
+    old = json.loads(inspected.read_text())
+    del old["restart"][0]["reasons"]  # as a ckpt that did not know the key would have printed it
+    asked = ckpt(*words, "--sink", tmp_path / "sink").stdout
+    for text, name in ((json.dumps(old), "has no key 'reasons'"), (asked, "has answers of the sink")):
+        other.write_text(text)
+        run = ckpt("preflight", other)
+        assert (run.exit_code, name in run.refusal()) == (3, True)
+    for option in (["--deep"], ["--sources"], ["--sink", "x"], ["--storage-option", "a=b"]):
+        assert ckpt("preflight", inspected, *option).exit_code == 2
+
+
+def test_a_folder_with_a_secret_is_compared_as_it_was_masked() -> None:
+    source = DescribedSource("file", path="s3a://KEY:SECRET@bucket/in")
+    query = QueryDescription(Spark.V4_2, "append", (source,), (), None, None, {})
+    assert mask_query(query).sources[0].path == "s3a://***@bucket/in"
