@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from operator import attrgetter
 from types import UnionType
@@ -91,7 +91,7 @@ def as_json(value: Any) -> dict[str, Any]:
 def parse(keys: type[Object], value: object) -> Object:
     """The object that ``json.loads`` found in a document: ``derive`` backwards. Undeclared keys are left out.
 
-    Raises KeyError for a key that is missing, ValueError for a value of another type than declared.
+    A key that older documents lack has a default. Raises KeyError for another key that is missing, ValueError for a value of another type than declared.
     """
     return cast(Object, _parse(keys, value))
 
@@ -111,7 +111,8 @@ def _parse(kind: Any, value: Any) -> Any:
         return value
     if isinstance(kind, type) and is_dataclass(kind) and isinstance(value, dict):
         hints = get_type_hints(kind, include_extras=True)
-        return kind(**{name: _parse(hint, value[name.rstrip("_")]) for name, hint in hints.items()})
+        names = [field.name for field in fields(kind) if field.default is MISSING or field.name.rstrip("_") in value]
+        return kind(**{name: _parse(hints[name], value[name.rstrip("_")]) for name in names})
     if isinstance(kind, type) and (type(value) is kind or (issubclass(kind, str) and isinstance(value, str))):
         return kind(value) if kind is not type(None) else None
     raise ValueError(f"{value!r:.40} is none of {kind}")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ckpt import Spark, inspect, open_checkpoint
+from ckpt import Spark, __version__, inspect, open_checkpoint
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.inspection.preflight import PlannedStart, Readiness, judge_start
 from ckpt.inspection.query import DescribedSource, QueryDescription, parse_query
@@ -28,6 +28,8 @@ from tests.support.spark import mutations
 from tests.support.spark.live import EVERY_CASE
 
 SAMPLE = "sample_checkpoints/aggregation-hdfs-4.2"
+PRINTED = Path(__file__).parent / "printed"
+"""What ``ckpt inspect SAMPLE -o json`` of each version printed."""
 STARTS = (
     PlannedStart(),
     PlannedStart(progress=Asked.ASYNC),
@@ -90,6 +92,18 @@ def test_a_changed_query(minor: str, base: str, made: Any, tmp_path: Path) -> No
         by_maker.setdefault(name.partition(", made by ")[2] or minor, []).append(start)
     for maker, starts in by_maker.items():
         compare(made(maker, base), tuple(starts), tmp_path)
+
+
+@pytest.mark.parametrize("document", sorted(PRINTED.glob("*.json")), ids=lambda path: path.stem)
+def test_what_each_version_printed_is_read(document: Path) -> None:
+    """A key that a later version adds needs a default for them."""
+    here, there = read_evidence(str(document))[0], open_checkpoint(SAMPLE)
+    for start in STARTS:
+        assert judge_start(here, start).verdict == judge_start(there, start).verdict
+
+
+def test_this_version_is_kept() -> None:
+    assert (PRINTED / f"{__version__}.json").is_file()
 
 
 def test_every_byte_that_was_read_there(tmp_path: Path) -> None:
