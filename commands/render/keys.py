@@ -91,7 +91,8 @@ def as_json(value: Any) -> dict[str, Any]:
 def parse(keys: type[Object], value: object) -> Object:
     """The object that ``json.loads`` found in a document: ``derive`` backwards. Undeclared keys are left out.
 
-    A key that older documents lack has a default. Raises KeyError for another key that is missing, ValueError for a value of another type than declared.
+    A key that older documents lack has a default. Raises KeyError for another key that is missing, ValueError for a
+    value of another type than declared.
     """
     return cast(Object, _parse(keys, value))
 
