@@ -108,8 +108,10 @@ def _parse(kind: Any, value: Any) -> Any:
     if origin is tuple and isinstance(value, list):
         many = inner[1:] == (Ellipsis,)
         return tuple(_parse(*pair) for pair in zip(inner[:1] * len(value) if many else inner, value, strict=True))
-    if origin in (Mapping, dict, list) and isinstance(value, dict | list):
+    if origin in (dict, list) and isinstance(value, origin):
         return value
+    if origin is Mapping and isinstance(value, dict):
+        return {key: _parse(inner[1], each) for key, each in value.items()}
     if isinstance(kind, type) and is_dataclass(kind) and isinstance(value, dict):
         hints = get_type_hints(kind, include_extras=True)
         names = [field.name for field in fields(kind) if field.default is MISSING or field.name.rstrip("_") in value]

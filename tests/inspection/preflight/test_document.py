@@ -1,7 +1,9 @@
 """``ckpt preflight`` on what ``ckpt inspect -o json`` printed says what it says on the checkpoint itself."""
 
 import json
-from collections.abc import Mapping
+import random
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +11,15 @@ import pytest
 
 from ckpt import Spark, __version__, inspect, open_checkpoint
 from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.errors import CkptError
 from ckpt.inspection.preflight import PlannedStart, Readiness, judge_start
 from ckpt.inspection.query import DescribedSource, QueryDescription, parse_query
 from ckpt.restart.findings import Asked
 from ckpt.state.verify.verify import read_every_byte
 from ckpt.texts import mask_json
 from commands.inspected import mask_query, read_evidence
+from commands.render.keys import as_json
+from commands.render.layout import PageLayout
 from commands.render.page import InspectionReport
 from commands.render.preflight import PreflightReport, RecordedPreflightReport
 from commands.report import to_json
@@ -139,3 +144,33 @@ def test_a_folder_with_a_secret_is_compared_as_it_was_masked() -> None:
     source = DescribedSource("file", path="s3a://KEY:SECRET@bucket/in")
     query = QueryDescription(Spark.V4_2, "append", (source,), (), None, None, {})
     assert mask_query(query).sources[0].path == "s3a://***@bucket/in"
+
+
+QUERY = QueryDescription.read("docs/query.json")
+MUTANTS = 2_000 if EVERY_CASE else 40
+ODD: tuple[Any, ...] = (None, True, -1, 10**30, 1e308, "", "x\x1b[2J", [], {}, [[]], {"a": 1})
+
+
+def list_places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Each container of a document with the key or index of each of its values."""
+    for key, inner in list(value.items() if isinstance(value, dict) else enumerate(value)):
+        yield value, key
+        if isinstance(inner, dict | list):
+            yield from list_places(inner)
+
+
+@pytest.mark.parametrize("sample", ["join-v4-changelog-4.3", "file-source-4.2", "async-kafka-4.2"])
+def test_a_document_that_lies_is_refused_or_shown(sample: str, tmp_path: Path) -> None:
+    text = json.dumps(as_json(InspectionReport(inspect(f"sample_checkpoints/{sample}")).document()), default=as_json)
+    chance, path = random.Random(28), tmp_path / "inspected.json"
+    for _ in range(MUTANTS):
+        document = json.loads(text)
+        container, key = chance.choice([*list_places(document)])
+        container[key] = chance.choice(ODD)
+        path.write_text(json.dumps(document))
+        with suppress(CkptError):
+            evidence, shown = read_evidence(str(path))
+            readiness = judge_start(evidence, PlannedStart(settings={"spark.sql.shuffle.partitions": "7"}, query=QUERY))
+            report = RecordedPreflightReport(readiness, shown)
+            assert to_json(report.document())
+            assert PageLayout().text(report.page()).replace("\n", "").isprintable()
