@@ -1,4 +1,4 @@
-"""What ``ckpt inspect CHECKPOINT -o json`` printed, read back: it stands for a checkpoint that is not at hand."""
+"""Read the document of ``ckpt inspect CHECKPOINT -o json``, which stands for a checkpoint that is not at hand."""
 
 import json
 import os

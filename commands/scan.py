@@ -66,7 +66,14 @@ def scan(
     source_option: options.KafkaOption = None,
     storage_option: options.StorageOption = None,
     output: Annotated[
-        ScanOutput, typer.Option("-o", "--output", metavar="FORM", help="json, jsonl, html, github, prometheus.")
+        ScanOutput,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FORM",
+            help="table, json, jsonl, html, github, prometheus.",
+            show_default=False,
+        ),
     ] = ScanOutput.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:

@@ -55,9 +55,9 @@ class RatedFinding(Record):
 
 @dataclass(frozen=True, slots=True)
 class Evidence(Record):
-    """What a checkpoint shows before anybody says which start is meant: all that a start is judged by.
+    """All facts of a checkpoint by which any start is judged.
 
-    ``gather_evidence`` takes it from the files. The document of ``ckpt inspect`` has it too; then only the newest
+    ``gather_evidence`` takes them from the files. The document of ``ckpt inspect`` has them too; then only the newest
     offsets, the operators and their schemas are in ``checkpoint``.
     """
 
@@ -238,18 +238,18 @@ def inspect(
 def judge(
     evidence: Evidence,
     versions: Sequence[Spark] = (),
-    asked: Asked = Asked.BOTH,
+    progress: Asked = Asked.BOTH,
     batches: int = 10,
     sink: SinkLog | None = None,
     live: Sequence[LiveSource] = (),
     more: Sequence[Finding] = (),
 ) -> Inspection:
-    """Judge the starts that were asked about; pure. The arguments are those of ``inspect``."""
+    """Judge the starts of these versions with this progress tracking; pure. ``inspect`` explains the arguments."""
     checkpoint, origin = evidence.checkpoint, evidence.written_by
-    modes = [mode for mode in Progress if asked in (Asked.BOTH, mode.value)]
+    modes = [mode for mode in Progress if progress in (Asked.BOTH, mode.value)]
     wanted = [version for version in FORECAST if version in versions or not versions]
     plain = tuple(evidence.forecast(version, mode) for mode in modes for version in wanted)
-    tried = tuple(f for f in plain if _counts(f, origin, asked, named=bool(versions)))
+    tried = tuple(f for f in plain if _counts(f, origin, progress, named=bool(versions)))
     sink_outlook = foresee_sink(checkpoint, tried, sink) if sink is not None else None
     in_sink = sink_outlook.unread_batch if sink_outlook is not None else None
     refused = (f.spark for f in tried if f.outcome is Outcome.REFUSED)
@@ -270,10 +270,10 @@ def judge(
         *(finding for source in sources for finding in source.findings),
         *more,
     ]
-    judged = _rate_findings(checkpoint, (*forecasts, *remedied), (*counted, *remedied), asked, stored, sink_outlook)
+    judged = _rate_findings(checkpoint, (*forecasts, *remedied), (*counted, *remedied), progress, stored, sink_outlook)
     return Inspection(
         checkpoint,
-        asked,
+        progress,
         origin,
         evidence.pattern,
         history.batches(checkpoint, batches),
