@@ -141,7 +141,7 @@ def _list_unknown(document: InspectionDocument, path: str) -> Iterator[str]:
         newest = f"the newest batch was {latest.offset_batch}{when}"
     yield f"what happened to the checkpoint since {one_line(path)} was written ({newest}), and whether a driver runs"
     for source in document.sources:
-        if source.type is SourceType.FILE and _count_entries(document, source.index) not in (0, 1):
+        if _find_entry(source) > 0 and _count_entries(document, source.index) not in (0, 1):
             yield f"source {source.index}: all files of the newest batch; {one_line(path)} has those of its last entry"
 
 
@@ -200,13 +200,13 @@ def _read_offsets(document: InspectionDocument, latest: int) -> Iterator[tuple[i
 
 
 def _find_start(document: InspectionDocument, source: SourceKeys) -> Json:
-    """Where the newest batch begins to read a file source; None for others."""
-    if source.type is not SourceType.FILE:
-        return None
-    return {"logOffset": _find_entry(source) - (_count_entries(document, source.index) or 0)}
+    """Where the newest batch begins to read a file source; None for others, and for the first batch."""
+    count = _count_entries(document, source.index)
+    return {"logOffset": _find_entry(source) - count} if source.type is SourceType.FILE and count is not None else None
 
 
 def _find_entry(source: SourceKeys) -> int:
+    """The entry of its log up to which a file source was read; 0 for other sources."""
     entry = source.decoded.get("log_offset")
     return entry if isinstance(entry, int) else 0
 

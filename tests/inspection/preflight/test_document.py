@@ -27,6 +27,7 @@ from tests.conftest import Ckpt, CopyOf
 from tests.inspection.preflight import changes
 from tests.inspection.preflight.test_recorded import answers
 from tests.laws.next_obeyed import oracle_cases
+from tests.live.delta.cases import remove
 from tests.restart.oracle.cases import Case
 from tests.support.places import EACH_SAMPLE
 from tests.support.spark import mutations
@@ -109,6 +110,21 @@ def test_what_each_version_printed_is_read(document: Path) -> None:
 
 def test_this_version_is_kept() -> None:
     assert (PRINTED / f"{__version__}.json").is_file()
+
+
+@pytest.mark.parametrize("committed", [True, False])
+@pytest.mark.parametrize("batches", [1, 2, 12])
+def test_the_folder_of_files(batches: int, committed: bool, copy_of: CopyOf, tmp_path: Path) -> None:
+    checkpoint = copy_of("file-source-4.2")
+    for file in (*checkpoint.glob("offsets/[0-9]*"), *checkpoint.glob("commits/[0-9]*")):
+        if int(file.name) >= batches - (file.parent.name == "commits" and not committed):
+            remove(file)
+    sources = (DescribedSource("file", path=path) for path in ("/elsewhere", "/tmp/ckpt-samples", "/elsewhere/*"))
+    queries = [QueryDescription(Spark.V4_2, "append", (source,), (), None, None, {}) for source in sources]
+    opened = open_checkpoint(str(checkpoint))
+    compare(opened, tuple(PlannedStart(query=query) for query in queries), tmp_path)
+    holds = judge_start(opened, PlannedStart(query=queries[0])).holds
+    assert [hold.finding.diagnosis.code for hold in holds] == ["CKPT465"]
 
 
 def test_every_byte_that_was_read_there(tmp_path: Path) -> None:
