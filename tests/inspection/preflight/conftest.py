@@ -9,12 +9,6 @@ import ckpt
 from tests.inspection.preflight import record
 
 
-@pytest.fixture(autouse=True)
-def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Samples of a fresh clone are young, so ckpt would wait before each second look."""
-    monkeypatch.setattr("ckpt.inspection.preflight.LOOKS_APART_S", 0)
-
-
 @pytest.fixture(scope="package")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The checkpoint of a base, as one version made it."""
