@@ -29,8 +29,8 @@ quick: setup  ## the tests that start no JVM and no service, in parallel: two mi
 	$(BIN)/pytest --numprocesses auto --dist worksteal -m "$(QUICK)"
 test: check quick  ## everything that CI runs
 	$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder -m "not ($(QUICK))" --durations 25 --durations-min 5
-azure: setup  ## the tests on Azure Blob Storage: Azurite, installed with npm at the first time
-	CKPT_TEST_AZURE=1 $(BIN)/pytest -m service -k azure --durations 5
+azure: setup  ## those of the tests that are on Azure Blob Storage: Azurite, installed with npm at the first time
+	$(BIN)/pytest -m service -k azure --durations 5
 .venv-release/installed: pyproject.toml
 	python3 -m venv .venv-release
 	.venv-release/bin/pip install --quiet --upgrade 'pip>=25.1'

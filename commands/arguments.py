@@ -8,7 +8,8 @@ from contextvars import ContextVar
 from ckpt.texts import quote_word
 
 _ALIKE = (
-    "accept_loss accept_replay accept_skip api batch changes_from choose depth drop_keys engine expect_batch format "
+    "accept_fewer_versions accept_loss accept_replay accept_skip api batch changes_from choose depth drop_keys engine "
+    "expect_batch format "
     "format_version from_batch jobs keep_batches key limit master mode must_exist operator partition_id partitions "
     "provider query_id replay salvage shape shift side source store table timers to to_batch topic variable where"
 )

@@ -29,6 +29,7 @@ MODULES = {
     "logs": "tests.formats.spark_answers:SUITE",
     "export": "tests.state.export.matrix:SUITE",
     "driver-logs": "tests.inspection.explain.drivers:SUITE",
+    "failed-programs": "tests.inspection.explain.programs:SUITE",
     "error-classes": "tests.inspection.explain.classes:SUITE",
     "messages": "tests.inspection.explain.messages:SUITE",
 }
