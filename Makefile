@@ -6,7 +6,7 @@ QUICK := not spark and not service and not slow
 # Each of the many processes that the tests start would otherwise compile the project again.
 quick test: export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help setup demo check site quick test azure dist zipapp matrix audit lock deploy-check docs runbooks
+.PHONY: help setup demo check site quick test azure dist zipapp matrix changelog audit lock deploy-check docs runbooks
 help:  ## what each target does
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 setup: $(VENV)/installed  ## a virtual environment with ckpt, Spark, Delta and the development tools
@@ -43,6 +43,8 @@ zipapp: dist  ## ckpt as one file for this system and Python, which needs no net
 		--output-file dist/ckpt.pyz "$$(ls dist/*.whl)[native,html,sql,kafka,hdfs]"
 matrix: dist  ## the wheel with each extra, on each Python that is here
 	.venv-release/bin/python deploy/matrix.py
+changelog: .venv-release/installed  ## put the files of changelog.d/ into CHANGELOG.md, under the version of pyproject.toml
+	.venv-release/bin/towncrier build --yes --version "$$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)"
 audit: .venv-release/installed  ## ask the advisory database of PyPI about the pinned dependencies
 	.venv-release/bin/pip-audit --requirement deploy/lock.txt --disable-pip --require-hashes
 lock: .venv-release/installed  ## pin the dependencies anew, with hashes: deploy/lock.txt

@@ -2,7 +2,7 @@
 
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, STATE
-from ckpt.formats.operators import OPERATORS, OperatorName
+from ckpt.formats.operators import OPERATORS
 from ckpt.formats.statefiles import JOIN_STORES
 from ckpt.formats.text import quoted
 from ckpt.model import DamageKind, Operator, StateDamage, StateFileKind
@@ -51,20 +51,17 @@ def load_state(start: Start) -> Forecast | None:
         if name not in OPERATORS:
             path, detail = f"{STATE}/{number}/_metadata", f"it calls operator {number} {quoted(name)}"
             return start.fails(diagnoses.state.OPERATOR_UNKNOWN, path, detail, messages.OPERATORS_DIFFER)
+    astray = _find_operators_astray(start)
+    if astray is not None:
+        return astray
     recorded = join_format(start.checkpoint)
     if recorded > start.rules.runs_join_format:
         detail = f"the join keeps state format {recorded}, with which Spark {start.spark} cannot run it"
         finding = Finding(diagnoses.logs.NEWER_SETTING, f"{OFFSETS}/{start.latest}", detail)
         return start.ends(Outcome.FAILS_IN_BATCH, finding, error=messages.NO_JOIN_FORMAT.format(recorded))
-    if (lost := _find_lost_setting(start)) is not None:
-        if all(operator.name is None for operator in kept.operators):
-            return start.ends(Outcome.UNKNOWN, lost)
-        early, error = start.rules.checks_schemas_at_start, messages.VALUE_SCHEMA
-        outcome = Outcome.FAILS_AT_START if early else Outcome.FAILS_IN_BATCH
-        return start.ends(outcome, lost, error=error if start.rules.names_state_errors else messages.SCHEMA_3_5)
     failing = [(d, f) for d in kept.damages if (f := load_failure(d, kept.provider, start.rules)) is not None]
     if not failing:
-        return _doubt_changed_schemas(start) or _doubt_old_state(start)
+        return _count_unique_ids(start) or _doubt_changed_schemas(start) or _doubt_old_state(start)
     without_ids = _find_commit_without_ids(start)
     damages = (_make_finding(start, damage) for damage, _ in failing)
     because = [without_ids] if without_ids else [*damages]
@@ -77,25 +74,25 @@ def load_state(start: Start) -> Forecast | None:
     return start.ends(Outcome.FAILS_IN_BATCH, *because, error=certain[0].words)
 
 
-def _find_lost_setting(start: Start) -> Finding | None:
-    """Find that the newest offsets do not record the format of an aggregation, which earlier ones do.
+def _find_operators_astray(start: Start) -> Forecast | None:
+    """Operator metadata that has the number of another folder: the query looks for its operators by number and name.
 
-    Operators of Spark before 4.0 have no name: they may be aggregations, unless they are joins.
+    If two folders were exchanged, each number is there once, and Spark compares the schemas of other operators.
     """
-    name = settings.AGGREGATION_FORMAT
-    joins = {operator.id for operator, store in start.checkpoint.stores() if store.name in JOIN_STORES}
-    aggregates = any(
-        operator.name == OperatorName.AGGREGATION or (operator.name is None and operator.id not in joins)
-        for operator in start.checkpoint.operators
-    )
-    if not aggregates or name in start.checkpoint.conf:
+    numbered = [(operator.id, operator.recorded_id) for operator in start.checkpoint.operators]
+    wrong = [(folder, number) for folder, number in numbered if number not in (None, folder)]
+    if not wrong:
         return None
-    logs = map(start.checkpoint.offsets.readable, start.checkpoint.offsets.ids)
-    earlier = {log.metadata.conf.get(name, "1") for log in logs if log is not None and log.metadata is not None}
-    if earlier <= {"1"}:
+    folder, number = wrong[0]
+    path, detail = f"{STATE}/{folder}/_metadata", f"it says that it is of operator {number}"
+    exchanged = {folder for folder, _ in wrong} == {number for _, number in wrong}
+    names = {operator.id: operator.name for operator in start.checkpoint.operators}
+    copied = names.get(number) == names[folder]  # the query may have no such operator
+    if exchanged or copied:
+        return start.stays_unknown(diagnoses.state.OPERATOR_ASTRAY, path, detail)
+    if not start.rules.operator_metadata:
         return None
-    detail = f"it does not record {name}, and earlier offsets record {max(earlier)}"
-    return Finding(diagnoses.logs.SETTINGS_LOST, f"{OFFSETS}/{start.latest}", detail)
+    return start.fails(diagnoses.state.OPERATOR_ASTRAY, path, detail, messages.OPERATORS_DIFFER)
 
 
 def _doubt_changed_schemas(start: Start) -> Forecast | None:
@@ -157,6 +154,35 @@ def _find_commit_without_ids(start: Start) -> Finding | None:
     return Finding(diagnoses.logs.COMMIT_WITHOUT_STATE_IDS, f"{COMMITS}/{before}", detail)
 
 
+def _count_unique_ids(start: Start) -> Forecast | None:
+    """State format 2: an id for each store of each partition (``StatefulOperator.getStateInfo``)."""
+    kept = start.checkpoint.state
+    if kept is None or not kept.needed_version:
+        return None
+    commit = start.checkpoint.commits.readable(kept.needed_version - 1)
+    ids_by_operator = (commit.state_unique_ids or {}) if commit is not None else {}
+    path = f"{COMMITS}/{kept.needed_version - 1}"
+    for operator in kept.operators:
+        ids, stores = ids_by_operator.get(operator.id), len(operator.stores)
+        partitions = max((store.expected_partitions or 0 for store in operator.stores), default=0)
+        if ids is None:
+            continue
+        if len(ids) < partitions:
+            detail = f"it has ids for {len(ids)} partitions of operator {operator.id}, which has {partitions}"
+            finding = Finding(diagnoses.logs.COMMIT_WITH_OTHER_IDS, path, detail)
+            return start.ends(Outcome.FAILS_IN_BATCH, finding)
+        wrong = next((i for i in range(partitions) if len(ids[i]) != stores), None)
+        if wrong is not None:
+            detail = f"it has {len(ids[wrong])} ids for partition {wrong} of operator {operator.id}, not {stores}"
+            finding = Finding(diagnoses.logs.COMMIT_WITH_OTHER_IDS, path, detail)
+            if len(ids[wrong]) < stores:
+                return start.ends(Outcome.FAILS_IN_BATCH, finding)
+            if not start.rules.compares_base_ids:
+                return None  # the first id is taken
+            return start.ends(Outcome.FAILS_AT_COMMIT, finding, error=messages.OTHER_BASE_ID)
+    return None
+
+
 def _find_moved_schemas(start: Start) -> Forecast | None:
     """Schemas of transformWithState that are recorded elsewhere: a start fails where they are not there."""
     checkpoint, kept = start.checkpoint, start.checkpoint.state
@@ -176,6 +202,9 @@ def _find_moved_schemas(start: Start) -> Forecast | None:
 
 
 def _make_finding(start: Start, damage: StateDamage) -> Finding:
+    if damage.kind is DamageKind.OTHER_CODEC:
+        detail = f"{damage.path}: {damage.detail}"
+        return Finding(diagnoses.logs.CONTRADICTING_SETTING, f"{OFFSETS}/{start.latest}", detail)
     damaged, of_sst = diagnoses.state.STATE_FILE_DAMAGED, damage.file_kind is StateFileKind.SST
     diagnosis = diagnoses.state.STATE_SST_MISSING if of_sst else _STATE_DIAGNOSES.get(damage.kind, damaged)
     is_folder = diagnosis is diagnoses.state.STATE_FOLDER_MISSING
@@ -239,6 +268,7 @@ def runs(start: Start) -> Forecast:
             detail = f"batch {batch_id} starts at the end of batch {begins_at}, and batch {done[-1]} is committed"
             because.append(Finding(diagnoses.logs.FINISHED_ROWS_AGAIN, f"{OFFSETS}/{batch_id}", detail))
     because += offsets.find_skipping_logs(start)
+    because += offsets.find_sources_left_out(start)
     if start.committed is not None and start.latest is not None and start.committed > start.latest:
         detail = f"commits/ ends at batch {start.committed}, offsets/ at batch {start.latest}"
         because.append(Finding(diagnoses.logs.COMMITS_AHEAD, f"{COMMITS}/{start.committed}", detail))

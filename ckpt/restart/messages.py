@@ -27,8 +27,6 @@ PREVIOUS_NOT_FOUND = "Previous batch {} not found in offset log"  # OfflineState
 CONCURRENT_UPDATE = "Multiple streaming jobs detected for {}"  # QueryExecutionErrors.concurrentStreamLogUpdate
 NO_METADATA = "atch {} metadata not found"  # OfflineStateRepartitionUtils, 4.2 and later
 NO_SUCH_FILE = "{} does not exist"  # Hadoop, of a log file that was listed and is not there
-VALUE_SCHEMA = "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE"
-SCHEMA_3_5 = "Provided schema doesn't match to the schema for existing state"
 NO_SCHEMA_FILE = "FileNotFoundException: File {}"  # Hadoop, of a local schema file: how its path begins
 OFFSETS_NOT_FOUND = "Offset metadata for batch Some({}) cannot be found"  # AsyncProgressTrackingMicroBatchExecution
 GONE = "{} doesn't exist"  # CompactibleFileStreamLog.allFiles
@@ -40,6 +38,18 @@ NO_POSITION = "before the position for partition {}-{} could be determined"  # K
 
 NO_TOPIC = "This server does not host this topic-partition"
 FILES_REVERSED = "assertion failed"  # ``FileStreamSource.getBatch``, which says no more
+
+
+OTHER_BASE_ID = "STATE_STORE_BASE_CHECKPOINT_ID_MISMATCH"  # StateStoreWriter, 4.2 and later
+NO_FAMILIES = "STDS_FAILED_TO_READ_OPERATOR_METADATA"  # a join in state format 3 or 4 looks for its schemas
+NO_AVRO = "StateSchemaProvider should always be defined"  # RocksDBStateEncoder
+NO_TABLE_FORMAT = "Unsupported BlockBasedTable format_version"  # RocksDB
+SOURCES_UNNAMED = "All sources should be named"  # MicroBatchExecution
+
+
+def value_schema_differs(rules: Rules) -> str:
+    """``StateSchemaCompatibilityChecker``: the query would write other values."""
+    return "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE" if rules.names_state_errors else "Provided schema doesn't match"
 
 
 def partitions_deleted(rules: Rules) -> str:

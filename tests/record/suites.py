@@ -20,6 +20,7 @@ MODULES = {
     "sink-batches": "tests.live.sink.record:DROPPED",
     "sink-state": "tests.live.sink.record:STATEFUL",
     "iceberg-sink": "tests.live.sink.iceberg:SUITE",
+    "alarms": "tests.inspection.alarms.record:SUITE",
     "preflight": "tests.inspection.preflight.record:SUITE",
     "preflight-across": "tests.inspection.preflight.record:ACROSS",
     "rewrite": "tests.copies.rewrite.record:SUITE",

@@ -25,10 +25,6 @@ from tests.support.services.process import Unavailable
 
 FOREIGN = re.split(r"\n\n(?!Driver stack|goroutine)", (Path(__file__).parent / "foreign.txt").read_text().strip())
 PAGE = ROOT / "docs" / "explain.md"
-NEVER = {
-    "DELTA_SCHEMA_NOT_SET": "the table has no schema yet",
-}
-"""Conditions that are not explained, and what they say."""
 OF_BATCH_JOBS_TOO = {"FAILED_EXECUTE_UDF", "USER_RAISED_EXCEPTION", "PYTHON_EXCEPTION"}
 """Explained without a stack, and the entry says that a batch job says the same."""
 
@@ -44,7 +40,7 @@ def entries_in(text: str) -> list[KnownError]:
 def test_every_condition_of_streaming_is_explained_by_its_entry(kind: str, fewest: int) -> None:
     wanted = [condition for condition in conditions() if condition.family.kind == kind]
     assert len({condition.name for condition in wanted}) >= fewest
-    assert {condition.name for condition in wanted if entry_of(condition) is None} <= NEVER.keys()
+    assert [condition.name for condition in wanted if entry_of(condition) is None] == []
     for version in {version for condition in wanted for version in condition.versions}:
         known = [entry_of(condition) is not None for condition in wanted if version in condition.versions]
         assert sum(known) >= 0.95 * len(known), version

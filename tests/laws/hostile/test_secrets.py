@@ -260,7 +260,7 @@ def test_a_report_does_not_repeat_the_secrets_of_a_checkpoint(
         file.write_text(file.read_text().replace('"conf":{', f'"conf":{{"x":"secret_key={SECRET}\\"",'))
     run = ckpt(command[0], checkpoint, *command[1:], "-o", output)
     assert SECRET not in run.stdout + run.stderr
-    assert ("***" in run.stdout) == (command != ["handoff"])
+    assert ("***" in run.stdout.replace("\\", "")) == (command != ["handoff"])
     assert output != "json" or run.json()
 
 
@@ -285,7 +285,7 @@ def test_a_secret_is_masked_wherever_a_page_is_folded_or_cut(output: str, ckpt: 
         assert run.exit_code in (0, 1)
         assert SECRET[:9] not in run.stdout, first
         assert SECRET[9:] not in run.stdout, first
-        assert first >= 80 or run.stdout.count("***") >= len(lines)
+        assert first >= 80 or run.stdout.replace("\\", "").count("***") >= len(lines)
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
