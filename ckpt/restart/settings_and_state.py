@@ -51,9 +51,9 @@ def contradicting_settings(start: Start) -> Forecast | None:
     if contradiction is None:
         return None
     value = checkpoint.conf.get(contradiction.setting)
-    records = "does not record " if value is None else "records "
-    given = "" if value is None else f"={quoted(value)}"
-    detail = f"it {records}{contradiction.setting}{given}, and {contradiction.shown}"
+    name = contradiction.setting
+    recorded = f"does not record {name}" if value is None else f"records {name}={quoted(value)}"
+    detail = f"it {recorded}, and {contradiction.shown}"
     finding = Finding(diagnoses.logs.CONTRADICTING_SETTING, f"{OFFSETS}/{start.latest}", detail)
     return start.ends(contradiction.outcome, finding, error=contradiction.words)
 
