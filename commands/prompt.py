@@ -97,17 +97,7 @@ def _find_report(kind: type) -> Any:
 
 def _show_change(value: ChangeResult[ChangePlan]) -> Page:
     page: Page = _find_report(type(value.plan))(*value).page()
-    if type(value.plan).__name__ != "OffsetsPlan":  # which does not have all arguments: a document may be one
-        return page
-    return tuple(tuple(_repeat_call(block) for block in flatten_page((part,))) for part in page)
-
-
-def _repeat_call(block: Plain) -> Plain:
-    """Name only what is new in the call that applies a plan."""
-    if not (isinstance(block, blocks.Command) and block.text.endswith(" --apply")):
-        return block
-    arguments = as_call(block.text).partition(", ")[2].removesuffix(")")
-    return Item(f"the same call with {arguments}", block.indent)
+    return page
 
 
 def _show_checkpoint_copy(value: "types.CheckpointCopy") -> Page:

@@ -25,7 +25,7 @@ def rewrite(
     salvage: Annotated[bool, typer.Option("--salvage", help="Of damaged state, take what can be read.")] = False,
     accept_loss: Annotated[bool, typer.Option("--accept-loss", help="Accept what a salvage loses.")] = False,
 ) -> None:
-    """Write NEW with the same state: other partitions, other provider.
+    """Write NEW with the same state: other shuffle partitions or provider.
 
     Another provider, number of partitions or checkpoint format, or without some keys or rows. CHECKPOINT is only read;
     starts no JVM but with --engine spark.

@@ -17,6 +17,7 @@ import typer.main
 from typer.core import TyperGroup
 from typer.testing import CliRunner
 
+from ckpt.inspection import activity
 from commands.report import Output
 from tests.support.places import HERE, SAMPLES
 from tests.support.spark import mutations
@@ -27,7 +28,8 @@ _IN_MEMORY, _ROOM = Path("/dev/shm"), 8 << 30  # bytes
 
 
 def pytest_configure() -> None:
-    """Examples that are the same everywhere; and the folders of tests in memory, where there is room."""
+    """Examples that are the same everywhere; no pause between two looks; folders in memory, where there is room."""
+    activity.LOOKS_APART_S = 0
     hypothesis.settings.register_profile(
         "ckpt",
         deadline=None,  # machines that run the tests may be busy

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.inspection.activity import LOOKS_APART_S, look_again, measure_age_s
+from ckpt.inspection import activity
 from ckpt.inspection.checks.changed_query import compare_with_old
 from ckpt.inspection.checks.query import QueryComparison, SparkAnswer, add_answer, compare_operators, compare_sources
 from ckpt.inspection.checks.sink import SinkOutcome
@@ -179,7 +179,7 @@ def _list_unseen(
     checkpoint: Checkpoint, start: PlannedStart, changed: str | None, live: Sequence[LiveSource] | None
 ) -> list[str]:
     unseen = []
-    age = measure_age_s(checkpoint.listing)
+    age = activity.measure_age_s(checkpoint.listing)
     if changed is None and age is not None and age < _RECENT_S:
         unseen.append(
             f"the newest file is {max(age, 0):.0f} s old, and nothing changed while ckpt was looking: a driver that "
@@ -216,7 +216,7 @@ def find_changed_file(checkpoint: Checkpoint, storage_options: Mapping[str, str]
     """
     if checkpoint.listing.files == 0:
         return None
-    age = measure_age_s(checkpoint.listing)
-    wait = LOOKS_APART_S if age is not None and age < _RECENT_S else 0.0
-    _, changed = look_again(open_storage(checkpoint.uri, storage_options or {}), checkpoint.listing, wait)
+    age = activity.measure_age_s(checkpoint.listing)
+    wait = activity.LOOKS_APART_S if age is not None and age < _RECENT_S else 0.0
+    _, changed = activity.look_again(open_storage(checkpoint.uri, storage_options or {}), checkpoint.listing, wait)
     return changed

@@ -22,6 +22,11 @@ _PUT_BACK = (
     "only that."
 )
 _REPAIR = f"`ckpt repair-async {{checkpoint}}` plans a repair. Or: {_PUT_BACK}"
+NO_BATCH_YET = (
+    "No batch was planned. If the query has never run, delete {path}: the next start writes it. If it has run before, "
+    "do NOT start it: the path is wrong or its batches were deleted, and every source would be read from its beginning."
+)
+"""For a file of a source that was cut off before the first batch."""
 
 
 def unreadable_log(checkpoint: Checkpoint, folder: str, batch_id: int) -> str | None:

@@ -5,7 +5,7 @@ decides. ``docs/restart.md`` explains them in the same order, and ``tests/restar
 """
 
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, STATE, Checkpoint
-from ckpt.checkpoint.sources.file_logs import file_source_logs
+from ckpt.checkpoint.sources.file_logs import SOURCES, file_source_logs
 from ckpt.formats.metadata import is_query_id
 from ckpt.model import Fault, Kind, Unreadable
 from ckpt.restart import batch, diagnoses, logs, messages, offsets, remedies
@@ -61,6 +61,9 @@ def source_logs(start: Start) -> Forecast | None:
     return None
 
 
+_EMPTY_ENTRY = "it is empty: a file, Kafka or rate source fails at start; no batch says which source this is"
+
+
 def nothing_planned(start: Start) -> Forecast | None:
     """Without offsets Spark takes the query for a new one."""
     if start.latest is not None:
@@ -78,6 +81,12 @@ def nothing_planned(start: Start) -> Forecast | None:
         if 0 in checkpoint.commits:
             return start.ends(Outcome.FAILS_AT_COMMIT, finding, error=messages.CONCURRENT_UPDATE.format(0))
         return start.ends(Outcome.STARTS_FRESH, finding)
+    for source in checkpoint.listing.subfolders(SOURCES):
+        path = f"{SOURCES}/{source}/0"
+        info = checkpoint.listing.info(path)
+        if info is not None and info.size == 0:
+            empty = diagnoses.others.SOURCE_LOG_UNREADABLE
+            return start.stays_unknown(empty, path, _EMPTY_ENTRY, remedies.NO_BATCH_YET)
     because = []
     if checkpoint.query_id is not None:
         detail = f"it holds the id {checkpoint.query_id}, and offsets and commits name no batch"

@@ -55,7 +55,7 @@ class OffsetsDocument(ChangeTail, _Result, ChangeBody, _Request, ChangeHead):
 
 @dataclass(frozen=True, slots=True)
 class OffsetsReport(ChangeReport[OffsetsPlan]):
-    """New ends of sources; ``typed`` are the user's words, which the command to be copied repeats."""
+    """New ends of sources; ``typed`` are the user's words, which the command to be copied repeats if there are any."""
 
     typed: tuple[str, ...] = ()
 
@@ -80,7 +80,7 @@ class OffsetsReport(ChangeReport[OffsetsPlan]):
             yield from (Item(range_text(reading), 7, f"    {reading.index}  ") for reading in self.plan.skipped)
 
     def options(self) -> str:
-        words = (*self.typed, "--expect-batch", str(self.plan.batch))
+        words = (*(self.typed or self.plan.words), "--expect-batch", str(self.plan.batch))
         return "".join(f" {word if word.startswith('--') else quote_word(word)}" for word in words)
 
     def next_if_nothing(self) -> Iterator[Block]:

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -113,6 +114,7 @@ def test_every_call_that_an_error_names_can_be_made() -> None:
             binds(call)
 
 
+RENAMED = json.loads(json.dumps(ckpt.offsets_export(KAFKA).document).replace('"orders": {"0": 51', '"o\'1": {"0": 55'))
 TWS, ID = str(SAMPLES / "tws-rocksdb-4.2"), "0eca941f-ed93-4839-b667-425c72e63635"
 
 
@@ -126,13 +128,15 @@ TWS, ID = str(SAMPLES / "tws-rocksdb-4.2"), "0eca941f-ed93-4839-b667-425c72e6363
         (lambda: ckpt.relocate(TWS, to="s3a://bucket/my cp"), 'to="s3a://bucket/my cp", '),
         (lambda: ckpt.rewind(KAFKA, to_batch=3), "to_batch=3, accept_skip=True, accept_replay=True, "),
         (lambda: ckpt.repair_async(ASYNC, strategy="rewind"), 'strategy="rewind", accept_replay=True, '),
+        (lambda: ckpt.offsets_set(KAFKA, shift=["orders/0=-10"]),
+         'shift=["orders/0=-10"], expect_batch=5, accept_replay=True, '),
     ],
 )  # fmt: skip
 def test_the_page_of_a_plan_ends_with_the_call_that_applies_it(plan: Callable[[], Any], arguments: str) -> None:
     result = plan()
     call = str(result).splitlines()[-1].strip()
     path = result.plan.inspection.checkpoint.uri
-    assert call == f'ckpt.{result.plan.command.replace("-", "_")}("{path}", {arguments}apply=True)'
+    assert call == f'ckpt.{re.sub("[- ]", "_", result.plan.command)}("{path}", {arguments}apply=True)'
     binds(call)
 
 
@@ -142,6 +146,8 @@ def test_the_call_of_a_plan_carries_it_out(copy_of: CopyOf) -> None:
     plans = (
         ckpt.repair(lost, query_id=ID),
         ckpt.relocate(copy_of("tws-rocksdb-4.2", to="moved"), to="s3a://bucket/moved"),
+        ckpt.offsets_set(copy_of("kafka-4.2", to="set"), source=0, to={"orders": {"0": 51, "1": 52}}),
+        ckpt.offsets_import(copy_of("kafka-4.2", to="import"), RENAMED, topics={"o'1": "orders"}),
     )
     for plan, _ in plans:
         call = str(plan).splitlines()[-1].strip()

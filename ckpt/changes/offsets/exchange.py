@@ -10,9 +10,9 @@ The document is for a topic that moved elsewhere.
 Somebody may edit the offsets in it: a mirrored topic has other ones.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from os import fspath
 from typing import Any, ClassVar, Unpack
 
@@ -264,8 +264,13 @@ def offsets_import(
             ends[view.index] = replace(new, renamed=own)
         return ends
 
-    planner = partial(plan_offsets, ImportPlan, ask=ask, batch=expect_batch, versions=sparks)
-    return run_change(ImportPlan, planner, uri, storage_options, sparks, **how)
+    text = document if isinstance(document, str) else json.dumps(document)
+    words = (text, *(word for old, new in (topics or {}).items() for word in ("--topic", f"{old}={new}")))
+
+    def plan(storage: Storage) -> ImportPlan:
+        return plan_offsets(ImportPlan, storage, words, ask=ask, batch=expect_batch, versions=sparks)
+
+    return run_change(ImportPlan, plan, uri, storage_options, sparks, **how)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ Only the end of the latest batch L changes: the next new batch begins there. Whe
 again, or (sources of the first kind) read and thrown away. Where it is not, it runs over the new range.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import fspath
@@ -46,6 +47,7 @@ class OffsetsPlan(ChangePlan):
     committed: bool = False
     moved: tuple[Moved, ...] = ()
     starts: tuple[Forecast, ...] = ()  # what follows, of the versions and modes that somebody may try
+    words: tuple[str, ...] = ()  # of a command line that asks for these ends
 
     @property
     def verdict_after(self) -> str:
@@ -107,6 +109,9 @@ def offsets_set(
     if how.get("undo") is None and (to is None) != bool(shift):
         raise UsageError("say where the next batch begins: give `to` or `shift`, one of the two")
     value = parse_json(to, "`to`") if isinstance(to, str) else to
+    words: tuple[str, ...] = () if source is None else ("--source", str(source))
+    words += () if to is None else ("--to", to if isinstance(to, str) else json.dumps(to))
+    words += tuple(word for partition in shift for word in ("--shift", partition))
 
     def ask(views: Sequence[SourceView]) -> dict[int, RequestedEnd]:
         view = choose_source(views, source)
@@ -114,16 +119,23 @@ def offsets_set(
         return {view.index: new}
 
     def plan(storage: Storage) -> OffsetsPlan:
-        planned = plan_offsets(OffsetsPlan, storage, ask=ask, batch=expect_batch, versions=sparks)
+        planned = plan_offsets(OffsetsPlan, storage, words, ask=ask, batch=expect_batch, versions=sparks)
         return adapt_to_sink(planned, ask_sink(sink, uri, storage_options or {}), other_range=not planned.committed)
 
     return run_change(OffsetsPlan, plan, uri, storage_options, sparks, **how)
 
 
 def plan_offsets(
-    kind: type[Planned], storage: Storage, ask: Ask, batch: int | None, versions: Sequence[Spark]
+    kind: type[Planned],
+    storage: Storage,
+    words: tuple[str, ...],
+    ask: Ask,
+    batch: int | None,
+    versions: Sequence[Spark],
 ) -> Planned:
     """Plan to set offsets, as ``offsets_set`` does, to the ends for which ``ask`` asks; ``kind`` is the plan's class.
+
+    ``words`` ask for the same on a command line.
 
     Raises NotACheckpoint, NotFound, StorageError, or UsageError where what is wanted is no offset of such a source.
     """
@@ -134,7 +146,7 @@ def plan_offsets(
     except NoWay as error:
         return kind(inspection=inspection, needed=True, refused=str(error))
     latest, committed = sources[0].batch, sources[0].committed
-    plan = kind(inspection=inspection, needed=bool(changes), batch=latest, committed=committed)
+    plan = kind(inspection=inspection, needed=bool(changes), batch=latest, committed=committed, words=words)
     if not changes:
         return replace(plan, why=f"batch {latest} ends there already")
     plan = replace(plan, steps=tuple(_write_ends(inspection.checkpoint, storage, changes)))

@@ -11,9 +11,9 @@ _ONLY_THAT = (
 )
 RESTORE = (
     "Stop the query and put {path} back from a copy of the checkpoint (object stores with versioning keep one). "
-    f"{_ONLY_THAT} Then run `ckpt inspect {{checkpoint}}` again."
+    f"{_ONLY_THAT} Then look again before you start the query."
 )
-RESTORE_DEEP = RESTORE.replace("`ckpt inspect {checkpoint}`", "`ckpt inspect {checkpoint} --deep`")
+RESTORE_DEEP = RESTORE.replace("look again", "look again at every byte (`--deep`)")
 """For what shows only where every byte is read."""
 
 REPAIR = (

@@ -87,7 +87,7 @@ CHANGED_WHILE_READ = note(
     "CKPT507 changed-while-read",
     "Files appeared or disappeared while ckpt read the checkpoint: a query is using it now, so this report may be "
     "out of date.",
-    "Run `ckpt inspect {checkpoint}` again, preferably with the query stopped.",
+    "Look again, preferably with the query stopped.",
 )
 NESTED = note(
     "CKPT508 checkpoint-inside-the-checkpoint",

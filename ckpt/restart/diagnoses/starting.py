@@ -6,6 +6,10 @@ _OLD_QUERY = (
     "Start the query that wrote the checkpoint, or start the new one with a new checkpoint, whose state is empty: "
     "`ckpt handoff {checkpoint}` says where its sources must start."
 )
+_EVOLVE = (
+    "`ckpt evolve {checkpoint} NEW --to query.json` writes a new checkpoint from which the changed query continues "
+    "(query.json is its description, from `ckpt.describe_query`). Or start the query that wrote the checkpoint."
+)
 _LEAVES = (
     "The failed start leaves a new offsets file. When the right query starts again, it runs that batch over the "
     "range in this file."
@@ -20,20 +24,20 @@ SECOND_DRIVER = error(
 NUMBER_OF_SOURCES = error(
     "CKPT432 query-has-other-number-of-sources",
     "The query and the checkpoint have different numbers of sources. The start fails before it writes anything.",
-    _OLD_QUERY,
+    _EVOLVE,
 )
 OTHER_SOURCE = error(
     "CKPT433 query-has-another-source",
     "A source of the query is of a different kind from the one at that position in the checkpoint, or the sources "
     "were reordered. Spark identifies sources by their order only. The start fails with an error that does not say "
     "so, or reads from the wrong position.",
-    f"Put the sources of the query in the order of the checkpoint. Otherwise: {_OLD_QUERY}",
+    f"Put the sources of the query in the order of the checkpoint. Otherwise: {_EVOLVE}",
 )
 OTHER_OPERATORS = error(
     "CKPT434 query-has-other-stateful-operators",
     "The query and the checkpoint have different stateful operators. Spark refuses the query, or finds no state. "
     f"{_LEAVES}",
-    _OLD_QUERY,
+    f"{_EVOLVE} With `--accept-from-now-on`, an operator that is new begins empty.",
 )
 KEY_SCHEMA = error(
     "CKPT435 query-has-another-state-key",
@@ -142,17 +146,17 @@ RENAMED_SOURCE = error(
     "CKPT482 query-renames-a-source",
     "A named source has another name than in the checkpoint. To Spark the new name is a new source: it starts, and "
     "reads again all that the old one has read.",
-    f"Give the source its old name. Otherwise: {_OLD_QUERY}",
+    f"Give the source its old name. Otherwise: {_EVOLVE}",
 )
 SOURCE_AGAIN = error(
     "CKPT483 query-has-a-source-again",
     "A named source was in the query, then left out for some batches, and is there again. Spark kept no offset of it: "
     "it starts, and reads again all that it had read, files of its old log twice.",
-    f"Leave the source out. Otherwise: {_OLD_QUERY}",
+    f"Leave the source out. Otherwise: {_EVOLVE}",
 )
 OTHER_NAMING = error(
     "CKPT484 query-names-its-sources",
     "Either the query names its sources and the checkpoint does not, or the other way round. The start fails, or reads "
     "everything again.",
-    f"Name the sources as the query that wrote the checkpoint did. Otherwise: {_OLD_QUERY}",
+    f"Name the sources as the query that wrote the checkpoint did. Otherwise: {_EVOLVE}",
 )

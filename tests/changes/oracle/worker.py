@@ -20,7 +20,7 @@ from tests.support.spark import plans, queries
 
 MAINTENANCE = "spark.sql.streaming.stateStore.maintenanceInterval"
 SCHEMA_CHECK = "spark.sql.streaming.stateStore.stateSchemaCheck"
-PAUSE_S = 1.1  # for maintenance, which runs every second
+PAUSE_S = 0.3  # for maintenance, which runs every 200 ms
 FILES = 60
 VARIABLES = {"transform-with-state-event-time": ("rows",)}
 JOINED = ("left", "right")
@@ -33,7 +33,7 @@ def run(spark: Any, job: dict[str, Any], _: Path) -> dict[str, Any]:
     inputs = Path(job["inputs"])
     if query.inputs and not (inputs / query.name).is_dir():
         queries.write_input_files(inputs / query.name, FILES)
-    conf = {MAINTENANCE: "1s", **job["conf"]}
+    conf = {MAINTENANCE: "200ms", **job["conf"]}
 
     def start(checkpoint: Path, sink: Callable[[Any, int], None], times: int = 1, without: int | None = None) -> Any:
         # A filter changes what Spark derives of nulls, and with that the schema, but no byte of the state.
@@ -153,14 +153,14 @@ def digest(rows: Any) -> str:
 
 
 def session(scratch: Path) -> Any:
-    """The session of the worker, with maintenance every second."""
+    """The session of the worker, with maintenance every 200 ms."""
     spark = queries.session(
         app="ckpt-ways",
         master="local[2]",
         spark__driver__extraJavaOptions="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         spark__local__dir=str(scratch / "local"),
         spark__sql__warehouse__dir=str(scratch / "warehouse"),
-        spark__sql__streaming__stateStore__maintenanceInterval="1s",
+        spark__sql__streaming__stateStore__maintenanceInterval="200ms",
         spark__python__authenticate__socketTimeout="120s",
     )
     spark.sparkContext.setLogLevel("OFF")

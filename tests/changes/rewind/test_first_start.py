@@ -18,11 +18,6 @@ from tests.support.spark.live import trace
 SAMPLE, NEWEST = "aggregation-hdfs-4.2", 9
 
 
-@pytest.fixture(autouse=True)
-def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ckpt.inspection.preflight.LOOKS_APART_S", 0)
-
-
 def held(checkpoint: Path, ckpt: Ckpt, *words: object) -> bool:
     document = ckpt("preflight", checkpoint, *words, "-o", "json").json()
     return "CKPT419" in {one["code"] for one in document["holds"]}

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import ckpt
@@ -20,7 +19,6 @@ from tests.copies.rewrite import record
 from tests.copies.rewrite.continuing import state
 from tests.copies.rewrite.record import JOIN_3, NO_FAMILIES, TRANSFORM
 from tests.record.answers import Document, Folder
-from tests.record.suite import Suite, say
 from tests.record.worker import Installed
 
 PLANNED = 6
@@ -137,7 +135,7 @@ def _run_of(case: Case, store: str, checkpoint: Path, until: int) -> dict[str, A
     return {**run, "conf": {**run["conf"], **NOT_VALIDATED}}
 
 
-class Planned(Suite):
+class Planned(record.SideBySide):
     """Queries that continue on both checkpoints, on one version."""
 
     answers = Folder(Path(__file__).with_name("recorded_planned"), key="cases")
@@ -145,19 +143,10 @@ class Planned(Suite):
     def wanted(self, minor: str) -> Iterator[str]:
         return (case.name for case in CASES if minor == record.MAIN)
 
-    def recorded(self, minor: str) -> Document:
-        answers: Document = self.answers.read(minor)["cases"]
-        return answers
-
     def record(self, spark: Installed, only: str, *, fresh: bool) -> None:
         missing = self.missing(spark.minor, only, fresh=fresh)
-        cases, answers = [case for case in CASES if case.name in missing], self.recorded(spark.minor)
-        cases.sort(key=lambda case: case.query == TRANSFORM)
-        for at in range(0, len(cases), AT_ONCE):
-            with TemporaryDirectory(prefix="ckpt-planned-") as folder:
-                answers |= ask(spark, cases[at : at + AT_ONCE], Path(folder))
-            self.answers.write(spark.minor, {"spark": spark.version, "cases": answers})
-            say(f"{spark.version} {max(0, len(cases) - at - AT_ONCE):4} left")
+        cases = sorted((case for case in CASES if case.name in missing), key=lambda case: case.query == TRANSFORM)
+        self.record_groups(spark, cases, AT_ONCE, ask)
 
 
 SUITE = Planned()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -189,7 +189,26 @@ def _digest(rows: list[str]) -> list[Any]:
     return [len(rows), hashlib.sha256("\n".join(rows).encode()).hexdigest()[:12]]
 
 
-class Rewritten(Suite):
+class SideBySide(Suite):
+    """A suite that runs the queries of some cases at once, and writes their answers down before the next ones."""
+
+    answers: Folder
+
+    def recorded(self, minor: str) -> Document:
+        answers: Document = self.answers.read(minor)["cases"]
+        return answers
+
+    def record_groups(self, spark: Installed, cases: list[Any], at_once: int, ask: Callable[..., Document]) -> None:
+        """Let `ask` answer `at_once` cases at a time, in a folder of their own."""
+        answers = self.recorded(spark.minor)
+        for at in range(0, len(cases), at_once):
+            with TemporaryDirectory(prefix="ckpt-rewrite-") as folder:
+                answers |= ask(spark, cases[at : at + at_once], Path(folder))
+            self.answers.write(spark.minor, {"spark": spark.version, "cases": answers})
+            say(f"{spark.version} {max(0, len(cases) - at - at_once):4} left")
+
+
+class Rewritten(SideBySide):
     """Queries that continue on both checkpoints, some of them side by side."""
 
     answers = Folder(FOLDER, key="cases")
@@ -197,18 +216,9 @@ class Rewritten(Suite):
     def wanted(self, minor: str) -> list[str]:
         return [case.name for case in cases(minor)]
 
-    def recorded(self, minor: str) -> Document:
-        answers: Document = self.answers.read(minor)["cases"]
-        return answers
-
     def record(self, spark: Installed, only: str, *, fresh: bool) -> None:
         missing = self.missing(spark.minor, only, fresh=fresh)
-        some, answers = [case for case in cases(spark.minor) if case.name in missing], self.recorded(spark.minor)
-        for at in range(0, len(some), AT_ONCE):
-            with TemporaryDirectory(prefix="ckpt-rewrite-") as folder:
-                answers |= ask(spark, some[at : at + AT_ONCE], Path(folder))
-            self.answers.write(spark.minor, {"spark": spark.version, "cases": answers})
-            say(f"{spark.version} {max(0, len(some) - at - AT_ONCE):4} left")
+        self.record_groups(spark, [case for case in cases(spark.minor) if case.name in missing], AT_ONCE, ask)
 
 
 SUITE = Rewritten()

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import ckpt
@@ -23,7 +22,6 @@ from tests.copies.rewrite.continuing import frames
 from tests.copies.rewrite.planned import run_queries
 from tests.copies.rewrite.record import JOIN_3
 from tests.record.answers import Document, Folder
-from tests.record.suite import Suite, say
 from tests.record.worker import Installed
 
 PLANNED, KILLED = 5, 8
@@ -101,29 +99,29 @@ def ask(spark: Installed, queries: list[Query], folder: Path) -> Document:
     answers: Document = {}
     runs: list[dict[str, Any]] = []
     for query in queries:
-        place = folder / query.name
-        ckpt.copy(str(place / "made"), str(place / "old"))
-        empty = {label: table.slice(0, 0) for label, table in frames(place / "old").items()}
-        ckpt.write_state(empty, like=str(place / "old"), into=str(place / "empty"), new_id=True)
-        runs += (_run_of(query, query.store, place / name, KILLED) for name in ("old", "empty"))
+        parent = folder / query.name
+        ckpt.copy(str(parent / "made"), str(parent / "old"))
+        empty = {label: table.slice(0, 0) for label, table in frames(parent / "old").items()}
+        ckpt.write_state(empty, like=str(parent / "old"), into=str(parent / "empty"), new_id=True)
+        runs += (_run_of(query, query.store, parent / name, KILLED) for name in ("old", "empty"))
         for damage in DAMAGES:
-            made, store = salvage(query, damage, place)
+            made, store = salvage(query, damage, parent)
             assert made.salvage is not None
             salvaged = made.salvage
             answers[name_of(query, damage)] = {
                 "lost": [[part.operator, part.partition] for part in salvaged.lost],
                 "again": salvaged.again,
             }
-            runs.append(_run_of(query, store, place / damage, KILLED))
+            runs.append(_run_of(query, store, parent / damage, KILLED))
     ran = run_queries(spark, folder, runs)
-    rows = {run["checkpoint"]: one["rows"] for run, one in zip(runs, ran, strict=True)}
-    assert not any(one["error"] for one in ran), [one["error"] for one in ran]
+    rows = {run["checkpoint"]: answer["rows"] for run, answer in zip(runs, ran, strict=True)}
+    assert not any(run["error"] for run in ran), [run["error"] for run in ran]
     for query in queries:
-        place = folder / query.name
+        parent = folder / query.name
         for damage in DAMAGES:
             answer = answers[name_of(query, damage)]
             lost = {partition for _, partition in answer["lost"]}
-            own, old, empty = (_list_rows(place / name) for name in (damage, "old", "empty"))
+            own, old, empty = (_list_rows(parent / name) for name in (damage, "old", "empty"))
             answer["state"] = {unit: _digest([row for _, row in rows]) for unit, rows in own.items()}
             expected = {
                 unit: [row for partition, row in there if partition not in lost]
@@ -131,15 +129,15 @@ def ask(spark: Installed, queries: list[Query], folder: Path) -> Document:
                 for unit, there in old.items()
             }
             answer["expected"] = {unit: _digest(rows) for unit, rows in expected.items()}
-            answer["rows"] = compare_rows(rows, *(str(place / name) for name in ("old", "empty", damage)))
+            answer["rows"] = compare_rows(rows, *(str(parent / name) for name in ("old", "empty", damage)))
     return answers
 
 
-def salvage(query: Query, damage: str, place: Path) -> tuple[ckpt.types.Rewrite, str]:
+def salvage(query: Query, damage: str, parent: Path) -> tuple[ckpt.types.Rewrite, str]:
     """Damage a copy and salvage it: what was made, and how its state is kept."""
     partition, do, changes = DAMAGES[damage]
-    damaged = place / f"damaged, {damage}"
-    shutil.copytree(place / "old", damaged)
+    damaged = parent / f"damaged, {damage}"
+    shutil.copytree(parent / "old", damaged)
     do(damaged / f"state/0/{partition}")
     form: dict[str, Any] = {}
     store = query.store
@@ -147,7 +145,7 @@ def salvage(query: Query, damage: str, place: Path) -> tuple[ckpt.types.Rewrite,
         form, store = {"provider": "rocksdb", "partitions": 3}, "changelog"
     elif changes:
         form = {"partitions": 3}
-    made = ckpt.rewrite(str(damaged), str(place / damage), salvage=True, accept_loss=True, new_id=True, **form)
+    made = ckpt.rewrite(str(damaged), str(parent / damage), salvage=True, accept_loss=True, new_id=True, **form)
     assert made.written, made.refused
     return made, store
 
@@ -185,7 +183,7 @@ def _run_of(query: Query, store: str, checkpoint: Path, until: int) -> dict[str,
     return record._of(case, store, checkpoint, until)
 
 
-class Salvaged(Suite):
+class Salvaged(record.SideBySide):
     """Queries that continue on salvaged checkpoints, on one version."""
 
     answers = Folder(Path(__file__).with_name("recorded_salvaged"), key="cases")
@@ -193,19 +191,10 @@ class Salvaged(Suite):
     def wanted(self, minor: str) -> Iterator[str]:
         return (name_of(*case) for case in product(QUERIES, DAMAGES) if minor == record.MAIN)
 
-    def recorded(self, minor: str) -> Document:
-        answers: Document = self.answers.read(minor)["cases"]
-        return answers
-
     def record(self, spark: Installed, only: str, *, fresh: bool) -> None:
         missing = {*self.missing(spark.minor, only, fresh=fresh)}
         queries = [query for query in QUERIES if missing & {name_of(query, damage) for damage in DAMAGES}]
-        answers = self.recorded(spark.minor)
-        for at in range(0, len(queries), AT_ONCE):
-            with TemporaryDirectory(prefix="ckpt-salvaged-") as folder:
-                answers |= ask(spark, queries[at : at + AT_ONCE], Path(folder))
-            self.answers.write(spark.minor, {"spark": spark.version, "cases": answers})
-            say(f"{spark.version} {max(0, len(queries) - at - AT_ONCE):4} left")
+        self.record_groups(spark, queries, AT_ONCE, ask)
 
 
 SUITE = Salvaged()

@@ -89,7 +89,7 @@ def test_a_driver_that_writes_while_ckpt_looks_is_seen(
         assert seconds > 0
         (checkpoint / "offsets" / str(latest + 1)).write_text(text)
 
-    monkeypatch.setattr("ckpt.inspection.preflight.LOOKS_APART_S", 3.0)
+    monkeypatch.setattr("ckpt.inspection.activity.LOOKS_APART_S", 3.0)
     monkeypatch.setattr(time, "sleep", write)
     run = ckpt("preflight", checkpoint, "-o", "json")
 
@@ -97,9 +97,8 @@ def test_a_driver_that_writes_while_ckpt_looks_is_seen(
     assert run.exit_code == 1
 
 
-def test_only_reading(ckpt: Ckpt, copy_of: CopyOf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_reading(ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of("tws-changelog-4.0")
-    monkeypatch.setattr("ckpt.inspection.preflight.LOOKS_APART_S", 0)
     (checkpoint / "commits" / ".recent").touch()
     before = trace(checkpoint)
     document = ckpt("preflight", checkpoint, "-o", "json").json()

@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from functools import partial
 from itertools import islice
@@ -155,17 +156,30 @@ def started(words: list[str], **how: Any) -> Any:
     return subprocess.Popen(words, cwd=HERE, stdout=subprocess.PIPE, preexec_fn=heeding, **how)
 
 
+READY = """
+import sys
+from importlib.metadata import entry_points
+(script,) = entry_points(group="console_scripts", name="ckpt")
+main = script.load()
+sys.stderr.write("ready\\n")
+sys.stderr.flush()
+main()
+"""
+"""Runs ckpt, and says when Python has come up: before that an interrupt is none of ckpt's business."""
+
+
 def test_an_interrupt_leaves_nothing_half_written(copy_of: CopyOf, tmp_path: Path) -> None:
     for number in range(200):
         copy_of("stateless-4.2", to=f"many/{number}")
     target = tmp_path / "ckpt.prom"
     target.write_text("before")
-    words = [*command(), "scan", str(tmp_path / "many"), "--textfile", str(target), "-o", "json"]
-    for wait in (0.3, 0.6):
+    words = [sys.executable, "-c", READY, "scan", str(tmp_path / "many"), "--textfile", str(target), "-o", "json"]
+    for wait in (0.1, 0.4):
         process = started(words, stderr=subprocess.PIPE, process_group=0)
+        assert process.stderr.readline() == b"ready\n"
         time.sleep(wait)
         os.killpg(process.pid, signal.SIGINT)
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=120)
         left = target.read_text()
         assert left == "before" or len(families(left)["ckpt_checkpoint_readable"]) == 200
         assert process.returncode not in (0, 1) or len(json.loads(out)["checkpoints"]) == 200

@@ -243,10 +243,7 @@ def test_out_of_reach(ckpt: Ckpt, copy_of: CopyOf) -> None:
     assert "secret_key=b" not in run.unreached()
 
 
-def test_the_first_line_of_preflight_names_what_deserves_a_look(
-    ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ckpt.inspection.preflight.LOOKS_APART_S", 0)
+def test_the_first_line_of_preflight_names_what_deserves_a_look(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
     checkpoint = copy_of("kafka-4.2")
     query = json.loads((checkpoint / "metadata").read_text())["id"]
     page = ckpt("preflight", checkpoint, "--sink", table_of(tmp_path / "table", (query, 3))).stdout

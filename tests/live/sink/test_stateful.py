@@ -47,9 +47,8 @@ def test_one_start_into_noop_brings_the_state_back(spark: Any, tmp_path: Path) -
 @pytest.mark.spark
 @pytest.mark.parametrize("sink", ["parquet", "delta"] if EVERY_CASE else ["parquet"])
 def test_preflight_holds_a_repaired_query_until_it_has_run_into_noop(
-    sink: str, spark: Any, ckpt: Ckpt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sink: str, spark: Any, ckpt: Ckpt, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("ckpt.inspection.preflight.LOOKS_APART_S", 0)
     query, place = Numbers(spark, tmp_path, sink), tmp_path / "query"
     checkpoint = place / "checkpoint"
     for batch in range(BATCHES):

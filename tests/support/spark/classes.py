@@ -93,7 +93,7 @@ def _compile_local_files(jars: Path, java: str) -> Path | None:
 def _make_archive(jars: Path, java: str, options: str) -> Path | None:
     """Make the archive where there is none for these jars, this Java and these options; None if it cannot be made."""
     names = sorted(path.name for path in jars.glob("*.jar"))
-    digest = hashlib.sha256("\n".join([java, options, *names]).encode()).hexdigest()[:12]
+    digest = hashlib.sha256("\n".join([java, options, str(jars), *names]).encode()).hexdigest()[:12]
     archive = Path(sys.prefix, f"spark-classes-{digest}.jsa")
     if not archive.exists():
         for old in archive.parent.glob("spark-classes-*.jsa"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from typing import Any
 
 from . import plans
@@ -27,3 +28,21 @@ def fill(spark: Any, topic: str, count: int, first: int = 0) -> None:
     rows = spark.range(first, count, 1, 1)  # one task keeps their order
     fields = "CAST(id AS STRING) AS key", "CAST(id AS STRING) AS value", f"CAST(id % {PARTITIONS} AS INT) AS partition"
     rows.selectExpr(*fields).write.format("kafka").options(**options(), topic=topic).save()
+
+
+def read(topic: str) -> list[tuple[int, int, str]]:
+    """Partition, offset and text of every record of a topic, without a job of Spark."""
+    from confluent_kafka import Consumer, TopicPartition
+
+    parts = [TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)]
+    with closing(Consumer({"bootstrap.servers": os.environ[BROKER], "group.id": "tests"})) as consumer:
+        consumer.assign(parts)
+        left = sum(consumer.get_watermark_offsets(part, timeout=30)[1] for part in parts)
+        records: list[tuple[int, int, str]] = []
+        while len(records) < left:
+            batch = consumer.consume(left - len(records), timeout=30)
+            assert batch, f"{left - len(records)} records of {topic} do not come"
+            for message in batch:
+                assert message.error() is None, message.error()
+                records.append((message.partition(), message.offset(), message.value().decode()))
+    return records

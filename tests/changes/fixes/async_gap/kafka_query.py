@@ -59,13 +59,6 @@ def resume(spark: Any, job: dict[str, Any]) -> dict[str, Any]:
     return {"batches": batches, "error": error}
 
 
-def read(spark: Any, job: dict[str, Any]) -> dict[str, Any]:
-    """Everything in a topic: partition, offset and text of each record."""
-    topic = spark.read.format("kafka").options(**topics.options(), subscribe=job["topic"]).load()
-    rows = topic.selectExpr("partition", "offset", "CAST(value AS STRING) AS value").collect()
-    return {"records": [list(row) for row in rows]}
-
-
 def _copying(spark: Any, job: dict[str, Any], per_batch: int) -> DataStreamWriter:
     reader = spark.readStream.format("kafka").options(
         **topics.options(), subscribe=job["from"], startingOffsets="earliest"
@@ -77,7 +70,7 @@ def _copying(spark: Any, job: dict[str, Any], per_batch: int) -> DataStreamWrite
     return done
 
 
-_JOBS = {"fill": fill, "follow": follow, "resume": resume, "read": read}
+_JOBS = {"fill": fill, "follow": follow, "resume": resume}
 
 
 def answer(spark: Any, job: dict[str, Any]) -> dict[str, Any]:

@@ -223,7 +223,7 @@ def told(killed: dict[int, Killed], kafka: str, spark: Any, tmp_path_factory: py
     folder, driver = tmp_path_factory.mktemp("repaired"), Here(spark, kafka_query.answer)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CKPT_KAFKA", kafka)
-        before = {seed: _copied(driver, one.output) for seed, one in killed.items()}
+        before = {seed: _copied(one.output) for seed, one in killed.items()}
         stories = list(_stories(driver, killed, before, folder))
         return Told(stories, runbook(starting(driver)))
 
@@ -247,16 +247,16 @@ def _stories(
         committed = latest in _ids(checkpoint, "commits")
         logged = json.loads(checkpoint.joinpath("offsets", str(latest)).read_text().splitlines()[2])[TOPIC]
         resume = {"do": "resume", "from": TOPIC, "to": left.output, "checkpoint": str(checkpoint)}
-        seen = _copied(driver, left.output)
+        seen = _copied(left.output)
         failed = driver.ask(resume)
         assert not failed["batches"]
         plan = _ckpt(1, "repair-async", checkpoint, "--strategy", way.strategy)
         accept = ["--accept-replay"] if way.strategy == "rewind" else []
-        apply = ("--strategy", way.strategy, "--apply", "--grace", "1", *accept)
+        apply = ("--strategy", way.strategy, "--apply", "--grace", "0", *accept)
         applied = _ckpt(0, "repair-async", checkpoint, *apply)
         ran = driver.ask(resume)
         assert ran["error"] is None
-        now = _copied(driver, left.output)
+        now = _copied(left.output)
         written = Counter(source for place, source in now.items() if place not in seen)
         inspected = _ckpt(0, "inspect", checkpoint)
         yield Story(
@@ -274,11 +274,10 @@ def _stories(
         )
 
 
-def _copied(driver: Here, topic: str) -> dict[Position, Position]:
+def _copied(topic: str) -> dict[Position, Position]:
     """Every record of an output topic: where it stands, and where it came from."""
-    records = driver.ask({"do": "read", "topic": topic})["records"]
     found = {}
-    for partition, offset, value in records:
+    for partition, offset, value in topics.read(topic):
         of, at, number = map(int, value.split())
         assert number == at * topics.PARTITIONS + of, "the record that was written there"
         found[partition, offset] = of, at
