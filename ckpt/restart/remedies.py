@@ -104,6 +104,16 @@ def offsets_reversed(latest: int | None) -> str:
     )
 
 
+def far_watermark(batch: int) -> str:
+    """For a watermark in the future that the rows of a batch have brought."""
+    return (
+        f"Find the row: `ckpt offsets show {{checkpoint}} --batch {batch}` says what batch {batch} read. Let the query "
+        "leave out such rows before withWatermark, or each of them does this again. Then stop it: `ckpt rewind "
+        f"{{checkpoint}} --to-batch {batch - 1}` plans to go back to the state before, reads the rows again, and says "
+        "what the sink does with them. `ckpt offsets set` does not help: it moves a source, and leaves the watermark."
+    )
+
+
 def topic_was_recreated(before: int) -> str:
     """For a committed batch that ends below the one before: the query has already skipped what was there."""
     return (

@@ -59,7 +59,7 @@ STARTS = [
     ("damaged-commits-ahead-of-offsets", "CKPT204", "Restarts with new batch 6"),
     ("damaged-commits-far-behind", "CKPT205", "Restarts by running batch 5 again"),
     ("damaged-missing-unique-ids", "CKPT111", f"Restarts by running batch 7 again on Spark 4.1 to {NEWEST}, {_NOOP}"),
-    ("damaged-state-ahead", "CKPT306", "Restarts with new batch 4"),
+    ("damaged-state-ahead", "CKPT332", "Restarts with new batch 4"),
 ]
 
 
@@ -94,7 +94,7 @@ def test_logs_that_are_put_back_fit_the_state_that_was_ahead_of_them(ckpt: Ckpt,
     for batch in (7, 8, 9):
         for folder in ("offsets", "commits"):
             remove(checkpoint / folder / str(batch))
-    assert "offsets and commits of the later batches, put them back" in remedy_of("CKPT306", checkpoint, ckpt)
+    assert "offsets and commits of the later batches, put them back" in remedy_of("CKPT332", checkpoint, ckpt)
     assert "put these back instead" in " ".join(ckpt("repair", checkpoint).stdout.split())
     for folder in ("offsets", "commits"):
         shutil.copytree(whole / folder, checkpoint / folder, dirs_exist_ok=True)
