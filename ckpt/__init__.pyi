@@ -35,6 +35,7 @@ from ckpt.spark.api import (
     read_state as read_state,
 )
 from ckpt.spark.calls import (
+    evolve as evolve,
     export_state as export_state,
     migrate_changelog as migrate_changelog,
     migrate_transform_with_state as migrate_transform_with_state,

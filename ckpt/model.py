@@ -36,6 +36,7 @@ class Fault(StrEnum):
     BAD_BINARY = "bad-binary"  # a binary file (schema, zip, ...) that cannot be decoded
     TOO_LARGE = "too-large"  # larger than ckpt reads (``ckpt.formats.limits``); what Spark does is unknown
     UNFINISHED = "unfinished"  # what stands for the newest offsets until ckpt has written a new checkpoint as a whole
+    UNFINISHED_CHANGE = "unfinished-change"  # what stands for them while ckpt changes a checkpoint in place
     VANISHED = "vanished"  # listed, and gone when it was to be read
 
 

@@ -12,6 +12,7 @@ CHECK_UNFINISHED_REPARTITION = _STREAMING + "checkUnfinishedRepartitionOnRestart
 CHECKPOINT_FILE_MANAGER = _STREAMING + "checkpointFileManagerClass"
 EMPTY_BATCHES = _STREAMING + "noDataMicroBatches.enabled"
 JOIN_FORMAT = _STREAMING + "join.stateFormatVersion"
+OFFSET_LOG_FORMAT = _STREAMING + "offsetLog.formatVersion"
 MIN_BATCHES_TO_RETAIN = _STREAMING + "minBatchesToRetain"
 SOURCE_EVOLUTION = _STREAMING + "queryEvolution.enableSourceEvolution"
 ALWAYS_NULLABLE = _STREAMING + "statefulOperator.alwaysNullableOutput.enabled"

@@ -2,6 +2,9 @@
 
 from ckpt.changes.apply import ChangeResult as ChangeResult, How as How, Receipt as Receipt
 from ckpt.changes.check_fix import Cost as Cost
+from ckpt.changes.evolve.operators import OperatorChange as OperatorChange
+from ckpt.changes.evolve.plan import EvolvePlan as EvolvePlan
+from ckpt.changes.evolve.sources import PartChange as PartChange, SourceChange as SourceChange
 from ckpt.changes.fixes.repair import Way as Way, WayName as WayName, WaysPlan as WaysPlan
 from ckpt.changes.fixes.repair_async import RepairPlan as RepairPlan, Strategy as Strategy
 from ckpt.changes.offsets.commit import CommittedGroup as CommittedGroup, OffsetsCommit as OffsetsCommit
@@ -20,6 +23,7 @@ from ckpt.copies.rewrite.plan import (
     RewrittenUnit as RewrittenUnit,
 )
 from ckpt.inspection.checks.sink import SinkOutcome as SinkOutcome, SinkOutlook as SinkOutlook
+from ckpt.inspection.evolution import Knowledge as Knowledge
 from ckpt.inspection.explain.catalog import KnownError as KnownError
 from ckpt.inspection.explain.explain import ErrorMatch as ErrorMatch, Explanation as Explanation
 from ckpt.inspection.preflight import Readiness as Readiness

@@ -51,7 +51,7 @@ def as_call(command: str) -> str:
         return f"!{command}"
     length = 3 if words[1:2] and words[1] in _GROUPS else 2
     name, method = _name_call(" ".join(words[1:length])), ""
-    if name not in CALLS or name == "preflight":  # a call judges a query that was built in Python
+    if name not in CALLS or name in ("preflight", "evolve"):  # their calls are about a query that was built in Python
         return f"!{command}"
     if not words[length:]:
         return f"ckpt.{name}"

@@ -27,7 +27,7 @@ GROUPS = {
     _REPAIR: ("repair", "repair-async", "rewind", "skip", "offsets", "relocate", "prune"),
     "State": ("state", "export-state"),
     "New checkpoints": ("copy", "rewrite", "import-state"),
-    "New queries": ("handoff", "migrate"),
+    "New queries": ("evolve", "handoff", "migrate"),
 }
 """Commands by heading, in the order of the help."""
 MODULES = {name: name.replace("-", "_") for names in GROUPS.values() for name in names}

@@ -32,6 +32,9 @@ def preflight(
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting of the start; repeatable.")
     ] = None,
     expect: Annotated[str | None, typer.Option(metavar="FILE", help="The query, from `ckpt.describe_query`.")] = None,
+    old: Annotated[
+        str | None, typer.Option("--from", metavar="FILE", help="The query that wrote it, likewise, for --expect.")
+    ] = None,
     must_exist: Annotated[bool, typer.Option("--must-exist", help="Hold if no batch was ever planned here.")] = False,
     progress: options.ProgressOption = Asked.SYNC,
     deep: options.DeepOption = False,
@@ -53,15 +56,19 @@ def preflight(
     Exit status: 0 start, 1 hold, 2 bad usage, 3 could not look.
     """
     settings = options.pairs("--conf", conf)
-    query = QueryDescription.read(expect) if expect is not None else None
-    start = PlannedStart(spark, settings, query=query, progress=progress, must_exist=must_exist)
+    if old is not None and expect is None:
+        raise UsageError("--from is for --expect")
+    query, before = (None if path is None else QueryDescription.read(path) for path in (expect, old))
+    start = PlannedStart(spark, settings, query=query, old=before, progress=progress, must_exist=must_exist)
     if is_document(checkpoint):
         if deep or sources or source_option or sink is not None or storage_option:
             raise UsageError(
                 f"{one_line(checkpoint)} is no checkpoint, which --deep, --sink, --sources and options need"
             )
         evidence, shown = read_evidence(checkpoint)
-        readiness = judge_start(evidence, replace(start, query=query and mask_query(query)))
+        readiness = judge_start(
+            evidence, replace(start, query=query and mask_query(query), old=before and mask_query(before))
+        )
         emit(RecordedPreflightReport(readiness, shown), output)
     storage_options = options.pairs("--storage-option", storage_option)
     if source_option and not sources:

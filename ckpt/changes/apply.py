@@ -4,7 +4,7 @@ A crash at any point leaves files that are each as they were, as planned, or (wh
 in one step) not there, so that ``undo`` restores the checkpoint from the backup alone.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Generic, NamedTuple, TypedDict, Unpack
@@ -80,6 +80,12 @@ def apply(
     return receipt
 
 
+def _list_folders(paths: Iterable[str]) -> list[str]:
+    """List the folders below those of a checkpoint in which new files are, such as ``sources/2``, outer ones first."""
+    parts = (path.split("/")[:-1] for path in paths)
+    return sorted({"/".join(names[:length]) for names in parts for length in range(2, len(names) + 1)})
+
+
 def _perform_steps(
     steps: Sequence[Step],
     manifest: Manifest,
@@ -91,6 +97,8 @@ def _perform_steps(
     """All steps, or none. Raises only what interrupts."""
     problem: str | None
     try:
+        for folder in _list_folders(step.path for step in steps if step.before is None):
+            writer.make_folder(folder)
         likes = {step.like: writer.attributes(step.like) for step in steps if step.like}
         for step, entry in zip(steps, manifest.entries, strict=True):
             _do(step, entry, storage, writer, likes[step.like] if step.like else None)
@@ -202,6 +210,9 @@ def _restore(manifest: Manifest, backup: Storage | Writer, storage: Storage, wri
     Raises BadBackup, StorageError.
     """
     done = []
+    folders = _list_folders(entry.path for entry in manifest.entries if entry.before is None)
+    for folder in folders:  # one may have been killed before it was there
+        writer.make_folder(folder)
     for entry in reversed(manifest.entries):
         writer.discard_temporary(entry.path)
         data = _read_if_there(storage, entry.path)
@@ -210,6 +221,8 @@ def _restore(manifest: Manifest, backup: Storage | Writer, storage: Storage, wri
             continue
         _write(writer, entry.path, data, read_original(backup, entry), entry.attributes)
         done.append(Step(entry.path, content, entry.before))
+    for folder in reversed(folders):
+        writer.remove_folder(folder)
     first = {entry.path: entry.before for entry in reversed(manifest.entries)}
     for path, before in first.items():
         if _read_content(storage, path) != before:

@@ -89,7 +89,8 @@ def save(plan: ChangePlan, storage: Storage, writer: Writer, backup: Writer) -> 
     Raises StorageError, also where a step is not possible, such as behind a symbolic link; nothing was changed then,
     and no part of the backup is left.
     """
-    owned = [writer.attributes(step.path) for step in plan.steps]
+    folders = plan.inspection.checkpoint.listing.has_folder
+    owned = [writer.attributes(step.path) if folders(step.path.rpartition("/")[0]) else None for step in plan.steps]
     try:
         backup.make_root()
     except StorageError as error:

@@ -32,7 +32,9 @@ END_FIRST = (
 FINISHED_AGAIN = "rows of finished batches would be read again"
 OTHERS_REPEAT = "other sinks would get rows again"
 SINK_DROPS = "a sink that remembers batch ids would drop rows"
-NEVER_FINISHED = "ckpt was interrupted while it wrote this checkpoint: remove it, and write it again"
+NEVER_FINISHED = (
+    "ckpt was interrupted while it wrote this checkpoint, or changed its sources: ckpt inspect says how to repair that"
+)
 """Why nothing is done with such a checkpoint (``Checkpoint.unfinished``)."""
 OF_EPOCHS = "it was written by continuous processing, whose offsets are those of epochs"
 """Why no plan is made for a checkpoint of ``Kind.CONTINUOUS``."""

@@ -139,15 +139,29 @@ def sidecar(path: str) -> str:
 class Changed(Storage):
     """A checkpoint as it would be after some steps: the same storage, with other files. Nothing is written."""
 
-    def __init__(self, storage: Storage, listing: Listing, steps: Iterable[Step] = (), uri: str | None = None) -> None:
-        """``listing`` is the tree as it is, which is not listed again; ``uri`` is where it will be if not here."""
+    def __init__(
+        self,
+        storage: Storage,
+        listing: Listing,
+        steps: Iterable[Step] = (),
+        uri: str | None = None,
+        *,
+        copied: bool = False,
+    ) -> None:
+        """``listing`` is the tree as it is, which is not listed again; ``uri`` is where it will be if not here.
+
+        ``copied``: it is the original of a copy, which has no empty folders. A step whose ``after`` is a
+        ``FileContent`` is the file that is its source, which is read when it is asked for.
+        """
         self.uri = storage.uri if uri is None else uri
         self.local = storage.local
         self.whole_files = storage.whole_files
         self.look_deeper = storage.look_deeper
         self._storage = storage
-        self._data = {step.path: _bytes_of(step) for step in steps}
-        self._listing = _change_listing(listing, self._data)
+        after = {step.path: step for step in steps}
+        self._moved = {path: step.source for path, step in after.items() if isinstance(step.after, FileContent)}
+        self._data = {path: step.after for path, step in after.items() if not isinstance(step.after, FileContent)}
+        self._listing = _change_listing(listing, {path: step.after for path, step in after.items()}, copied=copied)
 
     def list_level(self, path: str = "") -> Folder:
         """One folder."""
@@ -162,7 +176,9 @@ class Changed(Storage):
     def read_many(self, requests: Iterable[ReadRequest]) -> list[bytes | StorageError]:
         """Answer requests for changed files at once, others from the storage."""
         wanted = list(requests)
-        others = iter(self._storage.read_many([request for request in wanted if request.path not in self._data]))
+        unchanged = (request for request in wanted if request.path not in self._data)
+        moved = (request._replace(path=self._moved.get(request.path) or request.path) for request in unchanged)
+        others = iter(self._storage.read_many(list(moved)))
         return [self._read_changed_part(request) if request.path in self._data else next(others) for request in wanted]
 
     def _read_changed_part(self, request: ReadRequest) -> bytes | StorageError:
@@ -173,17 +189,22 @@ class Changed(Storage):
         return data[request.offset : end]
 
 
-def _bytes_of(step: Step) -> bytes | None:
-    """Return the content that a planned step writes."""
-    assert not isinstance(step.after, FileContent)
-    return step.after
-
-
-def _change_listing(listing: Listing, data: Mapping[str, bytes | None]) -> Listing:
+def _change_listing(listing: Listing, data: Mapping[str, bytes | FileContent | None], *, copied: bool) -> Listing:
     folders = {path: dict(files) for path, files in listing.folders.items()}
     for path, after in data.items():
         folder, _, name = path.rpartition("/")
-        folders.setdefault(folder, {}).pop(name, None)
+        if folder not in folders:
+            folders |= {folder[:end]: {} for end in _find_ends(folder) if folder[:end] not in folders}
+        folders[folder].pop(name, None)
         if after is not None:
-            folders[folder][name] = FileInfo(len(after), None)
+            folders[folder][name] = FileInfo(after.size if isinstance(after, FileContent) else len(after), None)
+    if copied:
+        filled = {"", *(path[:end] for path, files in folders.items() if files for end in _find_ends(path))}
+        folders = {path: files for path, files in folders.items() if path in filled}
     return Listing(folders, listing.oddities, listing.links)
+
+
+def _find_ends(path: str) -> Iterator[int]:
+    """Yield the length of a folder's path, and of each folder above it."""
+    yield from (end for end, letter in enumerate(path) if letter == "/")
+    yield len(path)

@@ -146,9 +146,9 @@ class Checkpoint(Value):
 
     @property
     def unfinished(self) -> bool:
-        """True if ckpt was interrupted while it wrote this checkpoint as a new one."""
+        """True if ckpt was interrupted while it wrote this checkpoint as a new one, or changed its sources."""
         newest = None if self.offsets.latest is None else self.offsets.entries.get(self.offsets.latest)
-        return isinstance(newest, Unreadable) and newest.fault is Fault.UNFINISHED
+        return isinstance(newest, Unreadable) and newest.fault in (Fault.UNFINISHED, Fault.UNFINISHED_CHANGE)
 
     @property
     def query_id(self) -> str | None:

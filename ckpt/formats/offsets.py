@@ -9,8 +9,10 @@ reads the log; each source does that later. Continuous processing leaves the sec
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 
+from ckpt import settings
 from ckpt.formats.extract import fields_of, long_field, object_field, text_field, text_map
 from ckpt.formats.text import NO_VERSION, Damaged, json_of, lines_of, quoted, tolerant, trimmed, version_of
 from ckpt.model import Fault, Json, OffsetLog, OffsetMetadata, SourceOffset
@@ -23,6 +25,12 @@ UNFINISHED = b"ckpt has not finished this checkpoint\n"
 
 To each version it is a log with a malformed version line (``MetadataVersionUtil.validateVersion``).
 """
+
+CHANGING = b"ckpt has not finished a change of this checkpoint\n"
+"""Placeholder for the newest offsets while sources are changed in place: no Spark starts on it, as with the other."""
+
+NAMING = {settings.SOURCE_EVOLUTION: "true", settings.OFFSET_LOG_FORMAT: "2"}
+"""Settings that a query with named sources records (4.2 and later)."""
 
 MOST_SOURCES = 1000
 """More lines than that are garbage, and not worth keeping: a query with as many sources was never seen."""
@@ -38,6 +46,8 @@ def parse_offset_log(raw: bytes) -> OffsetLog:
         raise Damaged(Fault.EMPTY, "the file is empty", "Incomplete log file")
     if raw == UNFINISHED:
         raise Damaged(Fault.UNFINISHED, "ckpt did not finish writing this checkpoint", NO_VERSION)
+    if raw == CHANGING:
+        raise Damaged(Fault.UNFINISHED_CHANGE, "ckpt did not finish changing this checkpoint", NO_VERSION)
     version = version_of(lines[0], NEWEST_VERSION)
     try:
         if len(lines) == 1:
@@ -59,6 +69,26 @@ def format_offset_log(log: OffsetLog) -> bytes:
         text = _VOID if source.text is None else source.text
         lines.append(text if source.name is None else f"{source.name}:{text}")
     return "\n".join(lines).encode("utf-8")
+
+
+def format_for_names(log: OffsetLog, *, named: bool) -> OffsetLog:
+    """An offset file with the version and the recorded settings of a query whose sources have names, or have none.
+
+    Spark takes the recorded settings, not those of the session: with names and without these two settings it takes the
+    folders for numbers again, and reads everything twice (``OffsetSeqMetadata``, 4.2).
+    """
+    if log.metadata is None:
+        return replace(log, version=2 if named else 1)
+    fields = dict(fields_of(json_of(_metadata_text(log.metadata))))
+    conf = {name: value for name, value in text_map(fields, "conf").items() if name not in NAMING}
+    conf |= NAMING if named else {}
+    fields["conf"] = dict(conf)
+    fields.pop("sourceMetadataInfo", None)
+    if named:
+        fields["sourceMetadataInfo"] = {}
+    text = json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
+    metadata = replace(log.metadata, conf=conf, providers={}, text=text)
+    return replace(log, version=2 if named else 1, metadata=metadata)
 
 
 def is_continuous(log: OffsetLog) -> bool | None:

@@ -76,6 +76,22 @@ def parse_operator_metadata(path: str, data: bytes) -> OperatorMetadata | Unread
         return Unreadable(path, Fault.BAD_JSON, "its second line is not JSON", version)
 
 
+def format_operator_metadata(metadata: OperatorMetadata) -> bytes:
+    """The bytes of ``_metadata/metadata`` (v1): those that Spark writes."""
+    value = {
+        "operatorInfo": {"operatorId": metadata.operator_id, "operatorName": metadata.name},
+        "stateStoreInfo": [
+            {
+                "storeName": store.name,
+                "numColsPrefixKey": store.num_cols_prefix_key,
+                "numPartitions": store.partitions,
+            }
+            for store in metadata.stores
+        ],
+    }
+    return f"v1\n{json.dumps(value, separators=(',', ':'), ensure_ascii=False)}".encode()
+
+
 def replace_schema_paths(data: bytes, paths: Mapping[str, str]) -> bytes:
     """Return a file of operator metadata with other schema paths, and otherwise unchanged byte for byte.
 

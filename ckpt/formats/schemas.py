@@ -7,8 +7,9 @@ Java's modified UTF-8 and hold StructTypes as JSON; v2 and v3 cut long JSON into
 
 import json
 import struct
+from collections.abc import Sequence
 
-from ckpt.formats.text import EndsEarly, join_parts, read_utf
+from ckpt.formats.text import EndsEarly, join_parts, read_utf, write_utf
 from ckpt.formats.types import strange_type
 from ckpt.model import ColumnFamily, Fault, Json, Unreadable
 
@@ -18,6 +19,9 @@ NEWEST_VERSION = 3
 DEFAULT_COLUMN_FAMILY = "default"
 _ENDS_EARLY = "EOFException"
 _NO_TYPE = "UNSUPPORTED_DATATYPE"
+_CHUNK = 65535 // 3  # characters: each has three bytes at most
+_NO_JSON = "{    }"  # as Spark writes an object without a field
+_GENERATION = struct.pack(">h", 0)  # the id of the first generation of a schema
 _SMALLEST_ENTRY = 2 + 4 * 4  # bytes of a column family without any text
 
 
@@ -49,6 +53,25 @@ def parse_state_schema(path: str, data: bytes) -> tuple[ColumnFamily, ...] | Unr
         except (ValueError, RecursionError):
             continue
     return Unreadable(path, Fault.BAD_BINARY, "what follows its version cannot be decoded", version, says)
+
+
+def format_state_schema(version: int, families: Sequence[ColumnFamily]) -> bytes:
+    """The bytes of a state schema file of version 2, of one column family, or 3, as Spark writes them."""
+    if version == 2:
+        (family,) = families
+        return write_utf("v2") + _chunks(family.key_schema) + _chunks(family.value_schema)
+    parts = [write_utf("v3"), struct.pack(">i", len(families))]
+    for family in families:
+        parts += [write_utf(family.name), _GENERATION, _chunks(family.key_schema), _GENERATION]
+        parts += [_chunks(family.value_schema), _chunks(family.key_encoder), _chunks(family.user_key_schema)]
+    return b"".join(parts)
+
+
+def _chunks(value: Json) -> bytes:
+    """A JSON text in chunks (``SchemaWriter.writeJsonSchema``)."""
+    text = _NO_JSON if value is None else json.dumps(value, separators=(",", ":"))
+    chunks = [text[at : at + _CHUNK] for at in range(0, len(text), _CHUNK)]
+    return struct.pack(">i", len(chunks)) + b"".join(map(write_utf, chunks))
 
 
 class _StrangeType(Exception):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.inspection import activity
+from ckpt.inspection.checks.changed_query import compare_with_old
 from ckpt.inspection.checks.query import QueryComparison, SparkAnswer, add_answer, compare_operators, compare_sources
 from ckpt.inspection.checks.sink import SinkOutcome
 from ckpt.inspection.inspection import Evidence, Inspection, RatedFinding, gather_evidence, judge
@@ -24,8 +25,10 @@ _RECENT_S = 600.0
 """A checkpoint that was written to more recently may have a driver: it is worth a few seconds to look again."""
 _NOT_IN_A_CHECKPOINT = (
     "a checkpoint does not have the length of windows, the gap of sessions, the delay of the watermark, which columns "
-    "are aggregated, the type of a join, or user code: a change of these is not seen"
+    "are aggregated, the type of a join, or user code: a change of these is not seen (`old`: the description of the "
+    "query that wrote it)"
 )
+_NOT_IN_A_PLAN = "user code, and texts in lists of more than ten: a change of these is not seen"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,7 @@ class PlannedStart:
     settings: Mapping[str, str] = field(default_factory=dict)  # of the session
     all_settings: bool = False  # these are all that it has
     query: QueryDescription | None = None
+    old: QueryDescription | None = None  # the query that wrote the checkpoint
     answer: SparkAnswer | None = None  # of Spark, asked to plan the next batch
     progress: Asked = Asked.SYNC
     must_exist: bool = False  # the query has run before: a start at batch 0 is a hold
@@ -103,7 +107,7 @@ def judge_start(
     checkpoint, oldest = evidence.checkpoint, evidence.written_by.at_least
     spark = start.spark or (start.query.spark if start.query else None)
     versions = [spark] if spark else [version for version in Spark if oldest is None or version.at_least(oldest)]
-    compared = _compare_query(checkpoint, start.query, start.answer, spark) if start.query else QueryComparison()
+    compared = _compare_query(checkpoint, start.query, start, spark) if start.query else QueryComparison()
     findings = []
     if changed is not None or checkpoint.moving:
         path, detail = changed or "the checkpoint", "it changed while ckpt was looking"
@@ -134,13 +138,14 @@ def judge_start(
 
 
 def _compare_query(
-    checkpoint: Checkpoint, query: QueryDescription, answer: SparkAnswer | None, spark: Spark | None
+    checkpoint: Checkpoint, query: QueryDescription, start: PlannedStart, spark: Spark | None
 ) -> QueryComparison:
     sources = compare_sources(query, checkpoint)
     operators = compare_operators(query, checkpoint, spark or query.spark)
-    if answer is not None:
-        operators = add_answer(operators, answer, query, checkpoint)
-    return QueryComparison((*sources.findings, *operators.findings), (*sources.unknown, *operators.unknown))
+    if start.answer is not None:
+        operators = add_answer(operators, start.answer, query, checkpoint)
+    compared = QueryComparison((*sources.findings, *operators.findings), (*sources.unknown, *operators.unknown))
+    return compared if start.old is None else compare_with_old(compared, query, start.old, checkpoint)
 
 
 def _compare_state_format(
@@ -193,7 +198,7 @@ def _list_unseen(
     if checkpoint.state is not None and checkpoint.state.every_byte is None:
         unseen.append("damage in the middle of a state file, which `ckpt state verify` sees")
     if start.query is not None and start.query.operators:
-        unseen.append(_NOT_IN_A_CHECKPOINT)
+        unseen.append(_NOT_IN_A_CHECKPOINT if start.old is None else _NOT_IN_A_PLAN)
     return unseen
 
 

@@ -1,10 +1,10 @@
 """Read ``query.json``: the query's expectations of its checkpoint, which ``describe_query`` writes."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ckpt.errors import UsageError, one_line
 from ckpt.model import Json
@@ -13,6 +13,7 @@ from ckpt.values import Value
 from ckpt.versions import Spark
 
 SCHEMA = 1  # of ``query.json``
+_Record = TypeVar("_Record")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,9 @@ class DescribedSource:
     path: str | None = None  # of files
     recursive: bool = False  # recursiveFileLookup
     partitions: bool = False  # its folder has folders such as ``day=1``
+    name: str | None = None  # Spark 4.2 or later: of ``DataStreamReader.name``
+    schema: Json = None  # its columns, as Spark writes a StructType in JSON; None: an old file
+    start: Mapping[str, str] = field(default_factory=dict)  # such as ``startingoffsets``: names in small letters
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,8 @@ class DescribedFamily:
     name: str
     key: Json
     value: Json
+    key_encoder: Json = None  # keyStateEncoderSpec, schema file v3
+    user_key: Json = None  # of a map variable, schema file v3
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +48,104 @@ class DescribedStore:
 
     name: str
     families: tuple[DescribedFamily, ...]
+    prefix_columns: int | None = None  # how many columns of the key are its prefix (``numColsPrefixKey``)
+    schema_version: int | None = None  # of its schema file: 2 or 3
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedExpression:
+    """An expression over the columns of sources, whatever they are called in between.
+
+    ``sql`` names a column with the number of its source, ``amount@0``. ``{0: amount@0 | 1: price@1}`` is a column of a
+    union. A string literal is a digest, and ``?`` stands for what cannot be compared, such as user code.
+    """
+
+    sql: str
+    type: Json  # of its values, as Spark writes it in JSON
+    name: str | None = None  # in the query
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedBuffer:
+    """A column of state that an aggregate function keeps."""
+
+    name: str  # as in the value schema
+    type: Json
+    nullable: bool
+    empty: Json = None  # before the first row, as Spark computes it: bytes as hexadecimal text, a decimal as text
+    empty_known: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedAggregate:
+    """An aggregate function, in the order of the value schema."""
+
+    function: str  # Spark's class: ``Sum``
+    sql: str  # as in ``DescribedExpression``, without DISTINCT and FILTER
+    distinct: bool
+    filter: str | None  # FILTER (WHERE ...)
+    name: str | None  # of the result column that is this aggregate; None where it is part of an expression
+    buffers: tuple[DescribedBuffer, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedWindow:
+    """A time window that groups rows; times in microseconds, as Spark has them."""
+
+    column: str  # the time, as in ``DescribedExpression.sql``
+    length_us: int
+    slide_us: int
+    offset_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedWatermark:
+    """``withWatermark``."""
+
+    column: str  # the time, as in ``DescribedExpression.sql``
+    delay_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedSide:
+    """A side of a stream-stream join."""
+
+    sources: tuple[int, ...]
+    keys: tuple[DescribedExpression, ...]  # that have to be equal to those of the other side
+    columns: tuple[DescribedExpression, ...]  # that its state keeps, in the order of the value schema
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedJoin:
+    """A stream-stream join."""
+
+    how: str  # Inner, LeftOuter, ...
+    left: DescribedSide
+    right: DescribedSide
+    condition: str | None  # besides equality
 
 
 @dataclass(frozen=True, slots=True)
 class DescribedOperator:
-    """A stateful operator, named as in operator metadata; without stores where this Spark does not describe them."""
+    """A stateful operator, named as in operator metadata; without stores where this Spark does not describe them.
+
+    What is None is not known (an old file, or a plan that ckpt does not understand) or does not belong to this kind.
+    """
 
     name: str
     stores: tuple[DescribedStore, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)  # of transformWithState: name to kind
     time_mode: str | None = None
     output_mode: str | None = None
+    properties: Json = None  # operatorPropertiesJson, parsed
+    metadata_version: int | None = None  # of its operator metadata: 1 or 2
+    keys: tuple[DescribedExpression, ...] | None = None  # of groups, or the columns of a deduplication
+    aggregates: tuple[DescribedAggregate, ...] | None = None
+    window: DescribedWindow | None = None
+    gap: str | None = None  # of session windows: as Spark writes an interval, or an expression
+    join: DescribedJoin | None = None
+    limit: int | None = None  # of the operator ``globalLimit``
+    filters: tuple[str, ...] | None = None  # conditions that rows have passed before it, sorted
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +159,7 @@ class QueryDescription(Value):
     unsupported: str | None  # why Spark refuses the query with any checkpoint
     unplanned: str | None  # why Spark could not plan it with these settings
     settings: Mapping[str, str]  # that the plan depends on, as it was made with them
+    watermarks: tuple[DescribedWatermark, ...] | None = None  # sorted; None: an old file
 
     def to_json(self) -> str:
         """Write the content of ``query.json``, the same for the same query, so that a change shows in a diff."""
@@ -102,34 +196,137 @@ def parse_query(value: Any) -> QueryDescription:
     """Build the record of a parsed ``query.json``. Raises KeyError, TypeError, AttributeError or ValueError."""
     if value["schema"] != SCHEMA:
         raise ValueError("another schema")
-    operators = value["operators"]
     return QueryDescription(
         spark=Spark(value["spark"]),
         output_mode=str(value["output_mode"]),
-        sources=tuple(_parse_source(part) for part in value["sources"]),
-        operators=None if operators is None else tuple(_parse_operator(part) for part in operators),
+        sources=tuple(map(_parse_source, value["sources"])),
+        operators=_parse_each(_parse_operator, value["operators"]),
         unsupported=value["unsupported"],
         unplanned=value.get("unplanned"),
         settings={str(name): str(setting) for name, setting in value["settings"].items()},
+        watermarks=_parse_each(_parse_watermark, value.get("watermarks")),
     )
+
+
+def _parse_each(parse: Callable[[Any], _Record], values: Any) -> tuple[_Record, ...] | None:
+    return None if values is None else tuple(map(parse, values))
+
+
+def _parse_texts(value: Any) -> dict[str, str]:
+    return {str(name): str(text) for name, text in value.items()}
+
+
+def _parse_text(value: Any) -> str | None:
+    return None if value is None else str(value)
 
 
 def _parse_source(value: Any) -> DescribedSource:
     return DescribedSource(
         str(value["kind"]),
-        None if value["topics"] is None else tuple(map(str, value["topics"])),
+        _parse_each(str, value["topics"]),
         value["fail_on_data_loss"] is not False,
         value["path"],
         value.get("recursive") is True,
         value.get("partitions") is True,
+        _parse_text(value.get("name")),
+        value.get("schema"),
+        _parse_texts(value.get("start", {})),
     )
 
 
 def _parse_operator(value: Any) -> DescribedOperator:
-    stores = tuple(DescribedStore(str(store["name"]), _parse_families(store)) for store in value["stores"])
-    variables = {str(name): str(kind) for name, kind in value["variables"].items()}
-    return DescribedOperator(str(value["name"]), stores, variables, value["time_mode"], value["output_mode"])
+    window, join = value.get("window"), value.get("join")
+    return DescribedOperator(
+        str(value["name"]),
+        tuple(map(_parse_store, value["stores"])),
+        _parse_texts(value["variables"]),
+        value["time_mode"],
+        value["output_mode"],
+        value.get("properties"),
+        _parse_number(value.get("metadata_version")),
+        _parse_each(_parse_expression, value.get("keys")),
+        _parse_each(_parse_aggregate, value.get("aggregates")),
+        None if window is None else _parse_window(window),
+        _parse_text(value.get("gap")),
+        None if join is None else _parse_join(join),
+        _parse_number(value.get("limit")),
+        _parse_each(str, value.get("filters")),
+    )
 
 
-def _parse_families(store: Any) -> tuple[DescribedFamily, ...]:
-    return tuple(DescribedFamily(str(part["name"]), part["key"], part["value"]) for part in store["families"])
+def _parse_number(value: Any) -> int | None:
+    return None if value is None else int(value)
+
+
+def _parse_store(value: Any) -> DescribedStore:
+    families = (
+        DescribedFamily(str(part["name"]), part["key"], part["value"], part.get("key_encoder"), part.get("user_key"))
+        for part in value["families"]
+    )
+    prefix, version = _parse_number(value.get("prefix_columns")), _parse_number(value.get("schema_version"))
+    return DescribedStore(str(value["name"]), tuple(families), prefix, version)
+
+
+def _parse_expression(value: Any) -> DescribedExpression:
+    return DescribedExpression(str(value["sql"]), value["type"], _parse_text(value["name"]))
+
+
+def _parse_aggregate(value: Any) -> DescribedAggregate:
+    buffers = (
+        DescribedBuffer(
+            str(part["name"]), part["type"], part["nullable"] is not False, part["empty"], part["empty_known"] is True
+        )
+        for part in value["buffers"]
+    )
+    return DescribedAggregate(
+        str(value["function"]),
+        str(value["sql"]),
+        value["distinct"] is True,
+        _parse_text(value["filter"]),
+        _parse_text(value["name"]),
+        tuple(buffers),
+    )
+
+
+def _parse_window(value: Any) -> DescribedWindow:
+    times = (int(value[name]) for name in ("length_us", "slide_us", "offset_us"))
+    return DescribedWindow(str(value["column"]), *times)
+
+
+def _parse_watermark(value: Any) -> DescribedWatermark:
+    return DescribedWatermark(str(value["column"]), int(value["delay_ms"]))
+
+
+def _parse_join(value: Any) -> DescribedJoin:
+    left, right = _parse_side(value["left"]), _parse_side(value["right"])
+    return DescribedJoin(str(value["how"]), left, right, _parse_text(value["condition"]))
+
+
+def _parse_side(value: Any) -> DescribedSide:
+    keys, columns = (tuple(map(_parse_expression, value[name])) for name in ("keys", "columns"))
+    return DescribedSide(tuple(map(int, value["sources"])), keys, columns)
+
+
+def list_fields(schema: Mapping[str, Json]) -> list[dict[str, Json]]:
+    """List the fields of a StructType in Spark's JSON."""
+    fields = schema.get("fields")
+    return [field for field in fields if isinstance(field, dict)] if isinstance(fields, list) else []
+
+
+def spell_schema(schema: Json) -> str:
+    """Spell a schema in one line: ``struct<key: long not null, count: long>``."""
+    if not isinstance(schema, dict):
+        return str(schema)
+    match schema.get("type"):
+        case "struct":
+            columns = (
+                f"{field.get('name')}: {spell_schema(field.get('type'))}"
+                + (" not null" if field.get("nullable") is False else "")
+                for field in list_fields(schema)
+            )
+            return f"struct<{', '.join(columns)}>"
+        case "array":
+            return f"array<{spell_schema(schema.get('elementType'))}>"
+        case "map":
+            return f"map<{spell_schema(schema.get('keyType'))}, {spell_schema(schema.get('valueType'))}>"
+    return str(schema.get("class") or schema.get("type"))

@@ -55,6 +55,8 @@ def _check_log_file(
         return start.stays_unknown(diagnoses.others.TOO_LARGE, path, entry.reason)
     if isinstance(entry, Unreadable) and entry.fault is Fault.UNFINISHED:
         return start.fails(diagnoses.logs.UNFINISHED, path, entry.reason, entry.says)
+    if isinstance(entry, Unreadable) and entry.fault is Fault.UNFINISHED_CHANGE:
+        return start.fails(diagnoses.logs.UNFINISHED_CHANGE, path, entry.reason, entry.says)
     if isinstance(entry, Unreadable):
         folder, _, batch_id = path.partition("/")
         by_place = remedies.unreadable_log(start.checkpoint, folder, int(batch_id))

@@ -1,11 +1,15 @@
 """The calls of the commands that need Spark: importing them imports nothing of it, for a plan can do without."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from os import fspath
+from os import PathLike, fspath
 from typing import Any, Unpack, cast
 
+from ckpt.changes.apply import ChangeResult, How
+from ckpt.changes.evolve.plan import EvolvePlan
+from ckpt.copies.evolve.evolve import evolve_checkpoint
 from ckpt.errors import CkptError, UsageError, argument, parse_choice
+from ckpt.inspection.query import QueryDescription
 from ckpt.migrate.changelog import Changelog, ChangelogSwitch, SwitchOutcome, switch_changelog
 from ckpt.migrate.comparison import Comparison
 from ckpt.migrate.transform import Api, TransformMigration, plan_transform
@@ -93,6 +97,87 @@ def _run_with_spark(plan: ExportPlan, session: Session) -> Iterator[ExportPart]:
             else:
                 shown = take_first_rows(spark, shape, request.rows, watcher)
                 yield ExportPart(shape.reading, shape.columns, shown=shown)
+
+
+def evolve(
+    query: Any,
+    checkpoint: Location,
+    new: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    output_mode: str = "append",
+    from_query: QueryDescription | str | None = None,
+    map_source: Sequence[str] = (),
+    map_operator: Sequence[str] = (),
+    start: Mapping[str, str] | None = None,
+    accept_from_now_on: bool = False,
+    new_id: bool = False,
+    plan: bool = False,
+    new_watcher: Callable[[int, int], None] | None = None,
+    **how: Unpack[How],
+) -> ChangeResult[EvolvePlan]:
+    """Let a changed query continue: all that ``ckpt evolve`` does.
+
+    With ``new`` a checkpoint is written there, and ``checkpoint`` is only read. Stop the old query first: rows that it
+    reads after that are read again. Without ``new`` the checkpoint is changed in place, as far as no state changes: a
+    plan, which ``apply=True`` performs.
+
+    Args:
+        query: An unstarted streaming data frame, its ``QueryDescription``, or the path of its ``query.json``.
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
+        new: A path or URI of a folder that does not exist, or holds no file.
+        storage_options: For the file systems of both, and of the backup, where they are remote.
+        output_mode: Of a data frame.
+        from_query: The description, or its path, of the query that wrote the checkpoint: without it ckpt cannot tell
+            whether a column of state is computed from what it was.
+        map_source: Which source of the checkpoint is which of the query, as ``OLD=NEW``, numbers or names; ``-`` is
+            none. Needed where two would fit.
+        map_operator: Which stateful operator is which, likewise, by their ids.
+        start: Where a new source begins, as JSON of an offset by its number or name; by default where its reader
+            options say.
+        accept_from_now_on: Accept that what is new knows only rows from now on.
+        new_id: Give the new checkpoint a query id of its own.
+        plan: Only say what would be written to ``new``.
+        new_watcher: Called with the number of files written to ``new`` so far, and the number of all.
+        how: In place: ``apply=True`` performs the plan, ``undo`` undoes an earlier change; see ``How``.
+
+    Raises:
+        NotACheckpoint, NotFound, StorageError: The old one cannot be read, or the new one not be written; nothing is
+            left of it then, as far as it can be removed.
+        CkptError: A start on it would fail anyway, or the new one is not what it should be.
+        UsageError: A URI or option is wrong, or one place is inside the other.
+
+    >>> query = ckpt.types.QueryDescription.read("docs/query.json")
+    >>> plan, receipt = ckpt.evolve(query, "sample_checkpoints/aggregation-hdfs-4.2", "memory://evolved/aggregation")
+    >>> plan.written, plan.batch, [source.change.value for source in plan.sources]
+    (True, 9, ['same'])
+
+    """
+    described = query
+    if isinstance(query, str | PathLike):
+        described = QueryDescription.read(fspath(query))
+    elif query is not None and not isinstance(query, QueryDescription):
+        from ckpt.spark.preflight import describe_query
+
+        described = describe_query(
+            query, output_mode=output_mode, checkpoint=checkpoint, storage_options=storage_options
+        )
+    old = QueryDescription.read(from_query) if isinstance(from_query, str) else from_query
+    return evolve_checkpoint(
+        described,
+        checkpoint,
+        new,
+        storage_options,
+        map_source=map_source,
+        map_operator=map_operator,
+        start=start,
+        accept_from_now_on=accept_from_now_on,
+        from_query=old,
+        new_id=new_id,
+        plan=plan,
+        new_watcher=new_watcher,
+        **how,
+    )
 
 
 def migrate_transform_with_state(

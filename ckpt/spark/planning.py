@@ -26,6 +26,7 @@ _STREAMING = "org.apache.spark.sql.execution.streaming."
 _INCREMENTAL = ("runtime.IncrementalExecution", "IncrementalExecution")
 _METADATA = ("checkpointing.OffsetSeqMetadata", "OffsetSeqMetadata")
 _WATERMARKS = ("runtime.WatermarkPropagator", "operators.stateful.WatermarkPropagator", "WatermarkPropagator")
+_WRITERS = ("operators.stateful.StateStoreWriter", "StateStoreWriter")
 _ADAPTIVE = "spark.sql.adaptive.enabled"  # a streaming query turns it off
 OUTPUT_MODES = ("append", "update", "complete")
 
@@ -86,6 +87,16 @@ class Planner:
         with _translate_refusals():
             checker.checkForStreaming(self.logical, self._mode)
 
+    @property
+    def expressions(self) -> Any:
+        """Spark's package of expressions."""
+        return self._jvm.org.apache.spark.sql.catalyst.expressions
+
+    @property
+    def state_writer(self) -> Any:
+        """Spark's interface of stateful operators that write state."""
+        return self._load_class(self._find_class_name(_WRITERS))
+
     def plan(self, folder: Path, batch: int) -> Any:
         """The physical plan of a batch that is the first of a run on ``folder``. Raises Refusal."""
         with _translate_refusals():
@@ -134,15 +145,17 @@ class Planner:
         return _find_attribute(self._jvm, self._find_class_name(names))
 
     def _find_class_name(self, names: tuple[str, ...]) -> str:
-        jvm = self._jvm
-        loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
         for name in names:
             try:
-                jvm.java.lang.Class.forName(_STREAMING + name, False, loader)
+                self._load_class(_STREAMING + name)
             except Py4JJavaError:
                 continue
             return _STREAMING + name
         raise self._refuse_version()
+
+    def _load_class(self, name: str) -> Any:
+        loader = self._jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        return self._jvm.java.lang.Class.forName(name, True, loader)
 
     def _refuse_version(self) -> UsageError:
         version = self.frame.sparkSession.version
@@ -151,8 +164,7 @@ class Planner:
     def _make_execution(self, session: Any, metadata: Any, folder: Path, batch: int) -> Any:
         jvm = self._jvm
         name = self._find_class_name(_INCREMENTAL)
-        loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-        constructors = jvm.java.lang.Class.forName(name, True, loader).getConstructors()
+        constructors = self._load_class(name).getConstructors()
         longest = max(constructors, key=lambda kind: len(kind.getParameterTypes()))
         # The booleans: isFirstBatch, isTerminatingTrigger (4.1), isRealTimeMode (4.3).
         first = iter((True, False, False))
@@ -175,35 +187,6 @@ class Planner:
         if any(word not in values for word in words):
             raise self._refuse_version()
         return _find_attribute(jvm, name)(*(values[word]() for word in words))
-
-
-def list_operator_names(plan: Any) -> list[str]:
-    """The names of the stateful operators of a physical plan, by their ids."""
-    names: dict[int, str] = {}
-    pending = [plan]
-    while pending:
-        node = pending.pop()
-        if node.getClass().getSimpleName() == "AdaptiveSparkPlanExec":
-            pending.append(node.inputPlan())
-            continue
-        if "StateStoreWriter" in _list_interfaces(node.getClass()):
-            names[node.stateInfo().get().operatorId()] = node.shortName()
-        children = node.children()
-        pending += [children.apply(i) for i in range(children.size())]
-    return [names[number] for number in sorted(names)]
-
-
-def _list_interfaces(kind: Any) -> set[str]:
-    names: set[str] = set()
-    while kind is not None:
-        pending = list(kind.getInterfaces())
-        while pending:
-            interface = pending.pop()
-            if interface.getSimpleName() not in names:
-                names.add(interface.getSimpleName())
-                pending += list(interface.getInterfaces())
-        kind = kind.getSuperclass()
-    return names
 
 
 def _find_attribute(jvm: Any, name: str) -> Any:

@@ -1,11 +1,14 @@
 """``ckpt.preflight`` and ``ckpt.describe_query``: an unstarted streaming query, and the checkpoint it is meant for."""
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 
 from ckpt import settings
@@ -15,14 +18,21 @@ from ckpt.checkpoint.reader import as_checkpoint, open_checkpoint, open_for_star
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.inspection.checks.query import SparkAnswer, list_families
 from ckpt.inspection.preflight import PlannedStart, Readiness, find_changed_file, judge_start
-from ckpt.inspection.query import DescribedOperator, DescribedSource, DescribedStore, QueryDescription
+from ckpt.inspection.query import (
+    DescribedAggregate,
+    DescribedOperator,
+    DescribedSource,
+    DescribedStore,
+    QueryDescription,
+)
 from ckpt.live.asking import ask_sources, live_kind_of
 from ckpt.live.records import LiveSource
 from ckpt.live.sink.reader import ask_sink
 from ckpt.model import Location, Operator
 from ckpt.restart.recorded_settings import recorded_settings_of
 from ckpt.spark.installed import SparkMissing
-from ckpt.spark.planning import Planner, Refusal, list_operator_names
+from ckpt.spark.planning import Planner, Refusal
+from ckpt.spark.signature import Signature, read_signature
 from ckpt.state.reading.mount import move_schema_paths
 from ckpt.storage import open_storage
 from ckpt.versions import Spark, known_version
@@ -31,6 +41,20 @@ _DESCRIPTION = frozenset({"_metadata", "_stateSchema"})
 """Folders below ``state/`` that planning reads: of the state only its description."""
 
 _FILES = frozenset({"avro", "binaryfile", "csv", "json", "orc", "parquet", "text", "xml", "libsvm"})
+_STARTS = frozenset(
+    {
+        "readchangefeed",
+        "startingoffsets",
+        "startingoffsetsbytimestamp",
+        "startingoffsetsbytimestampstrategy",
+        "startingtimestamp",
+        "startingversion",
+        "startoffset",
+        "starttimestamp",
+        "stream-from-timestamp",
+    }
+)
+"""Options of readers that say where a new query begins."""
 _RATES = {"ratestream": SourceType.RATE, "rate": SourceType.RATE, "rate-micro-batch": SourceType.RATE_MICRO_BATCH}
 
 
@@ -75,6 +99,7 @@ def preflight(
     checkpoint: Location,
     *,
     output_mode: str = "append",
+    old: QueryDescription | None = None,
     sources: bool = False,
     sink: str | None = None,
     must_exist: bool = False,
@@ -89,6 +114,7 @@ def preflight(
         frame: The streaming data frame whose ``writeStream`` starts the query; of a classic session.
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``, which is not read again.
         output_mode: ``append``, ``update`` or ``complete``.
+        old: The query that wrote the checkpoint (``QueryDescription.read``), to see what Spark passes over.
         sources: Also ask Kafka, and sources of plugins, what they have, with the options of the frame's readers.
         sink: Also read the log of this sink, a Delta table or the folder of a file sink.
         must_exist: The query has run before: hold if no batch is planned there.
@@ -117,6 +143,7 @@ def preflight(
         _read_session_settings(frame, recorded),
         all_settings=True,
         query=query,
+        old=old,
         answer=_ask_spark(planner, opened, storage_options) if query.unsupported is None else None,
         must_exist=must_exist,
     )
@@ -134,43 +161,109 @@ def _describe(planner: Planner, spark: Spark) -> QueryDescription:
         return QueryDescription(spark, mode, sources, None, refusal.answer.words, None, planned)
     with _make_scratch_folder(0) as folder:
         try:
-            operators = tuple(_describe_operators(folder, list_operator_names(planner.plan(folder, 0))))
+            signature = read_signature(planner.plan(folder, 0), len(sources), planner)
         except Refusal as refusal:
             return QueryDescription(spark, mode, sources, None, None, refusal.answer.words, planned)
-    return QueryDescription(spark, mode, sources, operators, None, None, planned)
+        operators = tuple(_describe_operators(folder, signature))
+    return QueryDescription(spark, mode, sources, operators, None, None, planned, signature.watermarks)
 
 
-def _describe_operators(folder: Path, names: list[str]) -> Iterator[DescribedOperator]:
+def _describe_operators(folder: Path, signature: Signature) -> Iterator[DescribedOperator]:
     """Each operator; what Spark wrote of it, from 4.0 on."""
     (folder / STATE).mkdir(exist_ok=True)
     state = open_checkpoint(str(folder)).state
     written = {operator.id: operator for operator in state.operators} if state else {}
-    for number, name in enumerate(names):
-        yield _describe_operator(written[number], name) if number in written else DescribedOperator(name)
+    for number, planned in sorted(signature.operators.items()):
+        yield _add_stores(planned, written[number], folder) if number in written else planned
 
 
-def _describe_operator(operator: Operator, name: str) -> DescribedOperator:
-    properties = operator.properties if isinstance(operator.properties, dict) else {}
-    return DescribedOperator(
-        operator.name or name,
-        tuple(DescribedStore(store.name, list_families(store)) for store in operator.stores),
-        {variable.name: variable.kind for variable in operator.variables},
-        *(value if isinstance(value, str) else None for value in map(properties.get, ("timeMode", "outputMode"))),
+def _add_stores(planned: DescribedOperator, written: Operator, folder: Path) -> DescribedOperator:
+    """Add to an operator of a plan what Spark wrote of it into a folder."""
+    properties = written.properties if isinstance(written.properties, dict) else {}
+    modes = (properties.get(name) for name in ("timeMode", "outputMode"))
+    time_mode, output_mode = (mode if isinstance(mode, str) else None for mode in modes)
+    own = folder / STATE / str(written.id)
+    stores = tuple(
+        DescribedStore(store.name, list_families(store), store.prefix_columns, _find_schema_version(own))
+        for store in written.stores
+    )
+    return replace(
+        planned,
+        name=written.name or planned.name,
+        stores=stores,
+        variables={variable.name: variable.kind for variable in written.variables},
+        time_mode=time_mode,
+        output_mode=output_mode,
+        properties=written.properties,
+        metadata_version=2 if (own / "_metadata" / "v2").is_dir() else 1,
+        aggregates=_take_nullability(planned.aggregates, stores),
+    )
+
+
+def _find_schema_version(operator: Path) -> int | None:
+    """The version in the first line of the schema files of an operator, which is the same for all its stores."""
+    for path in sorted(operator.rglob("*")):
+        if path.is_file() and (path.name == "schema" or "_stateSchema" in path.parts) and path.name[0] != ".":
+            return int(path.read_bytes()[3:4])  # two bytes of its length, and ``v``
+    return None
+
+
+def _take_nullability(
+    aggregates: tuple[DescribedAggregate, ...] | None, stores: Sequence[DescribedStore]
+) -> tuple[DescribedAggregate, ...] | None:
+    """Give the columns of aggregates the nullability that they have in the state: its last columns are theirs."""
+    value: Any = stores[0].families[0].value if stores and stores[0].families else None
+    fields = value.get("fields") if isinstance(value, dict) else None
+    if not aggregates or not isinstance(fields, list):
+        return aggregates
+    count = sum(len(aggregate.buffers) for aggregate in aggregates)
+    nullable = iter(column["nullable"] is not False for column in fields[len(fields) - count :])
+    return tuple(
+        replace(
+            aggregate,
+            buffers=tuple(replace(buffer, nullable=next(nullable, True)) for buffer in aggregate.buffers),
+        )
+        for aggregate in aggregates
     )
 
 
 def _describe_sources(planner: Planner) -> Iterator[DescribedSource]:
     for leaf in planner.leaves:
         options, kind = planner.read_options(leaf), _kind(leaf)
-        loss = options.get("failondataloss", "true").lower() != "false"
-        names = options.get("subscribe") if kind == SourceType.KAFKA else None
-        topics = None if names is None else tuple(sorted({name.strip() for name in names.split(",")} - {""}))
-        if kind != SourceType.FILE:
-            yield DescribedSource(str(kind), topics, loss)
-            continue
-        recursive = options.get("recursivefilelookup", "false").lower() == "true"
-        partitions = not leaf.dataSource().sourceInfo().partitionColumns().isEmpty()
-        yield DescribedSource(str(kind), None, loss, options.get("path"), recursive, partitions)
+        source = DescribedSource(
+            str(kind),
+            fail_on_data_loss=options.get("failondataloss", "true").lower() != "false",
+            name=_find_name(leaf),
+            schema=_drop_metadata(json.loads(leaf.schema().json())),
+            start={name: options[name] for name in sorted(_STARTS & options.keys())},
+        )
+        match kind:
+            case SourceType.KAFKA if "subscribe" in options:
+                names = {name.strip() for name in options["subscribe"].split(",")} - {""}
+                source = replace(source, topics=tuple(sorted(names)))
+            case SourceType.FILE:
+                recursive = options.get("recursivefilelookup", "false").lower() == "true"
+                partitions = not leaf.dataSource().sourceInfo().partitionColumns().isEmpty()
+                source = replace(source, path=options.get("path"), recursive=recursive, partitions=partitions)
+        yield source
+
+
+def _find_name(leaf: Any) -> str | None:
+    """The name that ``DataStreamReader.name`` gave a source; None before Spark 4.2 too."""
+    try:
+        name = leaf.sourceIdentifyingName()
+        return str(name.name()) if name.getClass().getSimpleName() == "UserProvided" else None
+    except Py4JError:
+        return None
+
+
+def _drop_metadata(schema: Any) -> Any:
+    """A schema without comments and the like."""
+    if isinstance(schema, list):
+        return [_drop_metadata(part) for part in schema]
+    if isinstance(schema, dict):
+        return {key: {} if key == "metadata" else _drop_metadata(part) for key, part in schema.items()}
+    return schema
 
 
 def _kind(leaf: Any) -> str:

@@ -38,6 +38,7 @@ CALLS = {
     ),
     "New checkpoints": ("copy", "rewrite", "import_state", "write_state", "on_spark"),
     "New queries": (
+        "evolve",
         "handoff",
         "migrate_changelog",
         "migrate_provider",

@@ -31,6 +31,7 @@ DOCUMENTS = {
     "copy": ("copying", "CopyDocument"),
     "rewrite": ("rewriting", "RewriteDocument"),
     "import-state": ("rewriting", "ImportDocument"),
+    "evolve": ("evolving", "EvolveDocument"),
     "handoff": ("handoff", "HandoffDocument"),
     "offsets show": ("positions", "PositionsDocument"),
     "migrate provider": ("provider", "ProviderDocument"),

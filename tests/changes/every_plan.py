@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from ckpt.changes.evolve.plan import EvolveOptions, plan_evolution
 from ckpt.changes.fixes.repair import plan_repairs
 from ckpt.changes.fixes.repair_async import Strategy, plan_repair
 from ckpt.changes.offsets.plan import offsets_set
@@ -15,7 +16,9 @@ from ckpt.changes.prune.plan import plan_prune
 from ckpt.changes.relocate.plan import plan_relocation
 from ckpt.changes.rewind.plan import Replayed, plan_rewind
 from ckpt.changes.skip.plan import plan_skip
+from ckpt.inspection.query import DescribedSource, QueryDescription
 from ckpt.storage import Storage, open_storage
+from ckpt.versions import Spark
 from tests.changes.fixes.async_gap.gaps import Gap
 from tests.changes.prune.aged import aged
 from tests.support.places import SAMPLES
@@ -54,6 +57,13 @@ def _offsets(to: str, storage: Storage) -> ChangePlan:
     return offsets_set(storage.uri, to=to)[0]
 
 
+def _add_source(storage: Storage) -> ChangePlan:
+    """Another source in front of the topic that it reads."""
+    sources = (DescribedSource("rate-micro-batch"), DescribedSource("kafka", ("orders",)))
+    query = QueryDescription(Spark.V4_2, "append", sources, (), None, None, {})
+    return plan_evolution(storage, query, EvolveOptions(), None)
+
+
 CHANGES: dict[str, tuple[Gap | Emptied | Aged | str, Planner]] = {
     "a sample": ("async-kafka-4.2", FILL),
     "no checksums": (Gap((0, 7), (0, 7)), FILL),
@@ -74,6 +84,7 @@ CHANGES: dict[str, tuple[Gap | Emptied | Aged | str, Planner]] = {
     "repair that tidies and rewinds": ("damaged-missing-sst", plan_repairs),
     "repair that reads again": (Gap((0, 1, 2), (0, 1, 2), {"offsets/2": "empty"}, checksums=True), plan_repairs),
     "repair that writes a commit": (Emptied("aggregation-format2-4.2", "commits/7"), plan_repairs),
+    "other sources": (Aged("kafka-4.2", 2), _add_source),
     "skip": ("aggregation-killed-changelog-4.3", plan_skip),
     "rewind of a file source": ("file-source-4.2", partial(plan_rewind, to_batch=9, replayed=Replayed.NEW)),
     "offsets": ("kafka-4.2", partial(_offsets, '{"orders":{"0":46,"1":49}}')),

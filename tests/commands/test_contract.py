@@ -118,6 +118,7 @@ def test_keys_of_the_contract_are_those_of_the_documents() -> None:
 
 _ARGUMENTS = {
     "copy": "CHECKPOINT NEW",
+    "evolve": "CHECKPOINT NEW",
     "explain": "TEXT",
     "import-state": "EXPORT NEW",
     "offsets commit": "ROOT...",

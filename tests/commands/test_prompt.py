@@ -51,6 +51,7 @@ VALUES: dict[str, Callable[[], Any]] = {
     "offsets_export": lambda: ckpt.offsets_export(KAFKA),
     "offsets_import": lambda: ckpt.offsets_import(KAFKA, ckpt.offsets_export(KAFKA).document),
     "copy": lambda: ckpt.copy(HDFS, "memory://prompt/copy"),
+    "evolve": lambda: ckpt.evolve(str(ROOT / "docs" / "query.json"), HDFS, "memory://prompt/evolve", plan=True),
     "rewrite": lambda: ckpt.rewrite(HDFS, "memory://prompt/rewrite", partitions=3, plan=True),
     "write_state": lambda: ckpt.write_state(
         {"operator 0": ckpt.read_state_arrow(HDFS)}, like=HDFS, into="memory://prompt/write"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from ckpt.checkpoint.sources.files import FileOffset
-from ckpt.checkpoint.sources.registry import offsets_of
+from ckpt.checkpoint.sources.registry import in_order, offsets_of
 from ckpt.errors import NotFound, StorageError
 from ckpt.formats.names import CompactibleLog, compactible_id, compactible_log
 from ckpt.formats.sourcelogs import SourceFile, parse_source_log
@@ -73,11 +73,21 @@ def source_folder(listing: Listing, offsets: OffsetLog | None, source: int) -> s
     """The folder of a source.
 
     A query that uses one file reader twice, as a self-join does, has two offsets and one source
-    (``MicroBatchExecution.uniqueSources``): the two are always equal, and ``sources/0`` is the log of both.
+    (``MicroBatchExecution.uniqueSources``): the two are always equal, and ``sources/0`` is the log of both. A source
+    with a name has a folder of this name (offset log v2).
     """
     ends = offsets_of(offsets) if offsets else ()
+    if offsets and is_read_twice(listing, offsets):
+        return f"{SOURCES}/0"
+    name = in_order(offsets)[source].name if offsets and source < len(ends) else None
+    return f"{SOURCES}/{source if name is None else name}"
+
+
+def is_read_twice(listing: Listing, offsets: OffsetLog) -> bool:
+    """Tell whether the sources of a query are one file reader, which it uses several times."""
+    ends = offsets_of(offsets)
     equal = len(ends) > 1 and ends.count(ends[0]) == len(ends) and isinstance(ends[0], FileOffset)
-    return f"{SOURCES}/{0 if equal and list(listing.subfolders(SOURCES)) == ['0'] else source}"
+    return equal and list(listing.subfolders(SOURCES)) == ["0"]
 
 
 def request_for(listing: Listing, path: str) -> ReadRequest:

@@ -122,6 +122,11 @@ def kind_of(offset: Offset | None) -> SourceKind[Any]:
             assert_never(offset)
 
 
+def kind_named(name: str) -> SourceKind[Any]:
+    """Return the kind of source with a name, as ``describe_query`` has it; unknown where ckpt knows none."""
+    return next((kind for kind in (*_KINDS, *load_kinds()) if kind.name == name), _UNKNOWN)
+
+
 def settable_kinds() -> list[str]:
     """Name the sources whose offsets can be set."""
     return [kind.name for kind in (*_KINDS, *load_kinds()) if kind.settable]

@@ -2,7 +2,7 @@
 
 import os
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from os import fspath
@@ -24,6 +24,10 @@ from ckpt.storage.writer import Attributes
 from ckpt.values import Value
 
 _TRIES = 3  # how often a newer batch is taken because the query deleted files of the one before
+
+
+class Vanished(StorageError):
+    """A file was deleted while it was to be copied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,24 +89,48 @@ def copy(
 
         look_at_every_byte(storage, options)
     for attempt in range(_TRIES):
-        selection = select_files(storage, to, batch)
-        if plan:
-            return _plan_copy(selection, storage, new, to, new_id=new_id)
-        attributes = partial(_choose_attributes, selection, local=new.storage.local)
-        placing = replace(new, attributes=attributes, sizes={}, _folders={})
         try:
-            placing.begin(selection.newest)
-            return _copy_files(selection, storage, placing, to, new_id=new_id, watcher=watcher)
-        except NotFound as error:
-            placing.discard()
+            return copy_selected(storage, new, to, batch, new_id=new_id, plan=plan, watcher=watcher)
+        except Vanished as error:
             if batch is not None or attempt == _TRIES - 1:
                 raise StorageError(
                     f"{error}: the query deletes old files while it runs; copy a newer batch, or stop it first"
                 ) from error
-        except BaseException:
-            placing.discard()
-            raise
     raise AssertionError
+
+
+def copy_selected(
+    storage: Storage,
+    new: Placing,
+    to: str,
+    batch: int | None,
+    *,
+    new_id: bool,
+    plan: bool,
+    watcher: Watcher | None,
+    check: Callable[[], None] = lambda: None,
+) -> CheckpointCopy:
+    """Select the files of a checkpoint, and write them to a new place; nothing is left of it where that fails.
+
+    ``check`` is called in the end, and raises CkptError where the copy is not to stay.
+
+    Raises as ``copy`` does, and Vanished where the query has deleted a file meanwhile.
+    """
+    selection = select_files(storage, to, batch)
+    if plan:
+        return _plan_copy(selection, storage, new, to, new_id=new_id)
+    attributes = partial(_choose_attributes, selection, local=new.storage.local)
+    placing = replace(new, attributes=attributes, sizes={}, _folders={})
+    try:
+        placing.begin(selection.newest)
+        copied = _copy_files(selection, storage, placing, to, new_id=new_id, watcher=watcher)
+        check()
+    except BaseException as error:
+        placing.discard()
+        if isinstance(error, NotFound):
+            raise Vanished(str(error)) from error
+        raise
+    return copied
 
 
 def _list_starts(inspection: Inspection) -> list[tuple[object, ...]]:

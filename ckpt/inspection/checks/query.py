@@ -11,13 +11,20 @@ from urllib.parse import unquote
 
 from ckpt import settings
 from ckpt.checkpoint import history
-from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.checkpoint import SOURCES, Checkpoint
 from ckpt.checkpoint.sources.file_logs import find_refused_file
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.errors import one_line
 from ckpt.formats.operators import OperatorName
-from ckpt.inspection.query import DescribedFamily, DescribedOperator, DescribedSource, QueryDescription
+from ckpt.inspection.query import (
+    DescribedFamily,
+    DescribedOperator,
+    DescribedSource,
+    QueryDescription,
+    list_fields,
+    spell_schema,
+)
 from ckpt.model import Json, Operator, Store
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Diagnosis, Finding, Severity
@@ -156,7 +163,10 @@ def list_families(store: Store) -> tuple[DescribedFamily, ...]:
     """List the schemas of a store as a description has them."""
     if store.key_schema is not None:
         return (DescribedFamily("default", store.key_schema, store.value_schema),)
-    return tuple(DescribedFamily(f.name, f.key_schema, f.value_schema) for f in store.column_families)
+    return tuple(
+        DescribedFamily(family.name, family.key_schema, family.value_schema, family.key_encoder, family.user_key_schema)
+        for family in store.column_families
+    )
 
 
 def _compare_family(has: DescribedFamily, wants: DescribedFamily, path: str, operator: str) -> Iterator[Finding]:
@@ -181,8 +191,8 @@ def fits_schema(new: Json, old: Json) -> bool:
         return new == old
     match new["type"]:
         case "struct":
-            pairs = [*zip(_list_fields(new), _list_fields(old), strict=False)]
-            alike = len(_list_fields(new)) == len(_list_fields(old))
+            pairs = [*zip(list_fields(new), list_fields(old), strict=False)]
+            alike = len(list_fields(new)) == len(list_fields(old))
             return alike and all(_fits_null(a, b, "nullable") and fits_schema(a["type"], b["type"]) for a, b in pairs)
         case "array":
             return _fits_null(new, old, "containsNull") and fits_schema(new["elementType"], old["elementType"])
@@ -196,37 +206,13 @@ def _fits_null(new: Mapping[str, Json], old: Mapping[str, Json], key: str) -> bo
     return old.get(key) is not False or new.get(key) is False
 
 
-def _list_fields(schema: Mapping[str, Json]) -> list[dict[str, Json]]:
-    fields = schema.get("fields")
-    return [field for field in fields if isinstance(field, dict)] if isinstance(fields, list) else []
-
-
 def _list_columns(schema: Json) -> Json:
     """List names of columns, at every depth."""
     if isinstance(schema, dict):
-        return [[field.get("name"), _list_columns(field.get("type"))] for field in _list_fields(schema)] or [
+        return [[field.get("name"), _list_columns(field.get("type"))] for field in list_fields(schema)] or [
             _list_columns(schema.get(key)) for key in ("elementType", "keyType", "valueType")
         ]
     return None
-
-
-def spell_schema(schema: Json) -> str:
-    """Spell a schema in one line: ``struct<key: long not null, count: long>``."""
-    if not isinstance(schema, dict):
-        return str(schema)
-    match schema.get("type"):
-        case "struct":
-            columns = (
-                f"{field.get('name')}: {spell_schema(field.get('type'))}"
-                + (" not null" if field.get("nullable") is False else "")
-                for field in _list_fields(schema)
-            )
-            return f"struct<{', '.join(columns)}>"
-        case "array":
-            return f"array<{spell_schema(schema.get('elementType'))}>"
-        case "map":
-            return f"map<{spell_schema(schema.get('keyType'))}, {spell_schema(schema.get('valueType'))}>"
-    return str(schema.get("class") or schema.get("type"))
 
 
 _CONDITIONS: Mapping[str, Diagnosis] = {
@@ -265,16 +251,29 @@ _KNOWN = frozenset(SourceType) - {SourceType.UNKNOWN}
 
 def compare_sources(query: QueryDescription, checkpoint: Checkpoint) -> QueryComparison:
     """Compare the sources of a query with those of a checkpoint."""
-    there = history.sources(checkpoint)
-    if checkpoint.offsets.latest is None or not there:
+    there, newest = history.sources(checkpoint), checkpoint.offsets.newest
+    if newest is None or checkpoint.offsets.latest is None or not there:
         return QueryComparison()
-    if len(there) != len(query.sources):
+    has_names, wants_names = (
+        any(map(is_given_name, names)) for names in (_list_names_of(there), _list_names_of(query.sources))
+    )
+    if has_names != wants_names and query.sources:
+        detail = f"the sources have {'no ' * (not wants_names)}names, in the checkpoint {'no ' * (not has_names)}names"
+        return QueryComparison((Finding(diagnoses.starting.OTHER_NAMING, "sources", detail),))
+    if has_names:
+        return _compare_named(query, there, checkpoint)
+    if len(there) != len(query.sources) and newest.version == 1:
         detail = f"the query has {len(query.sources)}, the checkpoint {len(there)}"
         return QueryComparison((Finding(diagnoses.starting.NUMBER_OF_SOURCES, "sources", detail),))
-    pairs = list(zip(query.sources, there, strict=True))
+    pairs = list(zip(query.sources, there, strict=False))
     moved = tuple(_find_moved(pairs))
     if moved:
         return QueryComparison(moved)
+    return _compare_pairs(pairs, checkpoint)
+
+
+def _compare_pairs(pairs: Sequence[tuple[DescribedSource, SourceView]], checkpoint: Checkpoint) -> QueryComparison:
+    """Compare each source with the one whose offset it continues."""
     findings = tuple(finding for wants, has in pairs for finding in _compare_source(wants, has, checkpoint))
     unknown = tuple(
         f"source {has.index}: whether a source of type {wants.kind} continues from its offset"
@@ -282,6 +281,55 @@ def compare_sources(query: QueryDescription, checkpoint: Checkpoint) -> QueryCom
         if wants.kind not in _KNOWN or has.type is SourceType.UNKNOWN
     )
     return QueryComparison(findings, unknown)
+
+
+def is_given_name(name: str | None) -> bool:
+    """Tell whether somebody gave a source its name: without names an offset log v2 has numbers."""
+    return name is not None and not name.isdecimal()
+
+
+def _list_names_of(sources: Sequence[DescribedSource | SourceView]) -> list[str | None]:
+    return [source.name for source in sources]
+
+
+def _compare_named(query: QueryDescription, there: Sequence[SourceView], checkpoint: Checkpoint) -> QueryComparison:
+    """Compare sources that have names: Spark adds, removes and reorders them by itself (``OffsetMap``)."""
+    views = {view.name: view for view in there}
+    pairs = [(source, views[source.name]) for source in query.sources if source.name in views]
+    left = [view for view in there if view.name not in _list_names_of(query.sources)]
+    findings: list[Finding] = []
+    unknown: list[str] = []
+    for source in query.sources:
+        if source.name in views:
+            continue
+        path = f"{SOURCES}/{source.name}"
+        alike = [view for view in left if source.kind == view.type]
+        before = next((view for view in alike if _reads_the_same(source, view)), None)
+        nameless = next((view for view in alike if not (view.topics or view.files)), None)
+        if before is None and nameless is not None:
+            unknown.append(
+                f"whether source {one_line(str(source.name))} is {one_line(str(nameless.name))} with another name: "
+                "then a start reads everything of it again"
+            )
+        if before is not None:
+            detail = f"{one_line(str(source.name))} reads what {one_line(str(before.name))} has read"
+            findings.append(Finding(diagnoses.starting.RENAMED_SOURCE, path, detail))
+        elif checkpoint.listing.in_folder(path):
+            detail = f"{one_line(str(source.name))} was read before, and the newest batch has no offset of it"
+            findings.append(Finding(diagnoses.starting.SOURCE_AGAIN, path, detail))
+    for source, view in pairs:
+        if source.kind in _KNOWN and view.type is not SourceType.UNKNOWN and source.kind != view.type:
+            detail = f"{source.kind} in the query, {view.type} in the checkpoint"
+            findings.append(Finding(diagnoses.starting.OTHER_SOURCE, f"{SOURCES}/{view.name}", detail))
+    compared = _compare_pairs(pairs, checkpoint)
+    return QueryComparison((*findings, *compared.findings), (*unknown, *compared.unknown))
+
+
+def _reads_the_same(wants: DescribedSource, has: SourceView) -> bool:
+    """Tell whether a topic or a file shows that a source reads what another name has read."""
+    if has.kind.reads_files:
+        return wants.path is not None and bool(has.files) and not _reads_elsewhere(wants, has)
+    return bool(has.topics) and wants.topics is not None and has.topics <= {*wants.topics}
 
 
 def _find_moved(pairs: Sequence[tuple[DescribedSource, SourceView]]) -> Iterator[Finding]:

@@ -101,6 +101,13 @@ UNFINISHED = error(
     "missing. ckpt writes the newest offsets only when all other files are there, so no query starts on it.",
     "Remove {checkpoint}, and run the interrupted command again. The checkpoint that it read from is unchanged.",
 )
+UNFINISHED_CHANGE = error(
+    "CKPT114 unfinished-change",
+    "`ckpt evolve --in-place` was interrupted while it changed the sources of this checkpoint. It writes the newest "
+    "offsets only when all other files are changed, so no query starts on it.",
+    "Undo the change with the backup that it has made beside {checkpoint}: `ckpt evolve {checkpoint} --undo BACKUP`. "
+    "Then run it again.",
+)
 MISSING_PREDECESSOR = error(
     "CKPT201 missing-predecessor",
     "A synchronous start looks for the offsets of the batch before the latest one, and they are missing: Spark "

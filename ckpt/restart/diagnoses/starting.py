@@ -1,10 +1,14 @@
-"""Diagnoses of what ``ckpt preflight`` finds in a start that is about to be tried (CKPT43x, CKPT44x)."""
+"""Diagnoses of what ``ckpt preflight`` finds in a start that is about to be tried (CKPT43x, CKPT44x, CKPT48x)."""
 
 from ckpt.restart.diagnoses.common import error, warning
 
 _OLD_QUERY = (
     "Start the query that wrote the checkpoint, or start the new one with a new checkpoint, whose state is empty: "
     "`ckpt handoff {checkpoint}` says where its sources must start."
+)
+_EVOLVE = (
+    "`ckpt evolve {checkpoint} NEW --to query.json` writes a new checkpoint from which the changed query continues "
+    "(query.json is its description, from `ckpt.describe_query`). Or start the query that wrote the checkpoint."
 )
 _LEAVES = (
     "The failed start leaves a new offsets file. When the right query starts again, it runs that batch over the "
@@ -20,20 +24,20 @@ SECOND_DRIVER = error(
 NUMBER_OF_SOURCES = error(
     "CKPT432 query-has-other-number-of-sources",
     "The query and the checkpoint have different numbers of sources. The start fails before it writes anything.",
-    f"A source cannot be added to a checkpoint or removed from it. {_OLD_QUERY}",
+    _EVOLVE,
 )
 OTHER_SOURCE = error(
     "CKPT433 query-has-another-source",
     "A source of the query is of a different kind from the one at that position in the checkpoint, or the sources "
     "were reordered. Spark identifies sources by their order only. The start fails with an error that does not say "
     "so, or reads from the wrong position.",
-    f"Put the sources of the query in the order of the checkpoint. Otherwise: {_OLD_QUERY}",
+    f"Put the sources of the query in the order of the checkpoint. Otherwise: {_EVOLVE}",
 )
 OTHER_OPERATORS = error(
     "CKPT434 query-has-other-stateful-operators",
     "The query and the checkpoint have different stateful operators. Spark refuses the query, or finds no state. "
     f"{_LEAVES}",
-    _OLD_QUERY,
+    f"{_EVOLVE} With `--accept-from-now-on`, an operator that is new begins empty.",
 )
 KEY_SCHEMA = error(
     "CKPT435 query-has-another-state-key",
@@ -111,4 +115,48 @@ OTHER_TOPIC = error(
     "and waiting rows of the old topic are never read.",
     "Subscribe to the old topics too. To give one up, first remove it from the checkpoint with `ckpt offsets set "
     "{checkpoint}`.",
+)
+OTHER_KEY = error(
+    "CKPT447 query-computes-another-state-key",
+    "A column of the state's key is computed from other columns than in the query that wrote the checkpoint, or the "
+    "columns are in another order, with the same types. Spark compares only types: it starts, finds the old values "
+    "under the new keys, and mixes groups, repeats or pairs.",
+    f"Compute the key as before, with its columns in the same order. Otherwise: {_OLD_QUERY}",
+)
+OTHER_VALUE = error(
+    "CKPT448 query-computes-another-state-value",
+    "An aggregate, or a column that a join keeps, is another one than in the query that wrote the checkpoint, or they "
+    "are in another order, with the same types. Spark compares only types: it starts, and continues the old values as "
+    "if they were those of the new one.",
+    f"Put the aggregates and columns in the order of the old query. Otherwise: {_OLD_QUERY}",
+)
+OTHER_WINDOW = error(
+    "CKPT449 query-has-another-window",
+    "The window, or the gap of sessions, differs from the query that wrote the checkpoint. Spark starts: rows go into "
+    "new windows, to which the rows that the old ones counted do not come, and old sessions keep their ends.",
+    f"Give the window its old times. Otherwise: {_OLD_QUERY}",
+)
+OTHER_ROWS = warning(
+    "CKPT481 query-counts-other-rows",
+    "A filter, a limit, a watermark or the condition of a join differs from the query that wrote the checkpoint. Spark "
+    "starts, and applies it to rows from now on; the state has what the old query put there.",
+    "Make sure that it should hold from now on only. Otherwise start with a new checkpoint, whose state is empty.",
+)
+RENAMED_SOURCE = error(
+    "CKPT482 query-renames-a-source",
+    "A named source has another name than in the checkpoint. To Spark the new name is a new source: it starts, and "
+    "reads again all that the old one has read.",
+    f"Give the source its old name. Otherwise: {_EVOLVE}",
+)
+SOURCE_AGAIN = error(
+    "CKPT483 query-has-a-source-again",
+    "A named source was in the query, then left out for some batches, and is there again. Spark kept no offset of it: "
+    "it starts, and reads again all that it had read, files of its old log twice.",
+    f"Leave the source out. Otherwise: {_EVOLVE}",
+)
+OTHER_NAMING = error(
+    "CKPT484 query-names-its-sources",
+    "Either the query names its sources and the checkpoint does not, or the other way round. The start fails, or reads "
+    "everything again.",
+    f"Name the sources as the query that wrote the checkpoint did. Otherwise: {_EVOLVE}",
 )

@@ -1,4 +1,4 @@
-"""What Spark does with changed queries: the suites `preflight` and `preflight-across` of `python -m tests.record`.
+"""What Spark does with changed queries: `preflight`, `preflight-across`, `signatures` of `python -m tests.record`.
 
 For each version: its checkpoints (a zip), and for each change what `ckpt.preflight` said, the description of the query,
 and what the start then did. Across, each version starts the checkpoints of the others that are recorded.
@@ -11,9 +11,9 @@ import shutil
 import zipfile
 from pathlib import Path
 
-from tests.inspection.preflight import changes
+from tests.inspection.preflight import changes, signatures
 from tests.record.answers import Document, Folder
-from tests.record.suite import Suite
+from tests.record.suite import Suite, Whole
 from tests.record.worker import Installed
 from tests.support.places import ROOT
 
@@ -32,13 +32,13 @@ def unpack(minor: str, to: Path) -> Path:
     return to / minor
 
 
-def _pack(bases: Path, minor: str) -> None:
-    """The checkpoints, without Hadoop's hidden checksum files, byte for byte the same for the same files."""
-    with zipfile.ZipFile(FOLDER / f"{minor}.zip", "w", zipfile.ZIP_DEFLATED) as packed:
-        for path in sorted(bases.rglob("*")):
+def _pack(root: Path, archive: Path, *folders: str) -> None:
+    """Files below folders, without Hadoop's hidden checksum files, byte for byte the same for the same files."""
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+        for path in sorted(path for folder in folders for path in (root / folder).rglob("*")):
             hidden = path.name.startswith(".") and path.name.endswith(".crc")
             if path.is_file() and not hidden:
-                info = zipfile.ZipInfo(str(path.relative_to(bases)), (2026, 1, 1, 0, 0, 0))
+                info = zipfile.ZipInfo(str(path.relative_to(root)), (2026, 1, 1, 0, 0, 0))
                 info.compress_type = zipfile.ZIP_DEFLATED
                 packed.writestr(info, path.read_bytes())
 
@@ -60,7 +60,7 @@ class Changes(Suite):
             shutil.rmtree(PLACE, ignore_errors=True)
             self._ask(spark, only)
             if only == "*":
-                _pack(PLACE / "bases", spark.minor)
+                _pack(PLACE / "bases", FOLDER / f"{spark.minor}.zip", ".")
 
     _of_others = False
 
@@ -88,4 +88,23 @@ class Across(Changes):
             self._ask(spark, "", *(unpack(other, PLACE) for other in self.answers.minors if other != spark.minor))
 
 
-SUITE, ACROSS = Changes(), Across()
+class Signatures(Whole):
+    """Descriptions of queries, and of changes that no schema shows; Spark 4.2 and later start some."""
+
+    answers = Folder(FOLDER / "signatures")
+
+    def wanted(self, minor: str) -> list[str]:
+        return [*signatures.BASES, *(change.id for change in signatures.changes(minor))]
+
+    def recorded(self, minor: str) -> Document:
+        answers: Document = self.answers.read(minor)["answers"]
+        return answers
+
+    def ask_all(self, spark: Installed) -> None:
+        shutil.rmtree(PLACE, ignore_errors=True)
+        _, *told = spark.run("tests.inspection.preflight.signature_worker", PLACE)
+        self.answers.write(spark.minor, {"spark": spark.version, "answers": {each.pop("id"): each for each in told}})
+        _pack(PLACE, FOLDER / "signatures" / f"{spark.minor}.zip", "queries", "bases")
+
+
+SUITE, ACROSS, SIGNATURES = Changes(), Across(), Signatures()

@@ -12,6 +12,7 @@ from tests.conftest import Ckpt
 from tests.inspection.preflight import changes, worker
 from tests.support.places import SAMPLES
 from tests.support.spark.live import trace
+from tests.support.spark.plans import keyed
 
 pytestmark = pytest.mark.spark
 TRIED = ("aggregation: nothing", "aggregation: key type", "aggregation: max for sum")
@@ -54,6 +55,42 @@ def test_a_description_is_compared_without_spark(
         assert run.exit_code == code, run.stdout
         assert run.json()["query"]["operators"] == ["stateStoreSave"]
     assert trace(made) == before
+
+
+def test_a_query_is_described_with_what_it_computes(spark: Any, made: Path, tmp_path: Path) -> None:
+    """The same query has the same text on each run; a sum of another column is held with the old description."""
+    base = changes.BY_NAME["aggregation"]
+    texts = [
+        library.describe_query(base.build(spark, tmp_path), output_mode="update", checkpoint=str(made))
+        for _ in range(2)
+    ]
+    assert texts[0].to_json() == texts[1].to_json()
+    other = changes.aggregated("count(*) AS n", "sum(value * 2) AS total")(spark, tmp_path)
+    for old, code in ((None, []), (texts[0], ["CKPT448"])):
+        readiness = library.preflight(other, str(made), output_mode="update", old=old)
+        assert [rated.finding.diagnosis.code for rated in readiness.holds] == code, readiness.verdict
+
+
+def test_empty_buffers_are_those_of_spark(spark: Any) -> None:
+    """Of functions of every kind: by expressions, by serialized objects, and by registers."""
+    from pyspark.sql.functions import expr
+
+    functions = (
+        "sum(value)",
+        "avg(value)",
+        "collect_list(value)",
+        "approx_count_distinct(value)",
+        "regr_slope(value, key)",
+    )
+    frame = keyed(spark).groupBy("key").agg(*map(expr, functions))
+    (operator,) = library.describe_query(frame, output_mode="update").operators or ()
+    empty = [[buffer.empty for buffer in aggregate.buffers] for aggregate in operator.aggregates or ()]
+    assert all(buffer.empty_known for aggregate in operator.aggregates or () for buffer in aggregate.buffers)
+    assert empty[0] == [None]
+    assert empty[1] == [0.0, 0]
+    assert empty[2] == ["000000000000000008000000100000000000000000000000"]
+    assert empty[3] == [0] * 52
+    assert empty[4] == [0.0] * 7
 
 
 def test_a_reader_of_kafka(spark: Any, kafka_jars: str) -> None:

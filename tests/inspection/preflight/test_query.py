@@ -114,6 +114,48 @@ def test_two_folders_that_have_changed_places(copy_of: CopyOf) -> None:
     assert "source 1 of the checkpoint" in swapped.verdict
 
 
+def named(copy_of: CopyOf, old: str = "orders", *, version: int = 2) -> Path:
+    """A checkpoint of Kafka whose one source has a name, or none."""
+    checkpoint = copy_of("kafka-4.2")
+    for path in (checkpoint / "offsets").glob("[0-9]*"):
+        _, metadata, offset = path.read_text().splitlines()
+        path.write_text(f"v{version}\n{metadata}\n" + (f"{old}:{offset}" if version == 2 else offset))
+        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    return checkpoint
+
+
+@pytest.mark.parametrize(
+    ("sources", "expected"),
+    [
+        ((replace(ORDERS, name="orders"),), []),
+        ((replace(ORDERS, name="orders"), DescribedSource("kafka", ("refunds",), name="refunds")), []),
+        ((DescribedSource("kafka", ("refunds",), name="refunds"),), []),
+        ((replace(ORDERS, name="sales"),), ["CKPT482"]),
+        ((replace(ORDERS, name="orders"), DescribedSource("kafka", ("x",), name="x")), ["CKPT483"]),
+        ((replace(ORDERS, name="orders", topics=("refunds",)),), ["CKPT444"]),
+        ((DescribedSource("delta", name="orders"),), ["CKPT433"]),
+        ((ORDERS,), ["CKPT484"]),
+    ],
+)
+def test_sources_with_names_are_compared_by_name(
+    sources: tuple[DescribedSource, ...], expected: list[str], copy_of: CopyOf
+) -> None:
+    checkpoint = named(copy_of)
+    (checkpoint / "sources" / "x").mkdir(parents=True)
+    (checkpoint / "sources" / "x" / "0").write_text("v1")
+
+    readiness = judged(checkpoint, replace(KAFKA, sources=sources))
+    assert [code for code in codes(readiness) if code.startswith(("CKPT43", "CKPT44", "CKPT48"))] == expected
+
+
+def test_names_for_a_checkpoint_without_names(copy_of: CopyOf) -> None:
+    query = replace(KAFKA, sources=(replace(ORDERS, name="orders"),))
+    assert codes(judged("sample_checkpoints/kafka-4.2", query)) == ["CKPT484"]
+    numbered = named(copy_of, "0")
+    assert "CKPT484" in codes(judged(numbered, query))
+    assert "CKPT432" not in codes(judged(numbered, replace(KAFKA, sources=(ORDERS, ORDERS))))
+
+
 def test_a_description_of_another_version_or_of_other_settings_is_not_compared() -> None:
     query = ckpt.types.QueryDescription.read("docs/query.json")
     sample = "sample_checkpoints/aggregation-hdfs-4.2"

@@ -77,6 +77,10 @@ COMMANDS: dict[str, list[list[str]]] = {
     "preflight": [[], ["--spark", "4.0", "--conf", "spark.sql.shuffle.partitions=3"]],
     "repair-async": [[], ["--strategy", "fill"], ["--strategy", "rewind"], ["--accept-replay", "--spark", "4.3"]],
     "relocate": [[], ["--to", "s3a://bucket/x"], ["--to", "/moved/here"]],
+    "evolve": [
+        ["--in-place", "--to", "docs/query.json"],
+        ["--in-place", "--to", "docs/query.json", "--map-source", "-=0"],
+    ],
     "prune": [[], ["--keep-batches", "2"]],
     "offsets show": [[], ["--batch", "3"]],
     "state verify": [["--jobs", "1"]],

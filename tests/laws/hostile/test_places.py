@@ -22,6 +22,7 @@ COMMANDS = [
     ["rewind", "--to-batch", "1"],
     ["skip"],
     ["prune"],
+    ["evolve", "--in-place", "--to", str(ROOT / "docs" / "query.json")],
     ["handoff"],
     ["offsets", "show"],
     ["offsets", "export"],

@@ -8,6 +8,7 @@ import pytest
 
 from ckpt.texts import quote_path, quote_word
 from tests.conftest import Ckpt, CopyOf
+from tests.support.places import ROOT
 from tests.support.spark.live import EVERY_CASE
 
 NAMES = [
@@ -78,6 +79,7 @@ WORDS = [
     ["rewind", "--to-batch", "1"],
     ["skip"],
     ["prune"],
+    ["evolve", "--in-place", "--to", str(ROOT / "docs" / "query.json")],
     ["relocate", "--to", "s3a://bucket/it's;touch PWN;"],
     ["handoff"],
     ["migrate", "changelog", "--to", "on"],

@@ -1,0 +1,1 @@
+"""A checkpoint carried over to a changed query (``ckpt evolve``): other sources, other operators."""

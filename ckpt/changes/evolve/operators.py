@@ -1,0 +1,151 @@
+"""The stateful operators of a changed query beside those of a checkpoint: by kind and schema, never by number.
+
+Spark numbers them from the sink on, so that one more in the middle renumbers others (``IncrementalExecution``).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ckpt.changes.evolve.sources import PartChange
+from ckpt.changes.plan import NoWay
+from ckpt.errors import UsageError
+from ckpt.formats.operators import TRANSFORM_WITH_STATE, OperatorName
+from ckpt.inspection.checks.query import fits_schema, list_families
+from ckpt.inspection.evolution import Knowledge, OperatorComparison, PartComparison, PartKind
+from ckpt.inspection.query import DescribedOperator
+from ckpt.model import Operator
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorChange:
+    """One stateful operator, in the checkpoint and in the query."""
+
+    change: PartChange
+    old: int | None  # its id in the checkpoint
+    new: int | None  # its id in the query
+    name: str
+    verdict: Knowledge
+    why: str
+    parts: tuple[PartComparison, ...] = ()  # columns and conditions, where the old query is known
+
+
+def match_operators(
+    there: Sequence[Operator], wanted: Sequence[DescribedOperator], mapped: Sequence[str] = ()
+) -> tuple[OperatorChange, ...]:
+    """Match the operators of a query with those of a checkpoint, in the order of the query; those that left come last.
+
+    ``mapped`` are ``OLD=NEW``, ids of operators, or ``-`` for none. Raises NoWay where two would fit, or the state of
+    one has other columns; UsageError for a wrong word.
+    """
+    old_of = _read_mapping(there, wanted, mapped)
+    as_before = len(there) == len(wanted) and all(map(_fits, there, wanted))
+    for new, wants in enumerate(wanted):
+        if new not in old_of:
+            taken = set(old_of.values())
+            free = [operator for operator in there if operator.id not in taken]
+            old_of[new] = there[new].id if as_before else _find_old(new, wants, free, wanted)
+    changes = [_describe(old_of[new], new, wants.name) for new, wants in enumerate(wanted)]
+    left = [operator for operator in there if operator.id not in old_of.values()]
+    why = "its state is left out"
+    gone = (
+        OperatorChange(PartChange.REMOVED, operator.id, None, operator.name or "", Knowledge.FULL, why)
+        for operator in left
+    )
+    return (*changes, *gone)
+
+
+def _read_mapping(
+    there: Sequence[Operator], wanted: Sequence[DescribedOperator], mapped: Sequence[str]
+) -> dict[int, int | None]:
+    old_of: dict[int, int | None] = {}
+    ids = {str(operator.id): operator for operator in there}
+    for word in mapped:
+        old, _, new = word.partition("=")
+        if old not in {"-", *ids} or new not in map(str, range(len(wanted))):
+            raise UsageError(
+                f"`map_operator`: write OLD=NEW: the id of an operator of the checkpoint ({', '.join(ids) or 'none'}), "
+                f"or -, and that of one of the query, which has {len(wanted)} from 0 on"
+            )
+        if int(new) in old_of:
+            raise UsageError(f"`map_operator` names operator {new} of the query twice")
+        old_of[int(new)] = None if old == "-" else int(old)
+        if old != "-" and not _fits(ids[old], wanted[int(new)]):
+            raise NoWay(f"operator {old} of the checkpoint keeps other state than operator {new} of the query")
+    return old_of
+
+
+def _find_old(
+    new: int, wants: DescribedOperator, free: Sequence[Operator], wanted: Sequence[DescribedOperator]
+) -> int | None:
+    """Find the operator whose state one of the query continues; None: it is new. Raises NoWay."""
+    fitting = [operator for operator in free if _fits(operator, wants)]
+    rivals = [number for number, other in enumerate(wanted) if any(_fits(operator, other) for operator in fitting)]
+    if len(fitting) == 1 and rivals == [new]:
+        return fitting[0].id
+    ask = f"say it with `map_operator` OLD={new}, or -={new} if it is new"
+    if fitting:
+        ids = ", ".join(str(operator.id) for operator in fitting)
+        raise NoWay(
+            f"operator {new} of the query ({wants.name}) may be operator {ids} of the checkpoint, or new: {ask}"
+        )
+    alike = [operator for operator in free if operator.name == wants.name]
+    same_kind = [other for other in wanted if other.name == wants.name]
+    if alike and len(alike) >= len(same_kind):
+        raise NoWay(
+            f"operator {new} of the query ({wants.name}) keeps other columns than operator {alike[0].id} of the "
+            f"checkpoint, and ckpt evolve does not change columns of state: export it, and import it with `ckpt "
+            f"import-state`; or begin the operator anew with `map_operator` -={new}"
+        )
+    return None
+
+
+def _fits(has: Operator, wants: DescribedOperator) -> bool:
+    """Tell whether Spark takes the state of one operator for that of another."""
+    if has.name not in (None, wants.name) or not wants.stores:  # before 4.0 Spark describes neither
+        return has.name in (None, wants.name)
+    if {store.name for store in has.stores} != {store.name for store in wants.stores}:
+        return False
+    stores = {store.name: {family.name: family for family in list_families(store)} for store in has.stores}
+    pairs = [(stores[store.name].get(family.name), family) for store in wants.stores for family in store.families]
+    may_differ = wants.name in TRANSFORM_WITH_STATE  # whose variables come and go
+    if not may_differ and any(old is None for old, _ in pairs):
+        return False
+    with_values = wants.name != OperatorName.DEDUPLICATION  # of which Spark does not compare them
+    return all(
+        fits_schema(new.key, old.key) and (not with_values or fits_schema(new.value, old.value))
+        for old, new in pairs
+        if old is not None
+    )
+
+
+def _describe(old: int | None, new: int, name: str) -> OperatorChange:
+    if old is None:
+        why = "begins empty: it knows rows from now on only"
+        return OperatorChange(PartChange.ADDED, None, new, name, Knowledge.FROM_NOW_ON, why)
+    change = PartChange.SAME if old == new else PartChange.MOVED
+    why = "keeps its state; a checkpoint says the types of its columns, not what they are computed from"
+    return OperatorChange(change, old, new, name, Knowledge.UNKNOWN, why)
+
+
+def judge_operators(
+    changes: Sequence[OperatorChange], compared: Sequence[OperatorComparison]
+) -> Iterator[OperatorChange]:
+    """Judge operators that keep their state by what both queries compute. Raises NoWay for columns that differ."""
+    by_new = {comparison.new: comparison for comparison in compared}
+    for change in changes:
+        if change.new not in by_new or change.old is None:
+            yield change
+            continue
+        comparison = by_new[change.new]
+        for part in comparison.parts:
+            differs = part.silent or part.old != part.new or part.verdict is Knowledge.IMPOSSIBLE
+            if part.kind is not PartKind.ROWS and differs:
+                raise NoWay(
+                    f"operator {change.new} of the query ({change.name}): {part.why} ({part.verdict}). Spark would "
+                    "start and mix old and new values, and ckpt evolve does not change columns of state: begin the "
+                    f"operator anew with `map_operator` -={change.new}"
+                )
+        reasons = [part.why for part in comparison.parts if part.verdict is comparison.verdict]
+        full = comparison.verdict is Knowledge.FULL
+        why = "keeps its state, and computes what it did" if full else "; ".join(reasons)
+        yield replace(change, verdict=comparison.verdict, why=why, parts=comparison.parts)

@@ -1,0 +1,254 @@
+"""``ckpt evolve``: what changes in a checkpoint so that a changed query continues from it."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from ckpt.changes.check_fix import ANY_START
+from ckpt.changes.evolve.logs import has_names, plan_logs
+from ckpt.changes.evolve.operators import OperatorChange, judge_operators, match_operators
+from ckpt.changes.evolve.sources import PartChange, SourceChange, match_sources, resume_sources
+from ckpt.changes.plan import NEVER_FINISHED, OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay
+from ckpt.changes.steps import Changed, Step, plan_writing, read_files, sidecar
+from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
+from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.formats.offsets import CHANGING, NAMING
+from ckpt.inspection.checks.query import compare_operators, compare_sources
+from ckpt.inspection.evolution import Knowledge, compare_signatures
+from ckpt.inspection.inspection import inspect
+from ckpt.inspection.query import QueryDescription
+from ckpt.model import Kind, OffsetLog, Unreadable
+from ckpt.restart.findings import Severity
+from ckpt.settings import CHECKPOINT_FORMAT
+from ckpt.storage import Storage
+from ckpt.texts import instant, quote_path
+
+
+@dataclass(frozen=True, slots=True)
+class EvolveOptions:
+    """Decisions of a person about the change."""
+
+    map_source: tuple[str, ...] = ()  # OLD=NEW
+    start: Mapping[str, str] = field(default_factory=dict)  # JSON of an offset, by source of the query
+    map_operator: tuple[str, ...] = ()  # OLD=NEW
+    accept_from_now_on: bool = False
+    from_query: QueryDescription | None = None  # that wrote the checkpoint
+
+
+PlanState = Callable[[Storage, Checkpoint, QueryDescription, Sequence[OperatorChange]], Iterator[Step]]
+"""A function that plans the state of a new checkpoint; raises NoWay, StorageError."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvolvePlan(ChangePlan):
+    """The files that differ, in the checkpoint itself or in a new one, and what the query then knows."""
+
+    command: ClassVar[str] = "evolve"
+
+    sources: tuple[SourceChange, ...] = ()
+    operators: tuple[OperatorChange, ...] = ()
+    into: str | None = None  # the new checkpoint; None: in place
+    written: bool = False  # the new checkpoint is complete
+    batch: int | None = None  # as of which it is written
+    query_id: str | None = None  # in it
+    new_id: bool = False
+    files: int = 0  # in it
+    bytes: int = 0
+    sinks: Mapping[str, str] = field(default_factory=dict)  # kind: what it does if the original writes there too
+
+    @property
+    def verdict(self) -> Knowledge:
+        """The worst of its parts."""
+        verdicts = (part.verdict for part in self.parts)
+        return max(verdicts, key=lambda verdict: verdict.rank, default=Knowledge.FULL)
+
+    @property
+    def parts(self) -> tuple[SourceChange | OperatorChange, ...]:
+        """All sources and operators."""
+        return (*self.sources, *self.operators)
+
+
+def plan_evolution(
+    storage: Storage, query: QueryDescription, options: EvolveOptions, plan_state: PlanState | None
+) -> EvolvePlan:
+    """Plan what changes so that a query continues from a checkpoint; without ``plan_state`` in place.
+
+    Raises NotACheckpoint, NotFound, StorageError, or UsageError where an option names no source.
+    """
+    inspection = inspect(read_checkpoint(storage, batches=0))
+    blank = EvolvePlan(inspection=inspection, needed=True)
+    checkpoint = inspection.checkpoint
+    try:
+        _check_logs(checkpoint)
+        changes = match_sources(checkpoint, query, options.map_source, options.start)
+        changes = tuple(resume_sources(storage, checkpoint, query, changes))
+        operators = _match_operators(checkpoint, query, changes, options)
+        plan = replace(blank, sources=changes, operators=operators)
+        _check_changes(checkpoint, query, plan, options)
+        state = tuple(_plan_state(plan_state, storage, checkpoint, query, operators))
+    except NoWay as error:
+        return blank.refusing(str(error))
+    steps = (*state, *plan_logs(storage, checkpoint, query, changes))
+    if not steps:
+        plan = replace(plan, needed=False, why="the query continues from it as it is")
+        problem = _compare(query, checkpoint)
+        return plan if problem is None else plan.refusing(problem)
+    plan = replace(plan, steps=steps if plan_state else _guard(storage, checkpoint, steps))
+    changed = view_changed(storage, plan, copied=plan_state is not None)
+    after = inspect(read_checkpoint(changed))
+    problem = ANY_START.refuse(inspection, after) or _compare(query, after.checkpoint)
+    if problem is not None:
+        return plan.refusing(problem)
+    first = () if plan_state else (STOP_FIRST,)
+    return replace(plan, inspection_after=after, warnings=(*first, *_warn(checkpoint, query, plan)))
+
+
+def view_changed(storage: Storage, plan: EvolvePlan, *, copied: bool) -> Changed:
+    """Return the checkpoint as the plan leaves it; ``copied``: as what a new one is copied from."""
+    return Changed(storage, plan.inspection.checkpoint.listing, plan.steps, copied=copied)
+
+
+def _match_operators(
+    checkpoint: Checkpoint, query: QueryDescription, sources: Sequence[SourceChange], options: EvolveOptions
+) -> tuple[OperatorChange, ...]:
+    """Match the operators, and judge them where the old query is known. Raises NoWay, UsageError."""
+    old = options.from_query
+    if old is not None and (problem := _compare(old, checkpoint)) is not None:
+        raise NoWay(f"`from_query` describes another query than the one that wrote the checkpoint: {problem}")
+    if query.unsupported is not None:
+        raise NoWay(f"Spark refuses the query with any checkpoint: {query.unsupported}")
+    if query.operators is not None:
+        changes = match_operators(checkpoint.operators, query.operators, options.map_operator)
+        if old is None:
+            return changes
+        compared = compare_signatures(old, query, _pair_parts(sources), _pair_parts(changes))
+        return tuple(judge_operators(changes, compared))
+    if checkpoint.stateful is False:
+        return ()
+    why = f"Spark could not plan the query where it was described: {query.unplanned}"
+    return tuple(
+        OperatorChange(PartChange.SAME, operator.id, operator.id, operator.name or "", Knowledge.UNKNOWN, why)
+        for operator in checkpoint.operators
+    )
+
+
+def _pair_parts(parts: Sequence[SourceChange | OperatorChange]) -> dict[int, int]:
+    """Give the old number of each source or operator of the query that is one of the checkpoint."""
+    stays = (part for part in parts if part.change is not PartChange.REPLACED)
+    return {part.new: part.old for part in stays if part.old is not None and part.new is not None}
+
+
+def _plan_state(
+    plan_state: PlanState | None,
+    storage: Storage,
+    checkpoint: Checkpoint,
+    query: QueryDescription,
+    changes: Sequence[OperatorChange],
+) -> Iterator[Step]:
+    """Steps for the state; none where it stays as it is. Raises NoWay, StorageError."""
+    if all(change.old == change.new for change in changes):
+        return
+    if plan_state is None:
+        raise NoWay("the state of the query changes: write a new checkpoint with `ckpt evolve CHECKPOINT NEW`")
+    yield from plan_state(storage, checkpoint, query, changes)
+
+
+def _check_logs(checkpoint: Checkpoint) -> None:
+    """Raise NoWay where the newest batch does not say where the sources are."""
+    latest = checkpoint.offsets.latest
+    if checkpoint.unfinished:
+        raise NoWay(NEVER_FINISHED)
+    if checkpoint.kind is Kind.CONTINUOUS:
+        raise NoWay(OF_EPOCHS)
+    if latest is None:
+        raise NoWay("no batch was ever planned: any query starts here as a new one")
+    for batch in (latest, checkpoint.offsets.before(latest)):
+        entry = None if batch is None else checkpoint.offsets.entries.get(batch)
+        if isinstance(entry, Unreadable):
+            raise NoWay(f"{OFFSETS}/{batch} cannot be read ({entry.reason}): see ckpt inspect, and fix that first")
+
+
+def _check_changes(checkpoint: Checkpoint, query: QueryDescription, plan: EvolvePlan, options: EvolveOptions) -> None:
+    """Raise NoWay for a change that would lose rows, or mix state, without an error of Spark."""
+    names = [source.name for source in query.sources]
+    if any(names) and not all(names):
+        raise NoWay("some sources of the query have names and others have not: Spark starts no such query")
+    latest, committed = checkpoint.offsets.latest, checkpoint.commits.latest
+    gone = [change for change in plan.sources if change.is_gone and not change.unread]
+    if gone and latest != committed and latest is not None:
+        path, numbers = quote_path(checkpoint.uri), ", ".join(str(change.old) for change in gone)
+        raise NoWay(
+            f"batch {latest} is planned and not committed, and its rows of source {numbers} would never be read: start "
+            f"the old query once with trigger availableNow, which commits it, or `ckpt rewind {path} --to-batch "
+            f"{latest - 1} --replay new`, so that it is planned again"
+        )
+    joined = any(operator.name == "symmetricHashJoin" for operator in checkpoint.operators)
+    order = [change.old for change in plan.sources if change.old is not None and not change.is_gone]
+    if joined and order != sorted(order) and options.from_query is None:
+        raise NoWay(
+            "the query joins streams, and its sources would change their order: if they change sides too, rows meet "
+            "the state of the wrong side. Keep the order of the sources that stay, or name the old query: `from_query`"
+        )
+    for part in plan.parts:
+        if part.verdict is Knowledge.FROM_NOW_ON and not options.accept_from_now_on:
+            kind = "source" if isinstance(part, SourceChange) else "operator"
+            raise NoWay(f"{kind} {part.new} of the query {part.why}: `accept_from_now_on` accepts that")
+
+
+def _compare(query: QueryDescription, checkpoint: Checkpoint) -> str | None:
+    """Why the query would not start on a checkpoint, as ``ckpt preflight`` sees it; None if it would."""
+    findings = (
+        *compare_sources(query, checkpoint).findings,
+        *compare_operators(query, checkpoint, query.spark).findings,
+    )
+    for finding in findings:
+        if finding.diagnosis.severity is Severity.ERROR:
+            return f"{finding.diagnosis.code} {finding.diagnosis.name}: {finding.detail}"
+    return None
+
+
+def _guard(storage: Storage, checkpoint: Checkpoint, steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Steps between which no query starts: the newest offsets are a mark until the end. Raises StorageError."""
+    path = f"{OFFSETS}/{checkpoint.offsets.latest}"
+    checksums = sidecar(path)
+    own = [step for step in steps if step.path == path]
+    others = [step for step in steps if step.path not in (path, checksums)]
+    names = [name for name in (path, checksums) if checkpoint.listing.info(name) is not None]
+    was = read_files(storage, names)
+    after = own[-1].after if own else was[path]
+    assert isinstance(after, bytes)
+    first = [Step(checksums, was[checksums], None)] if checksums in was else []
+    mark = Step(path, was[path], CHANGING, like=path)
+    written = [
+        replace(step, before=CHANGING) if step.path == path else step
+        for step in plan_writing(storage, checkpoint.listing, path, after)
+        if step.path == path or step.before is None
+    ]
+    return (*first, mark, *others, *written)
+
+
+def _warn(checkpoint: Checkpoint, query: QueryDescription, plan: EvolvePlan) -> Iterator[str]:
+    newest = checkpoint.offsets.newest
+    assert newest is not None
+    yield from _warn_of_names(query, newest)
+    if checkpoint.state is None and plan.operators:
+        yield f"The new state has state store checkpoint format 1: start the query with {CHECKPOINT_FORMAT}=1."
+    metadata = newest.metadata
+    if metadata is not None and metadata.watermark_ms > 0 and any(change.is_new for change in plan.sources):
+        yield (
+            f"The watermark is {instant(metadata.watermark_ms)}: operators that have one drop older rows of a new "
+            "source silently. A checkpoint has one watermark for all sources."
+        )
+    if checkpoint.stateful is not False and any(change.is_gone for change in plan.sources):
+        yield "Rows of a source that the query no longer reads stay in its state, and go on to be counted and joined."
+
+
+def _warn_of_names(query: QueryDescription, newest: OffsetLog) -> Iterator[str]:
+    named = any(source.name is not None for source in query.sources)
+    if named == has_names(newest):
+        return
+    if named:
+        both = " and ".join(f"{name}={value}" for name, value in NAMING.items())
+        yield f"Start the query with {both}: without them Spark refuses named sources. Spark 4.2 or later."
+    else:
+        yield f"Start the query without {' and '.join(NAMING)}: with them Spark wants a name of each source."

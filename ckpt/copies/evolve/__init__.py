@@ -1,0 +1,1 @@
+"""A new checkpoint from which a changed query continues (``ckpt evolve CHECKPOINT NEW``)."""

@@ -1,0 +1,417 @@
+"""Two descriptions of a query compared: what the state of the old one is worth to the new one, part by part.
+
+A part is a column of state, or what decides which rows it counts. Parts are matched by what they compute, over sources
+that are the same ones; neither names nor places count. Pure: it knows no checkpoint.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ckpt.inspection.query import (
+    DescribedAggregate,
+    DescribedExpression,
+    DescribedJoin,
+    DescribedOperator,
+    DescribedSide,
+    DescribedSource,
+    DescribedWindow,
+    QueryDescription,
+    spell_schema,
+)
+from ckpt.model import Json
+
+_INTEGERS = ("byte", "short", "integer", "long")
+_CAST = re.compile(r"CAST\(([\w%]+)@(\d+) AS (\w+)\)")
+_WINDOW = re.compile(r"^(session_)?window\(")
+
+
+class Knowledge(StrEnum):
+    """The knowledge of a changed query, compared with the same query run from the beginning."""
+
+    FULL = "full"  # no difference
+    FROM_NOW_ON = "from-now-on"  # what is new knows only rows from now on
+    IMPOSSIBLE = "impossible"  # the checkpoint does not have what it needs
+    UNKNOWN = "unknown"  # nothing at hand says
+
+    @property
+    def rank(self) -> int:
+        """Higher is worse."""
+        return list(Knowledge).index(self)
+
+
+class PartKind(StrEnum):
+    """The kind of a part of a query."""
+
+    KEY = "key"  # a column by which state is found
+    VALUE = "value"  # an aggregate function, or a column that a join keeps
+    WINDOW = "window"  # of time, or of a session
+    ROWS = "rows"  # a condition that decides which rows count, a limit, a watermark
+
+
+@dataclass(frozen=True, slots=True)
+class PartComparison:
+    """A part of an operator, in the old query and in the new one."""
+
+    kind: PartKind
+    old: int | None  # its place among the old parts of its kind and side; None: it is new
+    new: int | None  # its place among the new ones; None: it is gone
+    verdict: Knowledge
+    why: str
+    silent: bool = False  # a plain start continues the old value as if it were the new one
+    side: str | None = None  # of a join: left or right
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorComparison:
+    """A stateful operator of both queries."""
+
+    old: int  # its id
+    new: int
+    parts: tuple[PartComparison, ...]
+
+    @property
+    def verdict(self) -> Knowledge:
+        """The worst of its parts."""
+        return max((part.verdict for part in self.parts), key=lambda verdict: verdict.rank, default=Knowledge.FULL)
+
+
+def pair_sources(old: Sequence[DescribedSource], new: Sequence[DescribedSource]) -> dict[int, int]:
+    """Pair sources of the new query with old ones as Spark does at a start: by name, or else by place."""
+    names = [source.name for source in old]
+    if any(source.name is not None for source in new):
+        return {number: names.index(source.name) for number, source in enumerate(new) if source.name in names}
+    return {number: number for number in range(min(len(old), len(new)))}
+
+
+def compare_signatures(
+    old: QueryDescription,
+    new: QueryDescription,
+    sources: Mapping[int, int],
+    operators: Mapping[int, int],
+) -> tuple[OperatorComparison, ...]:
+    """Compare the operators of two queries; the mappings give the old source and operator of each new one."""
+    if old.operators is None or new.operators is None:
+        return ()
+    pairs = [(old.operators[before], new.operators[number], before, number) for number, before in operators.items()]
+    views = _View(old.sources, {number: number for number in sources.values()}), _View(new.sources, sources)
+    compared = []
+    for has, wants, before, number in pairs:
+        parts = tuple(_OperatorPair(has, wants, *views).compare())
+        if old.spark is not new.spark:
+            parts = tuple(_doubt(part) for part in parts)
+        compared.append(OperatorComparison(before, number, parts))
+    return tuple(compared)
+
+
+def compare_watermarks(
+    old: QueryDescription, new: QueryDescription, sources: Mapping[int, int]
+) -> Iterator[PartComparison]:
+    """Compare the watermarks of two queries: a start takes the new delay, and state stays true."""
+    if old.watermarks is None or new.watermarks is None:
+        return
+    view = _View(new.sources, sources)
+    before = {f"{watermark.column} {watermark.delay_ms} ms" for watermark in old.watermarks}
+    after = {f"{view.translate(watermark.column)} {watermark.delay_ms} ms" for watermark in new.watermarks}
+    if before != after:
+        why = f"the watermark is {_join(after) or 'gone'}, before {_join(before) or 'there was none'}"
+        yield PartComparison(PartKind.ROWS, None, None, Knowledge.FULL, why, silent=True)
+
+
+def spell(text: str) -> str:
+    """An expression for people: without the numbers of sources, and with every character."""
+    return re.sub(
+        r"%([0-9A-F]{1,5}|10[0-9A-F]{4})%", lambda match: chr(int(match[1], 16)), re.sub(r"@(\d+|static)", "", text)
+    )
+
+
+def _doubt(part: PartComparison) -> PartComparison:
+    """A difference between plans of two Spark versions may be one of these versions."""
+    if part.verdict is Knowledge.FULL and not part.silent:
+        return part
+    why = f"{part.why}; another Spark version described it, which may write the same otherwise"
+    return PartComparison(part.kind, part.old, part.new, Knowledge.UNKNOWN, why, side=part.side)
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """Sources of a query, and the old number of each that both have."""
+
+    sources: Sequence[DescribedSource]
+    numbers: Mapping[int, int]
+
+    def translate(self, text: str) -> str:
+        """Rewrite an expression with old numbers of sources, and without branches of a union that only one has."""
+        parts, at = [], 0
+        text = _CAST.sub(self._drop_widening, text)
+        while at < len(text):
+            end = _find_end(text, at) if text[at] == "{" else None
+            if end is not None:
+                parts.append(self._translate_union(text[at + 1 : end]))
+                at = end + 1
+            elif source := re.compile(r"@(\d+)").match(text, at):
+                parts.append(f"@{self.numbers.get(int(source[1]), 'new')}")
+                at = source.end()
+            else:
+                parts.append(text[at])
+                at += 1
+        return "".join(parts)
+
+    def _translate_union(self, text: str) -> str:
+        branches = []
+        for branch in _split(text):
+            head, _, body = branch.partition(": ")
+            numbers = [self.numbers.get(int(number)) for number in head.split(",") if number.isdecimal()]
+            if None not in numbers:
+                branches.append((sorted(number for number in numbers if number is not None), self.translate(body)))
+        if len(branches) == 1:
+            return branches[0][1]
+        return f"{{{' | '.join(f'{numbers}: {body}' for numbers, body in sorted(branches))}}}"
+
+    def _drop_widening(self, match: re.Match[str]) -> str:
+        """Leave out a conversion of a column to a wider type."""
+        number = int(match[2])
+        schema = self.sources[number].schema if number < len(self.sources) else None
+        fields = schema.get("fields") if isinstance(schema, dict) else None
+        types = {field["name"]: field["type"] for field in fields or () if isinstance(field, dict)}  # type: ignore[union-attr]
+        return f"{match[1]}@{match[2]}" if _is_wider(match[3], types.get(match[1])) else match[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _OperatorPair:
+    """An operator of the old query and the one of the new query that takes its state."""
+
+    old: DescribedOperator
+    new: DescribedOperator
+    before: _View
+    after: _View
+
+    def compare(self) -> Iterator[PartComparison]:
+        old, new = self.old, self.new
+        windowed = self._compare_windows()
+        if windowed is not None:
+            yield windowed
+        if old.keys is not None and new.keys is not None:
+            yield from self._compare_keys(old.keys, new.keys)
+        if old.aggregates is not None and new.aggregates is not None:
+            yield from self._compare_aggregates(old.aggregates, new.aggregates)
+        if old.join is not None and new.join is not None:
+            yield from self._compare_joins(old.join, new.join)
+        if old.limit != new.limit and None not in (old.limit, new.limit):
+            why = f"the limit is {new.limit}, before {old.limit}: rows that were dropped do not come again"
+            yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
+        yield from self._compare_filters(old.filters, new.filters)
+
+    def _compare_windows(self) -> PartComparison | None:
+        old, new = self.old, self.new
+        if old.window is not None and new.window is not None and _times(old.window) != _times(new.window):
+            why = f"the window is {_spell_window(new.window)}, before {_spell_window(old.window)}"
+            verdict = Knowledge.UNKNOWN if _is_coarser(old.window, new.window) else Knowledge.IMPOSSIBLE
+            return PartComparison(PartKind.WINDOW, 0, 0, verdict, why, silent=True)
+        if None not in (old.gap, new.gap) and old.gap != new.gap:
+            why = f"the gap of a session is {spell(str(new.gap))}, before {spell(str(old.gap))}"
+            return PartComparison(PartKind.WINDOW, 0, 0, Knowledge.IMPOSSIBLE, why, silent=True)
+        return None
+
+    def _compare_keys(
+        self, old: Sequence[DescribedExpression], new: Sequence[DescribedExpression], side: str | None = None
+    ) -> Iterator[PartComparison]:
+        matching = _match(*self._translate_each(old, new))
+        fits = _fit(old, new)
+        for number, wants in enumerate(new):
+            before, name = matching.get(number), _name(wants)
+            if before is None:
+                instead = f", before {_name(old[number])}" if number < len(old) else ""
+                why = f"the key has {name}{instead}: the state does not know it of any key"
+                yield PartComparison(PartKind.KEY, None, number, Knowledge.IMPOSSIBLE, why, silent=fits, side=side)
+            elif before != number:
+                why = f"key column {name} is at place {number + 1}, before {before + 1}"
+                verdict = _judge(old[before], wants)
+                yield PartComparison(PartKind.KEY, before, number, verdict, why, silent=fits, side=side)
+            else:
+                yield PartComparison(PartKind.KEY, before, number, _judge(old[before], wants), name, side=side)
+        for before in sorted({*range(len(old))} - {*matching.values()}):
+            if not fits:
+                why = f"key column {_name(old[before])} is gone: keys that differed only there have to be merged"
+                yield PartComparison(PartKind.KEY, before, None, Knowledge.UNKNOWN, why, side=side)
+
+    def _compare_aggregates(
+        self, old: Sequence[DescribedAggregate], new: Sequence[DescribedAggregate]
+    ) -> Iterator[PartComparison]:
+        texts = [[self.before.translate(_spell_aggregate(part)) for part in old]]
+        texts.append([self.after.translate(_spell_aggregate(part)) for part in new])
+        matching = _match(*texts)
+        types = [[_bare(buffer.type) for part in parts for buffer in part.buffers] for parts in (old, new)]
+        fits = types[0] == types[1]
+        for number, wants in enumerate(new):
+            before, name = matching.get(number), spell(_spell_aggregate(wants))
+            if before is None:
+                instead = f", before {spell(_spell_aggregate(old[number]))}" if number < len(old) and fits else ""
+                known = all(buffer.empty_known for buffer in wants.buffers)
+                why = f"{name} is new{instead}" + ("" if known else ", and what it begins with is not known")
+                verdict = Knowledge.FROM_NOW_ON if known else Knowledge.IMPOSSIBLE
+                yield PartComparison(PartKind.VALUE, None, number, verdict, why, silent=fits)
+                continue
+            verdict = Knowledge.UNKNOWN if "?" in wants.sql else Knowledge.FULL
+            pairs = zip(old[before].buffers, wants.buffers, strict=False)
+            if any(_bare(a.type) != _bare(b.type) and not _is_wider(b.type, a.type) for a, b in pairs):
+                verdict = Knowledge.UNKNOWN
+            moved = before != number
+            why = f"{name} is at place {number + 1}, before {before + 1}" if moved else name
+            yield PartComparison(PartKind.VALUE, before, number, verdict, why, silent=moved and fits)
+        for before in sorted({*range(len(old))} - {*matching.values()}):
+            why = f"{spell(_spell_aggregate(old[before]))} is gone"
+            yield PartComparison(PartKind.VALUE, before, None, Knowledge.FULL, why)
+
+    def _compare_joins(self, old: DescribedJoin, new: DescribedJoin) -> Iterator[PartComparison]:
+        numbers = [
+            sorted(self.after.numbers.get(number, -1) for number in side.sources) for side in (new.left, new.right)
+        ]
+        if numbers == [sorted(old.right.sources), sorted(old.left.sources)] and numbers[0] != numbers[1]:
+            why = "the sides of the join have changed places"
+            yield PartComparison(PartKind.KEY, None, None, Knowledge.UNKNOWN, why, silent=True)
+            return
+        for side, has, wants in (("left", old.left, new.left), ("right", old.right, new.right)):
+            yield from self._compare_keys(has.keys, wants.keys, side)
+            yield from self._compare_columns(has, wants, side)
+        if self.before.translate(old.condition or "") != self.after.translate(new.condition or ""):
+            why = "the condition of the join is another one: pairs that it refused before do not come again"
+            yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
+
+    def _compare_columns(self, old: DescribedSide, new: DescribedSide, side: str) -> Iterator[PartComparison]:
+        matching = _match(*self._translate_each(old.columns, new.columns))
+        fits = _fit(old.columns, new.columns)
+        for number, wants in enumerate(new.columns):
+            before, name = matching.get(number), f"{_name(wants)} of the {side} side"
+            if before is None:
+                instead = f", before {_name(old.columns[number])}" if fits else ""
+                why = f"column {name} is new{instead}: rows in the state do not have it"
+                yield PartComparison(PartKind.VALUE, None, number, Knowledge.FROM_NOW_ON, why, silent=fits, side=side)
+                continue
+            moved, verdict = before != number, _judge(old.columns[before], wants)
+            why = f"column {name} is at place {number + 1}, before {before + 1}" if moved else name
+            yield PartComparison(PartKind.VALUE, before, number, verdict, why, silent=moved and fits, side=side)
+        for before in sorted({*range(len(old.columns))} - {*matching.values()}):
+            why = f"column {_name(old.columns[before])} of the {side} side is gone"
+            yield PartComparison(PartKind.VALUE, before, None, Knowledge.FULL, why, side=side)
+
+    def _compare_filters(self, old: Sequence[str] | None, new: Sequence[str] | None) -> Iterator[PartComparison]:
+        if old is None or new is None:
+            return
+        before, after = (
+            {view.translate(text) for text in texts} for view, texts in ((self.before, old), (self.after, new))
+        )
+        if before != after:
+            changed = sorted(spell(text) for text in before ^ after if "@new" not in text)
+            if changed:
+                why = f"rows are filtered otherwise ({'; '.join(changed)}): what the state has is of the old filter"
+                yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
+
+    def _translate_each(
+        self, old: Sequence[DescribedExpression], new: Sequence[DescribedExpression]
+    ) -> tuple[list[str], list[str]]:
+        return [_key_text(self.before, part.sql) for part in old], [_key_text(self.after, part.sql) for part in new]
+
+
+def _key_text(view: _View, text: str) -> str:
+    """The normal form of a key; of a window only its column, because its times are compared apart."""
+    window = _WINDOW.match(text)
+    if window is None:
+        return view.translate(text)
+    return view.translate(text.rsplit(", ", 1 if window[1] else 3)[0])
+
+
+def _match(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
+    """Give the old place of each new part that computes the same: its own place if that fits."""
+    matching = {number: number for number, text in enumerate(new) if number < len(old) and old[number] == text}
+    for number, text in enumerate(new):
+        if number not in matching:
+            taken = {*matching.values()}
+            same = next((other for other, before in enumerate(old) if before == text and other not in taken), None)
+            if same is not None:
+                matching[number] = same
+    return matching
+
+
+def _fit(old: Sequence[DescribedExpression], new: Sequence[DescribedExpression]) -> bool:
+    """Tell whether Spark takes the old columns for the new ones: their types are the same."""
+    return [_bare(part.type) for part in old] == [_bare(part.type) for part in new]
+
+
+def _judge(old: DescribedExpression, new: DescribedExpression) -> Knowledge:
+    """Judge a column that computes the same: its type, and whether its computation can be seen."""
+    alike = _bare(old.type) == _bare(new.type) or _is_wider(new.type, old.type)
+    return Knowledge.FULL if alike and "?" not in new.sql else Knowledge.UNKNOWN
+
+
+def _spell_aggregate(part: DescribedAggregate) -> str:
+    distinct = "DISTINCT " if part.distinct else ""
+    return f"{distinct}{part.sql}" + (f" FILTER ({part.filter})" if part.filter is not None else "")
+
+
+def _name(part: DescribedExpression) -> str:
+    text = spell(part.sql)
+    return text if part.name is None or text == part.name else f"{text} ({part.name})"
+
+
+def _bare(data_type: Json) -> str:
+    """A type without nullability."""
+    return spell_schema(data_type).replace(" not null", "")
+
+
+def _is_wider(new: Json, old: Json) -> bool:
+    """Tell whether a type has every value of another one."""
+    if new in _INTEGERS and old in _INTEGERS:
+        return _INTEGERS.index(str(new)) >= _INTEGERS.index(str(old))
+    if (old, new) == ("float", "double"):
+        return True
+    decimals = [re.fullmatch(r"decimal\((\d+),(\d+)\)", str(each)) for each in (old, new)]
+    if decimals[0] is not None and decimals[1] is not None:
+        before, after = ((int(match[1]), int(match[2])) for match in decimals if match is not None)
+        return after[1] == before[1] and after[0] >= before[0]
+    return False
+
+
+def _times(window: DescribedWindow) -> tuple[int, int, int]:
+    return window.length_us, window.slide_us, window.offset_us
+
+
+def _is_coarser(old: DescribedWindow, new: DescribedWindow) -> bool:
+    """Tell whether each new window is made of old ones, whose groups can be merged as long as none was evicted."""
+    tumbling = old.length_us == old.slide_us and new.length_us == new.slide_us
+    return tumbling and new.length_us % old.length_us == 0 and (new.offset_us - old.offset_us) % old.length_us == 0
+
+
+def _spell_window(window: DescribedWindow) -> str:
+    parts = [f"{window.length_us / 1_000_000:g} s"]
+    if window.slide_us != window.length_us:
+        parts.append(f"every {window.slide_us / 1_000_000:g} s")
+    if window.offset_us:
+        parts.append(f"from {window.offset_us / 1_000_000:g} s")
+    return " ".join(parts)
+
+
+def _join(texts: set[str]) -> str:
+    return ", ".join(map(spell, sorted(texts)))
+
+
+def _find_end(text: str, start: int) -> int | None:
+    """The index of the brace that closes the one at ``start``."""
+    depth = 0
+    for index in range(start, len(text)):
+        depth += (text[index] == "{") - (text[index] == "}")
+        if depth == 0:
+            return index
+    return None
+
+
+def _split(text: str) -> Iterator[str]:
+    """Split the branches of a union."""
+    depth = start = 0
+    for index, sign in enumerate(text):
+        depth += (sign in "{(") - (sign in "})")
+        if depth == 0 and text.startswith(" | ", index):
+            yield text[start:index]
+            start = index + 3
+    yield text[start:]

@@ -1,0 +1,348 @@
+"""The signature of a query: what its stateful operators compute, from the physical plan of a batch that never runs.
+
+What the plan says is read from its JSON, which is one call. What JSON leaves out (delays of watermarks, conditions of
+joins, empty buffers of aggregate functions) is asked of the plan's objects.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from py4j.protocol import Py4JError
+
+from ckpt.inspection.query import (
+    DescribedAggregate,
+    DescribedBuffer,
+    DescribedExpression,
+    DescribedJoin,
+    DescribedOperator,
+    DescribedSide,
+    DescribedWatermark,
+)
+from ckpt.model import Json
+from ckpt.spark.planning import Planner
+from ckpt.spark.terms import (
+    Columns,
+    Term,
+    choose,
+    column_of_source,
+    id_of,
+    read_term,
+    read_terms,
+    split_condition,
+    unite,
+)
+
+_MERGING = frozenset({"Partial", "PartialMerge"})
+_BETWEEN = ("AggregateExec", "Exchange", "SortExec", "Restore", "Sessions", "WholeStageCodegen", "InputAdapter")
+"""Parts of the names of nodes that Spark puts between the steps of a streaming aggregation."""
+
+
+@dataclass(slots=True)
+class _Node:
+    """A node of a physical plan."""
+
+    kind: str  # Spark's class
+    fields: Mapping[str, Any]  # of its JSON
+    java: Any
+    children: list["_Node"] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows that a node emits."""
+
+    columns: Columns = field(default_factory=dict)
+    sources: tuple[int, ...] = ()
+    filters: tuple[str, ...] = ()  # since the last stateful operator
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The operators of a plan by their ids, without their stores, and its watermarks."""
+
+    operators: Mapping[int, DescribedOperator]
+    watermarks: tuple[DescribedWatermark, ...] | None
+
+
+def read_signature(plan: Any, sources: int, planner: Planner) -> Signature:
+    """Read the signature of a physical plan over so many sources.
+
+    Where ckpt does not understand the plan, operators have only their names.
+    """
+    objects = list(_walk(plan))
+    reader = _Reader(planner)
+    try:
+        root = _build(iter(zip(json.loads(plan.toJSON()), objects, strict=True)))
+        if reader.count_streams(root) != sources:
+            raise ValueError("another number of sources")
+        reader.find_names(root)
+        reader.read(root)
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, StopIteration, Py4JError, RecursionError):
+        writers = filter(planner.state_writer.isInstance, objects)
+        return Signature({_find_id(node): DescribedOperator(node.shortName()) for node in writers}, None)
+    watermarks = sorted({*reader.watermarks}, key=lambda watermark: (watermark.column, watermark.delay_ms))
+    return Signature(reader.operators, tuple(watermarks))
+
+
+def _find_id(node: Any) -> int:
+    return int(node.stateInfo().get().operatorId())
+
+
+def _walk(plan: Any) -> Iterator[Any]:
+    """The nodes of a plan, each before its children, as its JSON has them."""
+    yield plan
+    children = plan.children()
+    for number in range(children.size()):
+        yield from _walk(children.apply(number))
+
+
+def _build(parsed: Iterator[tuple[Mapping[str, Any], Any]]) -> _Node:
+    fields, java = next(parsed)
+    node = _Node(str(fields["class"]).rpartition(".")[2], fields, java)
+    node.children = [_build(parsed) for _ in range(fields["num-children"])]
+    return node
+
+
+class _Reader:
+    """Reads a plan from its leaves up."""
+
+    def __init__(self, planner: Planner) -> None:
+        self.operators: dict[int, DescribedOperator] = {}
+        self.watermarks: list[DescribedWatermark] = []
+        self._expressions = planner.expressions
+        self._writer = planner.state_writer
+        self._streams = 0
+        self._names: dict[int, str] = {}
+
+    def count_streams(self, node: _Node) -> int:
+        own = node.kind == "StreamingRelationExec"
+        return own + sum(map(self.count_streams, node.children))
+
+    def find_names(self, node: _Node) -> None:
+        """Note the names of result columns that are an aggregate, by the id of its result."""
+        for nodes in node.fields.get("resultExpressions") or () if node.kind.endswith("AggregateExec") else ():
+            if [each["class"].rpartition(".")[2] for each in nodes] == ["Alias", "AttributeReference"]:
+                self._names[id_of(nodes[1:])] = str(nodes[0]["name"])
+        for child in node.children:
+            self.find_names(child)
+
+    def read(self, node: _Node) -> _Rows:
+        inputs = [self.read(child) for child in node.children]
+        rows = self._combine(node, inputs) if len(inputs) != 1 else inputs[0]
+        if self._writer.isInstance(node.java):
+            self.operators[_find_id(node.java)] = self._read_operator(node, inputs)
+            rows = replace(rows, filters=())
+        return self._apply(node, rows)
+
+    def _combine(self, node: _Node, inputs: list[_Rows]) -> _Rows:
+        """The rows of a leaf, of a union, or of a join."""
+        if not inputs:
+            source = None
+            if node.kind == "StreamingRelationExec":
+                source, self._streams = self._streams, self._streams + 1
+            columns = {
+                id_of(nodes): column_of_source(nodes[0]["name"], source, nodes[0]["dataType"])
+                for nodes in node.fields.get("output") or ()
+            }
+            return _Rows(columns, () if source is None else (source,))
+        sources = tuple(source for rows in inputs for source in rows.sources)
+        filters = tuple(dict.fromkeys(text for rows in inputs for text in rows.filters))
+        if node.kind != "UnionExec":
+            return _Rows({number: term for rows in inputs for number, term in rows.columns.items()}, sources, filters)
+        places = zip(*(rows.columns.values() for rows in inputs), strict=True)
+        united = (unite([(rows.sources, term) for rows, term in zip(inputs, terms, strict=True)]) for terms in places)
+        return _Rows(dict(zip(inputs[0].columns, united, strict=True)), sources, filters)
+
+    def _apply(self, node: _Node, rows: _Rows) -> _Rows:
+        """The rows after a node that computes columns or leaves rows out."""
+        fields = node.fields
+        match node.kind:
+            case "ProjectExec":
+                return replace(rows, columns=_project(fields["projectList"], rows.columns))
+            case "FilterExec":
+                conditions = tuple(split_condition(read_term(fields["condition"], rows.columns)))
+                return replace(rows, filters=tuple(dict.fromkeys((*rows.filters, *conditions))))
+            case "ExpandExec":
+                projections = zip(*(read_terms(each, rows.columns) for each in fields["projections"]), strict=True)
+                ids = [id_of(nodes) for nodes in fields["output"]]
+                return replace(rows, columns=dict(zip(ids, map(choose, projections), strict=True)))
+            case "GenerateExec":
+                generator = read_term(fields["generator"], rows.columns)
+                new = {
+                    id_of(nodes): Term(f"{generator.text}.{number}", nodes[0]["dataType"], "Generator")
+                    for number, nodes in enumerate(fields["generatorOutput"])
+                }
+                return replace(rows, columns={**_project(fields["requiredChildOutput"], rows.columns), **new})
+            case "EventTimeWatermarkExec":
+                column = read_term(fields["eventTime"], rows.columns).text
+                self.watermarks.append(DescribedWatermark(column, int(node.java.delayMs())))
+            case kind if kind.endswith("EvalPythonExec"):
+                functions = read_terms(fields["udfs"], rows.columns)
+                results = dict(zip(map(id_of, fields["resultAttrs"]), functions, strict=True))
+                return replace(rows, columns={**rows.columns, **results})
+            case kind if kind.endswith("AggregateExec") and _MERGING.isdisjoint(_list_modes(node)):
+                functions = fields["aggregateExpressions"]
+                results = {_find_result(nodes): _read_function(nodes, rows.columns) for nodes in functions}
+                return replace(rows, columns=_project(fields["resultExpressions"], {**rows.columns, **results}))
+        return rows
+
+    def _read_operator(self, node: _Node, inputs: list[_Rows]) -> DescribedOperator:
+        fields, rows = node.fields, inputs[0]
+        operator = DescribedOperator(
+            node.java.shortName(), filters=tuple(sorted(text for each in inputs for text in each.filters))
+        )
+        match node.kind:
+            case "StateStoreSaveExec" | "SessionWindowStateStoreSaveExec":
+                return self._read_aggregation(node, rows, operator)
+            case "StreamingSymmetricHashJoinExec":
+                return replace(operator, join=self._read_join(node, *inputs))
+            case "StreamingGlobalLimitExec":
+                return replace(operator, limit=int(fields["streamLimit"]))
+        keys = fields.get("keyExpressions") or fields.get("groupingAttributes")
+        return replace(operator, keys=_describe_expressions(keys, rows.columns)) if keys is not None else operator
+
+    def _read_aggregation(self, node: _Node, rows: _Rows, operator: DescribedOperator) -> DescribedOperator:
+        partial = _find_first_step(node)
+        keys = read_terms(partial.fields["groupingExpressions"], rows.columns)
+        functions = partial.java.aggregateExpressions()
+        return replace(
+            operator,
+            keys=_describe_expressions(partial.fields["groupingExpressions"], rows.columns),
+            aggregates=tuple(
+                DescribedAggregate(
+                    str(nodes[1]["class"]).rpartition(".")[2],
+                    _read_function(nodes, rows.columns).text,
+                    nodes[0]["isDistinct"] is True,
+                    read_term(nodes[0]["filter"], rows.columns).text if nodes[0].get("filter") else None,
+                    _keep_name(self._names.get(_find_result(nodes))),
+                    self._read_buffers(functions.apply(number).aggregateFunction()),
+                )
+                for number, nodes in enumerate(partial.fields["aggregateExpressions"])
+            ),
+            window=next((key.window for key in keys if key.window is not None), None),
+            gap=next((key.gap for key in keys if key.gap is not None), None),
+        )
+
+    def _read_join(self, node: _Node, left: _Rows, right: _Rows) -> DescribedJoin:
+        fields, condition = node.fields, None
+        with suppress(Py4JError):
+            full = node.java.condition().full()
+            if full.isDefined():
+                condition = read_term(json.loads(full.get().toJSON()), {**left.columns, **right.columns}).text
+        how = str(fields["joinType"]["object"]).rpartition(".")[2].rstrip("$")
+        sides = (_describe_side(fields["leftKeys"], left), _describe_side(fields["rightKeys"], right))
+        return DescribedJoin(how, *sides, condition)
+
+    def _read_buffers(self, function: Any) -> tuple[DescribedBuffer, ...]:
+        """The columns of state of a function, with their values before the first row as Spark computes them."""
+        columns = json.loads(function.aggBufferSchema().json())["fields"]
+        values = self._list_empty_values(function, len(columns))
+        return tuple(
+            DescribedBuffer(column["name"], column["type"], column["nullable"], *value)
+            for column, value in zip(columns, values, strict=True)
+        )
+
+    def _list_empty_values(self, function: Any, count: int) -> list[tuple[Json, bool]]:
+        """The value of each column, and whether it is known."""
+        kinds = {kind.getSimpleName() for kind in _list_superclasses(function.getClass())}
+        unknown: list[tuple[Json, bool]] = [(None, False)] * count
+        with suppress(Py4JError, ValueError):
+            if "DeclarativeAggregate" in kinds:
+                values = function.initialValues()
+                nodes = json.loads(self._expressions.Coalesce(values).toJSON())[1:]
+                if [node["num-children"] for node in nodes] != [0] * count:
+                    nodes = [self._evaluate(values.apply(number)) for number in range(count)]
+                return [_read_literal(node) for node in nodes]
+            if "TypedImperativeAggregate" in kinds:
+                return [(bytes(function.serialize(function.createAggregationBuffer())).hex(), True)]
+            row = self._expressions.SpecificInternalRow(function.aggBufferSchema())
+            function.withNewMutableAggBufferOffset(0).initialize(row)
+            numbers = str(row.toString()).strip("[]").split(",")
+            return [(int(number), True) for number in numbers] if len(numbers) == count else unknown
+        return unknown
+
+    def _evaluate(self, expression: Any) -> Mapping[str, Any]:
+        """The JSON of the literal that a constant expression is."""
+        literal = getattr(self._expressions, "Literal$").__getattr__("MODULE$")
+        value = literal.create(expression.eval(None), expression.dataType())
+        node: Mapping[str, Any] = json.loads(value.toJSON())[0]
+        return node
+
+
+def _project(expressions: Any, columns: Columns) -> dict[int, Term]:
+    return {id_of(nodes): read_term(nodes, columns) for nodes in expressions}
+
+
+def _list_modes(node: _Node) -> set[str]:
+    modes = (nodes[0]["mode"]["object"] for nodes in node.fields["aggregateExpressions"])
+    return {str(mode).rpartition(".")[2].rstrip("$") for mode in modes}
+
+
+def _find_result(nodes: list[dict[str, Any]]) -> int:
+    """The id of the attribute that stands for the result of an aggregate function."""
+    return int(nodes[0]["resultId"]["id"])
+
+
+def _read_function(nodes: list[dict[str, Any]], columns: Columns) -> Term:
+    """Read an aggregate function, without what ``AggregateExpression`` adds to it."""
+    return read_term(nodes[1:], columns)
+
+
+def _find_first_step(node: _Node) -> _Node:
+    """The aggregation of the rows themselves, below what merges it with the state. Raises ValueError."""
+    first = None
+    while len(node.children) == 1:
+        node = node.children[0]
+        if not any(part in node.kind for part in _BETWEEN):
+            break
+        if node.kind.endswith("AggregateExec"):
+            first = node
+    if first is None:
+        raise ValueError("an aggregation in another form")
+    return first
+
+
+def _describe_side(keys: Any, rows: _Rows) -> DescribedSide:
+    columns = tuple(DescribedExpression(term.text, term.type) for term in rows.columns.values())
+    return DescribedSide(rows.sources, _describe_expressions(keys, rows.columns), columns)
+
+
+def _describe_expressions(lists: Any, columns: Columns) -> tuple[DescribedExpression, ...]:
+    expressions = []
+    for nodes in lists:
+        term = read_term(nodes, columns)
+        name = None if term.kind == "Literal" else _keep_name(nodes[0].get("name"))
+        expressions.append(DescribedExpression(term.text, nodes[0].get("dataType", term.type), name))
+    return tuple(expressions)
+
+
+def _keep_name(name: Any) -> str | None:
+    """Keep a name that somebody gave; Spark's own repeat the expression, with its literals."""
+    return name if isinstance(name, str) and re.fullmatch(r"\w+", name) and name != "_groupingexpression" else None
+
+
+def _list_superclasses(kind: Any) -> Iterator[Any]:
+    while kind is not None:
+        yield kind
+        kind = kind.getSuperclass()
+
+
+def _read_literal(node: Mapping[str, Any]) -> tuple[Json, bool]:
+    """A constant as JSON. Raises ValueError where it is no number."""
+    value, data_type = node.get("value"), node["dataType"]
+    if value is None:
+        return None, True
+    match data_type:
+        case "byte" | "short" | "integer" | "long":
+            return int(value), True
+        case "float" | "double":
+            return float(value), True
+        case "boolean":
+            return value == "true", True
+        case str() if data_type.startswith("decimal"):
+            return str(value), True
+    return None, False

@@ -1,0 +1,256 @@
+"""Expressions of Spark's plans (``TreeNode.toJSON``) as text over the columns of sources, the same on each run.
+
+A reference to a column is replaced by the expression that computes it, down to the sources: what a query calls its
+columns in between does not show. No table of functions: a function is its class, its arguments and its parameters.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ckpt.inspection.query import DescribedWindow, spell_schema
+from ckpt.model import Json
+
+_LONGEST = 4000
+"""Characters of a text that is still kept: references to references can make it grow exponentially."""
+_INFIX = {
+    "Add": "+",
+    "Subtract": "-",
+    "Multiply": "*",
+    "Divide": "/",
+    "Remainder": "%",
+    "And": "AND",
+    "Or": "OR",
+    "EqualTo": "=",
+    "EqualNullSafe": "<=>",
+    "LessThan": "<",
+    "LessThanOrEqual": "<=",
+}
+_MIRRORED = {"GreaterThan": "LessThan", "GreaterThanOrEqual": "LessThanOrEqual"}
+_RENAMED = {"TimeAdd": "TimestampAddInterval"}  # before Spark 4.1
+_COMMUTATIVE = frozenset({"Add", "Multiply", "And", "Or", "EqualTo", "EqualNullSafe"})
+_TRANSPARENT = frozenset({"Alias", "KnownNullable", "KnownNotNull", "KnownFloatingPointNormalized"})
+_HIDDEN = frozenset({"InSet", "ScalaAggregator", "ScalaUDAF", "Invoke", "StaticInvoke", "NewInstance", "MapObjects"})
+"""Expressions whose JSON leaves out what they compute, besides user-defined functions."""
+_UNSPOKEN = frozenset(
+    {
+        "class",
+        "num-children",
+        "ansiEnabled",
+        "evalMode",
+        "evalType",
+        "failOnError",
+        "inputAggBufferOffset",
+        "mutableAggBufferOffset",
+        "nullOnOverflow",
+        "name",
+        "timeZoneId",
+        "udfDeterministic",
+        "nullable",
+    }
+)
+"""Parameters that follow from settings or places in a plan. A session's time zone is among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """An expression; ``text`` is its normal form."""
+
+    text: str
+    type: Json = None  # where the plan says it
+    kind: str = ""  # Spark's class
+    children: tuple["Term", ...] = ()
+    literal: str | None = None
+    window: DescribedWindow | None = None
+    gap: str | None = None  # of a session window
+
+
+Columns = Mapping[int, Term]
+"""The columns of a row of a plan, by the ids of its attributes, in order."""
+
+
+def read_terms(lists: Any, columns: Columns) -> tuple[Term, ...]:
+    """Read a sequence of expressions."""
+    return tuple(read_term(nodes, columns) for nodes in lists or ())
+
+
+def read_term(nodes: list[dict[str, Any]], columns: Columns) -> Term:
+    """Read an expression: its nodes, each before its children."""
+    return _read_next(iter(nodes), columns)
+
+
+def id_of(nodes: list[dict[str, Any]]) -> int:
+    """The id of the attribute that an expression makes or is."""
+    return int(nodes[0]["exprId"]["id"])
+
+
+def column_of_source(name: str, source: int | None, data_type: Json) -> Term:
+    """A column that a source reads; None: a table that is not streamed."""
+    at = "static" if source is None else source
+    return Term(f"{_escape(name)}@{at}", data_type, "Column")
+
+
+def split_condition(term: Term) -> Iterator[str]:
+    """The conditions that have to hold together; not ``IS NOT NULL``, which Spark adds for what follows."""
+    if term.kind == "And":
+        for child in term.children:
+            yield from split_condition(child)
+    elif term.kind != "IsNotNull":
+        yield term.text
+
+
+def unite(branches: list[tuple[tuple[int, ...], Term]]) -> Term:
+    """A column of a union: of each branch its sources, and its expression."""
+    pairs = " | ".join(f"{','.join(map(str, sources))}: {term.text}" for sources, term in branches)
+    return Term(_shorten(f"{{{pairs}}}"), branches[0][1].type, "Union")
+
+
+def choose(terms: tuple[Term, ...]) -> Term:
+    """A column of which a row has each of several values in turn (``Expand``)."""
+    texts = sorted({term.text for term in terms})
+    return terms[0] if len(texts) == 1 else Term(_shorten(f"each({', '.join(texts)})"), terms[0].type, "Expand")
+
+
+def _read_next(nodes: Iterator[dict[str, Any]], columns: Columns) -> Term:
+    node = next(nodes)
+    children = tuple(_read_next(nodes, columns) for _ in range(node["num-children"]))
+    kind = str(node["class"]).rpartition(".")[2]
+    kind = _RENAMED.get(kind, kind)
+    match kind:
+        case "AttributeReference":
+            known = columns.get(int(node["exprId"]["id"]))
+            return known or Term(f"{_keep_name(node['name'])}?", node["dataType"], kind)
+        case "Literal":
+            value = node.get("value")
+            return Term(_spell_literal(value, node["dataType"]), node["dataType"], kind, literal=value)
+        case "Cast":
+            text = f"CAST({children[0].text} AS {spell_schema(node['dataType'])})"
+            return Term(_shorten(text), node["dataType"], kind, children)
+        case "PreciseTimestampConversion":  # a time as a number, or back
+            return Term(children[0].text, node["toType"], kind, children)
+        case "GetStructField":
+            return _read_field(children[0], node["ordinal"])
+        case "CreateNamedStruct":
+            children = children[1::2]  # names do not count
+            return _read_window(children) or _make_term("struct", kind, children)
+        case _ if kind in _TRANSPARENT and len(children) == 1:
+            return children[0]
+        case _ if kind in _MIRRORED:
+            kind, children = _MIRRORED[kind], children[::-1]
+    if kind in _COMMUTATIVE:
+        children = tuple(sorted(children, key=lambda child: child.text))
+    if kind in _INFIX and len(children) == 2:
+        return Term(_shorten(f"({children[0].text} {_INFIX[kind]} {children[1].text})"), None, kind, children)
+    hidden = "UDF" in kind or kind in _HIDDEN
+    name = f"{_escape(str(node.get('name') or kind))}?" if hidden else kind.lower()
+    return _make_term(name, kind, children, _list_parameters(node))
+
+
+def _make_term(name: str, kind: str, children: tuple[Term, ...], parameters: tuple[str, ...] = ()) -> Term:
+    text = f"{name}({', '.join([*(child.text for child in children), *parameters])})"
+    return Term(_shorten(text), None, kind, children)
+
+
+def _list_parameters(node: Mapping[str, Any]) -> tuple[str, ...]:
+    """List the parameters of an expression besides its children."""
+    left = set(range(node["num-children"]))
+    parameters = []
+    for name, value in node.items():
+        if isinstance(value, int) and not isinstance(value, bool) and value in left:
+            left.discard(value)  # the number of a child
+        elif name not in _UNSPOKEN and isinstance(value, (bool, int, float, str)):
+            plain = not isinstance(value, str) or name.endswith("Type")
+            parameters.append(f"{name}={value if plain else _digest(value)}")
+    return tuple(parameters)
+
+
+def _read_field(struct: Term, ordinal: int) -> Term:
+    fields = struct.type.get("fields") if isinstance(struct.type, dict) else None
+    if isinstance(fields, list) and ordinal < len(fields):
+        field: Any = fields[ordinal]
+        return Term(_shorten(f"{struct.text}.{_escape(field['name'])}"), field["type"], "GetStructField", (struct,))
+    if struct.kind == "CreateNamedStruct" and ordinal < len(struct.children):
+        return struct.children[ordinal]
+    return Term(_shorten(f"{struct.text}.{ordinal}"), None, "GetStructField", (struct,))
+
+
+def _read_window(bounds: tuple[Term, ...]) -> Term | None:
+    """Find the window whose start and end Spark's ``TimeWindowing`` and ``SessionWindowing`` compute; None: another."""
+    if len(bounds) != 2 or any(bound.kind != "PreciseTimestampConversion" for bound in bounds):
+        return None
+    start, end = (bound.children[0] for bound in bounds)
+    remainder = next(_find(start, "Remainder"), None)
+    if remainder is not None:
+        time, slide = remainder.children
+        offset = 0
+        if time.kind == "Subtract":
+            offset, time = _number(time.children[1]), time.children[0]
+        length = _sum_constants(end) - _sum_constants(start)
+        window = DescribedWindow(_strip(time).text, length, _number(slide), offset)
+        text = f"window({window.column}, {window.length_us}, {window.slide_us}, {window.offset_us})"
+        return Term(text, _struct_of_times(), "TimeWindow", window=window)
+    start, end = _strip(start), _strip(end)
+    if len(end.children) == 2 and end.children[0].text == start.text:
+        gap = end.children[1].text
+        return Term(_shorten(f"session_window({start.text}, {gap})"), _struct_of_times(), "SessionWindow", gap=gap)
+    return None
+
+
+def _struct_of_times() -> Json:
+    return {"type": "struct", "fields": [{"name": name, "type": "timestamp"} for name in ("start", "end")]}
+
+
+def _strip(term: Term) -> Term:
+    """The expression without conversions of time."""
+    while term.kind in ("PreciseTimestampConversion", "Cast"):
+        term = term.children[0]
+    return term
+
+
+def _find(term: Term, kind: str) -> Iterator[Term]:
+    if term.kind == kind:
+        yield term
+    for child in term.children:
+        yield from _find(child, kind)
+
+
+def _sum_constants(term: Term) -> int:
+    """The constant that is added to the rest of a sum."""
+    if term.kind == "Add":
+        return sum(_number(child) if child.literal is not None else _sum_constants(child) for child in term.children)
+    if term.kind == "Subtract" and term.children[1].literal is not None:
+        return _sum_constants(term.children[0]) - _number(term.children[1])
+    return 0
+
+
+def _number(term: Term) -> int:
+    return int(term.literal or 0)
+
+
+def _spell_literal(value: Any, data_type: Json) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(data_type, str) and not data_type.startswith(("string", "binary", "char", "varchar", "variant")):
+        return str(value)
+    return "?" if data_type == "binary" or "@" in str(value) else f"'{_digest(value)}'"
+
+
+def _digest(value: Any) -> str:
+    """A short digest: that a text changed is seen, and the text is not."""
+    return hashlib.sha256(str(value).encode(errors="surrogatepass")).hexdigest()[:8]
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:200]}...{_digest(text)}{'?' if '?' in text else ''}"
+
+
+def _keep_name(name: str) -> str:
+    """Keep a name; one that is an expression, as Spark gives it to a column without one, may have literals."""
+    return name if re.fullmatch(r"\w+", name) else _digest(name)
+
+
+def _escape(name: str) -> str:
+    """A name of letters, digits and ``_``; any other character is its number between ``%``."""
+    return re.sub(r"\W", lambda match: f"%{ord(match[0]):X}%", name)

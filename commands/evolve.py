@@ -1,0 +1,96 @@
+"""ckpt evolve."""
+
+from typing import Annotated
+
+import typer
+
+import ckpt
+from ckpt.errors import UsageError
+
+from . import change_options, options
+from .render.evolving import EvolveReport
+from .report import emit
+from .watching import bar, interruptible
+
+
+def evolve(
+    checkpoint: options.CheckpointArg,
+    change: change_options.ChangeOptions,
+    new: Annotated[str | None, typer.Argument(metavar="NEW", help="A new or empty folder, local or remote.")] = None,
+    to: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The changed query, from `ckpt.describe_query`.")
+    ] = None,
+    from_: Annotated[
+        str | None, typer.Option("--from", metavar="FILE", help="The query that wrote CHECKPOINT, likewise.")
+    ] = None,
+    in_place: Annotated[bool, typer.Option("--in-place", help="Change CHECKPOINT itself: sources only.")] = False,
+    map_source: Annotated[
+        list[str] | None, typer.Option(metavar="OLD=NEW", help="Which source is which; - is none. Repeatable.")
+    ] = None,
+    map_operator: Annotated[
+        list[str] | None, typer.Option(metavar="OLD=NEW", help="Which operator is which; - is none. Repeatable.")
+    ] = None,
+    start: Annotated[
+        list[str] | None, typer.Option(metavar="SOURCE=JSON", help="Where a new source begins: an offset. Repeatable.")
+    ] = None,
+    accept_from_now_on: Annotated[
+        bool, typer.Option("--accept-from-now-on", help="Accept that what is new knows rows from now on only.")
+    ] = False,
+    new_id: Annotated[bool, typer.Option("--new-id", help="Give NEW its own query id.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Only say what would be written to NEW.")] = False,
+) -> None:
+    """Let a query with other sources or operators continue.
+
+    Writes NEW, and only reads CHECKPOINT. With --in-place it prints a plan for CHECKPOINT itself, and changes nothing
+    without --apply.
+
+    Examples:
+    ckpt evolve /cp/orders /cp/orders-2 --to query.json
+    ckpt evolve /cp/orders --in-place --to query.json --apply
+
+    Exit status: 0 written, planned with --plan, or nothing to do; 1 a change of CHECKPOINT is planned; 2 bad usage;
+    3 could not do it.
+    """
+    request = {"NEW": new, "--to": to, "--from": from_, "--in-place": in_place or None, "--map-source": map_source}
+    request |= {"--map-operator": map_operator, "--start": start}
+    flags = {"--accept-from-now-on": accept_from_now_on, "--new-id": new_id, "--plan": plan}
+    how = change.how({**request, **{name: flag or None for name, flag in flags.items()}})
+    if change.undo is None:
+        _check_request(new, to, change, in_place=in_place, of_new=new_id or plan)
+    with interruptible(), bar(quiet=change.quiet, of="files") as watcher:
+        evolution, receipt = ckpt.evolve(
+            to,
+            checkpoint,
+            new,
+            change.storage_options,
+            from_query=from_,
+            map_source=map_source or (),
+            map_operator=map_operator or (),
+            start=options.pairs("--start", start, once=True),
+            accept_from_now_on=accept_from_now_on,
+            new_id=new_id,
+            plan=plan,
+            new_watcher=watcher,
+            **how,
+        )
+    lists = {"--from": from_ and [from_], "--map-source": map_source, "--map-operator": map_operator, "--start": start}
+    words = [f"{option}={word}" for option, typed in lists.items() for word in typed or ()]
+    words += ["--accept-from-now-on"] * accept_from_now_on
+    report = EvolveReport(evolution, receipt, backup=change.backup, query=to or "", words=tuple(words))
+    emit(report, change.output)
+
+
+def _check_request(
+    new: str | None, to: str | None, change: change_options.ChangeOptions, *, in_place: bool, of_new: bool
+) -> None:
+    """Refuse options that do nothing. Raises UsageError."""
+    if to is None:
+        raise UsageError("name the changed query: --to query.json, from `ckpt.describe_query`")
+    if in_place == (new is not None):
+        raise UsageError("say where: NEW, or --in-place, one of the two")
+    if in_place and of_new:
+        raise UsageError("--new-id and --plan are for NEW; --in-place prints a plan until --apply")
+    if new is not None:
+        options.check_stays(new)
+        if change.apply or change.backup is not None or change.deep:
+            raise UsageError("--apply, --backup and --deep go with --in-place: NEW is written at once")

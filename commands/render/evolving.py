@@ -1,0 +1,175 @@
+"""Report of ``ckpt evolve``: the changes of the query, and what it then knows."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+from ckpt.changes.evolve.operators import OperatorChange
+from ckpt.changes.evolve.plan import EvolvePlan
+from ckpt.changes.evolve.sources import PartChange, SourceChange
+from ckpt.inspection.evolution import Knowledge, PartKind
+from ckpt.inspection.next_steps import NextStep, RowCost, split_remedy
+from ckpt.migrate.handoff.plan import SinkMeaning
+from ckpt.texts import plural, quote_path, quote_word
+from ckpt.versions import Progress
+
+from .blocks import Block, Cases, Heading, Headline, Item, Next, Tone
+from .change import ChangeReport
+from .change_keys import ChangeBody, ChangeHead, ChangeTail
+from .keys import ForPeople, Keys, of
+from .page import forecast_cases
+from .reports import Exit
+
+
+class _SourceChange(Keys):
+    change: PartChange
+    from_: Annotated[int | None, "its index in the checkpoint", of("old")]
+    to: Annotated[int | None, "its index in the query", of("new")]
+    verdict: Annotated[Knowledge, of("verdict")]
+    why: ForPeople
+
+
+class _Part(Keys):
+    kind: PartKind
+    from_: Annotated[int | None, "its place among the old ones of its kind; null: it is new", of("old")]
+    to: Annotated[int | None, "its place among the new ones; null: it is gone", of("new")]
+    verdict: Annotated[Knowledge, of("verdict")]
+    why: ForPeople
+
+
+class _OperatorChange(Keys):
+    change: PartChange
+    name: Annotated[str, "as in operator metadata"]
+    from_: Annotated[int | None, "its id in the checkpoint", of("old")]
+    to: Annotated[int | None, "its id in the query", of("new")]
+    verdict: Annotated[Knowledge, of("verdict")]
+    why: ForPeople
+    columns: Annotated[tuple[_Part, ...], "columns and conditions; empty without `--from`", of("parts")]
+
+
+class _Request(Keys):
+    needed: Annotated[bool, "the checkpoint is not yet as the query needs it"]
+    into: Annotated[str | None, "NEW, as given; null with `--in-place`"]
+
+
+class _Result(Keys):
+    verdict: Annotated[Knowledge, "the worst of its parts: what the query knows, compared with one run from the start"]
+    sources: Annotated[tuple[_SourceChange, ...], "in the order of the query, then those that it no longer reads"]
+    operators: Annotated[tuple[_OperatorChange, ...], "stateful ones, in the same order"]
+    written: Annotated[bool, "NEW is complete"]
+    batch: Annotated[int | None, "the committed batch as of which NEW is written"]
+    query_id: Annotated[str | None, "of NEW"]
+    new_id: bool
+    files: Annotated[int, "of NEW"]
+    bytes: Annotated[int, "of NEW"]
+    sinks: Annotated[
+        tuple[SinkMeaning, ...],
+        "what each kind does if queries on CHECKPOINT and on NEW both write to it",
+        lambda plan: [SinkMeaning(*sink) for sink in plan.sinks.items()],
+    ]
+
+
+class EvolveDocument(ChangeTail, _Result, ChangeBody, _Request, ChangeHead):
+    """The document of ``ckpt evolve``."""
+
+    replay: Annotated[tuple[()], "always empty: no row is read again"]
+
+
+@dataclass(frozen=True, slots=True)
+class EvolveReport(ChangeReport[EvolvePlan]):
+    """A changed query and its checkpoint; ``query`` is its file, ``words`` the options, as typed."""
+
+    query: str = ""
+    words: tuple[str, ...] = ()
+
+    keys = EvolveDocument
+    verb = "CHANGE"
+    done = "CHANGED for the query: it {report.afterwards}"
+    planned = "afterwards the query {report.afterwards}"
+
+    @property
+    def exit(self) -> Exit:
+        if self.plan.into is None or self.plan.refused or self.receipt.problem:
+            return ChangeReport.exit.fget(self)  # type: ignore[attr-defined, no-any-return]
+        return Exit.OK
+
+    def _show_headline(self) -> Iterator[Block]:
+        plan = self.plan
+        if plan.into is None or self._refusal is not None:
+            yield from ChangeReport._show_headline(self)
+            return
+        what = f"{plural(plan.files, 'file')}, {plural(plan.bytes, 'byte')}"
+        where = f"{plan.into} as of batch {plan.batch}"
+        text = f"WRITTEN to {where}, and checked: {what}" if plan.written else f"PLANNED: {where}: {what}"
+        yield Headline(text, Tone.GOOD)
+
+    def forecasts(self) -> Iterator[Block]:
+        if self.plan.into is None:
+            yield from ChangeReport.forecasts(self)
+        else:
+            yield forecast_cases([f for f in self.plan.after or self.plan.before if f.progress is Progress.SYNC])
+
+    def steps(self) -> Iterator[Block]:
+        return ChangeReport.steps(self) if self.plan.into is None else iter(())
+
+    def own_part(self) -> Iterator[Block]:
+        if not self.plan.sources:
+            return
+        yield Heading("Sources", f"what the query then knows: {_SAID[self.plan.verdict]}")
+        yield Cases(tuple(_tabulate_part(source, source.change) for source in self.plan.sources))
+        if self.plan.operators:
+            yield Heading("Operators", "that keep state, by their ids")
+            yield Cases(tuple(_tabulate_part(part, f"{part.change} {part.name}") for part in self.plan.operators))
+        if self.plan.into is not None and not self.plan.new_id:
+            yield Item("NEW has the query id of CHECKPOINT: queries on both must never write to the same sink", 2)
+
+    def options(self) -> str:
+        words = ("--in-place", "--to", quote_path(self.query), *map(quote_word, self.words))
+        return "".join(f" {word}" for word in words)
+
+    def next_if_nothing(self) -> Iterator[Block]:
+        yield Next((NextStep("start the changed query", rows=RowCost.NONE),))
+
+    def next_if_refused(self) -> Iterator[Block]:
+        steps = tuple(step for step in split_remedy(self._refusal or "") if step.command)
+        if steps:
+            yield Next(steps)
+        else:
+            yield from ChangeReport.next_if_refused(self)
+
+    def start(self) -> str:
+        return "start the changed query"
+
+    def _show_next(self) -> Iterator[Block]:
+        plan = self.plan
+        if plan.into is None or self._refusal is not None:
+            yield from ChangeReport._show_next(self)
+            return
+        new = quote_path(plan.into)
+        if not plan.written:
+            words = ["ckpt", "evolve", plan.inspection.checkpoint.uri, plan.into, "--to", self.query, *self.words]
+            command = " ".join(map(quote_word, words + ["--new-id"] * plan.new_id))
+            step = NextStep("write it", command, RowCost.NONE, writes=True, before=("stop the old query",))
+            yield Next((step,))
+            return
+        look = NextStep(
+            "see whether the changed query can be started on it",
+            f"ckpt preflight {new} --expect {quote_path(self.query)}",
+            RowCost.NONE,
+        )
+        twice = f"if the old query has run after batch {plan.batch}, its rows come twice: then write NEW anew"
+        yield Next((look, NextStep(f"then start the changed query on it; {twice}", rows=RowCost.NONE)))
+
+
+_SAID = {
+    Knowledge.FULL: "all, as if it had run from the beginning",
+    Knowledge.FROM_NOW_ON: "of what is new, only rows from now on",
+    Knowledge.IMPOSSIBLE: "the checkpoint does not have what it needs",
+    Knowledge.UNKNOWN: "as far as a checkpoint says",
+}
+
+
+def _tabulate_part(part: SourceChange | OperatorChange, change: str) -> tuple[str, ...]:
+    old = "-" if part.old is None else str(part.old)
+    new = "-" if part.new is None else str(part.new)
+    return f"{old} -> {new}", change, part.verdict, part.why

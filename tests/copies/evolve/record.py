@@ -1,0 +1,115 @@
+"""Changed queries on checkpoints that `ckpt evolve` made for them: the suite `evolve` of `python -m tests.record`."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import ckpt
+from ckpt.inspection.checks.query import list_families
+from ckpt.inspection.query import DescribedOperator, DescribedStore
+from tests.copies.evolve.cases import CASES, Case
+from tests.record.answers import Document, Folder
+from tests.record.suite import Cases
+from tests.record.worker import Installed, Session
+from tests.support.services.kafka import connector_jars, kafka_broker
+from tests.support.spark import queries, topics
+
+MAIN = "4.2"
+PARTLY = (
+    *("two files agg", "two files agg planned", "names agg", "offset log v2 agg"),
+    *("hdfs rows", "hdfs agg", "hdfs dedup", "hdfs dedup agg"),
+)
+"""Old queries that other versions are asked about: what is written is the same for all."""
+
+
+def ask(session: Session, case: Case, minor: str, folder: Path) -> Document:
+    """Make the old checkpoint, evolve it, and continue with the changed query."""
+    old, new = folder / "old", folder / "new"
+    folder.mkdir(parents=True)
+    conf = {**queries.STATE_STORES[case.store], **dict(case.base.conf)}
+    shape = case.shape or case.base.shape
+    made = session.ask(
+        {"do": "make", "checkpoint": str(old), "base": case.base.job, "root": str(folder.parent), "conf": conf}
+    )
+    operators = None
+    if case.shape is not None:
+        empty = {"described": str(folder / "described"), "empty": str(folder / "empty"), "shape": shape, "conf": conf}
+        told = session.ask({"do": "describe", "words": case.words, **empty})
+        assert told["error"] is None, told["error"]
+        operators = describe_operators(str(folder / "described"))
+    query = case.query(minor, made["inputs"], made["topics"], operators)
+    plan, receipt = ckpt.evolve(
+        query,
+        str(old),
+        None if case.in_place else str(new),
+        map_source=case.map_source,
+        start=dict(case.start),
+        accept_from_now_on=True,
+        apply=case.in_place,
+        grace_s=0,
+    )
+    if plan.refused is not None:
+        return {"refused": plan.refused.replace(str(folder), "FOLDER")}
+    assert receipt.problem is None, receipt.problem
+    assert plan.written or receipt.applied or not plan.steps
+    run: Document = {
+        "do": "continue",
+        "checkpoint": str(old),
+        "evolved": str(old if case.in_place else new),
+        "conf": conf,
+        "shape": shape,
+        "from_now_on": case.from_now_on,
+        "old_words": case.base.words,
+    }
+    run |= {"words": case.words, "runs": case.runs, "begins": dict(case.begins), "options": case.options}
+    return {"verdict": plan.verdict, "changes": [part.change for part in plan.parts], **session.ask(run)}
+
+
+def describe_operators(checkpoint: str) -> tuple[DescribedOperator, ...]:
+    """Describe the operators of a new checkpoint of the changed query, as `describe_query` does."""
+    state = ckpt.open_checkpoint(checkpoint).state
+    return tuple(
+        DescribedOperator(
+            operator.name or "",
+            tuple(
+                DescribedStore(store.name, list_families(store), store.prefix_columns, 2) for store in operator.stores
+            ),
+            metadata_version=1,
+        )
+        for operator in (state.operators if state else ())
+    )
+
+
+class Evolved(Cases[Case]):
+    """Changed queries. Those that need a broker have a session of their own."""
+
+    partly = True
+    """Tables of Delta are asked in the live test alone."""
+    answers = Folder(Path(__file__).with_name("recorded"))
+    worker = "tests.copies.evolve.worker"
+    _minor = ""
+
+    def cases(self, minor: str) -> Iterator[Case]:
+        fits = (case for case in CASES if case.since <= minor and case.needs in ("", "kafka" * (minor == MAIN)))
+        return (case for case in fits if minor == MAIN or case.base.name in PARTLY)
+
+    def ask(self, session: Session, case: Case, folder: Path) -> Document:
+        return ask(session, case, self._minor, folder)
+
+    def session_of(self, case: Case) -> Hashable:
+        return case.needs
+
+    @contextmanager
+    def settings(self, spark: Installed, case: Case) -> Iterator[dict[str, str]]:
+        self._minor = spark.minor
+        if not case.needs:
+            yield {}
+            return
+        with TemporaryDirectory(prefix="ckpt-broker-") as folder, kafka_broker(Path(folder)) as broker:
+            yield {topics.JARS: ",".join(map(str, connector_jars(spark.minor))), topics.BROKER: broker}
+
+
+SUITE = Evolved()

@@ -1,0 +1,209 @@
+"""``ckpt evolve`` from the terminal: what it prints, exits with, and leaves behind, on real samples."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ckpt as library
+from ckpt.formats.offsets import CHANGING
+from ckpt.inspection.query import DescribedSource, QueryDescription
+from ckpt.versions import Spark
+from tests.changes.fixes.async_gap.test_command import after_next, everything
+from tests.commands import contract
+from tests.conftest import Ckpt, CopyOf
+from tests.copies.evolve.record import describe_operators
+from tests.support.places import SAMPLES
+
+FILES, STATEFUL, NAMED = "file-source-4.2", "aggregation-hdfs-4.2", "named-sources-4.2"
+OLD = DescribedSource("file", path="/tmp/ckpt-samples/inputs/file-source")
+MORE = DescribedSource("file", path="/tmp/more")
+RATE = DescribedSource("rate-micro-batch")
+Describe = Callable[..., Path]
+
+
+@pytest.fixture
+def describe(tmp_path: Path) -> Describe:
+    """Write ``query.json`` of a query with these sources, and the operators of a sample."""
+
+    def write(*sources: DescribedSource, like: str | None = None, **changes: Any) -> Path:
+        operators = describe_operators(str(SAMPLES / like)) if like else ()
+        file = tmp_path / "query.json"
+        query = QueryDescription(Spark.V4_2, "update", sources, operators, None, None, {})
+        file.write_text(json.dumps({**json.loads(query.to_json()), **changes}))
+        return file
+
+    return write
+
+
+def lines_of(checkpoint: Path, batch: int) -> list[str]:
+    """Return the lines of sources in an offset file."""
+    return (checkpoint / "offsets" / str(batch)).read_text().split("\n")[2:]
+
+
+def test_a_new_checkpoint_has_the_source_and_the_old_one_is_only_read(
+    ckpt: Ckpt, copy_of: CopyOf, describe: Describe, tmp_path: Path
+) -> None:
+    checkpoint, new = copy_of(FILES), tmp_path / "new"
+    before, query = everything(checkpoint), describe(MORE, OLD)
+
+    planned = ckpt("evolve", checkpoint, new, "--to", query, "--plan")
+    assert planned.exit_code == 0
+    assert not new.exists()
+    done = ckpt(*after_next(planned.stdout))
+    assert (done.exit_code, everything(checkpoint)) == (0, before)
+    assert lines_of(new, 11) == ["-", '{"logOffset":11}']
+    assert lines_of(new, 10) == ["-", '{"logOffset":10}']
+    assert not list((new / "sources").glob("0/*"))
+    assert (new / "sources/1/11").read_bytes() == (checkpoint / "sources/0/11").read_bytes()
+    assert ckpt("preflight", new, "--expect", query).exit_code == 0
+    again = ckpt("evolve", new, "--in-place", "--to", query)
+    assert (again.exit_code, "NOTHING TO CHANGE" in again.stdout) == (0, True)
+
+
+def test_in_place_from_the_plan_to_the_end_and_back(ckpt: Ckpt, copy_of: CopyOf, describe: Describe) -> None:
+    checkpoint = copy_of(FILES)
+    before, query = everything(checkpoint), describe(MORE, OLD)
+
+    planned = ckpt("evolve", checkpoint, "--in-place", "--to", query)
+    assert (planned.exit_code, everything(checkpoint)) == (1, before)
+    done = ckpt(*after_next(planned.stdout), "--grace", 0)
+    assert done.exit_code == 0
+    assert lines_of(checkpoint, 11) == ["-", '{"logOffset":11}']
+    assert ckpt("preflight", checkpoint, "--expect", query).exit_code == 0
+    undo = ["evolve", checkpoint, "--undo", next(checkpoint.parent.glob("*ckpt-backup*"))]
+    assert ckpt(*undo, "--grace", 0).exit_code == 0
+    assert everything(checkpoint) == before
+
+
+def test_a_change_that_was_interrupted_is_named_and_starts_nothing(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of(FILES)
+    (checkpoint / "offsets/11").write_bytes(CHANGING)
+    found = ckpt("inspect", checkpoint, "-o", "json").json()
+    assert {finding["code"] for finding in found["findings"]} >= {"CKPT114"}
+    assert {forecast["outcome"] for forecast in found["restart"]} == {"fails-at-start"}
+    assert ckpt("repair", checkpoint).exit_code == 3
+
+
+def test_what_is_told_as_published(ckpt: Ckpt, copy_of: CopyOf, describe: Describe, tmp_path: Path) -> None:
+    query = describe(RATE, like=STATEFUL)
+    document = ckpt("evolve", SAMPLES / STATEFUL, tmp_path / "new", "--to", query, "-o", "json").json()
+    assert contract.disagreements(document, "evolve") == []
+    assert [source["change"] for source in document["sources"]] == ["same"]
+    assert (document["verdict"], document["written"]) == ("unknown", True)
+    known = ckpt("evolve", SAMPLES / STATEFUL, tmp_path / "known", "--to", query, "--from", query, "-o", "json").json()
+    assert (known["verdict"], known["batch"], known["query_id"]) == ("full", 9, document["query_id"])
+    plan = ckpt("evolve", copy_of(FILES), "--in-place", "--to", describe(MORE, OLD), "-o", "json").json()
+    assert contract.disagreements(plan, "evolve") == []
+    assert plan["next"][0]["command"][-1] == "--apply"
+
+
+@pytest.mark.parametrize(
+    ("sample", "sources", "like", "words", "told"),
+    [
+        ("stateless-killed-3.5", (MORE,), None, (), "its rows of source 0 would never be read"),
+        (STATEFUL, (RATE, RATE), STATEFUL, (), "no file says which: say it with --map-source"),
+        (STATEFUL, (RATE,), "dedup-changelog-4.3", ("--in-place",), "begins empty: it knows rows from now on only"),
+        (STATEFUL, (RATE,), None, ("--in-place",), "the state of the query changes: write a new checkpoint"),
+        (STATEFUL, (RATE,), "windowed-aggregation-hdfs-4.2", (), "keeps other columns than operator 0"),
+        ("continuous-4.2", (RATE,), None, (), "written by continuous processing"),
+    ],
+)
+def test_refused_by_name(
+    sample: str,
+    sources: tuple[DescribedSource, ...],
+    like: str | None,
+    words: tuple[str, ...],
+    told: str,
+    ckpt: Ckpt,
+    describe: Describe,
+    tmp_path: Path,
+) -> None:
+    where = () if words else (tmp_path / "new",)
+    run = ckpt("evolve", SAMPLES / sample, *where, "--to", describe(*sources, like=like), *words, "-o", "json")
+    assert run.exit_code == 3
+    assert told in run.json()["refused"]
+    assert not (tmp_path / "new").exists()
+    assert contract.disagreements(run.json(), "evolve") == []
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("{new}",), "name the changed query: --to query.json"),
+        (("--to", "{query}"), "say where: NEW, or --in-place"),
+        (("{new}", "--in-place", "--to", "{query}"), "say where: NEW, or --in-place"),
+        (("--in-place", "--to", "{query}", "--plan"), "--new-id and --plan are for NEW"),
+        (("{new}", "--to", "{query}", "--apply"), "go with --in-place"),
+        (("--undo", "b", "--to", "{query}"), "--undo restores everything"),
+        (("{new}", "--to", "{query}", "--map-source", "x"), "write it as OLD=NEW"),
+        (("{new}", "--to", "{query}", "--map-source", "0=7"), "the query has no source 7"),
+        (("{new}", "--to", "{query}", "--map-operator", "0=0"), "write OLD=NEW: the id of an operator"),
+        (("{new}", "--to", "{query}", "--start", '0={{"logOffset":1}}'), "the query continues with this source"),
+        (("{new}", "--to", "{query}", "--start", '1={{"logOffset":1}}'), "cannot be given a place"),
+        (("memory://x", "--to", "{query}"), "is gone when ckpt ends"),
+    ],
+)
+def test_bad_usage_is_one_line(
+    words: tuple[str, ...], told: str, ckpt: Ckpt, copy_of: CopyOf, describe: Describe, tmp_path: Path
+) -> None:
+    named = {"new": tmp_path / "new", "query": describe(OLD, MORE)}
+    run = ckpt("evolve", copy_of(FILES), *(word.format(**named) for word in words), "--quiet")
+    assert run.exit_code == 2
+    assert told in run.refusal()
+
+
+def test_names_are_given_and_taken_away(copy_of: CopyOf, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    checkpoint = copy_of(FILES)
+    query = QueryDescription(Spark.V4_2, "update", (replace(OLD, name="alpha"),), (), None, None, {})
+    plan, _ = library.evolve(query, str(checkpoint), str(tmp_path / "named"))
+    assert plan.written
+    version, metadata, line = (tmp_path / "named/offsets/11").read_text().split("\n")
+    conf = json.loads(metadata)["conf"]
+    assert (version, line) == ("v2", 'alpha:{"logOffset":11}')
+    assert conf["spark.sql.streaming.queryEvolution.enableSourceEvolution"] == "true"
+    assert conf["spark.sql.streaming.offsetLog.formatVersion"] == "2"
+    assert (tmp_path / "named/sources/alpha/11").is_file()
+    back = QueryDescription(Spark.V4_2, "update", (OLD,), (), None, None, {})
+    library.evolve(back, str(tmp_path / "named"), str(tmp_path / "back"), new_id=True)
+    kept = {path: data for path, (data, *_) in everything(checkpoint).items() if path.startswith("sources/0")}
+    assert kept == {path: data for path, (data, *_) in everything(tmp_path / "back").items() if path in kept}
+    assert lines_of(tmp_path / "back", 11) == lines_of(checkpoint, 11)
+
+
+@pytest.mark.parametrize("name", ["../../x", "a/b", "", "1a"])
+def test_a_name_leads_nowhere_else(name: str, ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
+    query = QueryDescription(Spark.V4_2, "update", (DescribedSource("file", name=name),), (), None, None, {})
+    query.write(str(tmp_path / "q.json"))
+    run = ckpt("evolve", copy_of(FILES), tmp_path / "new", "--to", tmp_path / "q.json")
+    assert run.exit_code == 2
+    assert "is no name that Spark gives a source" in run.refusal()
+
+
+def test_every_published_key_is_used(ckpt: Ckpt, copy_of: CopyOf, describe: Describe, tmp_path: Path) -> None:
+    query = describe(RATE, like=STATEFUL)
+    words = ("--to", query, "--from", query, "-o", "json")
+    seen = contract.keys_in(ckpt("evolve", SAMPLES / STATEFUL, tmp_path / "new", *words).json())
+    seen |= contract.keys_in(
+        ckpt("evolve", copy_of(FILES), "--in-place", "--to", describe(OLD, MORE), "-o", "json").json()
+    )
+    kept = {
+        "never_run[]",
+        "because[]",
+        "lost[]",
+        "reasons[]",
+        "reasons[][]",
+        "warnings[]",
+        "index",
+        "from",
+        "to",
+        "kind",
+        "sources[]",
+        "columns[]",
+    }
+    unseen = {key.rpartition(".")[2] for key in contract.shapes("evolve").keys() - seen}
+    assert unseen - kept - {"before[]", "verdict", "why"} == set()

@@ -1,0 +1,51 @@
+"""A part of the recorded changes asked again, on the Spark that is installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.copies.evolve.cases import CASES, Case
+from tests.copies.evolve.record import ask
+from tests.copies.evolve.worker import Answering
+from tests.support.spark.live import EVERY_CASE
+
+pytestmark = pytest.mark.spark
+
+LIVE = (
+    "delta and file rows: add table first",
+    "two files agg planned: reorder and add",
+    "two files rows: add middle, in place",
+    "names agg: renamed",
+    "hdfs: agg to dedup agg, source added",
+)
+BY_NAME = {case.name: case for case in CASES}
+ASKED = [case for case in CASES if case.needs != "kafka"] if EVERY_CASE else [BY_NAME[name] for name in LIVE]
+
+
+class _Here:
+    """Answers jobs in the session of the test run."""
+
+    def __init__(self, spark: Any) -> None:
+        self._spark, self._answering = spark, Answering()
+
+    def ask(self, job: dict[str, Any]) -> dict[str, Any]:
+        return self._answering.answer_to(self._spark, job)
+
+
+@pytest.fixture(scope="module")
+def here(spark: Any) -> _Here:
+    return _Here(spark)
+
+
+@pytest.mark.parametrize("case", ASKED, ids=lambda case: case.name)
+def test_a_changed_query_continues(
+    here: _Here, spark: Any, case: Case, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    minor = ".".join(spark.version.split(".")[:2])
+    folder = Path(tmp_path_factory.getbasetemp()) / "evolve" / str(CASES.index(case))
+    folder.parent.mkdir(exist_ok=True)
+    answer = ask(here, case, minor, folder)
+    assert answer.get("refused") is not None if case.refused else (answer["error"], answer["wrong"]) == (None, {})

@@ -1,0 +1,28 @@
+"""What real queries put out after their sources or operators changed, on checkpoints that `ckpt evolve` made."""
+
+import pytest
+
+from tests.copies.evolve.record import SUITE
+
+ANSWERS = {minor: SUITE.recorded(minor) for minor in SUITE.answers.minors}
+RECORDED = [(minor, case) for minor, answers in ANSWERS.items() for case in SUITE.cases(minor) if case.name in answers]
+
+
+@pytest.mark.parametrize("minor", ANSWERS)
+def test_every_row_came_once(minor: str) -> None:
+    """Of each source all rows from its beginning, or its start, in three starts; none lost, none twice."""
+    for version, case in RECORDED:
+        answer = ANSWERS[version][case.name]
+        if version != minor:
+            continue
+        if case.refused is not None:
+            assert case.refused in answer["refused"], case.name
+        else:
+            assert (answer["error"], answer["wrong"]) == (None, {}), case.name
+
+
+def test_the_answers_are_of_all_kinds() -> None:
+    changes = {change for _, case in RECORDED for change in ANSWERS["4.2"].get(case.name, {}).get("changes", ())}
+    assert changes == {"same", "added", "removed", "moved", "renamed", "replaced"}
+    assert any(case.refused for _, case in RECORDED)
+    assert any(case.in_place for _, case in RECORDED)
