@@ -6,7 +6,7 @@ QUICK := not spark and not service and not slow
 # Each of the many processes that the tests start would otherwise compile the project again.
 quick test: export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help setup demo check site quick test azure dist zipapp matrix audit lock deploy-check docs runbooks
+.PHONY: help setup demo check site quick test azure dist zipapp matrix changelog audit lock deploy-check docs runbooks
 help:  ## what each target does
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 setup: $(VENV)/installed  ## a virtual environment with ckpt, Spark, Delta and the development tools
@@ -29,8 +29,8 @@ quick: setup  ## the tests that start no JVM and no service, in parallel: two mi
 	$(BIN)/pytest --numprocesses auto --dist worksteal -m "$(QUICK)"
 test: check quick  ## everything that CI runs
 	$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder -m "not ($(QUICK))" --durations 25 --durations-min 5
-azure: setup  ## the tests on Azure Blob Storage: Azurite, installed with npm at the first time
-	CKPT_TEST_AZURE=1 $(BIN)/pytest -m service -k azure --durations 5
+azure: setup  ## those of the tests that are on Azure Blob Storage: Azurite, installed with npm at the first time
+	$(BIN)/pytest -m service -k azure --durations 5
 .venv-release/installed: pyproject.toml
 	python3 -m venv .venv-release
 	.venv-release/bin/pip install --quiet --upgrade 'pip>=25.1'
@@ -43,6 +43,8 @@ zipapp: dist  ## ckpt as one file for this system and Python, which needs no net
 		--output-file dist/ckpt.pyz "$$(ls dist/*.whl)[native,html,sql,kafka,hdfs]"
 matrix: dist  ## the wheel with each extra, on each Python that is here
 	.venv-release/bin/python deploy/matrix.py
+changelog: .venv-release/installed  ## put the files of changelog.d/ into CHANGELOG.md, under the version of pyproject.toml
+	.venv-release/bin/towncrier build --yes --version "$$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)"
 audit: .venv-release/installed  ## ask the advisory database of PyPI about the pinned dependencies
 	.venv-release/bin/pip-audit --requirement deploy/lock.txt --disable-pip --require-hashes
 lock: .venv-release/installed  ## pin the dependencies anew, with hashes: deploy/lock.txt

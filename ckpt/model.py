@@ -104,6 +104,11 @@ class OffsetLog:
     metadata: OffsetMetadata | None  # Spark <= 2.1 may write an empty line
     sources: tuple[SourceOffset, ...]
 
+    @property
+    def names_sources(self) -> bool:
+        """True if its lines are found by the names of the sources, not by their order."""
+        return self.version > 1
+
 
 @dataclass(frozen=True, slots=True)
 class SinkCommit:
@@ -176,6 +181,7 @@ class DamageKind(StrEnum):
     BAD_BLOCK = "bad-block"  # a block of an SST file does not match its checksum: seen when it is read
     CHECKSUM_DIFFERS = "checksum-differs"  # Hadoop's hidden checksum is not of this content; nothing else is wrong
     WRONG_PARTITION = "wrong-partition"  # keys in the files of a partition where Spark does not look for them
+    OTHER_CODEC = "other-codec"  # it is compressed with LZ4, and the newest offsets record another codec
     BAD_ROW = "bad-row"  # rows of a partition do not fit the state schema: seen when they are read
     MISSING_ROWS = "missing-rows"  # a join counts rows that are not there: seen when it looks for them
     CONTRADICTION = "contradiction"  # what a partition keeps twice differs: rows and their count, or their index
@@ -355,6 +361,7 @@ class Operator:
     properties: Json = None  # operatorPropertiesJson, parsed
     schema_paths: tuple[str, ...] = ()  # absolute, as operator metadata v2 records them
     has_metadata: bool = False
+    recorded_id: int | None = None  # the number in operator metadata, which is that of its folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,6 +372,7 @@ class NewerState:
     last_version: int
     files: int
     example: str  # path of one of them
+    harmful: bool = True  # some are read or cause others to be deleted later; False: each is overwritten before that
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,24 +20,61 @@ _MASK = "***"
 # ``scheme://user:secret@host``; a secret key of S3 may hold a slash, which people forget to encode.
 _S3_KEY = re.compile(r"(?<![\w+.-])(s3[an]?:/+)[^/:@\s]{0,500}:[^@\s\"'<>]{0,500}@", re.I)
 _USER = re.compile(r"(?<![\w+.-])(?!file:)([A-Za-z][\w+.-]*+:/+)[^/:@\s]{0,500}:[^/\s\"'<>]{0,500}@", re.I)
-# ``secret_key=...`` of a query, an option or a connection string; what follows a slash is the name of a folder,
-# unless it is a setting of Hadoop.
-# A backquote that ends a word is not part of the value: it ends a command in a sentence.
-_NAMED = re.compile(
-    r"(?:(?<![\w.%+/-])|(?<=/)(?=fs\.))([\w.%+-]++)"
-    r"( ?= ?)(\"[^\"]*\"|'[^']*'|(?:[^\s&,;'\"\\`]++|`(?![.:!?)]*+(?:[\s&,;'\"\\]|$)))++)"
+# A token alone, or a password of Oracle.
+_TOKEN = re.compile(r"(\bhttps?://|\bjdbc:oracle:\w+:[^/\s@]{1,200}/)[^/:@?#\s\"'<>]{8,500}@", re.I)
+
+# A name and what stands between it and its value: ``name=value``, ``'name': "value"``, ``\"name\":\"value\"``,
+# ``name -> value``, ``(name,value)``, ``--name value``, ``<name>...</name><value>...</value>``, ``<name>value</name>``.
+# What follows a slash is the name of a folder, unless it is a setting of Hadoop.
+_KEY = re.compile(
+    r"(?<![\w.%+-])(?:(?<!/)|(?=fs\.))(?:(?P<option>--))?(?P<name>[\w.%+]++(?:-++[\w.%+]++)*+)(?P<end>\\*+[\"']?)"
+    r"(?P<sep>[ \t]{0,3}(?:=>?|->|:(?!/)|,)[ \t]{0,3}|</name>(?:\s|\\++n)*+<value>|>|(?(option)[ ]++|(?!)))"
 )
+# A value in quotes, up to them or to the end of a text that was cut; or a word. A backquote that ends a word is not
+# part of it: it ends a command in a sentence.
+_VALUE = re.compile(
+    r"\"(?P<double>(?:[^\"\\]++|\\.)*+)|'(?P<single>(?:[^'\\]++|\\.)*+)"
+    r"|(?P<quote>\\++[\"'])(?P<escaped>(?:[^\\\"']++|(?!(?P=quote))\\++[\"']?)*+)"
+    r"|(?P<word>(?:[^\s&,;'\"\\`]++|`(?![.:!?)]*+(?:[\s&,;'\"\\]|$)))++)",
+    re.S,
+)
+_XML_VALUE = re.compile(r"(?P<word>[^<]++)")
+_SCHEMED = re.compile(r"(?:Basic|Bearer|Digest|Negotiate|NTLM|SharedKey\w*|AWS4-HMAC-SHA256)[ ]++", re.I)
+
 _SECRET = re.compile(
-    r"secret|passw|token|signature|^sig$|^pwd$|credential|(account|shared|private|api)[._-]?(access[._-]?)?key", re.I
+    r"secret|passw|passphrase|jaas|authorization|^pwd$|\bsas\b"
+    r"|(?:account|storage|shared|private|api|access|encryption|signing)[._-]?(?:access[._-]?)?key",
+    re.I,
 )
-# The same in JSON, as services answer.
-_IN_JSON = re.compile(
-    r'("(?:\w*token|client_?secret|secret_?(?:access_?)?key|(?:private|account)_?key|password)"\s*+:\s*+)'
-    r'"(?:[^"\\]++|\\.)*+',
-    re.I | re.S,
+_MAYBE = re.compile(r"token|signature|credential|^sig$", re.I)  # also what errors and parsers speak of
+_OF_SECRET = re.compile(
+    r"[._-](?:class|types?|mechanism|ur[il]|endpoint|enabled|required|interval|timeout|ms|seconds|count|algorithm"
+    r"|file(?:name)?|path|location|version|expir\w*|lifetime|size|length|id|name)$"
+    r"|(?:provider|exception|error|manager|factory|handler)s?$",
+    re.I,
 )
-_HEADER = re.compile(r"\b(Bearer|SharedKey)[ ]+[\w.~+/:=-]{8,}")
-_HINT = re.compile(r'[=@]|\\"|Bearer |SharedKey ')  # a text without one of these holds nothing to mask
+_PLAIN = re.compile(
+    r"(?:null|none|true|false|\[hidden|\*+(?:\(redacted\))?|<[\w -]*>|env:\w+|@[/.~][\w./~-]*|\{|\[\{?|)[)}\]]*$", re.I
+)
+_NUMBER = re.compile(r"-?[\d.]+[)}\]]*$")
+_RANDOM = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])\S{12,}")
+
+# What is a secret by its own form.
+_HEADER = re.compile(
+    r"\b((?i:Bearer|SharedKey(?:Lite)?))[ ]+[\w.~+/:=-]{8,}"
+    r"|\b((?i:Basic))[ ]+(?=[\w+/]*(?:[\d=+/]|[a-z][A-Z]))[\w+/]{8,}=*"
+)
+_BY_FORM = re.compile(
+    r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*|\bdapi[0-9a-f]{32}\b|\bgh[pousr]_\w{30,}"
+    r"|(?<=sig%3[Dd])(?:[^%&\s\"'\\]|%(?!26))+|(?<=PRIVATE KEY-----)[^-]{16,}"
+)
+_HINTS = (
+    *("pass", "pwd", "secret", "token", "sig", "credential", "key", "auth", "bearer", "basic ", "jaas", "sas", "@"),
+    *("akia", "asia", "eyj", "dapi", "gh"),
+)
+"""A text without one of these, in small letters, holds nothing to mask."""
+_ESCAPED = 17  # characters before a name: a parenthesis, a quote, and what escapes it in JSON in JSON in JSON
+_JSON_KEY = re.compile(r'"([\w.%+ -]*+)"\s*+:\s*+"((?:[^"\\]++|\\.)*+)', re.S)
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"')
 
 
@@ -154,25 +191,86 @@ def mask_secrets(text: str) -> str:
     >>> mask_secrets("s3://KEY:SECRET@bucket/x?region=r&secret%5Fkey=S")
     's3://***@bucket/x?region=r&secret%5Fkey=***'
     """
-    text = _USER.sub(rf"\1{_MASK}@", _S3_KEY.sub(rf"\1{_MASK}@", text))
-    text = _NAMED.sub(lambda found: found[1] + found[2] + _MASK if _is_secret(found[1]) else found[0], text)
-    return _HEADER.sub(rf"\1 {_MASK}", _IN_JSON.sub(rf'\1"{_MASK}', text))
+    if not _may_hold_secrets(text):
+        return text
+    for pattern in (_S3_KEY, _USER, _TOKEN):
+        text = pattern.sub(rf"\1{_MASK}@", text)
+    text = _mask_named(text)
+    return _BY_FORM.sub(_MASK, _HEADER.sub(lambda match: f"{match[1] or match[2]} {_MASK}", text))
 
 
 def mask_json(document: str) -> str:
     """Mask the secrets in all strings of a JSON document, and strings whose key calls them secrets; it stays JSON."""
-    document = _IN_JSON.sub(rf'\1"{_MASK}', document)
-    return _STRING.sub(lambda match: _mask_literal(match[0]), document) if _HINT.search(document) else document
+    if not _may_hold_secrets(document):
+        return document
+    return _STRING.sub(lambda match: _mask_literal(match[0]), _JSON_KEY.sub(_mask_member, document))
 
 
 @lru_cache(maxsize=256)  # keys, codes and texts of findings of one kind come again and again
 def _mask_literal(literal: str) -> str:
-    if _HINT.search(literal) is None:
+    if not _may_hold_secrets(literal):
         return literal
     text = json.loads(literal)
     safe = mask_secrets(text)
     return literal if safe == text else json.dumps(safe)
 
 
-def _is_secret(name: str) -> bool:
-    return _SECRET.search(unquote(name)) is not None
+def _may_hold_secrets(text: str) -> bool:
+    lowered = text.lower()
+    return any(hint in lowered for hint in _HINTS)
+
+
+def _mask_member(member: re.Match[str]) -> str:
+    """A key of JSON with a string."""
+    name, value = member[1], member[2]
+    is_secret = _names_secret(name) and not _PLAIN.match(value)
+    return member[0][: member.start(2) - member.start()] + _MASK if is_secret else member[0]
+
+
+def _mask_named(text: str) -> str:
+    """Mask values by their names."""
+    parts: list[str] = []
+    end = 0  # of what is in parts
+    for key in _KEY.finditer(text):
+        if key.start() < end or not _is_pair(text, key):
+            continue
+        name, is_xml = key["name"], key["sep"].endswith(">") and key["sep"].startswith(("<", ">"))
+        scheme = _SCHEMED.match(text, key.end()) if name.lower().endswith("authorization") else None
+        value = (_XML_VALUE if is_xml else _VALUE).match(text, scheme.end() if scheme else key.end())
+        if value is None or value.lastgroup is None:
+            continue
+        content = value[value.lastgroup]
+        if _is_secret(key, content):
+            parts += (text[end : value.start(value.lastgroup)], _MASK)
+            end = value.end(value.lastgroup)
+    return "".join((*parts, text[end:]))
+
+
+def _is_pair(text: str, key: re.Match[str]) -> bool:
+    """Tell whether a name has a value: a comma and an end of a tag say so only after what they belong to."""
+    before = text[max(key.start() - _ESCAPED, 0) : key.start()].rstrip("\\\"'")
+    match key["sep"].strip():
+        case ",":
+            return before.endswith("(")
+        case ">":
+            return before.endswith("<")
+        case _:
+            return True
+
+
+def _is_secret(key: re.Match[str], value: str) -> bool:
+    """Tell whether a value is one, by its name, what is between both, and its own form."""
+    name, is_prose = key["name"], key["sep"].strip() == ":" and not key["end"]
+    if not _names_secret(name) or _PLAIN.match(value):
+        return False
+    if key["sep"].strip() == "," and not key["end"] and ")" not in value:
+        return False  # of more than two
+    if _SECRET.search(unquote(name)):
+        return True
+    return _RANDOM.match(value) is not None if is_prose else not _NUMBER.match(value)
+
+
+@lru_cache(maxsize=1024)  # of the names of a page, few are new
+def _names_secret(name: str) -> bool:
+    name = unquote(name)
+    return bool(_SECRET.search(name) or _MAYBE.search(name)) and not _OF_SECRET.search(name)

@@ -76,6 +76,7 @@ class Rules:
     newest_join_format: int  # highest join.stateFormatVersion that it accepts as a setting
     runs_join_format: int  # highest that its joins run with
     describes_join_format_1: bool  # it can write the schemas of a join in state format 1
+    compares_base_ids: bool  # checkpoint format 2: a batch fails its commit if a store was loaded with another id
     transform_with_state: bool  # it has that operator
     operator_metadata: bool  # it writes operator metadata, and compares it with the query before any task runs
     state_checksums: bool  # it writes its own checksum files for state files
@@ -114,6 +115,7 @@ _3_5 = Rules(
     newest_join_format=2,
     runs_join_format=2,
     describes_join_format_1=True,
+    compares_base_ids=False,
     transform_with_state=False,
     operator_metadata=False,
     state_checksums=False,
@@ -174,6 +176,7 @@ _4_2 = replace(
     asserts_no_commits=True,
     records=_4_1.records | {settings.ROW_CHECKSUM, settings.MERGE_OPERATOR, settings.SOURCE_EVOLUTION},
     newest_join_format=4,
+    compares_base_ids=True,
     checks_state_folder=True,
     repairs_snapshots=True,
     checksum_check=ChecksumCheck.FORMAT_2,
@@ -191,6 +194,10 @@ RULES: dict[Spark, Rules] = {
 """Each row is the one before it and what changed: a version without a known difference is the row of the last."""
 
 
+_WORDS_OF_BOOLEANS = ("true", "false")
+_LARGEST_INT = 2**31 - 1
+
+
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """A setting that the offset log records, and that a restart takes from there whatever the session has."""
@@ -198,26 +205,27 @@ class Recorded:
     name: str
     since: Spark = Spark.V3_5  # at the latest
     absent: str | None = None  # what a restart takes where the log has none; None: what the session has
+    takes: tuple[str, ...] | range | None = None  # words, in any case, or numbers; None: any text
 
 
 RECORDED = (
-    Recorded(settings.SHUFFLE_PARTITIONS),
+    Recorded(settings.SHUFFLE_PARTITIONS, takes=range(1, _LARGEST_INT + 1)),
     Recorded(settings.PROVIDER_CLASS),
-    Recorded(settings.WATERMARK_POLICY, absent="min"),
-    Recorded(settings.AGGREGATION_FORMAT, absent="1"),
-    Recorded(settings.JOIN_FORMAT, absent="1"),
-    Recorded(settings.GROUPS_FORMAT, absent="1"),
+    Recorded(settings.WATERMARK_POLICY, absent="min", takes=("min", "max")),
+    Recorded(settings.AGGREGATION_FORMAT, absent="1", takes=range(1, 3)),
+    Recorded(settings.JOIN_FORMAT, absent="1", takes=range(1, _LARGEST_INT + 1)),  # and at most ``newest_join_format``
+    Recorded(settings.GROUPS_FORMAT, absent="1", takes=range(1, 3)),
     Recorded(settings.COMPRESSION_CODEC, absent="lz4"),
-    Recorded(settings.ROCKSDB_FORMAT),
-    Recorded(settings.STRICT_DISTRIBUTION, absent="false"),
-    Recorded(settings.PRUNE_FILTERS, absent="true"),
-    Recorded(settings.ENCODING_FORMAT, Spark.V4_0, "unsaferow"),
-    Recorded(settings.MERGE_OPERATOR, Spark.V4_2, "1"),
-    Recorded(settings.ROW_CHECKSUM, Spark.V4_2, "false"),
-    Recorded(settings.SOURCE_EVOLUTION, Spark.V4_2, "false"),
-    Recorded(settings.PROTOBUF_EXTENSIONS, Spark.V4_2, "false"),
-    Recorded(settings.ALWAYS_NULLABLE, Spark.V4_3, "false"),
-    Recorded(settings.DISTINCT_KEY_ORDER, Spark.V4_3, "false"),
+    Recorded(settings.ROCKSDB_FORMAT, takes=range(_LARGEST_INT + 1)),
+    Recorded(settings.STRICT_DISTRIBUTION, absent="false", takes=_WORDS_OF_BOOLEANS),
+    Recorded(settings.PRUNE_FILTERS, absent="true", takes=_WORDS_OF_BOOLEANS),
+    Recorded(settings.ENCODING_FORMAT, Spark.V4_0, "unsaferow", takes=("unsaferow", "avro")),
+    Recorded(settings.MERGE_OPERATOR, Spark.V4_2, "1", takes=range(1, 3)),
+    Recorded(settings.ROW_CHECKSUM, Spark.V4_2, "false", takes=_WORDS_OF_BOOLEANS),
+    Recorded(settings.SOURCE_EVOLUTION, Spark.V4_2, "false", takes=_WORDS_OF_BOOLEANS),
+    Recorded(settings.PROTOBUF_EXTENSIONS, Spark.V4_2, "false", takes=_WORDS_OF_BOOLEANS),
+    Recorded(settings.ALWAYS_NULLABLE, Spark.V4_3, "false", takes=_WORDS_OF_BOOLEANS),
+    Recorded(settings.DISTINCT_KEY_ORDER, Spark.V4_3, "false", takes=_WORDS_OF_BOOLEANS),
 )
 """``OffsetSeqMetadata.relevantSQLConfs``; every version was asked (``tests/inspection/preflight/record.py``)."""
 

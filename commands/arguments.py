@@ -8,10 +8,10 @@ from contextvars import ContextVar
 from ckpt.texts import quote_word
 
 _ALIKE = (
-    "accept_from_now_on accept_loss accept_replay accept_skip api batch changes_from choose depth drop_keys "
-    "engine expect_batch format format_version from_batch jobs keep_batches key limit map_operator map_source "
-    "master mode must_exist operator partition_id partitions provider query_id replay salvage shape shift side "
-    "source start store table timers to to_batch topic variable where"
+    "accept_fewer_versions accept_from_now_on accept_loss accept_replay accept_skip api batch changes_from choose "
+    "depth drop_keys engine expect_batch format format_version from_batch jobs keep_batches key limit "
+    "map_operator map_source master mode must_exist operator partition_id partitions provider query_id replay "
+    "salvage shape shift side source start store table timers to to_batch topic variable where"
 )
 _OPTIONS = {name: f"--{name.replace('_', '-')}" for name in _ALIKE.split()} | {
     "all_units": "--all",

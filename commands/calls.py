@@ -10,7 +10,8 @@ import ckpt
 from .arguments import argument_of
 
 _WITHOUT_VALUE = (
-    "accept-replay accept-skip all apply count deep leftovers must-exist new-id partition-id plan quiet timers verify"
+    "accept-fewer-versions accept-replay accept-skip all apply count deep leftovers must-exist new-id partition-id "
+    "plan quiet timers verify"
 )
 _FLAGS = frozenset(_WITHOUT_VALUE.split())
 _UNSAID = {"quiet", "output", "o"}  # of the terminal alone

@@ -31,7 +31,7 @@ def copy(
     ckpt copy /cp/orders /cp/orders-copy
     ckpt copy s3://bucket/orders /tmp/orders --batch 307 --new-id
 
-    Exit status: 0 copied or planned, 2 bad usage, 3 could not do it.
+    Exit status: 0 copied or planned, 1 copied with damaged state, 2 bad usage, 3 could not do it.
     """
     storage_options = common.storage_options
     options.check_stays(new)

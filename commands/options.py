@@ -72,7 +72,7 @@ def spark_version(word: str) -> Spark:
 CheckpointArg = Annotated[
     str, typer.Argument(metavar="CHECKPOINT", help="A local path, or a URI: s3://bucket/checkpoint.")
 ]
-OutputOption = Annotated[Output, typer.Option("-o", "--output", help="The output format.")]
+OutputOption = Annotated[Output, typer.Option("-o", "--output", metavar="FORM", help="table, json, html, github.")]
 StorageOption = Annotated[
     list[str] | None, typer.Option(metavar="KEY=VALUE", help="An option of the file system; repeatable.")
 ]

@@ -1,11 +1,12 @@
 """ckpt preflight."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from ckpt.checkpoint.reader import open_for_start
-from ckpt.errors import UsageError
+from ckpt.errors import UsageError, one_line
 from ckpt.inspection.preflight import PlannedStart, find_changed_file, judge_start
 from ckpt.inspection.query import QueryDescription
 from ckpt.live.asking import ask_sources
@@ -16,7 +17,8 @@ from ckpt.versions import Spark
 
 from . import options
 from .inspect import open_deep
-from .render.preflight import PreflightReport
+from .inspected import is_document, mask_query, read_evidence
+from .render.preflight import PreflightReport, RecordedPreflightReport
 from .report import Output, emit
 
 
@@ -44,26 +46,37 @@ def preflight(
 ) -> None:
     """Say whether the query can be started on CHECKPOINT now.
 
-    For an init container, a scheduler or CI. Only reads; starts no JVM.
+    For an init container, a scheduler or CI. Only reads; starts no JVM. CHECKPOINT can be a file that `ckpt inspect
+    CHECKPOINT -o json` printed.
 
     Examples:
     ckpt preflight /cp/orders --spark 4.2 --must-exist
-    ckpt preflight /cp/orders --expect query.json --from old.json
+    ckpt preflight inspected.json --expect query.json -o github
 
     Exit status: 0 start, 1 hold, 2 bad usage, 3 could not look.
     """
-    storage_options = options.pairs("--storage-option", storage_option)
     settings = options.pairs("--conf", conf)
-    if source_option and not sources:
-        raise UsageError("--source-option is for --sources")
-    reader = source_options(source_option or ())
     if old is not None and expect is None:
         raise UsageError("--from is for --expect")
     query, before = (None if path is None else QueryDescription.read(path) for path in (expect, old))
+    start = PlannedStart(spark, settings, query=query, old=before, progress=progress, must_exist=must_exist)
+    if is_document(checkpoint):
+        if deep or sources or source_option or sink is not None or storage_option:
+            raise UsageError(
+                f"{one_line(checkpoint)} is no checkpoint, which --deep, --sink, --sources and options need"
+            )
+        evidence, shown = read_evidence(checkpoint)
+        readiness = judge_start(
+            evidence, replace(start, query=query and mask_query(query), old=before and mask_query(before))
+        )
+        emit(RecordedPreflightReport(readiness, shown), output)
+    storage_options = options.pairs("--storage-option", storage_option)
+    if source_option and not sources:
+        raise UsageError("--source-option is for --sources")
+    reader = source_options(source_option or ())
     opened = open_for_start(checkpoint, storage_options)
     if deep and opened.state is not None:
         opened = open_deep(checkpoint, storage_options)
     has = ask_sink(sink, checkpoint, storage_options)
     live = ask_sources(opened, reader, storage_options) if sources else None
-    start = PlannedStart(spark, settings, query=query, old=before, progress=progress, must_exist=must_exist)
     emit(PreflightReport(judge_start(opened, start, has, live, find_changed_file(opened, storage_options))), output)

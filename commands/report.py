@@ -1,6 +1,7 @@
 """How a command reports: what each report can show, the one place that prints it."""
 
 import json
+import os
 import sys
 from collections.abc import Iterable
 from enum import StrEnum
@@ -11,7 +12,7 @@ import typer
 from ckpt.texts import escape_unprintable, mask_json, mask_secrets
 
 from .arguments import as_options
-from .render.blocks import change_texts
+from .render.blocks import Page, change_texts
 from .render.document import add_next
 from .render.keys import as_json
 from .render.layout import for_standard_output
@@ -24,6 +25,7 @@ class Output(StrEnum):
     TABLE = "table"
     JSON = "json"
     HTML = "html"
+    GITHUB = "github"
 
 
 def emit(report: Report[Any], output: Output) -> NoReturn:
@@ -38,12 +40,26 @@ def show(report: Report[Any], output: Output) -> None:
         case Output.TABLE:
             text = for_standard_output().text(change_texts(report.page(), mask_secrets))
         case Output.JSON:
-            text = mask_json(_to_json(add_next(report.document(), report.page())))
+            text = mask_json(to_json(add_next(report.document(), report.page())))
         case Output.HTML:
             text = report.html()
+        case Output.GITHUB:
+            text = _for_github(change_texts(report.page(), mask_secrets))
         case _:
             assert_never(output)
     show_text(text)
+
+
+def _for_github(page: Page) -> str:
+    """The annotations of a run; its summary goes to the file that GitHub names, or below them where it names none."""
+    from .render.github import annotate, markdown
+
+    summary = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not summary:
+        return f"{annotate(page)}\n\n{markdown(page)}".strip()
+    with open(summary, "a", encoding="utf-8") as file:
+        file.write(f"{markdown(page)}\n\n")
+    return annotate(page)
 
 
 def complain(texts: Iterable[str]) -> None:
@@ -58,7 +74,7 @@ def show_text(text: str) -> None:
     sys.stdout.flush()
 
 
-def _to_json(document: object) -> str:
+def to_json(document: object) -> str:
     """A document as JSON; a number of a checkpoint that no double holds, such as 1e999, becomes text."""
     try:
         return json.dumps(document, indent=2, allow_nan=False, default=as_json)

@@ -24,6 +24,9 @@ def rewrite(
     where: Annotated[str | None, typer.Option(metavar="SQL", help="Keep these rows only: key_user <> 'ann'.")] = None,
     salvage: Annotated[bool, typer.Option("--salvage", help="Of damaged state, take what can be read.")] = False,
     accept_loss: Annotated[bool, typer.Option("--accept-loss", help="Accept what a salvage loses.")] = False,
+    accept_fewer_versions: Annotated[
+        bool, typer.Option("--accept-fewer-versions", help="Accept that fewer Spark versions start it.")
+    ] = False,
 ) -> None:
     """Write NEW with the same state: other shuffle partitions or provider.
 
@@ -46,6 +49,7 @@ def rewrite(
             where=where,
             salvage=salvage,
             accept_loss=accept_loss,
+            accept_fewer_versions=accept_fewer_versions,
             jobs=run.jobs,
             by=by,
             watcher=watcher,

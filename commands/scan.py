@@ -38,6 +38,7 @@ class ScanOutput(StrEnum):
     TABLE = "table"
     JSON = "json"
     HTML = "html"
+    GITHUB = "github"
     JSONL = "jsonl"
     PROMETHEUS = "prometheus"
 
@@ -65,7 +66,14 @@ def scan(
     source_option: options.KafkaOption = None,
     storage_option: options.StorageOption = None,
     output: Annotated[
-        ScanOutput, typer.Option("-o", "--output", metavar="FORM", help="json, jsonl, html, prometheus.")
+        ScanOutput,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FORM",
+            help="table, json, jsonl, html, github, prometheus.",
+            show_default=False,
+        ),
     ] = ScanOutput.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
@@ -80,7 +88,7 @@ def scan(
     Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 a ROOT could not be listed or has no checkpoint.
     """
     storage_options = options.pairs("--storage-option", storage_option)
-    if watch is not None and output in (ScanOutput.JSON, ScanOutput.HTML, ScanOutput.PROMETHEUS):
+    if watch is not None and output not in (ScanOutput.TABLE, ScanOutput.JSONL):
         raise UsageError(f"--watch prints one document after another: use jsonl or table, not {output}")
     if source_option and not sources:
         raise UsageError("--source-option is for --sources")
@@ -121,6 +129,8 @@ def _print(report: ScanReport, output: ScanOutput, *, clear: bool) -> None:
             show(report, Output.JSON)
         case ScanOutput.HTML:
             show(report, Output.HTML)
+        case ScanOutput.GITHUB:
+            show(report, Output.GITHUB)
         case ScanOutput.JSONL:
             _print_lines(report.record, [mask_json(line) for line in report.lines()])
         case ScanOutput.PROMETHEUS:

@@ -15,6 +15,7 @@ from ckpt.changes.backup import (
     backup_at,
     backup_to,
     compute_fingerprint,
+    discard,
     load,
     must_keep,
     read_original,
@@ -69,6 +70,9 @@ def apply(
             manifest = save(plan, storage, writer, backup)
             receipt = Receipt(backup=backup.uri, problem="interrupted before everything was done or reverted")
             receipt = _perform_steps(plan.steps, manifest, storage, writer, backup, check)
+            if receipt.undone:  # nothing is left to restore
+                discard(plan, backup)
+                receipt = replace(receipt, backup=None)
     except CkptError as error:
         return receipt if receipt.backup else Receipt(problem=f"nothing was changed: {error}")
     except KeyboardInterrupt:

@@ -98,12 +98,17 @@ def save(plan: ChangePlan, storage: Storage, writer: Writer, backup: Writer) -> 
     try:
         return _save_files(plan, storage, backup, owned)
     except CkptError:
-        for name in (MANIFEST, *(_name_kept_file(number, step) for number, step in enumerate(plan.steps, 1))):
-            for discard in (backup.discard_temporary, backup.remove):
-                with suppress(CkptError):
-                    discard(name)
-        backup.remove_folder("")
+        discard(plan, backup)
         raise
+
+
+def discard(plan: ChangePlan, backup: Writer) -> None:
+    """Remove a backup whose change did not come about, as far as it can be removed; the manifest first."""
+    for name in (MANIFEST, *(_name_kept_file(number, step) for number, step in enumerate(plan.steps, 1))):
+        for remove in (backup.discard_temporary, backup.remove):
+            with suppress(CkptError):
+                remove(name)
+    backup.remove_folder("")
 
 
 def _name_kept_file(number: int, step: Step) -> str:

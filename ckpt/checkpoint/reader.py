@@ -25,12 +25,13 @@ from ckpt.checkpoint.sources.registry import decode, offsets_of
 from ckpt.checkpoint.state.file_ends import NOTHING, Verified
 from ckpt.checkpoint.state.read_steps import run
 from ckpt.checkpoint.state.reader import MOST_TAILS, MOST_TAILS_REMOTE, read_state
-from ckpt.errors import CkptError, NotFound, NotThereYet, StorageError
+from ckpt.errors import CkptError, NotFound, NotThereYet, StorageError, one_line
 from ckpt.formats import commits, limits, metadata, names, offsets, sidecars
 from ckpt.formats.offsets import is_continuous
 from ckpt.formats.sourcelogs import SourceFile, parse_kafka_start
 from ckpt.model import CommitLog, Fault, Json, Kind, Location, OffsetLog, StateInventory, Unreadable
 from ckpt.storage import Folder, Listing, ReadRequest, Storage, open_storage
+from ckpt.storage.base import NOT_FOLLOWED, Oddity
 from ckpt.storage.local import is_gone
 from ckpt.storage.locations import find_parent
 
@@ -120,7 +121,9 @@ def read_checkpoint(storage: Storage, *, batches: int = 10, fully_read: Verified
     if not any(part in top.folders or part in top.files for part in PARTS):
         _must_be_new(storage, top)
     with _without_collector():
-        checkpoint = _Reading(storage, storage.list_tree(), batches, fully_read).checkpoint()
+        listing = storage.list_tree()
+        _refuse_outside(storage.uri, listing)
+        checkpoint = _Reading(storage, listing, batches, fully_read).checkpoint()
         for _ in range(_LOOKS):
             listed = {folder: checkpoint.listing.in_folder(folder).keys() for folder in (OFFSETS, COMMITS)}
             if not _is_torn(checkpoint) or all(_list_files(storage, path) == files for path, files in listed.items()):
@@ -166,6 +169,13 @@ def _must_be_new(storage: Storage, top: Folder) -> None:
     if below:
         hint = f"there are checkpoints in it: {', '.join(below[:5])}" + (" ..." if len(below) > 5 else "")
     raise NotACheckpoint(f"{storage.uri}: not a checkpoint (it has no offsets/, commits/ or metadata); {hint}")
+
+
+def _refuse_outside(uri: str, listing: Listing) -> None:
+    """Raise StorageError where a part of the checkpoint is a link that leads out of it: Spark follows it, ckpt not."""
+    for path, oddity in listing.oddities.items():
+        if oddity is Oddity.OUTSIDE and path.partition("/")[0] in (*PARTS, FIRST_START, SKIPPED):
+            raise StorageError(f"{one_line(f'{uri}/{path}')} is {oddity}: {NOT_FOLLOWED}")
 
 
 @dataclass

@@ -8,6 +8,7 @@ in time. ``txn`` is what ``DeltaSink.addBatch`` writes in each batch: ``appId`` 
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from math import inf
 
 from ckpt.formats.extract import fields_of, long_field, object_field, text_field
@@ -76,8 +77,9 @@ def choose_segment(names: Iterable[str]) -> Segment:
     gap = next((number for number in range(begin + 1, version + 1) if number not in commits), None)
     if gap is not None:
         raise Damaged(Fault.INCOMPLETE, f"it lacks version {gap}, and has no checkpoint after that")
-    earlier = tuple(commits[number] for number in range(begin - _EARLIER + 1, begin + 1) if number in commits)
-    return Segment(files, tuple(commits[number] for number in range(begin + 1, version + 1)), version, earlier)
+    earlier = [commits[number] for number in takewhile(commits.__contains__, range(begin, begin - _EARLIER, -1))]
+    later = tuple(commits[number] for number in range(begin + 1, version + 1))
+    return Segment(files, later, version, tuple(reversed(earlier)))
 
 
 def _checkpoints(names: Iterable[str]) -> Mapping[int, tuple[str, ...]]:

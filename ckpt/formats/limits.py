@@ -23,6 +23,9 @@ LARGEST_SOURCE_LOG = 56 << 20
 LARGEST_ACTION = 64 << 20
 """Bytes of one line in the log of a Delta table, which is one action."""
 
+LARGEST_PART = 4 << 30
+"""Bytes of one Parquet file of an export, whose rows are in memory at once."""
+
 LARGEST_ZIP = 64 << 20
 """Bytes that the entries of a RocksDB zip may have once they are unpacked: ``MANIFEST``, ``OPTIONS`` and names."""
 
@@ -40,7 +43,10 @@ def choose_affordable(sizes: Mapping[str, int]) -> list[str]:
 
 def refuse_too_large(path: str, size: int) -> Unreadable | None:
     """The file as one that is not read, where its ``size`` in bytes is too large for a record."""
-    if size <= LARGEST_RECORD:
-        return None
-    reason = f"it has {size:,} bytes, and ckpt reads no more than {LARGEST_RECORD:,} of such a file"
-    return Unreadable(path, Fault.TOO_LARGE, reason)
+    reason = describe_excess(size, LARGEST_RECORD)
+    return None if reason is None else Unreadable(path, Fault.TOO_LARGE, reason)
+
+
+def describe_excess(size: int, largest: int) -> str | None:
+    """Why a file of ``size`` bytes is not read; None where it has no more than ``largest``."""
+    return f"it has {size:,} bytes, and ckpt reads no more than {largest:,} of such a file" if size > largest else None

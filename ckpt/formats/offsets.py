@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from ckpt import settings
 from ckpt.formats.extract import fields_of, long_field, object_field, text_field, text_map
-from ckpt.formats.text import NO_VERSION, Damaged, exact_json, json_of, lines_of, quoted, tolerant, trimmed, version_of
+from ckpt.formats.text import NO_VERSION, Damaged, json_of, lines_of, quoted, tolerant, trimmed, version_of
 from ckpt.model import Fault, Json, OffsetLog, OffsetMetadata, SourceOffset
 
 NEWEST_VERSION = 2
@@ -161,7 +161,7 @@ def _source(name: str | None, text: str) -> SourceOffset:
     if text == _VOID:
         return SourceOffset(name, None, None)
     try:
-        value = exact_json(text)
+        value = json_of(text)  # each source takes the first value of its line
         return SourceOffset(name, text, value if _can_be_shown(value) else text)
     except Damaged as damage:
         if damage.fault is Fault.TOO_LARGE:

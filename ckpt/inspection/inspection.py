@@ -1,7 +1,7 @@
 """Everything ``ckpt inspect`` says of a checkpoint, as one value; every other command consults it too."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -25,7 +25,6 @@ from ckpt.restart.diagnoses.others import EMPTY
 from ckpt.restart.diagnoses.state import NO_STATE_FOLDER, STATE_SEEMS_LOST
 from ckpt.restart.findings import Asked, Finding, Forecast, Outcome, Severity
 from ckpt.restart.rules import forecast
-from ckpt.restart.sinks import AT_NEW
 from ckpt.texts import quote_path
 from ckpt.values import Record, Value
 from ckpt.versions import Progress, Spark
@@ -33,13 +32,6 @@ from ckpt.versions import Progress, Spark
 FORECAST = tuple(Spark)  # the versions that are forecast where none is named
 
 _ASK_AGAIN = 'ask again once what was "not reached" can be reached; the checkpoint itself has nothing to repair'
-
-_SINK_GONE = (
-    "If the sink is gone for good, a start of this checkpoint makes it again, with the rows of later batches only (and "
-    "the log of a file sink then lacks entries, so that readers and the next compaction fail). To "
-    f"have the earlier rows too, start the query with {AT_NEW}, a new checkpoint: it reads its sources from their "
-    "beginning, as far as they still have the rows, and its state is made of these."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +42,38 @@ class RatedFinding(Record):
     severity: Severity
     meaning: str
     remedy: str | None
+    stored: bool  # the files show it, whatever is started; False: only some of the starts meet it
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence(Record):
+    """All facts of a checkpoint by which any start is judged.
+
+    ``gather_evidence`` takes them from the files. The document of ``ckpt inspect`` has them too; then only the newest
+    offsets, the operators and their schemas are in ``checkpoint``.
+    """
+
+    checkpoint: Checkpoint
+    written_by: WrittenBy
+    pattern: history.Pattern
+    uncommitted: tuple[int, ...]
+    unplanned: tuple[int, ...]
+    findings: tuple[Finding, ...]  # those that the files show, whatever is started
+    forecast: Callable[[Spark, Progress], Forecast]
+    unknown: tuple[str, ...] = ()  # what it leaves open, a sentence each
+
+
+def gather_evidence(checkpoint: Checkpoint) -> Evidence:
+    """Gather what the files of a checkpoint show."""
+    return Evidence(
+        checkpoint,
+        written_by(checkpoint),
+        history.pattern(checkpoint),
+        history.uncommitted(checkpoint),
+        history.unplanned(checkpoint),
+        tuple(check(checkpoint)),
+        lambda spark, progress: forecast(checkpoint, spark, progress),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +164,7 @@ class Inspection(Value):
         by_diagnosis = {rated.finding.diagnosis: rated for rated in self.findings}
         if EMPTY in by_diagnosis:
             return split_remedy(by_diagnosis[EMPTY].remedy or "")
-        again = (NextStep(_ASK_AGAIN, rows=RowCost.NONE),) if self.unreached else ()
-        gone = self.sink is not None and self.sink.log.gone
-        return (*again, NextStep(_SINK_GONE, rows=RowCost.AGAIN)) if gone else again
+        return (NextStep(_ASK_AGAIN, rows=RowCost.NONE),) if self.unreached else ()
 
     @property
     def trouble_names(self) -> str:
@@ -200,15 +222,28 @@ def inspect(
         from ckpt.live.asking import ask_sources
 
         live = ask_sources(checkpoint, live, storage_options, partial=True)
-    modes = [mode for mode in Progress if asked in (Asked.BOTH, mode.value)]
+    return judge(gather_evidence(checkpoint), versions, asked, batches, sink, live, more)
+
+
+def judge(
+    evidence: Evidence,
+    versions: Sequence[Spark] = (),
+    progress: Asked = Asked.BOTH,
+    batches: int = 10,
+    sink: SinkLog | None = None,
+    live: Sequence[LiveSource] = (),
+    more: Sequence[Finding] = (),
+) -> Inspection:
+    """Judge the starts of these versions with this progress tracking; pure. ``inspect`` explains the arguments."""
+    checkpoint, origin = evidence.checkpoint, evidence.written_by
+    modes = [mode for mode in Progress if progress in (Asked.BOTH, mode.value)]
     wanted = [version for version in FORECAST if version in versions or not versions]
-    plain = tuple(forecast(checkpoint, version, mode) for mode in modes for version in wanted)
-    origin = written_by(checkpoint)
-    tried = tuple(f for f in plain if _counts(f, origin, asked, named=bool(versions)))
+    plain = tuple(evidence.forecast(version, mode) for mode in modes for version in wanted)
+    tried = tuple(f for f in plain if _counts(f, origin, progress, named=bool(versions)))
     sink_outlook = foresee_sink(checkpoint, tried, sink) if sink is not None else None
     in_sink = sink_outlook.unread_batch if sink_outlook is not None else None
     refused = (f.spark for f in tried if f.outcome is Outcome.REFUSED)
-    remedied, forecasts, counted = tuple(forecast(checkpoint, spark, Progress.SYNC) for spark in refused), plain, tried
+    remedied, forecasts, counted = tuple(evidence.forecast(spark, Progress.SYNC) for spark in refused), plain, tried
     sources: tuple[SourceOutlook, ...] = ()
     if live:
         from ckpt.live.forecast import foresee_sources, inform_forecast
@@ -218,21 +253,22 @@ def inspect(
             for group in (remedied, plain, tried)
         )
         sources = foresee_sources(tried, live, in_sink)
-    besides = [
+    stored = [
+        *evidence.findings,
         *(sink_outlook.findings if sink_outlook is not None else ()),
         *find_noop_start(checkpoint, sink_outlook),
         *(finding for source in sources for finding in source.findings),
         *more,
     ]
-    judged = _rate_findings(checkpoint, (*forecasts, *remedied), (*counted, *remedied), asked, besides, sink_outlook)
+    judged = _rate_findings(checkpoint, (*forecasts, *remedied), (*counted, *remedied), progress, stored, sink_outlook)
     return Inspection(
         checkpoint,
-        asked,
+        progress,
         origin,
-        history.pattern(checkpoint),
+        evidence.pattern,
         history.batches(checkpoint, batches),
-        history.uncommitted(checkpoint),
-        history.unplanned(checkpoint),
+        evidence.uncommitted,
+        evidence.unplanned,
         history.sources(checkpoint),
         forecasts,
         counted,
@@ -268,7 +304,7 @@ def _rate_findings(
     forecasts: Sequence[Forecast],
     counted: Sequence[Forecast],
     progress: Asked,
-    besides: Sequence[Finding],
+    stored: Sequence[Finding],
     sink_outlook: SinkOutlook | None,
 ) -> tuple[RatedFinding, ...]:
     """Return the findings of forecasts and checks, once per diagnosis and path.
@@ -278,18 +314,20 @@ def _rate_findings(
     spoken_of = [f for forecast in forecasts for f in forecast.because]
     findings: dict[tuple[str, str], Finding] = {}
     places: dict[str, list[str]] = {}
-    for finding in (*spoken_of, *check(checkpoint), *besides):
+    for finding in (*spoken_of, *stored):
         if finding.key not in findings:
             findings[finding.key] = add_query_id(finding, sink_outlook)
             places.setdefault(finding.diagnosis.code, []).append(finding.path)
     named = {code: _name_places(*paths) for code, paths in places.items()}
+    shown = {finding.key for finding in stored}
     notes = {f.key for f in spoken_of} - {f.key for forecast in counted for f in forecast.because}
     judged = []
     for key, finding in findings.items():
         severity = Severity.NOTE if key in notes or finding.minor else finding.diagnosis.severity_for(progress)
         words = (finding.diagnosis.meaning, finding.remedy or finding.diagnosis.remedy or "")
         meaning, remedy = (_fill_in(text, finding, named[finding.diagnosis.code], checkpoint) for text in words)
-        judged.append(RatedFinding(finding, severity, meaning, _name_sink(remedy, sink_outlook) or None))
+        remedy = _name_sink(remedy, sink_outlook)
+        judged.append(RatedFinding(finding, severity, meaning, remedy or None, key in shown))
     judged.sort(key=lambda j: (-j.severity.rank, j.finding.diagnosis is ASYNC_REFUSES_STATE, j.finding.diagnosis.code))
     return tuple(judged)
 

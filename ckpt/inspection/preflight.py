@@ -9,9 +9,8 @@ from ckpt.inspection import activity
 from ckpt.inspection.checks.changed_query import compare_with_old
 from ckpt.inspection.checks.query import QueryComparison, SparkAnswer, add_answer, compare_operators, compare_sources
 from ckpt.inspection.checks.sink import SinkOutcome
-from ckpt.inspection.inspection import Inspection, RatedFinding, inspect
+from ckpt.inspection.inspection import Evidence, Inspection, RatedFinding, gather_evidence, judge
 from ckpt.inspection.query import QueryDescription
-from ckpt.inspection.written_by import written_by
 from ckpt.live.outlook import SourceOutcome
 from ckpt.live.records import LiveSource
 from ckpt.live.sink.records import SinkLog
@@ -93,18 +92,20 @@ class Readiness(Value):
 
 
 def judge_start(
-    checkpoint: Checkpoint,
+    evidence: Checkpoint | Evidence,
     start: PlannedStart,
     sink: SinkLog | None = None,
     live: Sequence[LiveSource] | None = None,
     changed: str | None = None,
 ) -> Readiness:
-    """Judge a start; pure, and never raises.
+    """Judge a start; pure, and raises nothing of its own.
 
     ``sink`` and ``live`` are None where nobody asked; ``changed`` is a file that changed while ckpt was looking.
     """
+    if isinstance(evidence, Checkpoint):
+        evidence = gather_evidence(evidence)
+    checkpoint, oldest = evidence.checkpoint, evidence.written_by.at_least
     spark = start.spark or (start.query.spark if start.query else None)
-    oldest = written_by(checkpoint).at_least
     versions = [spark] if spark else [version for version in Spark if oldest is None or version.at_least(oldest)]
     compared = _compare_query(checkpoint, start.query, start, spark) if start.query else QueryComparison()
     findings = []
@@ -117,7 +118,7 @@ def judge_start(
         findings.append(Finding(diagnoses.starting.NOTHING_HERE, "" if folder else "offsets", detail))
     findings += _compare_state_format(checkpoint, versions, start.settings, all_known=start.all_settings)
     findings += compared.findings
-    inspection = inspect(checkpoint, (spark,) if spark else (), start.progress, 10, sink, live or (), findings)
+    inspection = judge(evidence, (spark,) if spark else (), start.progress, 10, sink, live or (), findings)
     missing = {"sources": live is None, "sink": sink is None, "query": start.query is None}
     counted = (forecast.spark for forecast in inspection.counted)
     newest = spark or max(counted, key=lambda version: version.rank, default=list(Spark)[-1])
@@ -126,7 +127,12 @@ def judge_start(
         _holds(inspection, start),
         setting_outlooks(checkpoint, newest, start.settings),
         start.query,
-        (*_list_unseen(checkpoint, start, changed, live), *_list_unknown(inspection), *compared.unknown),
+        (
+            *evidence.unknown,
+            *_list_unseen(checkpoint, start, changed, live),
+            *_list_unknown(inspection),
+            *compared.unknown,
+        ),
         tuple(name for name, not_asked in missing.items() if not_asked),
     )
 

@@ -51,6 +51,9 @@ def load_state(start: Start) -> Forecast | None:
         if name not in OPERATORS:
             path, detail = f"{STATE}/{number}/_metadata", f"it calls operator {number} {quoted(name)}"
             return start.fails(diagnoses.state.OPERATOR_UNKNOWN, path, detail, messages.OPERATORS_DIFFER)
+    astray = _find_operators_astray(start)
+    if astray is not None:
+        return astray
     recorded = join_format(start.checkpoint)
     if recorded > start.rules.runs_join_format:
         detail = f"the join keeps state format {recorded}, with which Spark {start.spark} cannot run it"
@@ -58,9 +61,9 @@ def load_state(start: Start) -> Forecast | None:
         return start.ends(Outcome.FAILS_IN_BATCH, finding, error=messages.NO_JOIN_FORMAT.format(recorded))
     failing = [(d, f) for d in kept.damages if (f := load_failure(d, kept.provider, start.rules)) is not None]
     if not failing:
-        return _doubt_changed_schemas(start) or _doubt_old_state(start)
+        return _count_unique_ids(start) or _doubt_changed_schemas(start) or _doubt_old_state(start)
     without_ids = _find_commit_without_ids(start)
-    damages = (_make_finding(damage) for damage, _ in failing)
+    damages = (_make_finding(start, damage) for damage, _ in failing)
     because = [without_ids] if without_ids else [*damages]
     at_start = next((failure for _, failure in failing if failure.at_start), None)
     if at_start is not None:
@@ -69,6 +72,27 @@ def load_state(start: Start) -> Forecast | None:
     if not certain:
         return start.ends(Outcome.UNKNOWN, *because)
     return start.ends(Outcome.FAILS_IN_BATCH, *because, error=certain[0].words)
+
+
+def _find_operators_astray(start: Start) -> Forecast | None:
+    """Operator metadata that has the number of another folder: the query looks for its operators by number and name.
+
+    If two folders were exchanged, each number is there once, and Spark compares the schemas of other operators.
+    """
+    numbered = [(operator.id, operator.recorded_id) for operator in start.checkpoint.operators]
+    wrong = [(folder, number) for folder, number in numbered if number not in (None, folder)]
+    if not wrong:
+        return None
+    folder, number = wrong[0]
+    path, detail = f"{STATE}/{folder}/_metadata", f"it says that it is of operator {number}"
+    exchanged = {folder for folder, _ in wrong} == {number for _, number in wrong}
+    names = {operator.id: operator.name for operator in start.checkpoint.operators}
+    copied = names.get(number) == names[folder]  # the query may have no such operator
+    if exchanged or copied:
+        return start.stays_unknown(diagnoses.state.OPERATOR_ASTRAY, path, detail)
+    if not start.rules.operator_metadata:
+        return None
+    return start.fails(diagnoses.state.OPERATOR_ASTRAY, path, detail, messages.OPERATORS_DIFFER)
 
 
 def _doubt_changed_schemas(start: Start) -> Forecast | None:
@@ -130,6 +154,35 @@ def _find_commit_without_ids(start: Start) -> Finding | None:
     return Finding(diagnoses.logs.COMMIT_WITHOUT_STATE_IDS, f"{COMMITS}/{before}", detail)
 
 
+def _count_unique_ids(start: Start) -> Forecast | None:
+    """State format 2: an id for each store of each partition (``StatefulOperator.getStateInfo``)."""
+    kept = start.checkpoint.state
+    if kept is None or not kept.needed_version:
+        return None
+    commit = start.checkpoint.commits.readable(kept.needed_version - 1)
+    ids_by_operator = (commit.state_unique_ids or {}) if commit is not None else {}
+    path = f"{COMMITS}/{kept.needed_version - 1}"
+    for operator in kept.operators:
+        ids, stores = ids_by_operator.get(operator.id), len(operator.stores)
+        partitions = max((store.expected_partitions or 0 for store in operator.stores), default=0)
+        if ids is None:
+            continue
+        if len(ids) < partitions:
+            detail = f"it has ids for {len(ids)} partitions of operator {operator.id}, which has {partitions}"
+            finding = Finding(diagnoses.logs.COMMIT_WITH_OTHER_IDS, path, detail)
+            return start.ends(Outcome.FAILS_IN_BATCH, finding)
+        wrong = next((i for i in range(partitions) if len(ids[i]) != stores), None)
+        if wrong is not None:
+            detail = f"it has {len(ids[wrong])} ids for partition {wrong} of operator {operator.id}, not {stores}"
+            finding = Finding(diagnoses.logs.COMMIT_WITH_OTHER_IDS, path, detail)
+            if len(ids[wrong]) < stores:
+                return start.ends(Outcome.FAILS_IN_BATCH, finding)
+            if not start.rules.compares_base_ids:
+                return None  # the first id is taken
+            return start.ends(Outcome.FAILS_AT_COMMIT, finding, error=messages.OTHER_BASE_ID)
+    return None
+
+
 def _find_moved_schemas(start: Start) -> Forecast | None:
     """Schemas of transformWithState that are recorded elsewhere: a start fails where they are not there."""
     checkpoint, kept = start.checkpoint, start.checkpoint.state
@@ -148,10 +201,15 @@ def _find_moved_schemas(start: Start) -> Forecast | None:
     return None
 
 
-def _make_finding(damage: StateDamage) -> Finding:
+def _make_finding(start: Start, damage: StateDamage) -> Finding:
+    if damage.kind is DamageKind.OTHER_CODEC:
+        detail = f"{damage.path}: {damage.detail}"
+        return Finding(diagnoses.logs.CONTRADICTING_SETTING, f"{OFFSETS}/{start.latest}", detail)
     damaged, of_sst = diagnoses.state.STATE_FILE_DAMAGED, damage.file_kind is StateFileKind.SST
     diagnosis = diagnoses.state.STATE_SST_MISSING if of_sst else _STATE_DIAGNOSES.get(damage.kind, damaged)
-    return Finding(diagnosis, damage.path, damage.detail)
+    is_folder = diagnosis is diagnoses.state.STATE_FOLDER_MISSING
+    remedy = remedies.lost_state(start.checkpoint, damage) if is_folder else None
+    return Finding(diagnosis, damage.path, damage.detail, remedy)
 
 
 def meet_obstacle(start: Start) -> Forecast | None:
@@ -210,6 +268,7 @@ def runs(start: Start) -> Forecast:
             detail = f"batch {batch_id} starts at the end of batch {begins_at}, and batch {done[-1]} is committed"
             because.append(Finding(diagnoses.logs.FINISHED_ROWS_AGAIN, f"{OFFSETS}/{batch_id}", detail))
     because += offsets.find_skipping_logs(start)
+    because += offsets.find_sources_left_out(start)
     if start.committed is not None and start.latest is not None and start.committed > start.latest:
         detail = f"commits/ ends at batch {start.committed}, offsets/ at batch {start.latest}"
         because.append(Finding(diagnoses.logs.COMMITS_AHEAD, f"{COMMITS}/{start.committed}", detail))

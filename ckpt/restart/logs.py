@@ -4,11 +4,13 @@ from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint, Log
 from ckpt.checkpoint.history import Pattern, pattern
 from ckpt.formats.names import parse_java_long
 from ckpt.formats.operators import OperatorName
+from ckpt.formats.text import quoted
 from ckpt.model import CommitLog, Fault, OffsetLog, Unreadable
 from ckpt.restart import diagnoses, messages, remedies
 from ckpt.restart.findings import Forecast
+from ckpt.restart.recorded_settings import find_refused
 from ckpt.restart.start import MOST_BATCHES, Start
-from ckpt.settings import JOIN_FORMAT, SHUFFLE_PARTITIONS
+from ckpt.settings import JOIN_FORMAT, SHUFFLE_PARTITIONS, SOURCE_EVOLUTION
 from ckpt.versions import Progress
 
 
@@ -139,17 +141,33 @@ def _check_number_of_sources(start: Start) -> Forecast | None:
     before, after, path = start.begin, start.end, f"{OFFSETS}/{start.latest}"
     if before is None or after is None or len(before.sources) == len(after.sources):
         return None
+    if before.names_sources and after.names_sources:
+        return None  # which goes by names: ``Start.left_out``
     detail = f"{OFFSETS}/{start.predecessor} names {len(before.sources)}, {path} names {len(after.sources)}"
     return start.fails(diagnoses.logs.SOURCES_DIFFER, path, detail, messages.SOURCES_DIFFER)
 
 
 def recorded_settings(start: Start) -> Forecast | None:
     """``OffsetSeqMetadata.setSessionConf`` puts the settings of the latest offsets into the session."""
+    path = f"{OFFSETS}/{start.latest}"
+    for name, value in find_refused(start.checkpoint, start.spark):
+        detail = f"it records {name}={quoted(value)}, which Spark {start.spark} does not take"
+        return start.fails(diagnoses.logs.REFUSED_SETTING, path, detail, None)
+    evolves = start.checkpoint.conf.get(SOURCE_EVOLUTION, "").strip().lower() == "true"
+    if evolves and SOURCE_EVOLUTION in start.rules.records and not _names_sources(start):
+        detail = f"it records {SOURCE_EVOLUTION}=true, and it does not name its sources"
+        return start.fails(diagnoses.logs.REFUSED_SETTING, path, detail, messages.SOURCES_UNNAMED)
     recorded, newest = recorded_join_format(start.checkpoint), start.rules.newest_join_format
     if recorded <= newest:
         return None
     detail = f"it records {JOIN_FORMAT}={recorded}, and Spark {start.spark} knows at most {newest}"
-    return start.fails(diagnoses.logs.NEWER_SETTING, f"{OFFSETS}/{start.latest}", detail, JOIN_FORMAT)
+    return start.fails(diagnoses.logs.NEWER_SETTING, path, detail, JOIN_FORMAT)
+
+
+def _names_sources(start: Start) -> bool:
+    """Tell whether the user has named the sources in the query; Spark numbers those without a name."""
+    names = [source.name for source in start.end.sources] if start.end is not None else []
+    return all(name is not None and not name.isdecimal() for name in names)
 
 
 def recorded_join_format(checkpoint: Checkpoint) -> int:

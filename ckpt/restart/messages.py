@@ -40,6 +40,18 @@ NO_TOPIC = "This server does not host this topic-partition"
 FILES_REVERSED = "assertion failed"  # ``FileStreamSource.getBatch``, which says no more
 
 
+OTHER_BASE_ID = "STATE_STORE_BASE_CHECKPOINT_ID_MISMATCH"  # StateStoreWriter, 4.2 and later
+NO_FAMILIES = "STDS_FAILED_TO_READ_OPERATOR_METADATA"  # a join in state format 3 or 4 looks for its schemas
+NO_AVRO = "StateSchemaProvider should always be defined"  # RocksDBStateEncoder
+NO_TABLE_FORMAT = "Unsupported BlockBasedTable format_version"  # RocksDB
+SOURCES_UNNAMED = "All sources should be named"  # MicroBatchExecution
+
+
+def value_schema_differs(rules: Rules) -> str:
+    """``StateSchemaCompatibilityChecker``: the query would write other values."""
+    return "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE" if rules.names_state_errors else "Provided schema doesn't match"
+
+
 def partitions_deleted(rules: Rules) -> str:
     """``KafkaExceptions.partitionsDeleted``: the query reads fewer partitions than before."""
     return "have been deleted" if rules.names_kafka_loss else "are gone"

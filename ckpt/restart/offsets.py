@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator, Mapping
 
-from ckpt.checkpoint.checkpoint import OFFSETS
+from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS
 from ckpt.checkpoint.history import find_renumbered_entry
 from ckpt.checkpoint.sources.file_logs import FileSourceLog, file_source_logs
 from ckpt.checkpoint.sources.files import FileOffset, entry_at
 from ckpt.checkpoint.sources.kafka import NO_TOPIC_YET, KafkaOffset, is_kafka
+from ckpt.checkpoint.sources.kind import LONG
 from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchOffset
-from ckpt.checkpoint.sources.registry import Offset, advance, in_order, kind_of, offset_of
-from ckpt.model import Json, SourceOffset
+from ckpt.checkpoint.sources.registry import Offset, advance, decode, in_order, kind_of, offset_of, offsets_of
+from ckpt.model import Json, OffsetLog, SourceOffset, Unreadable
 from ckpt.restart import diagnoses, messages, remedies
 from ckpt.restart.findings import Diagnosis, Finding, Forecast, Outcome
 from ckpt.restart.start import MOST_BATCHES, Start
@@ -38,13 +39,56 @@ def _words_about_cut_json(start: Start, index: int) -> str | None:
     return messages.CUT_OFFSET if others & {FileOffset, RateMicroBatchOffset} else None
 
 
+def exhausted_offsets(start: Start) -> Forecast | None:
+    """A new batch of rate-micro-batch counts on from the latest one, up to the end of a long."""
+    for index, offset in enumerate(offsets_of(start.end)) if start.end is not None and start.resumes else ():
+        if not isinstance(offset, RateMicroBatchOffset):
+            continue
+        path, detail = (
+            f"{OFFSETS}/{start.latest}",
+            f"source {index} is at {{}}, and there is no larger number than {LONG}",
+        )
+        for what, number in (("row", offset.rows), ("timestamp", offset.timestamp_ms)):
+            if number == LONG:
+                shown = detail.format(f"{what} {number}")
+                return start.fails(diagnoses.logs.MALFORMED_OFFSET, path, shown, None)
+            if number > LONG - _MANY_ROWS:
+                return start.stays_unknown(diagnoses.logs.MALFORMED_OFFSET, path, detail.format(f"{what} {number}"))
+    return None
+
+
+def endless_watermark(start: Start) -> Forecast | None:
+    """A watermark of so many ms that operators which count in microseconds overflow; others take it."""
+    commit, end = start.checkpoint.commits.newest, start.end
+    watermarks = [
+        (COMMITS, start.committed, commit.next_watermark_ms if commit is not None and start.resumes else None),
+        (OFFSETS, start.latest, end.metadata.watermark_ms if end is not None and end.metadata is not None else None),
+    ]
+    logs = (start.checkpoint.offsets.readable(batch) for batch in start.checkpoint.offsets.ids if batch != start.latest)
+    used = any(log.metadata.watermark_ms for log in logs if log is not None and log.metadata is not None)
+    for log, batch, watermark_ms in watermarks if start.checkpoint.stateful and used else ():
+        if watermark_ms is not None and watermark_ms > LONG // 1000:
+            detail = f"the watermark is {watermark_ms} ms"
+            return start.stays_unknown(diagnoses.logs.FAR_WATERMARK, f"{log}/{batch}", detail)
+    return None
+
+
+_MANY_ROWS = 1 << 31
+"""More than a batch has: the checkpoint does not say how many rows, or milliseconds, each takes."""
+
+
 def doubtful_offsets(start: Start) -> Forecast | None:
     """Offsets that only the source itself could judge: lost, of another kind, or gone backwards."""
     begin, end = start.begin, start.end
     if begin is None or end is None:
         return None
-    for index, (old, new) in enumerate(zip(in_order(begin), in_order(end), strict=True)):
-        offsets = offset_of(begin, index), offset_of(end, index)
+    names = {source.name for source in begin.sources}
+    added = [source for source in end.sources if source.name not in names]
+    if start.left_out and added:
+        detail = f"source {added[0].name} is not in batch {start.predecessor}, which has {start.left_out[0].name}"
+        return start.stays_unknown(diagnoses.logs.SOURCES_DIFFER, f"{OFFSETS}/{start.latest}", detail)
+    for index, (old, new) in enumerate(_pair_sources(start, begin, end)):
+        offsets = decode(old.value), decode(new.value)
         doubt = _doubt(index, old, new, *offsets, start)
         if doubt is not None:
             diagnosis, detail = doubt
@@ -64,6 +108,23 @@ def doubtful_offsets(start: Start) -> Forecast | None:
                 return start.fails(diagnosis, f"{OFFSETS}/{start.latest}", detail, error, remedy)
             return start.stays_unknown(diagnosis, f"{OFFSETS}/{start.latest}", detail, remedy)
     return None
+
+
+def _pair_sources(start: Start, begin: OffsetLog, end: OffsetLog) -> list[tuple[SourceOffset, SourceOffset]]:
+    """Return the offsets of each source at the beginning and the end of a batch, without sources that are left out."""
+    if not start.left_out:
+        return list(zip(in_order(begin), in_order(end), strict=False))
+    ends = {source.name: source for source in end.sources}
+    return [(old, ends[old.name]) for old in in_order(begin) if old not in start.left_out and old.name in ends]
+
+
+def find_sources_left_out(start: Start) -> Iterator[Finding]:
+    """Find sources of which the newest offsets have none, and which are therefore read again."""
+    for source in start.left_out:
+        path, detail = f"{OFFSETS}/{start.latest}", f"source {source.name} has no offset"
+        if start.resumes:
+            detail += f": batch {start.first_batch} reads it from the end of batch {start.predecessor} again"
+        yield Finding(diagnoses.logs.SOURCE_LEFT_OUT, path, detail)
 
 
 def _doubt(
@@ -122,6 +183,9 @@ def source_entries(start: Start) -> Forecast | None:
                 detail = f"the log is empty, and the latest batch read entries {first + 1} to {last}"
                 return start.fails(diagnoses.others.SOURCE_LOG_LOST, source_log.folder, detail, error)
             return start.fails(diagnoses.others.SOURCE_LOG_HOLE, path, detail, error)
+        nameless = _find_nameless_file(start, source_log, first, last)
+        if nameless is not None:
+            return start.ends(Outcome.FAILS_AT_START, nameless)
         lost = _find_lost_log(start, source_log, max(first, last))
         if lost is not None and (last < first or (start.resumes and source_log.next_entry < last)):
             return start.ends(Outcome.FAILS_AT_START, lost, error=messages.FILES_REVERSED)
@@ -133,6 +197,18 @@ def source_entries(start: Start) -> Forecast | None:
             )  # by a start that failed, if nobody has edited the file: no copy has a better one
             remedy = diagnoses.common.REPAIR if planned else remedies.offsets_reversed(start.latest)
             return start.fails(diagnoses.others.OFFSETS_WENT_BACK, path, detail, messages.FILES_REVERSED, remedy)
+    return None
+
+
+def _find_nameless_file(start: Start, log: FileSourceLog, first: int, last: int) -> Finding | None:
+    """Find an entry of the latest batch without the path of a file, of which Spark makes a ``Path``."""
+    for path, files in start.checkpoint.source_entries.items():
+        if path.startswith(f"{log.folder}/") and not isinstance(files, Unreadable):
+            read = (file for file in files if first < file.log_offset <= last)
+            entries = (file.log_offset for file in read if file.path[:1] != "/" and ":" not in file.path)
+            if (entry := next(entries, None)) is not None:
+                detail = f"entry {entry} has no absolute path of a file, and the latest batch has read it"
+                return Finding(diagnoses.others.SOURCE_LOG_UNREADABLE, path, detail)
     return None
 
 

@@ -4,13 +4,15 @@
 log lacks the value of that older Spark does.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.formats.names import parse_java_int
+from ckpt.formats.text import trimmed
 from ckpt.texts import mask_secrets
 from ckpt.versions import RECORDED, Recorded, Spark
 
@@ -61,6 +63,27 @@ def _foresee(name: str, value: str, known: Recorded | None, recorded: Mapping[st
         return SettingOutlook(name, value, value, SettingUse.SAME)
     use = SettingUse.RECORDED if name in recorded else SettingUse.OLD_DEFAULT
     return SettingOutlook(name, value, recorded_value, use)
+
+
+def find_refused(checkpoint: Checkpoint, spark: Spark) -> Iterator[tuple[str, str]]:
+    """Yield the recorded settings, with their values, that a start cannot put into its session.
+
+    ``SQLConf.setConfString`` checks the type and the value of each setting that this version knows.
+    """
+    recorded = recorded_settings_of(checkpoint) or {}
+    for setting in RECORDED:
+        value = recorded.get(setting.name)
+        if value is not None and spark.at_least(setting.since) and not _accepts(setting, value):
+            yield setting.name, value
+
+
+def _accepts(setting: Recorded, value: str) -> bool:
+    if setting.takes is None:
+        return True
+    if isinstance(setting.takes, range):
+        number = parse_java_int(trimmed(value))
+        return number is not None and number in setting.takes
+    return trimmed(value).lower() in setting.takes
 
 
 def recorded_settings_of(checkpoint: Checkpoint) -> Mapping[str, str] | None:

@@ -7,11 +7,12 @@ together.
 import json
 from collections.abc import Mapping, Sequence
 
+from ckpt import settings
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.checkpoint.sources.files import entry_at
 from ckpt.checkpoint.sources.registry import offset_of
 from ckpt.formats.names import compactible_id
-from ckpt.model import Json
+from ckpt.model import Json, StateDamage
 from ckpt.restart import diagnoses
 from ckpt.storage.locations import local_path
 from ckpt.texts import quote_path, quote_word, span
@@ -104,6 +105,16 @@ def offsets_reversed(latest: int | None) -> str:
     )
 
 
+def far_watermark(batch: int) -> str:
+    """For a watermark in the future that the rows of a batch have brought."""
+    return (
+        f"Find the row: `ckpt offsets show {{checkpoint}} --batch {batch}` says what batch {batch} read. Let the query "
+        "leave out such rows before withWatermark, or each of them does this again. Then stop it: `ckpt rewind "
+        f"{{checkpoint}} --to-batch {batch - 1}` plans to go back to the state before, reads the rows again, and says "
+        "what the sink does with them. `ckpt offsets set` does not help: it moves a source, and leaves the watermark."
+    )
+
+
 def topic_was_recreated(before: int) -> str:
     """For a committed batch that ends below the one before: the query has already skipped what was there."""
     return (
@@ -138,6 +149,26 @@ def newer_version(version: int) -> str:
         f"No Spark version up to {list(RULES)[-1]} writes v{version}: if a newer one wrote this checkpoint, start the "
         "query with that one. Otherwise the file is damaged: `ckpt repair {checkpoint}` shows the fixes, and what each "
         "costs."
+    )
+
+
+def lost_state(checkpoint: Checkpoint, damage: StateDamage) -> str | None:
+    """For a folder of state that is missing; None leaves it to the diagnosis."""
+    for name in (settings.SHUFFLE_PARTITIONS, settings.PROVIDER_CLASS):
+        logs = map(checkpoint.offsets.readable, checkpoint.offsets.ids)
+        recorded = {log.metadata.conf.get(name) for log in logs if log is not None and log.metadata is not None}
+        if len(recorded) > 1:
+            return (
+                f"Offsets record different values of {name}. If nobody moved the state on purpose, the newest were "
+                "edited, and `ckpt repair {checkpoint}` shows the fixes, and what each costs. If the state was moved, "
+                "put {path} back from a copy of the checkpoint."
+            )
+    if damage.path.count("/") < 2:
+        return None  # nothing of the operator is left
+    return (
+        f"{diagnoses.common.RESTORE} Without a copy, `ckpt rewrite {{checkpoint}} NEW --salvage` says how much of the "
+        "state is left; with --accept-loss it writes that to NEW, and lost keys start from nothing. "
+        f"{diagnoses.common.NEW_STATE.replace('Without a copy, `', 'Or `')}"
     )
 
 

@@ -8,7 +8,7 @@ from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, STATE, Checkp
 from ckpt.checkpoint.sources.file_logs import SOURCES, file_source_logs
 from ckpt.formats.metadata import is_query_id
 from ckpt.model import Fault, Kind, Unreadable
-from ckpt.restart import batch, diagnoses, logs, messages, offsets, remedies
+from ckpt.restart import batch, diagnoses, logs, messages, offsets, remedies, settings_and_state
 from ckpt.restart.batch import find_obstacle, meet_obstacle
 from ckpt.restart.findings import Finding, Forecast, Outcome
 from ckpt.restart.start import Start
@@ -112,9 +112,12 @@ RULES = (
     logs.recorded_settings,
     logs.latest_commit,
     offsets.doubtful_offsets,
+    offsets.exhausted_offsets,
+    offsets.endless_watermark,
     offsets.malformed_offsets,
     offsets.source_entries,
     batch.refuse_asynchronous,
+    settings_and_state.contradicting_settings,
     batch.load_state,
     batch.meet_obstacle,
     batch.runs,

@@ -27,6 +27,7 @@ class Sink:
     taken_back: str | None = None  # what makes it accept rows under ids that it has seen; None: it accepts them
     record: str = "batch"  # what its log keeps of a batch
     computes_first: bool = False  # tasks read the rows of a batch, and write its state, before the sink passes it over
+    fails_with_state: bool = False  # Spark 4.2 and later fail a batch with state that it passes over
     unbroken_log: str | None = None  # the folder of its log, if that breaks where batches are missing
 
     @property
@@ -75,6 +76,8 @@ SINKS = (
         drops_new_query=True,
         new_checkpoint="choose another txnAppId: with the old one batches up to {last} are silently dropped",
         taken_back="RESTORE the table to its version after batch {kept}, and choose another txnAppId",
+        record="transaction",
+        fails_with_state=True,
     ),
     Sink(
         "kafka",  # KafkaStreamingWrite
@@ -92,6 +95,7 @@ SINKS = (
 )
 """Every kind whose rule is known."""
 
+WITH_TXN_APP_ID = next(sink for sink in SINKS if sink.kind == "foreachBatch with txnAppId")
 REMEMBERING = f"a sink that remembers batch ids ({', '.join(one.kind for one in SINKS if one.drops_same_query)})"
 DROPS = f"{REMEMBERING} drops every row under an id that it has seen, new rows included and without an error"
 """For whatever moves the batch number of a query back."""

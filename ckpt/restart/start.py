@@ -6,7 +6,7 @@ from functools import cached_property
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.history import is_empty
 from ckpt.checkpoint.sources.registry import SourceRange, source_ranges
-from ckpt.model import OffsetLog
+from ckpt.model import OffsetLog, SourceOffset
 from ckpt.restart import diagnoses, remedies
 from ckpt.restart.findings import Diagnosis, Finding, Forecast, Outcome
 from ckpt.texts import span
@@ -62,6 +62,26 @@ class Start:
         """The offsets of the latest planned batch, where they can be read."""
         return self.checkpoint.offsets.newest
 
+    @cached_property
+    def left_out(self) -> tuple[SourceOffset, ...]:
+        """The offsets at the beginning of the latest batch of sources of which its end has none: offset log v2.
+
+        ``OffsetMap.toStreamProgress`` goes by names, and so leaves such a source at the end of the batch before.
+        """
+        if self.begin is None or self.end is None or not self.begin.names_sources or not self.end.names_sources:
+            return ()
+        there = {source.name for source in self.end.sources if source.text is not None}
+        return tuple(source for source in self.begin.sources if source.text is not None and source.name not in there)
+
+    def _fill_end(self) -> OffsetLog | None:
+        """The end of the latest batch with a place for each source that it leaves out."""
+        if self.end is None or not self.left_out:
+            return self.end
+        names = {source.name for source in self.left_out}
+        others = (source for source in self.end.sources if source.name not in names)
+        filled = self.left_out if self.resumes else (SourceOffset(name, None, None) for name in names)
+        return replace(self.end, sources=(*others, *filled))
+
     @property
     def first_batch(self) -> int:
         """The batch that is run first."""
@@ -72,8 +92,8 @@ class Start:
     def _list_ranges(self) -> tuple[SourceRange, ...]:
         """List what the first batch reads."""
         if self.latest is None or self.resumes:
-            return source_ranges(self.end, None) if self.resumes else ()
-        ranges = source_ranges(self.begin, self.end)
+            return source_ranges(self._fill_end(), None) if self.resumes else ()
+        ranges = source_ranges(self.begin, self._fill_end())
         if self.predecessor is not None:
             return ranges
         initial = self.checkpoint.initial_offsets

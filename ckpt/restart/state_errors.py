@@ -109,6 +109,8 @@ def _describe_missing(damage: StateDamage, provider: Provider, rules: Rules) -> 
 def _describe_in_3_5(damage: StateDamage) -> str | None:
     """Spark 3.5 shows the bare exception of whatever read the file."""
     match damage.file_kind, damage.kind:
+        case _, DamageKind.OTHER_CODEC:
+            return None  # what the other codec says
         case StateFileKind.SST, DamageKind.MISSING_SST:
             return "does not exist"
         case StateFileKind.SST, DamageKind.EMPTY | DamageKind.TRUNCATED:

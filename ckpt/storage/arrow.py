@@ -1,6 +1,7 @@
 """Remote storage through pyarrow's own file systems: S3, Google Cloud, Azure, and Hadoop's libhdfs."""
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -16,13 +17,18 @@ from ckpt.storage.remote import REQUESTS_AT_ONCE, Backend, ListedItem
 
 Options = Mapping[str, str]
 
+_TRIES = 3  # to read a file that is replaced meanwhile: nobody replaces one twice in a moment
+# An HTTP status 416: Azure, S3 and Google Cloud have a code of their own for it.
+_TOO_SHORT = re.compile(r"InvalidRange|\b416\b|RANGE_?NOT_?SATISFIABLE|OUT_?OF_?RANGE", re.I)
+
 
 class ArrowBackend(Backend):
     """A folder of a ``pyarrow.fs.FileSystem``.
 
-    A put to an object store shows the whole object at once; pyarrow offers no conditional put, so whether the name is
-    free is asked just before. HDFS gets a temporary file and a rename. After a removal pyarrow puts an empty object
-    named like the folder (``offsets/``) into S3, which Hadoop's clients do too and take for a folder.
+    A put to an object store shows the whole object at once, on Azure an empty one before it; pyarrow offers no
+    conditional put, so whether the name is free is asked just before. HDFS gets a temporary file and a rename. After a
+    removal pyarrow puts an empty object named like the folder (``offsets/``) into S3, which Hadoop's clients do too and
+    take for a folder.
     """
 
     def __init__(self, file_system: fs.FileSystem, root: str, cure: str, *, markers_only: bool = False) -> None:
@@ -33,6 +39,7 @@ class ArrowBackend(Backend):
         """
         self.cure = cure
         self._renames = file_system.type_name == "hdfs"
+        self._copies = file_system.type_name == "abfs"
         self.whole_files = not self._renames
         self._markers_only = markers_only
         self.file_system = file_system
@@ -52,11 +59,23 @@ class ArrowBackend(Backend):
         return self._list("", recursive=True)
 
     def read(self, path: str, offset: int, length: int | None) -> bytes:
-        """A range of a file: one request for its size, one for the bytes."""
-        with self.file_system.open_input_file(self.join(path)) as file:
-            left = max(0, file.size() - offset)
-            wanted = left if length is None else min(length, left)
-            return bytes(file.read_at(wanted, offset)) if wanted else b""
+        """A range of a file: one request for its size, one for the bytes.
+
+        Where a shorter file has replaced it in between, it is read again with the new size.
+        """
+        for tries_left in reversed(range(_TRIES)):
+            with self.file_system.open_input_file(self.join(path)) as file:
+                left = max(0, file.size() - offset)
+                wanted = left if length is None else min(length, left)
+                try:
+                    data = bytes(file.read_at(wanted, offset)) if wanted else b""
+                except OSError as error:
+                    if not tries_left or not _TOO_SHORT.search(str(error)):
+                        raise
+                    continue
+            if len(data) == wanted or not tries_left:
+                break
+        return data
 
     def _list(self, folder: str, *, recursive: bool) -> Iterable[ListedItem]:
         base = self.join(folder)
@@ -86,8 +105,17 @@ class ArrowBackend(Backend):
             raise
 
     def replace(self, path: str, data: bytes) -> None:
-        """Write a whole file, over another one too; on HDFS pyarrow deletes that just before the rename."""
-        self._write(path, (data,))
+        """Write a whole file, over another one too; on HDFS pyarrow deletes that just before the rename.
+
+        On Azure pyarrow empties a file before it writes to it: there a temporary one is copied over it, by the service.
+        """
+        if not self._copies:
+            self._write(path, (data,))
+            return
+        unfinished = temporary(path)
+        self._write(unfinished, (data,))
+        self.file_system.copy_file(self.join(unfinished), self.join(path))
+        self.file_system.delete_file(self.join(unfinished))
 
     def _write(self, path: str, pieces: Iterable[bytes]) -> None:
         with self.file_system.open_output_stream(self.join(self._place(path))) as file:

@@ -60,7 +60,12 @@ class Oddity(StrEnum):
     LOOP = "a symbolic link to a folder above it"
     REPEATED = "a symbolic link to a folder that many others lead to"
     DANGLING = "a symbolic link to nothing"
+    OUTSIDE = "a symbolic link that leads out of the checkpoint"
     SPECIAL = "neither a file nor a folder"
+
+
+NOT_FOLLOWED = "ckpt reads nothing outside; put the files themselves there (`cp -rL` copies what links lead to)"
+"""The remedy for a link that leads out of the root."""
 
 
 class ReadRequest(NamedTuple):
@@ -80,7 +85,8 @@ class Listing:
 
     ``folders`` has every folder as a key, empty ones too: path -> file name -> what is known of the file.
     ``oddities`` has the paths that were not followed: a looping link is kept as an empty folder, a
-    special file as an empty file, a dangling link (which Hadoop does not list either) in neither.
+    special file as an empty file, a dangling link (which Hadoop does not list either) in neither; a link out of the
+    root as an empty folder, or as a file that cannot be read.
     ``links`` has the paths that are symbolic links, whatever they lead to.
     """
 

@@ -11,8 +11,8 @@ _NOT_FOUND = re.compile("^No such file or directory")
 _NO_FOLDER = re.compile("^Cannot use file .* as a directory")
 _REGION = re.compile(r"bucket is located in '([\w-]+)'")
 _REFUSED = re.compile(
-    r"ACCESS_?DENIED|AccessControlException|\b40[13]\b|forbidden|unauthor|unauthenticated|permission denied"
-    r"|credential|INVALID_?ACCESS_?KEY|SIGNATURE_?DOES_?NOT_?MATCH|AuthenticationFailed",
+    r"ACCESS_?DENIED|AccessControlException|\b40[13]\b|forbidden|unauthor|authenticat|permission denied|credential"
+    r"|INVALID_?ACCESS_?KEY|SIGNATURE_?DOES_?NOT_?MATCH|ExpiredToken|invalid_grant|OAuth|Kerberos|GSS|\bSASL",
     re.I,
 )
 _OUT_OF_REACH = re.compile(
@@ -32,8 +32,8 @@ _LONGEST = 160
 def explain(error: Exception, path: str, cure: str, doing: str = "read") -> StorageError | UsageError:
     """The error to raise instead of a library's own; ckpt's own errors pass unchanged.
 
-    ``path`` is the file or folder that was asked for, as it is shown, ``cure`` what usually helps with this kind of
-    storage, ``doing`` what failed: ``read`` or ``written``.
+    ``path`` is the file or folder that was asked for, as it is shown, ``cure`` what helps where this kind of storage
+    refuses, ``doing`` what failed: ``read`` or ``written``.
     """
     if isinstance(error, StorageError | UsageError):
         return error
@@ -51,7 +51,7 @@ def explain(error: Exception, path: str, cure: str, doing: str = "read") -> Stor
         return StorageError(f"{path} cannot be {doing}: {cure} ({reason})")
     if isinstance(error, ConnectionError | TimeoutError) or _OUT_OF_REACH.search(line):
         return StorageError(f"{path} cannot be reached: check the host and the network ({reason})")
-    return StorageError(f"{path} cannot be {doing}: {reason}; {cure}")
+    return StorageError(f"{path} cannot be {doing}: {reason}")
 
 
 def shorten_error(error: BaseException) -> str:

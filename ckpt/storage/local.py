@@ -5,12 +5,12 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Iterable
-from functools import partial
+from functools import cached_property, partial
 from pathlib import PurePath
 from urllib.parse import quote
 
 from ckpt.errors import NotFound, NotThereYet, StorageError, UsageError, one_line
-from ckpt.storage.base import FileInfo, Folder, Listing, Oddity, ReadRequest, Root
+from ckpt.storage.base import NOT_FOLLOWED, FileInfo, Folder, Listing, Oddity, ReadRequest, Root
 from ckpt.storage.locations import local_path
 
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -59,13 +59,21 @@ def is_gone(path: str) -> bool:
 
 
 class LocalStorage(Root):
-    """A folder read with ``os.scandir`` and read-only opens. Symbolic links are followed, as Hadoop does."""
+    """A folder read with ``os.scandir`` and read-only opens. Symbolic links are followed where they stay in it."""
 
     def __init__(self, root: str, uri: str) -> None:
         self.uri = uri
         self.local = True
         self.whole_files = False
         self._root = root
+
+    @cached_property
+    def _real_root(self) -> str:
+        """The root itself, which may be a link."""
+        return os.path.realpath(self._root)
+
+    def _leads_out(self, path: str) -> bool:
+        return os.path.commonpath((self._real_root, os.path.realpath(f"{self._root}/{path}"))) != self._real_root
 
     def below(self, path: str) -> "LocalStorage":
         """A folder of this one; a ``file:`` URI is percent-encoded."""
@@ -99,7 +107,7 @@ class LocalStorage(Root):
             oddities.update((prefix + name, oddity) for name, oddity in odd.items())
             all_links.update(prefix + name for name in links)
             for name in folders:
-                if odd.get(name) is Oddity.LOOP:
+                if odd.get(name) in (Oddity.LOOP, Oddity.OUTSIDE):
                     tree[prefix + name] = {}
                 else:
                     pending.append((prefix + name, linked or name in links))
@@ -170,16 +178,20 @@ class LocalStorage(Root):
             folders.append(entry.name)
             if _lies_in(f"{self._root}/{path}", status):
                 odd[entry.name] = Oddity.LOOP
+            elif self._leads_out(f"{path}/{entry.name}"):
+                odd[entry.name] = Oddity.OUTSIDE
             return
         files[entry.name] = FileInfo(status.st_size, status.st_mtime_ns // 1_000_000)
         if not stat.S_ISREG(status.st_mode):
             odd[entry.name] = Oddity.SPECIAL
+        elif entry.is_symlink() and self._leads_out(f"{path}/{entry.name}"):
+            odd[entry.name] = Oddity.OUTSIDE
 
     def _answer(self, request: ReadRequest) -> bytes:
         """Read what one request asks for; only ordinary files are read."""
         path, offset, length = request
         try:
-            handle = os.open(f"{self._root}/{path}", _OPEN_FILE)
+            handle = self._open(path)
             try:
                 status = os.fstat(handle)
                 if not stat.S_ISREG(status.st_mode):
@@ -190,6 +202,17 @@ class LocalStorage(Root):
                 os.close(handle)
         except OSError as error:
             raise self._explain_error(error, path) from error
+
+    def _open(self, path: str) -> int:
+        """Open a file; only a link that stays below the root is followed. Raises StorageError, OSError."""
+        try:
+            return os.open(f"{self._root}/{path}", _OPEN_FILE | os.O_NOFOLLOW)
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+        if self._leads_out(path) and ends(f"{self._root}/{path}"):
+            raise StorageError(f"{self._shown(path)} is {Oddity.OUTSIDE}: {NOT_FOLLOWED}")
+        return os.open(f"{self._root}/{path}", _OPEN_FILE)
 
     def _shown(self, path: str) -> str:
         return one_line(os.path.abspath(f"{self._root}/{path}"))

@@ -64,20 +64,56 @@ class LocalWriter(Writer):
         finally:
             os.close(handle)
 
-    def make_root(self) -> None:
-        """Create the root, for its owner only; the folder above it must exist."""
+    def check_root(self) -> None:
+        """Look whether the root is free, and the folder above it takes one."""
         with self._explain_errors(""):
             if os.path.lexists(self._root):
                 raise AlreadyThere(f"{self._shown('')} exists already: name a folder that does not")
-            above = os.path.dirname(os.path.abspath(self._root))
+            above = self._above
             if not os.path.isdir(above):
                 raise StorageError(f"{self._shown('')} cannot be written: create {one_line(above)} first")
+            if not os.access(above, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, "permission denied")
+
+    def make_root(self) -> None:
+        """Create the root, for its owner only; the folder above it must exist."""
+        self.check_root()
+        with self._explain_errors(""):
             os.mkdir(self._root, 0o700)
             try:
-                _flush_folder(above)
+                _flush_folder(self._above)
             except OSError:
                 self.remove_folder("")
                 raise
+
+    def make_root_with(self, path: str, data: bytes) -> None:
+        """Make it beside the root, under a temporary name, and rename it."""
+        self.check_root()
+        unfinished = LocalWriter(os.path.join(self._above, temporary(os.path.basename(self._root))), self.uri)
+        unfinished._discard_root(path)
+        try:
+            unfinished.make_root()
+            for folder in _list_folders(path):
+                unfinished.make_folder(folder)
+            unfinished.create(path, data)
+            with self._explain_errors(""):
+                os.rename(unfinished._root, self._root)
+                _flush_folder(self._above)
+        except BaseException:
+            unfinished._discard_root(path)
+            raise
+
+    def _discard_root(self, path: str) -> None:
+        """Remove a root that has at most this file, if it is there."""
+        with suppress(StorageError):
+            self.discard_temporary(path)
+            self.remove(path)
+            for folder in (*reversed(_list_folders(path)), ""):
+                self.remove_folder(folder)
+
+    @property
+    def _above(self) -> str:
+        return os.path.dirname(os.path.abspath(self._root))
 
     def make_folder(self, path: str) -> None:
         """Create the folder with the usual permissions; the root keeps others out."""
@@ -197,6 +233,11 @@ class LocalWriter(Writer):
 
     def _shown(self, path: str) -> str:
         return one_line(os.path.abspath(f"{self._root}/{path}"))
+
+
+def _list_folders(path: str) -> list[str]:
+    """The folders that a file is in, the outermost first."""
+    return [path[:end] for end, letter in enumerate(path) if letter == "/"]
 
 
 def _bytes_of(name: str, folder: int) -> bytes:

@@ -22,11 +22,28 @@ class RemoteWriter(RemoteFolder, Writer):
         """Nothing: see the module's text."""
         yield
 
-    def make_root(self) -> None:
-        """Create the root where nothing is; an object store has no folders to create."""
+    def check_root(self) -> None:
         with suppress(NotFound), self._explain_errors("", "written"):
             if any(True for _ in self._backend.level("")):
                 raise AlreadyThere(f"{self._root} exists already: name a folder that does not")
+
+    def make_root_with(self, path: str, data: bytes) -> None:
+        """Create the file, which is all that an object store needs; others have its folders for a moment before."""
+        self.check_root()
+        try:
+            folder = path.rpartition("/")[0]
+            if folder:
+                self.make_folder(folder)
+            self.create(path, data)
+        except BaseException:
+            with suppress(StorageError):
+                self.discard_temporary(path)
+                self.remove(path)
+            raise
+
+    def make_root(self) -> None:
+        """Create the root where nothing is; an object store has no folders to create."""
+        self.check_root()
         with self._explain_errors("", "written"):
             self._backend.make_folder("")
 

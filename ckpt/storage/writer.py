@@ -38,8 +38,17 @@ class Writer(Protocol):
     def lock(self) -> AbstractContextManager[None]:
         """Keep other repairs away while the context is open, where the storage can. A crash leaves no lock."""
 
+    def check_root(self) -> None:
+        """Raise what ``make_root`` raises, as far as that can be known without writing."""
+
     def make_root(self) -> None:
         """Create the root itself. Raises AlreadyThere where something is there."""
+
+    def make_root_with(self, path: str, data: bytes) -> None:
+        """Create the root with a file in it; where the storage can, no moment has the root without the file.
+
+        Raises AlreadyThere where something is there. What fails leaves nothing.
+        """
 
     def make_folder(self, path: str) -> None:
         """Create a folder in one that is there, where the storage knows such a thing; one that is there will do."""

@@ -8,11 +8,13 @@ from ckpt.copies.copy.copy import CheckpointCopy
 from ckpt.migrate.handoff.plan import SinkMeaning
 from ckpt.texts import plural, quote_path, quote_word
 
-from .blocks import Block, Heading, Headline, Item, Page, Tone, page_of, show_command
+from .blocks import Block, Heading, Headline, Item, Page, Tone, bullets, more, page_of, show_command
 from .document import CheckpointKeys, DocumentKeys
 from .keys import derive
 from .page import forecast_cases, show_title
-from .reports import Report
+from .reports import Exit, Report
+
+_SHOWN = 5  # files
 
 
 class CopyDocument(DocumentKeys):
@@ -26,6 +28,9 @@ class CopyDocument(DocumentKeys):
     query_id: Annotated[str | None, "of the copy"]
     new_id: bool
     planned: Annotated[bool, "with `--plan`: nothing is written"]
+    wrong_checksums: Annotated[
+        tuple[str, ...], "state files that do not fit the checksum file next to them, and were copied as they are"
+    ]
     sinks: Annotated[
         tuple[SinkMeaning, ...],
         "what each kind does if the original and the copy both write to it",
@@ -39,6 +44,10 @@ class CopyReport(Report[CheckpointCopy]):
 
     source: str
 
+    @property
+    def exit(self) -> Exit:
+        return Exit.FOUND if self.record.wrong_checksums else Exit.OK
+
     def document(self) -> CopyDocument:
         checkpoint = replace(derive(CheckpointKeys, self.record.inspection), path=self.source)
         return derive(CopyDocument, self.record, checkpoint=checkpoint)
@@ -47,6 +56,7 @@ class CopyReport(Report[CheckpointCopy]):
         return page_of(
             show_title(self.record.inspection),
             self._show_headline(),
+            self._show_wrong(),
             [forecast_cases(self.record.inspection.forecasts)],
             self._show_sinks(),
             self._show_next(),
@@ -57,8 +67,17 @@ class CopyReport(Report[CheckpointCopy]):
         size = f"{plural(done.files, 'file')}, {plural(done.bytes, 'byte')}"
         if done.planned:
             yield Headline(f"PLANNED: copy to {done.to} as of batch {done.batch}: {size}", Tone.GOOD)
+        elif done.wrong_checksums:
+            yield Headline(f"COPIED to {done.to} as of batch {done.batch}, DAMAGED STATE too: {size}", Tone.WARNING)
         else:
             yield Headline(f"COPIED to {done.to} as of batch {done.batch}, and checked: {size}", Tone.GOOD)
+
+    def _show_wrong(self) -> Iterator[Block]:
+        if wrong := self.record.wrong_checksums:
+            fits = "does not fit its checksum file" if len(wrong) == 1 else "do not fit their checksum files"
+            yield Heading("Damage", f"{plural(len(wrong), 'file')} of state {fits}; the original has the same")
+            yield from bullets(wrong[:_SHOWN])
+            yield from more(len(wrong) - _SHOWN)
 
     def _show_sinks(self) -> Iterator[Block]:
         own = "has a query id of its own" if self.record.new_id else "has the query id of the original"
@@ -71,5 +90,7 @@ class CopyReport(Report[CheckpointCopy]):
             command = " ".join(map(quote_word, words + ["--new-id"] * self.record.new_id))
             yield from show_command("copy it; the query may run meanwhile", command, writes=True)
             return
-        text = "see how a query starts on the copy; give it a sink of its own while the original runs"
-        yield from show_command(text, f"ckpt inspect {quote_path(self.record.to)}")
+        text, deep = "see how a query starts on the copy; give it a sink of its own while the original runs", ""
+        if self.record.wrong_checksums:
+            text, deep = "says what the damage means for the next start, and how to get out", " --deep"
+        yield from show_command(text, f"ckpt inspect {quote_path(self.record.to)}{deep}")

@@ -135,6 +135,11 @@ class _Batches(Keys):
 class _Latest(Keys):
     offset_batch: Annotated[int | None, of("offsets.latest")]
     committed_batch: Annotated[int | None, of("commits.latest")]
+    committed_watermark_ms: Annotated[
+        int | None,
+        "the watermark after the committed batch",
+        lambda checkpoint: getattr(checkpoint.commits.newest, "next_watermark_ms", None),
+    ]
     watermark_ms: Annotated[int | None, lambda checkpoint: getattr(_metadata(checkpoint), "watermark_ms", None)]
     timestamp_ms: Annotated[int | None, lambda checkpoint: getattr(_metadata(checkpoint), "timestamp_ms", None)]
     conf: Annotated[
@@ -150,7 +155,8 @@ class SourceKeys(Keys):
     index: int
     name: Annotated[str | None, "offset log v2 names sources"]
     type: Annotated[SourceType, "a plugin of `ckpt.sources` may name others"]
-    offset: Annotated[Json, "as in the offset log"]
+    offset: Annotated[Json, "as in the offset log; null: none, or `well_formed` is false"]
+    well_formed: Annotated[bool, "the offset can be read, or there is none"]
     decoded: Annotated[Mapping[str, Json], "its meaning, for known types"]
     live: Annotated[LiveKeys | None, "what `--sources` was answered; null: not asked"]
 
@@ -182,9 +188,14 @@ class RestartKeys(Keys):
     sources: Annotated[tuple[_Range, ...], "what it reads"]
     error: Annotated[str | None, "words that Spark's own message will contain"]
     never_run: tuple[Annotated[int, "a planned batch that no start will run or replay"], ...]
+    lost: tuple[Annotated[int, "a batch of `never_run` that had rows, or may have had"], ...]
     because: Annotated[
         tuple[Annotated[str, "code of a finding that explains it"], ...],
         lambda forecast: sorted({finding.diagnosis.code for finding in forecast.because}),
+    ]
+    reasons: Annotated[
+        tuple[Annotated[tuple[str, str], "`[code, path]` of such a finding"], ...],
+        lambda forecast: tuple(dict.fromkeys(finding.key for finding in forecast.because)),
     ]
 
 
@@ -194,6 +205,12 @@ class _Partition(Keys):
     num_keys: int | None
     newest_version: int | None
     replay_versions: Annotated[int | None, "how many versions a load of the required one replays"]
+
+
+class _Family(Keys):
+    name: str
+    key_schema: Annotated[Json, "a StructType as Spark writes it"]
+    value_schema: Json
 
 
 class _Store(Keys):
@@ -214,12 +231,15 @@ class _Store(Keys):
     column_families: Annotated[tuple[str, ...], lambda store: [family.name for family in store.column_families]]
     key_schema: Annotated[Json, "a StructType as Spark writes it, or null"]
     value_schema: Json
+    families: Annotated[tuple[_Family, ...], "the column families with their schemas", of("column_families")]
     per_partition: Annotated[tuple[_Partition, ...], of("partitions")]
 
 
 class _Operator(Keys):
     id: int
     name: Annotated[str | None, "Spark before 4.0 does not record it"]
+    has_metadata: Annotated[bool, "operator metadata is there"]
+    properties: Annotated[Json, "as operator metadata has them: `operatorPropertiesJson`"]
     variables: Annotated[tuple[StateVariable, ...], "of transformWithState"]
     stores: tuple[_Store, ...]
 
@@ -242,6 +262,7 @@ class FindingKeys(Keys):
     remedy: Annotated[
         str | None, "a ckpt command, a Spark setting or exact manual steps; commands and code stand in backquotes"
     ]
+    stored: Annotated[bool, "the files show it, whatever is started; false: only some starts meet it"]
 
 
 class InspectionDocument(DocumentKeys):
@@ -249,6 +270,7 @@ class InspectionDocument(DocumentKeys):
 
     verdict: Annotated[str, "one sentence for people; its words are not fixed"]
     checkpoint: Annotated[CheckpointKeys, itself]
+    deep: Annotated[bool, "every byte of the state was read"]
     batches: Annotated[_Batches, itself]
     latest: Annotated[_Latest, of("checkpoint")]
     sources: Annotated[tuple[SourceKeys, ...], "the position of each at the end of the latest batch"]

@@ -44,6 +44,14 @@ class _Match(Keys):
     command: Annotated[str | None, "of ckpt, which helps"]
     matched: Annotated[str, "the line that says it, without secrets, at most 504 characters"]
     times: Annotated[int, "how many lines say it"]
+    innermost: Annotated[
+        str | None,
+        "of an error that only says that other code failed: the line of the innermost cause, without secrets, at most "
+        "504 characters; null where the text has none",
+    ]
+    twin: Annotated[
+        str | None, "another entry with the same text: these are two causes of it, the likelier first", of("error.twin")
+    ]
     source: Annotated[str, "where the entry is from", of("error.source")]
     shown: Annotated[tuple[_Shown, ...], "the findings of `--checkpoint` that are of its codes"]
 
@@ -101,7 +109,16 @@ class ExplanationReport(Report[Explanation]):
             return page_of(_show_unknown(explanation))
         first, *others = explanation.matches
         here = _show_findings(first, explanation.inspection)
-        return page_of(_show_first(first), here, _show_elsewhere(explanation), _show_cure(first), _show_others(others))
+        twins = [match for match in others if first.error.id == match.error.twin or match.error.id == first.error.twin]
+        others = [match for match in others if match not in twins]
+        return page_of(
+            _show_first(first),
+            here,
+            _show_elsewhere(explanation),
+            _show_cure(first),
+            _show_twins(twins),
+            _show_others(others),
+        )
 
 
 def _show_first(match: ErrorMatch) -> Iterator[Block]:
@@ -109,6 +126,8 @@ def _show_first(match: ErrorMatch) -> Iterator[Block]:
     yield Headline(error.title, Tone.ERROR)
     times = f" ({plural(match.times, 'line')} like it)" if match.times > 1 else ""
     yield Item(match.matched + times, _WIDTH, "  Seen    ")
+    if match.innermost:
+        yield Item(match.innermost, _WIDTH, "  Cause   ")
     if error.id in error.codes:  # a finding of ckpt: the headline names it
         yield Item(error.cause, _WIDTH, "  Means   ")
         return
@@ -159,6 +178,12 @@ def _show_elsewhere(explanation: Explanation) -> Iterator[Block]:
         yield Item(f"{'; '.join(explanation.contradictions)}. Is it the right checkpoint?", _WIDTH, "But")
 
 
+def _show_twins(twins: list[ErrorMatch]) -> Iterator[Block]:
+    """Other causes of the same text, with what to do about them."""
+    for match in twins:
+        yield Item(f"{match.error.title}. {match.error.cause} {match.cure}", _WIDTH, "Or        ")
+
+
 def _show_others(others: list[ErrorMatch]) -> Iterator[Block]:
     if others:
         yield Line("Also found in this text:")
@@ -179,7 +204,21 @@ def _show_unknown(explanation: Explanation) -> Iterator[Block]:
     yield from _show_elsewhere(explanation)
     checkpoint = "CHECKPOINT" if explanation.inspection is None else quote_path(explanation.inspection.checkpoint.uri)
     text = f"Run `ckpt inspect {checkpoint}`: it says what the next start will do, whatever the message was."
-    yield Next(split_remedy(text))
+    yield Next((*split_remedy(text), *_show_hidden_causes(explanation.inspection)))
+
+
+def _show_hidden_causes(inspection: Inspection | None) -> Iterator[NextStep]:
+    """Name what a checkpoint alone does not show: a sink that fails the batch, and rows that always do."""
+    if inspection is None or not inspection.sound:
+        return
+    checkpoint = quote_path(inspection.checkpoint.uri)
+    what = "If the query writes files, or to a Delta or Iceberg table, what fails may be there"
+    yield NextStep(f"{what}: `ckpt inspect {checkpoint} --sink URI`.", rows=RowCost.NONE)
+    again = [forecast.batch_id for forecast in inspection.counted if forecast.reexecutes]
+    if again:
+        command = f"ckpt skip {checkpoint}"
+        what = f"If a row of batch {again[0]} makes each start fail, `{command}` plans how to leave the batch out."
+        yield NextStep(what, command, RowCost.LEFT_OUT)
 
 
 def _name_codes(codes: tuple[str, ...]) -> str:

@@ -1,7 +1,8 @@
 """Report of ``ckpt preflight``: start or hold, the reasons, and what it cannot see."""
 
-from collections.abc import Iterator
-from typing import Annotated, Literal
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, Literal
 
 from ckpt.inspection.preflight import Readiness
 from ckpt.restart.recorded_settings import SettingOutlook, SettingUse
@@ -59,6 +60,8 @@ class PreflightDocument(DocumentKeys):
 class PreflightReport(Report[Readiness]):
     """Report of ``ckpt preflight``."""
 
+    how_to_ask: ClassVar[Mapping[str, str]] = _ASK
+
     @property
     def exit(self) -> Exit:
         return Exit.OK if self.record.go else Exit.FOUND
@@ -102,7 +105,24 @@ class PreflightReport(Report[Readiness]):
         if not (readiness.unknown or readiness.not_asked):
             return
         yield Heading("Not checked", plural(len(readiness.unknown) + len(readiness.not_asked), "thing"))
-        yield from bullets([*map(as_options, readiness.unknown), *(_ASK[name] for name in readiness.not_asked)])
+        yield from bullets(
+            [*map(as_options, readiness.unknown), *(self.how_to_ask[name] for name in readiness.not_asked)]
+        )
+
+
+@dataclass(frozen=True)
+class RecordedPreflightReport(PreflightReport):
+    """Report of ``ckpt preflight`` on a document of ``ckpt inspect``, which has the checkpoint as it was there."""
+
+    checkpoint: CheckpointKeys
+    how_to_ask: ClassVar[Mapping[str, str]] = {
+        **_ASK,
+        "sources": "what the sources have now: where the checkpoint is, --sources",
+        "sink": "which batches the sink has: where the checkpoint is, --sink URI",
+    }
+
+    def document(self) -> PreflightDocument:
+        return replace(super().document(), checkpoint=self.checkpoint)
 
 
 def _describe_setting(setting: SettingOutlook) -> str:

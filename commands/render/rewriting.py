@@ -54,6 +54,11 @@ class NewCheckpointDocument(DocumentKeys):
         "`noop` comes first",
     ]
     settings: Annotated[Mapping[str, str], "the settings that are not as they were, name to new value", of("changed")]
+    starts_with: Annotated[
+        tuple[str, ...],
+        "Spark versions that can start the new one; before it is written, of those that can start the old one",
+    ]
+    stopped: Annotated[tuple[str, ...], "Spark versions that can start the old one, and not the new one"]
     units: tuple[_NewUnit, ...]
     refused: Annotated[str | None, "why it cannot be written; for people, its words are not fixed"]
     written: bool
@@ -139,6 +144,7 @@ class RewriteReport(Report["Rewrite"]):
             return page_of(title, [headline, *bullets([as_options(self.record.refused)])], self._show_lost())
         parts = (
             self._show_headline,
+            self._show_versions,
             self._show_lost,
             self._show_planned,
             self._show_units,
@@ -155,6 +161,12 @@ class RewriteReport(Report["Rewrite"]):
             yield Headline(f"WRITTEN to {rewrite.into}: {self._state}, {form} ({how})", Tone.GOOD)
         else:
             yield Headline(f"PLANNED: {self._state} into {rewrite.into}, {form}", Tone.WARNING)
+
+    def _show_versions(self) -> Iterator[Block]:
+        rewrite = self.record
+        versions = f"Spark {', '.join(rewrite.starts_with)}" if rewrite.starts_with else "no version that is known"
+        stopped = f"; no longer by Spark {', '.join(rewrite.stopped)}, which can start CHECKPOINT"
+        yield Heading("Started by", versions + (stopped if rewrite.stopped else ""))
 
     @property
     def _checkpoint(self) -> CheckpointKeys:

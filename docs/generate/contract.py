@@ -119,4 +119,5 @@ def _json_type(annotation: Any) -> str:
 def _kinds(annotation: Any) -> tuple[Any, ...]:
     """The alternatives of a union, or the one type; none for any JSON value."""
     kinds = get_args(annotation) if get_origin(annotation) in (UnionType, Union) else (annotation,)
+    kinds = tuple(_meaning(kind)[0] for kind in kinds)
     return () if any(get_origin(kind) in (list, dict, Mapping) for kind in kinds) else kinds

@@ -1,11 +1,8 @@
 """``docs/errors.md``, from the catalog of errors."""
 
-import json
-from functools import cache
-from pathlib import Path
-
 from ckpt.inspection.explain.catalog import KnownError, catalog
 from ckpt.restart.diagnoses import all_diagnoses
+from tests.inspection.explain.classes import versions_of
 
 from .findings import in_lines
 
@@ -18,16 +15,6 @@ The error classes are those of Spark 3.5 to 4.3, of its Kafka connector and of D
 | says | means | findings |
 |---|---|---|
 """
-
-
-CLASSES = Path(__file__).parents[2] / "ckpt" / "inspection" / "explain" / "classes.json"
-"""Each error class that the catalog names, with the versions of Spark, or of a connector, that have it."""
-
-
-@cache
-def versions_of(error_class: str) -> tuple[str, ...]:
-    """The versions that have an error class, oldest first, as ``4.0`` or ``delta 4.4.0``."""
-    return tuple(json.loads(CLASSES.read_text(encoding="utf-8"))[error_class]["versions"])
 
 
 def errors_page() -> str:

@@ -8,6 +8,8 @@ from contextlib import chdir
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tests.inspection.explain.coverage import coverage_table
+
 from .app import run_ckpt
 from .commands import commands_table
 from .places import DOCS, README, ROOT
@@ -21,6 +23,7 @@ AT_ROOT = (
 SAMPLE = ROOT / "sample_checkpoints" / "async-kafka-4.2"
 WRITTEN = RUNBOOK.with_suffix("")  # the batches that the query wrote when it was started, as Spark left them
 STARTED = "checkpoints/orders"  # the checkpoint that the runbook starts the query on
+_COVERAGE = re.compile(r"^\| family \|.*?^Not known: [^\n]*", re.M | re.S)
 _COMMANDS = re.compile(r"^\| command \| what it does \|\n(?:\|[^\n]*\n)+", re.M)
 _BLOCK = re.compile(r"```console\n\$ (?P<words>(?:ckpt|spark-submit) [^\n]*)\n.*?```", re.S)
 
@@ -28,6 +31,7 @@ _BLOCK = re.compile(r"```console\n\$ (?P<words>(?:ckpt|spark-submit) [^\n]*)\n.*
 def at_root(page: Path) -> str:
     """README.md, or a page on bundled checkpoints, with the output of its commands as it is now."""
     text = _COMMANDS.sub(lambda _: commands_table(), page.read_text(encoding="utf-8"))
+    text = _COVERAGE.sub(lambda _: coverage_table(), text)
     with chdir(ROOT):
         return _BLOCK.sub(lambda block: _shown(block, run_ckpt(block["words"])), text)
 

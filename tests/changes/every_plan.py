@@ -58,9 +58,8 @@ def _offsets(to: str, storage: Storage) -> ChangePlan:
 
 
 def _add_source(storage: Storage) -> ChangePlan:
-    """Another folder in front of the one that it reads."""
-    folders = ("/tmp/more", "/tmp/ckpt-samples/inputs/file-source")
-    sources = tuple(DescribedSource("file", path=folder) for folder in folders)
+    """Another source in front of the topic that it reads."""
+    sources = (DescribedSource("rate-micro-batch"), DescribedSource("kafka", ("orders",)))
     query = QueryDescription(Spark.V4_2, "append", sources, (), None, None, {})
     return plan_evolution(storage, query, EvolveOptions(), None)
 
@@ -85,7 +84,7 @@ CHANGES: dict[str, tuple[Gap | Emptied | Aged | str, Planner]] = {
     "repair that tidies and rewinds": ("damaged-missing-sst", plan_repairs),
     "repair that reads again": (Gap((0, 1, 2), (0, 1, 2), {"offsets/2": "empty"}, checksums=True), plan_repairs),
     "repair that writes a commit": (Emptied("aggregation-format2-4.2", "commits/7"), plan_repairs),
-    "other sources": ("file-source-4.2", _add_source),
+    "other sources": (Aged("kafka-4.2", 2), _add_source),
     "skip": ("aggregation-killed-changelog-4.3", plan_skip),
     "rewind of a file source": ("file-source-4.2", partial(plan_rewind, to_batch=9, replayed=Replayed.NEW)),
     "offsets": ("kafka-4.2", partial(_offsets, '{"orders":{"0":46,"1":49}}')),

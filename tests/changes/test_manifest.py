@@ -88,9 +88,10 @@ def test_no_manifest_makes_undo_write_through_a_link(repaired: tuple[Path, Path]
     checkpoint, backup = repaired
     (checkpoint / "offsets").rename(tmp_path / "elsewhere")
     (checkpoint / "offsets").symlink_to(tmp_path / "elsewhere")
-    before = facts(tmp_path / "elsewhere")
-    assert "symbolic link" in refused_and_untouched(ckpt, checkpoint, backup)
-    assert facts(tmp_path / "elsewhere") == before
+    before = facts(tmp_path)
+    run = ckpt("repair-async", checkpoint, "--undo", backup, "--grace", 0)
+    assert (run.exit_code, "is a symbolic link that leads out" in run.refusal()) == (3, True)
+    assert facts(tmp_path) == before
 
 
 def test_two_changes_in_one_second_have_a_backup_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,7 +121,7 @@ def test_every_text_of_a_page_is_masked(output: Output, text: str, capsys: pytes
             shown = capsys.readouterr().out
             assert SECRET[:9] not in shown, block
             assert SECRET[9:] not in shown, block
-            assert "***" in shown
+            assert "***" in shown.replace("\\", "")  # Markdown escapes it
 
 
 def test_a_command_with_a_masked_secret_stays_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -59,7 +59,7 @@ STARTS = [
     ("damaged-commits-ahead-of-offsets", "CKPT204", "Restarts with new batch 6"),
     ("damaged-commits-far-behind", "CKPT205", "Restarts by running batch 5 again"),
     ("damaged-missing-unique-ids", "CKPT111", f"Restarts by running batch 7 again on Spark 4.1 to {NEWEST}, {_NOOP}"),
-    ("damaged-state-ahead", "CKPT306", "Restarts with new batch 4"),
+    ("damaged-state-ahead", "CKPT332", "Restarts with new batch 4"),
 ]
 
 
@@ -94,7 +94,7 @@ def test_logs_that_are_put_back_fit_the_state_that_was_ahead_of_them(ckpt: Ckpt,
     for batch in (7, 8, 9):
         for folder in ("offsets", "commits"):
             remove(checkpoint / folder / str(batch))
-    assert "offsets and commits of the later batches, put them back" in remedy_of("CKPT306", checkpoint, ckpt)
+    assert "offsets and commits of the later batches, put them back" in remedy_of("CKPT332", checkpoint, ckpt)
     assert "put these back instead" in " ".join(ckpt("repair", checkpoint).stdout.split())
     for folder in ("offsets", "commits"):
         shutil.copytree(whole / folder, checkpoint / folder, dirs_exist_ok=True)
@@ -186,6 +186,33 @@ def test_a_batch_that_fails_for_want_of_state_is_not_to_be_skipped(ckpt: Ckpt, c
     remove(checkpoint / "commits" / "9")
     advice = " ".join(ckpt("inspect", checkpoint).stdout.split("\nNext")[1].split())
     assert "does not help a query that aggregates, joins or deduplicates: its state is lost" in advice
+
+
+_EDITS = {
+    "shuffle.partitions": {"old": 'shuffle.partitions":"2"', "new": 'shuffle.partitions":"3"'},
+    "providerClass": {"old": "HDFSBackedStateStoreProvider", "new": "RocksDBStateStoreProvider"},
+}
+
+
+@pytest.mark.parametrize("setting", _EDITS)
+def test_settings_that_were_edited_in_the_newest_offsets_lead_to_the_repair(
+    setting: str, ckpt: Ckpt, copy_of: CopyOf
+) -> None:
+    checkpoint = copy_of("aggregation-hdfs-4.2", {"op": "replace_text", "path": "offsets/9", **_EDITS[setting]})
+    page = ckpt("inspect", checkpoint, "-o", "json").json()
+    remedy = next(finding["remedy"] for finding in page["findings"] if finding["code"] == "CKPT304")
+    assert setting in remedy
+    assert page["next"][0]["command"] == ["ckpt", "repair", str(checkpoint)]
+    obey("`ckpt repair {checkpoint}`", checkpoint)
+    assert ckpt("inspect", checkpoint, "--progress", "sync").exit_code == 0
+
+
+def test_a_partition_that_is_lost_leads_to_what_is_left(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
+    checkpoint = copy_of("aggregation-hdfs-4.2", {"op": "delete_tree", "path": "state/0/1"})
+    remedy = remedy_of("CKPT304", checkpoint, ckpt)
+    assert f"`ckpt rewrite {checkpoint} NEW --salvage` says how much of the state is left" in remedy
+    assert ckpt("rewrite", checkpoint, tmp_path / "new", "--salvage").exit_code == 3
+    assert ckpt("rewrite", checkpoint, tmp_path / "new", "--salvage", "--accept-loss").exit_code == 0
 
 
 def test_the_other_progress_mode_gets_a_remedy_of_its_own(ckpt: Ckpt) -> None:

@@ -127,6 +127,7 @@ _UNDECIDED = {
     "CKPT205": "only the sink says whether the batches were written",
     "CKPT211": "another query may be running",
     "CKPT302": "versions of Spark differ, and somebody has to choose one",
+    "CKPT332": "there may be a copy of the later batches",
     "CKPT306": "there may be a copy of the later batches",
     "CKPT316": "versions of Spark differ, and somebody has to choose one",
     "CKPT401": "the source may have been made again",

@@ -20,6 +20,7 @@ MODULES = {
     "sink-batches": "tests.live.sink.record:DROPPED",
     "sink-state": "tests.live.sink.record:STATEFUL",
     "iceberg-sink": "tests.live.sink.iceberg:SUITE",
+    "alarms": "tests.inspection.alarms.record:SUITE",
     "preflight": "tests.inspection.preflight.record:SUITE",
     "preflight-across": "tests.inspection.preflight.record:ACROSS",
     "signatures": "tests.inspection.preflight.record:SIGNATURES",
@@ -31,6 +32,7 @@ MODULES = {
     "logs": "tests.formats.spark_answers:SUITE",
     "export": "tests.state.export.matrix:SUITE",
     "driver-logs": "tests.inspection.explain.drivers:SUITE",
+    "failed-programs": "tests.inspection.explain.programs:SUITE",
     "error-classes": "tests.inspection.explain.classes:SUITE",
     "messages": "tests.inspection.explain.messages:SUITE",
 }

@@ -107,7 +107,7 @@ def test_an_empty_folder_is_an_empty_tree(tmp_path):
 
 
 def test_links_are_followed_and_loops_and_dangling_links_are_not(tree, tmp_path):
-    elsewhere = tmp_path / "elsewhere"
+    elsewhere = tree / "elsewhere"
     (elsewhere / "inner").mkdir(parents=True)
     (elsewhere / "inner" / "5").write_bytes(b"12345")
     (tree / "linked").symlink_to(elsewhere)
@@ -128,11 +128,30 @@ def test_links_are_followed_and_loops_and_dangling_links_are_not(tree, tmp_path)
         "state/up": Oddity.LOOP,
         "state/top": Oddity.LOOP,
         "linked/back": Oddity.LOOP,
+        "elsewhere/back": Oddity.LOOP,
         "gone": Oddity.DANGLING,
         "ring": Oddity.DANGLING,
     }
     assert listing.folders["state/self"] == {}
     assert listing.info("gone") is None
+
+
+def test_a_link_out_of_the_root_is_named_and_not_read_unless_it_is_the_root(tree, tmp_path):
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "7").write_bytes(b"secret")
+    (tree / "folder").symlink_to(tmp_path / "secret")
+    (tree / "state" / "file").symlink_to(f"../../{tree.name}/../secret/7")
+    (tree / "offsets" / "1").symlink_to(tree / "offsets" / "0")
+    (tmp_path / "link").symlink_to(tree)
+    for root in (tree, tmp_path / "link"):
+        storage = open_storage(str(root))
+        listing = storage.list_tree()
+        assert listing.oddities == {"folder": Oddity.OUTSIDE, "state/file": Oddity.OUTSIDE}
+        assert listing.folders["folder"] == {}
+        assert storage.read("offsets/1") == storage.read("offsets/0")
+        with pytest.raises(StorageError, match=r"state/file is a symbolic link that leads out of the checkpoint: "):
+            storage.read("state/file")
+    assert open_storage(str(tree)).below("folder").read("7") == b"secret"
 
 
 def test_pipes_and_sockets_are_listed_and_never_waited_for(tmp_path, monkeypatch):

@@ -26,6 +26,11 @@ _HDFS = (
     'RPCError("org.apache.hadoop.security.AccessControlException", "Permission denied: user=stranger, '
     'access=READ_EXECUTE, inode=\\"/state\\":root:supergroup:drwx------\\n\\tat org.apache.hadoop.hdfs.Server.check'
 )
+_SHORTER = (
+    "DownloadTo at position 400 for 100 bytes failed. Azure Error: [InvalidRange] 416 The range specified is invalid "
+    "for the current size of the resource.\nThe range specified is invalid"
+)
+_NO_TOKEN = "DefaultAzureCredential: failed to get a token"
 
 
 @pytest.mark.parametrize(
@@ -41,7 +46,11 @@ _HDFS = (
          "x does not exist: check the path"),
         (NotADirectoryError("b/x"), NotFound, "x is not a folder: give the checkpoint's own folder"),
         (TimeoutError(), StorageError, "x cannot be reached: check the host and the network (TimeoutError)"),
-        (RuntimeError("something\nwith a trace"), StorageError, "x cannot be read: something; cure"),
+        (RuntimeError("something\nwith a trace"), StorageError, "x cannot be read: something"),
+        (OSError(_SHORTER), StorageError,
+         "x cannot be read: DownloadTo at position 400 for 100 bytes failed."),
+        (OSError(_NO_TOKEN), StorageError,
+         "x cannot be read: cure (DefaultAzureCredential: failed to get a token)"),
         (RuntimeError(_HDFS), StorageError, "x cannot be read: cure (Permission denied: user=stranger, "
          'access=READ_EXECUTE, inode=\\"/state\\":root:supergroup:drwx------)'),
     ],

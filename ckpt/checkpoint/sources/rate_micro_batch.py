@@ -27,7 +27,9 @@ class RateMicroBatchKind(SourceKind[RateMicroBatchOffset]):
     def decode(self, value: Json) -> RateMicroBatchOffset | None:
         if not isinstance(value, dict) or len(value) != 2:
             return None
-        rows, timestamp = whole_number(value.get("offset")), whole_number(value.get("timestamp"))
+        numbers = (value.get("offset"), value.get("timestamp"))  # Spark reads 50.0 as a long, too
+        whole = (int(n) if isinstance(n, float) and n.is_integer() else n for n in numbers)
+        rows, timestamp = map(whole_number, whole)
         return None if rows is None or timestamp is None else RateMicroBatchOffset(rows, timestamp)
 
     def advance(self, old: RateMicroBatchOffset, new: RateMicroBatchOffset) -> Advance:

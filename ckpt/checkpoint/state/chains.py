@@ -136,6 +136,12 @@ _PROVIDERS = {
 }
 
 
+def is_known_provider(class_name: str) -> bool:
+    """Tell whether a class is one of Spark's providers, or one of the same name in another package."""
+    package, _, name = class_name.rpartition(".")
+    return bool(package) and name in _PROVIDERS
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """The logs, as the judgement of state needs them."""
@@ -197,17 +203,21 @@ def context_of(offsets: Log[OffsetLog], commits: Log[CommitLog]) -> Context:
     """Work out which state version the next start loads.
 
     Batch B reads version B and writes B + 1. After batch L is committed the next start runs L + 1; otherwise it runs L
-    again (``MicroBatchExecution.populateStartOffsets``). The unique ids of version V are in the commit of V - 1.
+    again (``MicroBatchExecution.populateStartOffsets``). The unique ids of version V are in the commit of V - 1; those
+    of an operator that no other commit names are none of this query, and Spark ignores them.
     """
     entry, latest, needed = offsets.newest, offsets.latest, None
     if latest is not None:
         needed = latest + 1 if commits.latest == latest else latest
     commit = commits.readable(needed - 1) if needed else None
+    ids = (commit.state_unique_ids or {}) if commit else {}
+    others = [other.state_unique_ids for other in commits.entries.values() if isinstance(other, CommitLog)]
+    earlier = {operator for known in others if known and known is not ids for operator in known}
     return Context(
         conf=entry.metadata.conf if entry and entry.metadata else {},
         latest=latest,
         needed_version=needed or None,
-        unique_ids=(commit.state_unique_ids or {}) if commit else {},
+        unique_ids={operator: ids[operator] for operator in ids if operator in earlier or not earlier},
         committed=commits.ids or None,
         oldest_needed=oldest_needed(offsets, commits),
     )

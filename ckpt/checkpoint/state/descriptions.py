@@ -1,15 +1,14 @@
 """Operator metadata and state schemas: the small files in ``state/`` that describe operators and stores."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ckpt.checkpoint.state.folders import OperatorFolder, sort_numbers
+from ckpt.checkpoint.state.folders import OperatorFolder, sort_numbers, stores_of
 from ckpt.checkpoint.state.read_steps import Step
 from ckpt.errors import NotFound
 from ckpt.formats.limits import refuse_too_large
 from ckpt.formats.operators import parse_operator_metadata
 from ckpt.formats.schemas import parse_state_schema
-from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.model import ColumnFamily, Fault, OperatorMetadata, Unreadable
 from ckpt.storage.base import Listing, ReadRequest
 
@@ -81,7 +80,8 @@ def _find_schemas(listing: Listing, folder: OperatorFolder) -> list[tuple[str, s
     """The schema file of each store.
 
     transformWithState keeps one for each batch that changed it (the newest counts); the others keep theirs in the first
-    partition (``StateSchemaCompatibilityChecker``), and Spark reads it at every start.
+    partition (``StateSchemaCompatibilityChecker``), and Spark reads it at every start. One that was moved to another
+    partition still says what the rows are.
     """
     paths: dict[str, str] = {}
     versioned = f"{folder.path}/_stateSchema"
@@ -90,10 +90,15 @@ def _find_schemas(listing: Listing, folder: OperatorFolder) -> list[tuple[str, s
         by_batch = {batch: name for name in names for batch in sort_numbers([name.partition("_")[0]])}
         if by_batch:
             paths[store] = f"{versioned}/{store}/{by_batch[max(by_batch)]}"
-    first = f"{folder.path}/0"
-    for store in (DEFAULT_STORE, *listing.subfolders(first)):
-        base = first if store == DEFAULT_STORE else f"{first}/{store}"
-        path = f"{base}/_metadata/schema"
-        if store not in paths and listing.info(path) is not None:
-            paths[store] = path
+    for partition in folder.partitions:
+        for store, path in find_schemas_in(listing, f"{folder.path}/{partition}"):
+            paths.setdefault(store, path)
     return list(paths.items())
+
+
+def find_schemas_in(listing: Listing, partition: str) -> Iterator[tuple[str, str]]:
+    """The schema files in the folder of a partition, each with the store that it is of."""
+    for store, folder in stores_of(listing, partition):
+        path = f"{folder}/_metadata/schema"
+        if listing.info(path) is not None:
+            yield store, path

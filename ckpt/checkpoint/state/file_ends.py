@@ -87,8 +87,8 @@ class _Verdicts:
 def verify(files: Iterable[StateFile], codec: str, fully_read: Verified = NOTHING) -> Step[Verified]:
     """Check the tail of each file, and then all of those whose tail is not that of a complete file.
 
-    ``codec`` is the one in which the query compresses deltas and changelogs; the ends of others say nothing. Files that
-    were ``fully_read`` are in the outcome, and not read again.
+    ``codec`` is the one in which the query compresses deltas and changelogs; the ends of others only say that they are
+    not LZ4. Files that were ``fully_read`` are in the outcome, and not read again.
     """
     verdicts = _Verdicts()
     looked_at: list[StateFile] = []
@@ -98,14 +98,19 @@ def verify(files: Iterable[StateFile], codec: str, fully_read: Verified = NOTHIN
         if file.size == 0:
             says = _NO_ENTRIES if file.kind is StateFileKind.ZIP else None
             verdicts.wrong[file.path] = Verdict(DamageKind.EMPTY, "the file is empty", says)
-        elif file.kind is not StateFileKind.ZIP and codec != LZ4:
-            verdicts.unknown.add(file.path)
         else:
             looked_at.append(file)
     tails = yield [request_tail(file) for file in looked_at]
     suspicious: list[StateFile] = []
     for file, tail in zip(looked_at, tails, strict=True):
-        if file.kind is not StateFileKind.ZIP and isinstance(tail, bytes) and tail.endswith(END_MARK):
+        marked = file.kind is not StateFileKind.ZIP and isinstance(tail, bytes) and tail.endswith(END_MARK)
+        if file.kind is not StateFileKind.ZIP and codec != LZ4:
+            if marked:
+                verdicts.wrong[file.path] = judge_codec(codec)
+            else:
+                verdicts.unknown.add(file.path)
+            continue
+        if marked:
             continue
         if not _judge_tail(file, tail, verdicts):
             suspicious.append(file)
@@ -118,6 +123,11 @@ def verify(files: Iterable[StateFile], codec: str, fully_read: Verified = NOTHIN
             _judge_whole(file, content, verdicts)
         del contents, content
     return Verified(verdicts.wrong, frozenset(verdicts.unknown), verdicts.snapshots).with_all(fully_read)
+
+
+def judge_codec(codec: str) -> Verdict:
+    """The verdict on a file that was compressed with LZ4, where the offsets record another codec."""
+    return Verdict(DamageKind.OTHER_CODEC, f"it is compressed with {LZ4}, and the newest offsets record {codec}")
 
 
 def compare_sizes(files: Sequence[StateFile], verified: Verified) -> Step[Verified]:

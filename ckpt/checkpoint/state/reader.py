@@ -4,7 +4,7 @@
 handful of rounds of requests: metadata, schemas and tails at once, and more only where something looks wrong.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import reduce
 
 from ckpt.checkpoint.checkpoint import Log, logs_show_state
@@ -16,6 +16,7 @@ from ckpt.checkpoint.state.folders import (
     LOGS,
     SSTS,
     STATE,
+    FileId,
     OperatorFolder,
     StoreNames,
     StorePartition,
@@ -48,6 +49,10 @@ MOST_TAILS = 20_000  # how many file ends are read at most: well beyond what a q
 
 MOST_TAILS_REMOTE = 2_400
 """The bound for storage where each read costs a round trip: 200 partitions, each a snapshot and eleven logs."""
+
+_SOON = 10
+"""Batches by which state may be ahead and do no harm: clean-up counts from the newest version, and keeps 100 by default
+(``spark.sql.streaming.minBatchesToRetain``)."""
 
 _TAILS_FOR_EACH_ZIP = 20
 """The oldest snapshots only tell by how much state grows: of more than 1,000 partitions, or 120, none is read."""
@@ -140,6 +145,7 @@ def _make_operator(collected: CollectedState, folder: OperatorFolder) -> Operato
         properties=metadata.properties if metadata else None,
         schema_paths=tuple(path for store in stored for path in store.schema_paths),
         has_metadata=description.metadata is not None,
+        recorded_id=metadata.operator_id if metadata else None,
     )
 
 
@@ -240,7 +246,7 @@ def _find_newer(stores: list[StorePartition], context: Context) -> NewerState | 
         return None
     last = context.latest + 1
     newer = sorted(
-        (version, f"{store.folder}/{name}")
+        (version, f"{store.folder}/{name}", _is_overwritten(store, files))
         for store in stores
         if (store.names.newest or 0) > last
         for files in (store.names.logs, store.names.snapshots)
@@ -249,4 +255,13 @@ def _find_newer(stores: list[StorePartition], context: Context) -> NewerState | 
     )
     if not newer:
         return None
-    return NewerState(newer[0][0], newer[-1][0], len(newer), newer[0][1])
+    harmful = newer[-1][0] - last > _SOON or not all(overwritten for _, _, overwritten in newer)
+    return NewerState(newer[0][0], newer[-1][0], len(newer), newer[0][1], harmful)
+
+
+def _is_overwritten(store: StorePartition, files: Mapping[FileId, str]) -> bool:
+    """Tell whether every batch writes a file of this kind, and so replaces what is there before anything reads it.
+
+    A snapshot of a store with deltas or changelogs is written now and then only.
+    """
+    return files is store.names.logs or not store.names.logs

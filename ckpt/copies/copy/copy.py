@@ -10,6 +10,7 @@ from os import fspath
 from ckpt.changes.backup import choose_options
 from ckpt.changes.steps import read_files, sidecar
 from ckpt.checkpoint.checkpoint import METADATA
+from ckpt.copies.copy.comparing import ReadSums
 from ckpt.copies.copy.placing import AT_ONCE, FilePieces, Placing, Watcher, check_apart, is_large, open_new
 from ckpt.copies.copy.selection import Selection, select_files
 from ckpt.errors import NotFound, StorageError
@@ -42,6 +43,7 @@ class CheckpointCopy(Value):
     bytes: int
     planned: bool  # nothing is written yet
     sinks: Mapping[str, str] = field(default_factory=dict)  # kind: what it does if the original writes there too
+    wrong_checksums: tuple[str, ...] = ()  # state files that a checksum file next to them is not of; copied as they are
 
 
 def copy(
@@ -117,9 +119,10 @@ def copy_selected(
     selection = select_files(storage, to, batch)
     if plan:
         return _plan_copy(selection, storage, new, to, new_id=new_id)
-    new.make_empty()
-    placing = replace(new, attributes=partial(_choose_attributes, selection, local=new.storage.local), sizes={})
+    attributes = partial(_choose_attributes, selection, local=new.storage.local)
+    placing = replace(new, attributes=attributes, sizes={}, _folders={})
     try:
+        placing.begin(selection.newest)
         copied = _copy_files(selection, storage, placing, to, new_id=new_id, watcher=watcher)
         check()
     except BaseException as error:
@@ -154,23 +157,29 @@ def _copy_files(
     if new_id:
         data = build_metadata(str(uuid.uuid4()))
         small |= {METADATA: data, sidecar(METADATA): build_hadoop_sidecar(data)}
-    placing.begin(selection.newest)
+    sums = ReadSums()
     at_once = 1 if local else AT_ONCE
     for first in range(0, len(order) - 1, at_once):  # files that are read and written together
         group = order[first : min(first + at_once, len(order) - 1)]
         later = {path: listing.info(path) for path in group if path not in small}
         contents: dict[str, bytes | FilePieces] = {path: small[path] for path in group if path in small}
         contents |= read_files(storage, (path for path, info in later.items() if not is_large(info)))
-        contents |= {path: FilePieces(storage, path, info) for path, info in later.items() if info and is_large(info)}
+        contents |= {
+            path: FilePieces(storage, path, info, sums) for path, info in later.items() if info and is_large(info)
+        }
         placing.put({path: contents[path] for path in group})
         if watcher is not None:
             watcher(len(placing.sizes), len(order))
+        for path, content in contents.items():
+            if isinstance(content, bytes):
+                sums.add(path, content)
     placing.finish(small.get(selection.newest) or storage.read(selection.newest))
     starts = _list_starts(selection.inspection)
     placing.check(to, "the copy", "the original", lambda copied: _list_starts(copied) == starts)
     metadata = parse_metadata(METADATA, small[METADATA]) if METADATA in small else None
     query_id = metadata.query_id if isinstance(metadata, QueryMetadata) else None
-    return _describe_copy(selection, to, query_id, placing.sizes.values(), new_id=new_id)
+    made = _describe_copy(selection, to, query_id, placing.sizes.values(), new_id=new_id)
+    return replace(made, wrong_checksums=tuple(sums.find_wrong()))
 
 
 def _plan_copy(selection: Selection, storage: Storage, placing: Placing, to: str, *, new_id: bool) -> CheckpointCopy:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from ckpt.changes.backup import choose_options
 from ckpt.changes.steps import Changed
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.errors import CkptError, NotFound, StorageError, UsageError, one_line
+from ckpt.copies.copy.comparing import ReadSums
+from ckpt.errors import CkptError, StorageError, UsageError, one_line
 from ckpt.formats.offsets import UNFINISHED
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.storage import FileInfo, Storage, open_storage
@@ -29,6 +30,7 @@ class FilePieces:
     storage: Storage
     path: str
     info: FileInfo
+    sums: ReadSums | None = None  # of what was read
 
     def __len__(self) -> int:
         """Bytes."""
@@ -40,6 +42,8 @@ class FilePieces:
             piece = self.storage.read_range(self.path, offset, PIECE)
             if len(piece) != min(PIECE, self.info.size - offset):
                 self._raise_changed()
+            if self.sums is not None:
+                self.sums.add(self.path, piece, first=not offset)
             yield piece
         folder, _, name = self.path.rpartition("/")
         if self.storage.list_level(folder).files.get(name, self.info) != self.info:
@@ -67,32 +71,35 @@ class Placing:
     _folders: dict[str, None] = field(default_factory=dict)  # those above another before it
     _is_new: bool = False  # nothing was there, not even the folder
 
-    def make_empty(self) -> None:
-        """Create the folder; one that holds no file will do. Raises StorageError."""
-        try:
-            self.writer.make_root()
-            self._is_new = True
-        except AlreadyThere as error:
-            try:
-                holds_any = bool(self.storage.list_tree().files)
-            except CkptError:  # a file, a link that leads nowhere
-                raise error from None
-            if holds_any:
-                raise
-
     def check_empty(self) -> None:
-        """Raise AlreadyThere where the folder holds a file; nothing is created."""
+        """Raise what ``begin`` raises of the folder, as far as that can be known; nothing is created."""
         try:
-            files = self.storage.list_tree().files
-        except NotFound:
-            return
-        if files:
-            raise AlreadyThere(f"{self.storage.uri} exists already: name a folder that does not")
+            self.writer.check_root()
+        except AlreadyThere as error:
+            self._check_no_file(error)
 
     def begin(self, newest: str) -> None:
-        """Write the mark that keeps every start away, in place of the newest offsets. Raises StorageError."""
-        self.put({newest: UNFINISHED})
+        """Create the folder with the mark that keeps every start away, in place of the newest offsets.
+
+        A folder that is there and holds no file will do. Raises StorageError.
+        """
+        try:
+            self.writer.make_root_with(newest, UNFINISHED)
+        except AlreadyThere as error:
+            self._check_no_file(error)
+            self.put({newest: UNFINISHED})
+        else:
+            self._is_new = True
+            self.adopt(newest, len(UNFINISHED))
         self._newest = newest
+
+    def _check_no_file(self, error: AlreadyThere) -> None:
+        try:
+            holds_any = bool(self.storage.list_tree().files)
+        except CkptError:  # a file, a link that leads nowhere
+            raise error from None
+        if holds_any:
+            raise error
 
     def finish(self, data: bytes) -> None:
         """Write the newest offsets themselves: with them the checkpoint is complete. Raises StorageError."""
@@ -133,9 +140,10 @@ class Placing:
                 self.writer.remove_folder(folder)
         self._folders.clear()
 
-    def check(self, uri: str, what: str, like: str, continues: Callable[[Inspection], bool]) -> None:
-        """Check that what was written is complete, and starts as its original would. Raises StorageError.
+    def check(self, uri: str, what: str, like: str, continues: Callable[[Inspection], bool]) -> Inspection:
+        """Check that what was written is complete, and starts as its original would; return its inspection.
 
+        Raises StorageError.
         ``continues`` tells whether a start continues as from the original; ``what`` and ``like`` name both in an error.
         """
         tree = self.storage.list_tree()
@@ -143,8 +151,8 @@ class Placing:
         wrong = sorted(path for path in there.keys() | self.sizes if there.get(path) != self.sizes.get(path))
         if wrong:
             problem = f"{wrong[0]} differs from what ckpt wrote: something else is writing there"
-        elif continues(inspect(read_checkpoint(Changed(self.storage, tree, uri=spark_uri(uri))))):
-            return
+        elif continues(made := inspect(read_checkpoint(Changed(self.storage, tree, uri=spark_uri(uri))))):
+            return made
         else:
             problem = f"a start would not continue from it as from {like}"
         raise StorageError(f"{one_line(uri)}: {what} is not complete, and was removed: {problem}")

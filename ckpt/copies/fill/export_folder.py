@@ -16,6 +16,7 @@ from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 from ckpt.copies.fill.frames import Piece
 from ckpt.errors import CkptError, NotFound, StorageError, one_line
 from ckpt.extras import install_command
+from ckpt.formats import limits
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
 from ckpt.state.export.targets import MANIFEST, Format
@@ -23,7 +24,7 @@ from ckpt.state.reading.columns import Shape
 from ckpt.storage import Listing, Storage, open_storage
 from ckpt.storage.locations import local_path
 
-_LOG, _PARQUET = "_delta_log", ".parquet"
+_LOG, _PARQUET, _MAGIC = "_delta_log", ".parquet", b"PAR1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +78,20 @@ class Export:
     def read_piece(self, label: str, path: str) -> Piece:
         """The rows of one of the files. Raises CkptError."""
         folder = self.folders[label]
+        _check_size(self.place, self.listing, path, limits.LARGEST_PART)
         if not self._is_delta(folder):
+            self._check_end(path)
             return Piece(path, _read_table(f"{self.place}/{path}", self.storage.read(path)))
         with self._open_delta(folder) as (files, read):
             if path not in files:
                 raise CkptError(one_line(f"{self.place}/{path} is not in its Delta table any more: import it again"))
             return Piece(path, read(path))
+
+    def _check_end(self, path: str) -> None:
+        """Raise StorageError, before it is read as a whole, where a file does not end as Parquet does."""
+        info = self.listing.info(path)
+        if info is not None and self.storage.read_range(path, max(info.size - len(_MAGIC), 0), len(_MAGIC)) != _MAGIC:
+            raise StorageError(one_line(f"{self.place}/{path} cannot be read as Parquet: it does not end with PAR1"))
 
     def _is_delta(self, folder: str) -> bool:
         return f"{folder}/{_LOG}".lstrip("/") in self.listing.folders
@@ -94,6 +103,8 @@ class Export:
         Of a remote table the log, and each file that is read, are copied into a temporary folder first.
         """
         where, here = f"{self.place}/{folder}".rstrip("/"), local_path(self.place)
+        for name, _ in self.listing.walk(f"{folder}/{_LOG}".lstrip("/")):
+            _check_size(self.place, self.listing, name, limits.LARGEST_ACTION)
         try:
             from deltalake import DeltaTable
             from deltalake.exceptions import DeltaError
@@ -136,7 +147,7 @@ def open_export(uri: str, options: Mapping[str, str]) -> Export:
     """The folder of an export. Raises CkptError where it is none, or of a kind that is not imported."""
     storage = open_storage(uri, options)
     listing = storage.list_tree()
-    manifest = _read_manifest(uri, storage, MANIFEST)
+    manifest = _read_manifest(uri, storage, listing, MANIFEST)
     folders = {unit: folder for folder, unit in _list_folders(manifest) if folder in listing.folders}
     missing = [folder for folder, _ in _list_folders(manifest) if folder not in listing.folders]
     if missing:
@@ -147,7 +158,7 @@ def open_export(uri: str, options: Mapping[str, str]) -> Export:
     rows: dict[str, int] = {}
     for unit, folder in folders.items():
         path = f"{folder}/{MANIFEST}".lstrip("/")
-        own = _read_manifest(uri, storage, path) if listing.info(path) else manifest
+        own = _read_manifest(uri, storage, listing, path) if listing.info(path) else manifest
         if _find_format(uri, own) == Format.DELTA:
             delta.add(folder)
         if fields_of(own.get("schema")):
@@ -171,7 +182,15 @@ def open_export(uri: str, options: Mapping[str, str]) -> Export:
     )
 
 
-def _read_manifest(uri: str, storage: Storage, path: str) -> dict[str, Json]:
+def _check_size(uri: str, listing: Listing, path: str, largest: int) -> None:
+    """Raise CkptError where a file is larger than any that is read."""
+    info = listing.info(path)
+    if info is not None and (why := limits.describe_excess(info.size, largest)) is not None:
+        raise CkptError(one_line(f"{uri}/{path}: {why}"))
+
+
+def _read_manifest(uri: str, storage: Storage, listing: Listing, path: str) -> dict[str, Json]:
+    _check_size(uri, listing, path, limits.LARGEST_RECORD)
     try:
         manifest: Json = json.loads(storage.read(path))
     except NotFound:

@@ -13,7 +13,7 @@ from ckpt.checkpoint.state.folders import find_store_partitions
 from ckpt.checkpoint.state.load import is_serious, load_stores
 from ckpt.checkpoint.state.read_steps import run
 from ckpt.checkpoint.state.rewritable import Form, refuse_rewrite
-from ckpt.copies.copy.placing import check_apart
+from ckpt.copies.copy.placing import check_apart, open_new
 from ckpt.copies.copy.selection import Selection, select_files
 from ckpt.copies.rewrite.filtering import Dropping, Key, Leaving, check_known, choose_dropping, make_filters
 from ckpt.copies.rewrite.spreading import list_key_columns
@@ -22,12 +22,13 @@ from ckpt.formats.statefiles import LZ4
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Provider
 from ckpt.state.native.salvage import Salvage, find_salvage
-from ckpt.state.native.store_files import context_of
+from ckpt.state.native.store_files import context_of, layout_of
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import Chosen, Question, choose
 from ckpt.state.reading.units import StateUnit
 from ckpt.texts import quote_path
 from ckpt.values import Value
+from ckpt.versions import Spark
 
 
 class CannotRewrite(CkptError):
@@ -81,6 +82,8 @@ class Rewrite(Value):
     exported_id: str | None = None  # the query id of the export that is imported, where it says so
     imported: bool = False  # its state is an export
     salvage: Salvage | None = None  # where what is damaged is left out
+    starts_with: tuple[Spark, ...] = ()  # versions that can start the new one
+    stopped: tuple[Spark, ...] = ()  # versions that can start the old one, and not the new one
 
     @property
     def of_another_query(self) -> bool:
@@ -134,6 +137,7 @@ def plan_rewrite(
     unknown; UsageError where there are no such form, keys or columns, or one place is inside the other.
     """
     check_apart(checkpoint, into)
+    open_new(into, options).check_empty()
     provider, partitions, version = form
     _check_form(provider, partitions, version)
     own = choose_options(checkpoint, options)
@@ -148,15 +152,21 @@ def plan_rewrite(
     to = Provider(provider) if provider else old.provider
     new = Form(to, partitions or old.partitions, version or (old.version if to is Provider.ROCKSDB else 1))
     units = [RewrittenUnit(unit, None, new.partitions) for unit in chosen.units if not unit.shown_elsewhere]
+    if not of_values:
+        for unit in units:
+            layout_of(chosen, unit.unit)  # which counts its rows
     refusals = refuse_rewrite(chosen.checkpoint.state, chosen.recorded, old, new, of_values=of_values)
     offsets = chosen.checkpoint.offsets.latest
     planned = offsets if offsets != selection.batch and not (salvaged and salvaged.again) else None
+    inspection = inspect(chosen.checkpoint)
+    starting = list_starting(inspection)
+    stopped = tuple(spark for spark in starting if not _reads(spark, new))
     planned_state = None if planned is None else _judge_planned_state(chosen, old, new, of_values=of_values)
     return (
         chosen,
         selection,
         Rewrite(
-            inspection=inspect(chosen.checkpoint),
+            inspection=inspection,
             into=into,
             batch=selection.batch,
             old=old,
@@ -171,9 +181,22 @@ def plan_rewrite(
             planned=planned,
             planned_state=planned_state,
             salvage=salvaged,
+            starts_with=tuple(spark for spark in starting if spark not in stopped),
+            stopped=stopped,
             refused=next(chain(_refuse_planned(chosen) if planned is not None else (), refusals), None),
         ),
     )
+
+
+def list_starting(inspection: Inspection) -> tuple[Spark, ...]:
+    """The versions that can start the query, of those that may be in use."""
+    return tuple(spark for spark in Spark if any(f.spark is spark and f.outcome.runs for f in inspection.counted))
+
+
+def _reads(spark: Spark, form: Form) -> bool:
+    """Tell whether a version reads the commits and snapshots that are written in this form."""
+    rules = spark.rules
+    return form.version == 1 or (rules.newest_commit_log > 1 and not rules.version_2_snapshots)
 
 
 def _check_form(provider: str | None, partitions: int | None, version: int | None) -> None:

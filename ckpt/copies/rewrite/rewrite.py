@@ -49,6 +49,7 @@ def rewrite(
     new_id: bool = False,
     salvage: bool = False,
     accept_loss: bool = False,
+    accept_fewer_versions: bool = False,
     plan: bool = False,
     jobs: int | None = None,
     by: Exchange | None = None,
@@ -76,7 +77,9 @@ def rewrite(
         salvage: Where state is damaged, take every partition of an operator that can be read: as of the newest batch at
             which all can be, else as of the one at which fewest are lost.
         accept_loss: Accept that a salvage loses keys, or that batches are read again; without it nothing is written.
-        plan: Only say what would be written.
+        accept_fewer_versions: Accept that a Spark version that may be in use, and can start the old one, cannot start
+            the new one; without it nothing is written.
+        plan: Only say what would be written, and refuse what would be refused; the rows are not read.
         jobs: Processes at a time, each with one partition of a store in memory; by default one for each core, where
             there is enough to do.
         by: Who moves the rows: by default processes of this machine, ``on_spark`` the executors of Spark.
@@ -100,8 +103,11 @@ def rewrite(
     keys = read_keys(drop_keys) if isinstance(drop_keys, str) else [*drop_keys]
     form = (provider, partitions, format_version)
     chosen, selection, rewrite = plan_rewrite(uri, into, options, form, keys, where, new_id=new_id, salvage=salvage)
-    if rewrite.salvage and rewrite.salvage.costs and not (accept_loss or plan or rewrite.refused):
+    if rewrite.salvage and rewrite.salvage.costs and not (accept_loss or rewrite.refused):
         rewrite = replace(rewrite, refused=f"{rewrite.salvage.costs}: {argument('accept_loss', True)} accepts that")
+    if rewrite.stopped and not (accept_fewer_versions or rewrite.refused):
+        versions = f"Spark {' and '.join(rewrite.stopped)} can start the old checkpoint, and not the new one"
+        rewrite = replace(rewrite, refused=f"{versions}: {argument('accept_fewer_versions', True)} accepts that")
     if plan or rewrite.refused:
         return rewrite
     tally = Tally()

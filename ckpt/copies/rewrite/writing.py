@@ -19,7 +19,7 @@ from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, 
 from ckpt.checkpoint.state.folders import STATE
 from ckpt.copies.copy.placing import Placing, Watcher, open_new
 from ckpt.copies.copy.selection import Selection
-from ckpt.copies.rewrite.plan import CannotRewrite, PlannedState, Rewrite, RewrittenUnit, list_settings
+from ckpt.copies.rewrite.plan import CannotRewrite, PlannedState, Rewrite, RewrittenUnit, list_settings, list_starting
 from ckpt.copies.rewrite.snapshots import make_changes, make_hdfs_snapshot, make_rocksdb_snapshot
 from ckpt.copies.rewrite.spreading import count_partitions
 from ckpt.copies.rewrite.stored_rows import Stored
@@ -207,13 +207,13 @@ def make_new(
     ``tasks_write``: tasks write state files themselves, also such as ``fill`` does not name where it fails.
     """
     placing = open_new(rewrite.into, options)
-    placing.make_empty()
     try:
+        placing.begin(selection.newest)
         _write(SmallFiles(chosen, selection, rewrite), placing, fill, watcher)
-        old = {} if rewrite.salvage else _list_starts(rewrite.inspection)  # of damaged state none counts
-        placing.check(rewrite.into, "the new checkpoint", "the old one", partial(_continues, old, rewrite.batch))
+        made = placing.check(rewrite.into, "the new checkpoint", "the old one", partial(_continues, rewrite))
         choose(Question(rewrite.into, RequestedPart(), all_units=True), choose_options(rewrite.into, options))
         _check_at_rest(chosen)
+        units = tuple(count_rows())
     except BaseException:
         if tasks_write:
             with suppress(CkptError):
@@ -222,12 +222,14 @@ def make_new(
         placing.discard()
         raise
     sizes = placing.sizes
-    return replace(rewrite, units=tuple(count_rows()), written=True, files=len(sizes), bytes=sum(sizes.values()))
+    starts_with = list_starting(made)
+    return replace(
+        rewrite, units=units, starts_with=starts_with, written=True, files=len(sizes), bytes=sum(sizes.values())
+    )
 
 
 def _write(small: SmallFiles, placing: Placing, fill: Fill, watcher: Watcher | None) -> None:
     """All files, in the order in which no crash leaves what a start takes for complete. Raises CkptError."""
-    placing.begin(small.selection.newest)
     new = small.found.new
     of_stores = [
         (operator, count_partitions(operator, store, new.partitions))
@@ -253,10 +255,15 @@ def _write(small: SmallFiles, placing: Placing, fill: Fill, watcher: Watcher | N
     placing.finish(small.make_file(small.selection.newest))
 
 
-def _continues(old: Mapping[Spark, tuple[object, ...]], batch: int, made: Inspection) -> bool:
-    """Tell whether every start continues from the new checkpoint as from the old one."""
+def _continues(rewrite: Rewrite, made: Inspection) -> bool:
+    """Tell whether every start continues from the new checkpoint as from the old one, but for those that are named."""
+    old = {} if rewrite.salvage else _list_starts(rewrite.inspection)  # of damaged state none counts
     starts = _list_starts(made)
-    return bool(starts) and all(old.get(spark, new) == new and new[0] == batch + 1 for spark, new in starts.items())
+    return (
+        bool(starts)
+        and all(old.get(spark, new) == new and new[0] == rewrite.batch + 1 for spark, new in starts.items())
+        and old.keys() <= starts.keys() | set(rewrite.stopped)
+    )
 
 
 def _list_starts(inspection: Inspection) -> dict[Spark, tuple[object, ...]]:

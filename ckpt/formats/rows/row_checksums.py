@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ckpt.errors import LeftToSpark, Undecodable
+from ckpt.errors import LeftToSpark, Unfit
 from ckpt.formats.checksums import crc32c
 from ckpt.formats.rows.changelog import ChangelogRecord
 from ckpt.formats.rows.hdfs import lengths_of
@@ -23,13 +23,13 @@ _DIFFERS = "a row does not match its checksum"
 
 
 def plain_file(data: bytes) -> bytes:
-    """An HDFS-backed file, decompressed, as it would be without checksums. Raises Undecodable where one differs."""
+    """An HDFS-backed file, decompressed, as it would be without checksums. Raises Unfit where one differs."""
     starts, key_size, value_size = lengths_of(data)
     values = starts + 1 + key_size // 4
     removed = value_size < 0
     sizes = np.where(removed, key_size, value_size)
     if (sizes < _CHECKSUM).any():
-        raise Undecodable("a row is too short for its checksum")
+        raise Unfit("a row is too short for its checksum")
     heads = np.where(removed, starts, values)  # of what has the checksum: its length
     _compare(data, starts, key_size, values, value_size)
     words: Any = np.frombuffer(data, "<i4", len(data) // 4).copy()
@@ -49,7 +49,7 @@ def _compare(data: bytes, starts: Any, key_size: Any, values: Any, value_size: A
             row = bytes(view[at + _CHECKSUM : at + length])
             checksum, wanted = crc32c(row, crc32c(bytes(key))), view[at : at + _CHECKSUM]
         if checksum.to_bytes(_CHECKSUM, "little") != wanted:
-            raise Undecodable(_DIFFERS)
+            raise Unfit(_DIFFERS)
 
 
 def plain_changes(changes: Iterable[ChangelogRecord]) -> Iterator[ChangelogRecord]:
@@ -63,24 +63,24 @@ def plain_changes(changes: Iterable[ChangelogRecord]) -> Iterator[ChangelogRecor
 def _plain_key(key: bytes) -> bytes:
     plain = key[_CHECKSUM:]
     if crc32c(plain).to_bytes(_CHECKSUM, "little") != key[:_CHECKSUM]:
-        raise Undecodable(_DIFFERS)
+        raise Unfit(_DIFFERS)
     return plain
 
 
 def plain_value(key: bytes, value: bytes, delimiter: bytes) -> bytes:
-    """A value of RocksDB as it would be without checksums. Raises Undecodable where one differs."""
+    """A value of RocksDB as it would be without checksums. Raises Unfit where one differs."""
     rows, at, of_key = [], 0, crc32c(key)
     while True:
         if at + _HEAD.size > len(value):
-            raise Undecodable("a row is too short for its checksum")
+            raise Unfit("a row is too short for its checksum")
         checksum, length = _HEAD.unpack_from(value, at)
         end = at + _HEAD.size + length
         row = value[at + _HEAD.size : end]
         if not 0 <= length == len(row) or crc32c(row, of_key) != checksum:
-            raise Undecodable(_DIFFERS)
+            raise Unfit(_DIFFERS)
         rows.append(row)
         if end == len(value):
             return delimiter.join(rows)
         if not value.startswith(delimiter, end):
-            raise Undecodable("rows with checksums are not separated as the merge operator does")
+            raise Unfit("rows with checksums are not separated as the merge operator does")
         at = end + len(delimiter)

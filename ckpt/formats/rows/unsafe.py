@@ -110,11 +110,13 @@ def columns_of(fields: Sequence[tuple[str, Json]], rows: Rows, what: str) -> lis
 
 
 def _must_be_built(kind: Json, slots: Any, fixed_part: int, what: str) -> None:
-    """Raise Unfit where words have bits that their type does not use, or point into the words themselves."""
+    """Raise Unfit where words, which are those of values, do not fit their type or point into the words themselves."""
     shape, used = shape_of(kind), 8 * width_of(kind)
     if shape in (TypeShape.BOOLEAN, TypeShape.FIXED):
         _refuse_if(used < 8 * WORD and (slots >> used).any(), f"{what} has more bits than its type")
-    elif shape not in (TypeShape.NULL, TypeShape.SMALL_DECIMAL) and (((slots >> 32) & _LOW) < fixed_part).any():
+    elif shape is TypeShape.NULL:
+        _refuse_if(len(slots), f"{what} is void and has a value")
+    elif shape is not TypeShape.SMALL_DECIMAL and (((slots >> 32) & _LOW) < fixed_part).any():
         raise Unfit(f"{what} points into the fixed part of its row")
 
 

@@ -11,13 +11,16 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from ckpt.checkpoint.checkpoint import FIRST_START, Checkpoint
-from ckpt.inspection.checks.sink_times import Match, describe_times, find_dropped, match_batch
+from ckpt.checkpoint.state.ranges import ranges_of
+from ckpt.formats.names import COMPACT, compactible_id
+from ckpt.inspection.checks.sink_times import Match, describe_times, find_dropped, find_plan_ms, match_batch
 from ckpt.inspection.checks.skipped import describe_fill, find_unfilled
 from ckpt.live.sink.records import SinkLog, SinkWriter
 from ckpt.model import FirstStart, Unreadable
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Finding, Forecast
-from ckpt.texts import quote_path, span
+from ckpt.restart.sinks import AT_NEW, WITH_TXN_APP_ID, Sink
+from ckpt.texts import batch_ranges, quote_path, span
 from ckpt.versions import Progress
 
 Batches = tuple[int, int]  # the first and the last of a row of batches
@@ -73,6 +76,15 @@ _START_OVER = (
     "start with a new checkpoint, and let the query write to a new place: that gets every row that the sources still "
     "have"
 )
+_ANEW = (
+    f"start the query with {AT_NEW}, a new checkpoint: it reads its sources from their beginning, as far as they still "
+    "have the rows, and its state is made of these."
+)
+_GONE = (
+    "If the sink is gone for good, a start of this checkpoint makes it again, with the rows of later batches only (and "
+    "the log of a file sink then lacks entries, so that readers and the next compaction fail). To have the earlier "
+    f"rows too, {_ANEW}"
+)
 _WAS_SKIPPED = "which `ckpt skip` left out"
 _LOST_ID = (diagnoses.logs.MISSING_METADATA, diagnoses.logs.UNREADABLE_METADATA, diagnoses.logs.NEW_QUERY_ID)
 
@@ -87,8 +99,12 @@ class _Start(NamedTuple):
 def foresee_sink(checkpoint: Checkpoint, forecasts: Sequence[Forecast], log: SinkLog) -> SinkOutlook:
     """Compare what a sink remembers with the starts that somebody may try; pure."""
     if log.unknown is not None:
-        return SinkOutlook(log, SinkOutcome.UNREACHED if log.unreached else SinkOutcome.UNKNOWN, log.unknown)
+        outcome = SinkOutcome.UNREACHED if log.unreached else SinkOutcome.UNKNOWN
+        return SinkOutlook(log, outcome, log.unknown, findings=tuple(_find_gone(checkpoint, log)))
     start = _find_start(forecasts)
+    if (code := _find_code(checkpoint, log)) is not None:
+        known = replace(log, rules=WITH_TXN_APP_ID, writers=(replace(code, app_id=checkpoint.query_id or ""),))
+        return _name_code(foresee_sink(checkpoint, forecasts, known), log, code)
     if log.sink.is_by_query and checkpoint.query_id is None and checkpoint.offsets.latest is not None:
         return _guess_query(log)
     writer = log.writer(checkpoint.query_id)
@@ -99,13 +115,102 @@ def foresee_sink(checkpoint: Checkpoint, forecasts: Sequence[Forecast], log: Sin
         return _add_dropped(checkpoint, SinkOutlook(log, SinkOutcome.UNKNOWN, sentence, last_batch=last))
     outlook = _compare_batches(checkpoint, log, start, last, writer)
     if writer is None or not writer.expired:
-        outlook = _add_dropped(checkpoint, outlook)
-    if log.hole is None:
+        outlook = _add_gaps(checkpoint, _add_dropped(checkpoint, outlook), writer)
+    return _add_broken_log(checkpoint, outlook)
+
+
+def _find_gone(checkpoint: Checkpoint, log: SinkLog) -> Iterator[Finding]:
+    """Find that nothing is at the place of the sink, though batches are committed."""
+    committed = checkpoint.commits.ids
+    if log.gone and committed:
+        detail = f"nothing is at {log.uri}, and the checkpoint has committed batches up to {committed[-1]}"
+        yield Finding(diagnoses.sinks.SINK_LACKS, "", detail, _GONE)
+
+
+def _add_broken_log(checkpoint: Checkpoint, outlook: SinkOutlook) -> SinkOutlook:
+    """Add that the log of a file sink lacks an entry, or has one that cannot be read."""
+    log = outlook.log
+    broken = [(name, f"lacks {name}") for name in (log.hole,) if name is not None]
+    if log.damaged is not None:
+        broken.append((log.damaged[0], f"has {log.damaged[0]}, which cannot be read: {log.damaged[1]}"))
+    if not broken:
         return outlook
-    detail = f"{log.uri} lacks {log.sink.unbroken_log}/{log.hole}"
-    consequence = f"its log lacks {log.hole}, so readers fail, and so does the batch that compacts it next"
-    findings = (*outlook.findings, Finding(diagnoses.others.SINK_LOG_HOLE, "", detail, _fill_skipped(checkpoint, log)))
+    words = " and ".join(words for _, words in broken)
+    detail = f"{log.sink.unbroken_log} of {log.uri} {words}"
+    consequence = f"its log {words}, so readers fail, and so does the batch that compacts it next"
+    first = min((name for name, _ in broken), key=lambda name: compactible_id(name) or 0)
+    remedy = _fill_skipped(checkpoint, log) or _write_again(checkpoint, log, first)
+    findings = (*outlook.findings, Finding(diagnoses.others.SINK_LOG_HOLE, "", detail, remedy))
     return replace(outlook, said=f"{outlook.said}; but {consequence}", findings=findings)
+
+
+def _write_again(checkpoint: Checkpoint, log: SinkLog, name: str) -> str | None:
+    """Build the remedy of a broken log of a file sink whose entries from ``name`` on can be written again."""
+    kept = (compactible_id(name) or 0) - 1
+    last = -1 if log.last_batch is None else log.last_batch
+    compacted = log.file_log is None or any(
+        log.file_log.name_of(entry).endswith(COMPACT) for entry in range(kept + 1, last + 1)
+    )
+    if compacted or kept not in checkpoint.commits or kept not in checkpoint.offsets:
+        return None
+    folder = log.sink.unbroken_log
+    return (
+        f"Restore {folder}/{name} from a copy. Without a copy, move {folder}/{kept + 1} and everything above it out of "
+        f"the output folder, and then go back to batch {kept} with `ckpt rewind`: the rows of "
+        f"{span('batch', kept + 1, last)} are written again, if the sources still have them."
+    )
+
+
+def _add_gaps(checkpoint: Checkpoint, outlook: SinkOutlook, writer: SinkWriter | None) -> SinkOutlook:
+    """Add the committed batches that a table does not have, though it has later ones."""
+    gaps = writer.gaps if writer is not None else ()
+    missing = [batch for low, high in gaps for batch in checkpoint.commits.ids if low <= batch <= high]
+    missing = [batch for batch in missing if not checkpoint.is_skipped(batch)]
+    if not missing or outlook.forget_from is not None:
+        return outlook
+    which = batch_ranges(ranges_of(missing))
+    outlook = replace(outlook, forget_from=missing[0])
+    cure = describe_cure(checkpoint, outlook)
+    others = [finding for finding in outlook.findings if finding.diagnosis is diagnoses.sinks.SINK_LACKS]
+    detail = f"{outlook.log.uri} has no {which}, though committed here, and has batch {outlook.last_batch}"
+    detail = "; ".join((detail, *(finding.detail for finding in others)))
+    remedy = f"Check whether their rows are in the table. If they are not, {cure}. That writes them and all later rows."
+    finding = Finding(diagnoses.sinks.SINK_LACKS, "", detail, remedy, minor=checkpoint.is_past(missing[-1]))
+    return replace(
+        outlook,
+        outcome=SinkOutcome.LACKS if outlook.outcome is SinkOutcome.CONTINUES else outlook.outcome,
+        said=f"{outlook.said}; {which} {'is' if len(missing) == 1 else 'are'} not in it",
+        lacks=outlook.lacks or (missing[0], missing[-1]),
+        findings=(*(f for f in outlook.findings if f not in others), finding),
+    )
+
+
+def _find_code(checkpoint: Checkpoint, log: SinkLog) -> SinkWriter | None:
+    """Find the txnAppId with which foreachBatch of the query writes: one that wrote a batch between two plans."""
+    query_id = checkpoint.query_id
+    if query_id is None or not log.sink.is_by_query or log.writer(query_id) is not None:
+        return None
+    codes = [code for code in log.writers if not code.may_be_query and _fits_plans(checkpoint, code)]
+    return codes[0] if len(codes) == 1 else None
+
+
+def _fits_plans(checkpoint: Checkpoint, code: SinkWriter) -> bool:
+    """Tell whether a batch was written after it was planned and before the next one was."""
+    plans = {batch: find_plan_ms(checkpoint, batch) for batch in checkpoint.offsets.ids}
+    spans = ((plans[batch], plans.get(batch + 1), code.written_ms.get(batch)) for batch in plans)
+    return any(before and after and written and before <= written <= after for before, after, written in spans)
+
+
+def _name_code(outlook: SinkOutlook, log: SinkLog, code: SinkWriter) -> SinkOutlook:
+    """Add to what was foreseen that it holds if the query writes with a txnAppId."""
+    if_so = f"if the query writes with the txnAppId {code.app_id}"
+    findings = (
+        finding
+        if (remedy := finding.remedy or finding.diagnosis.remedy) is None
+        else replace(finding, remedy=f"{if_so[:1].upper()}{if_so[1:]}, do this. {remedy}")
+        for finding in outlook.findings
+    )
+    return replace(outlook, log=log, said=f"{if_so}: {outlook.said}", findings=tuple(findings))
 
 
 def _find_start(forecasts: Sequence[Forecast]) -> _Start | None:
@@ -219,7 +324,7 @@ def _foresee_restored(checkpoint: Checkpoint, outlook: SinkOutlook, gone: Batche
 def _foresee_drops(checkpoint: Checkpoint, outlook: SinkOutlook, first: int, newest: int) -> SinkOutlook:
     lost, batch = span("batch", first, newest), outlook.next_batch or 0
     before = f"batch {batch}, which runs again, is passed over; " if first > batch else ""
-    why = _find_lost_state(checkpoint, batch) if not outlook.log.sink.computes_first else None
+    why = _find_lost_state(checkpoint, batch, outlook.log.sink)
     dropped = f"new rows of {lost} will be dropped silently"
     if why is not None:
         failing = batch if checkpoint.state is not None and checkpoint.state.format_version > 1 else batch + 1
@@ -302,7 +407,7 @@ def describe_cure(checkpoint: Checkpoint, outlook: SinkOutlook) -> str:
 def _foresee_pass(checkpoint: Checkpoint, outlook: SinkOutlook) -> SinkOutlook:
     batch = outlook.next_batch or 0
     sentence = f"it has batch {batch} already: run again, that is passed over, and batch {batch + 1} is written"
-    lost = None if outlook.log.sink.computes_first else _find_lost_state(checkpoint, batch)
+    lost = _find_lost_state(checkpoint, batch, outlook.log.sink)
     diagnosis, why = diagnoses.sinks.SINK_HAS_NEXT, "which is not committed here"
     if lost is not None:
         diagnosis, why = diagnoses.sinks.SINK_PASSES_OVER_STATE, f"and {lost}"
@@ -312,13 +417,15 @@ def _foresee_pass(checkpoint: Checkpoint, outlook: SinkOutlook) -> SinkOutlook:
     return replace(outlook, outcome=outcome, said=sentence, findings=findings, needs_noop=needs_noop)
 
 
-def _find_lost_state(checkpoint: Checkpoint, batch: int) -> str | None:
+def _find_lost_state(checkpoint: Checkpoint, batch: int, sink: Sink) -> str | None:
     """Say why a start that passes over a batch has no state of it afterwards; None where it has, or needs none."""
     state = checkpoint.state
-    if state is None or not state.operators:
+    if state is None or not state.operators or sink.computes_first:
         return None
     if state.format_version > 1:
         return f"the state has checkpoint format {state.format_version}"
+    if sink.fails_with_state:
+        return "Spark 4.2 and later fail a batch with state that foreachBatch passes over"
     newest = (partition.newest_version for _, store in checkpoint.stores() for partition in store.partitions)
     if all(version is not None and version > batch for version in newest):
         return None
@@ -335,9 +442,9 @@ def _foresee_lack(checkpoint: Checkpoint, outlook: SinkOutlook, first: int) -> S
     diagnosis, lead = diagnoses.sinks.SINK_LACKS, "Check whether their rows are in the table. If they are not,"
     if log.sink.unbroken_log:
         diagnosis = diagnoses.sinks.SINK_LOG_WILL_BREAK
-        lead = f"Put {log.sink.unbroken_log} back from a copy. Or"
-    rewind = f"`ckpt rewind {{checkpoint}} --to-batch {first - 1} --replay new`"
-    remedy = f"{lead} {rewind} writes them again, if the sources still have the rows." if first else None
+        lead = f"Put {log.sink.unbroken_log} back from a copy. Without a copy,"
+    rewind = f"`ckpt rewind {{checkpoint}} --to-batch {first - 1} --replay new` writes them again"
+    remedy = f"{lead} {f'{rewind}, if the sources still have the rows.' if first else _ANEW}"
     detail = f"{log.uri} has no {missing}, {_WAS_SKIPPED if skipped else 'though committed here'}"
     return replace(
         outlook,

@@ -80,7 +80,7 @@ def find_dropped(checkpoint: Checkpoint, log: SinkLog) -> DroppedBatches | None:
 
 def describe_times(checkpoint: Checkpoint, log: SinkLog, batch: int) -> str:
     """Say when the sink wrote a batch and when the checkpoint planned the one of that id, as a part of a sentence."""
-    written_ms, planned_ms = log.written_by(checkpoint.query_id, batch), _planned_ms(checkpoint, batch)
+    written_ms, planned_ms = log.written_by(checkpoint.query_id, batch), find_plan_ms(checkpoint, batch)
     if written_ms is None:
         return "the sink does not say when it wrote its own"
     wrote = f"the sink wrote its own at {instant(written_ms)}"
@@ -94,7 +94,7 @@ def describe_times(checkpoint: Checkpoint, log: SinkLog, batch: int) -> str:
 
 def _measure_lateness_ms(checkpoint: Checkpoint, log: SinkLog, batch: int) -> int | None:
     """Measure how long after the sink's entry of its id a batch was planned; 0 or less: not after it."""
-    planned_ms, written_ms = _planned_ms(checkpoint, batch), log.written_by(checkpoint.query_id, batch)
+    planned_ms, written_ms = find_plan_ms(checkpoint, batch), log.written_by(checkpoint.query_id, batch)
     if planned_ms is None or written_ms is None:
         return None
     info = checkpoint.listing.info(f"{OFFSETS}/{batch}")
@@ -105,7 +105,8 @@ def _measure_lateness_ms(checkpoint: Checkpoint, log: SinkLog, batch: int) -> in
     return planned_ms - latest_ms
 
 
-def _planned_ms(checkpoint: Checkpoint, batch: int) -> int | None:
+def find_plan_ms(checkpoint: Checkpoint, batch: int) -> int | None:
+    """Find when a batch was planned, in ms since 1970 UTC; None where its offsets do not say it."""
     entry = checkpoint.offsets.readable(batch)
     planned_ms = entry.metadata.timestamp_ms if entry is not None and entry.metadata is not None else 0
     return planned_ms if planned_ms > 0 else None

@@ -7,18 +7,23 @@ import re
 from collections.abc import Iterator
 from itertools import groupby, pairwise
 
-from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
+from ckpt import settings
+from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE, Checkpoint
 from ckpt.checkpoint.history import Pattern, pattern, unplanned
 from ckpt.checkpoint.sources.registry import advances
-from ckpt.formats.names import compactible_log, sort_batch_names
+from ckpt.formats.names import compactible_id, compactible_log, sort_batch_names
+from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.model import DamageKind, Kind, OffsetLog, Unreadable
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Finding
-from ckpt.restart.remedies import repair_offsets, topic_was_recreated
+from ckpt.restart.remedies import far_watermark, repair_offsets, topic_was_recreated
 from ckpt.restart.state_errors import load_failure
-from ckpt.texts import span
+from ckpt.texts import instant, span
 from ckpt.versions import Spark
 
+_DAY_MS = 86_400_000
+_FAR_MS = _DAY_MS  # more than any time zone, or the clock of another machine, is ahead
+_MAX_FILE_AGE_MS = 7 * _DAY_MS  # the default of the option maxFileAge
 _LAG = 50  # versions that a load replays before it is worth a word: half of Spark's minBatchesToRetain
 _OUTLIVES_A_LOAD = {
     DamageKind.CHECKSUM_DIFFERS: diagnoses.others.STALE_SIDECAR,
@@ -88,6 +93,30 @@ def find_two_writers(checkpoint: Checkpoint) -> Iterator[Finding]:
     yield from sorted(findings, key=lambda finding: finding.minor)[:1]
 
 
+def find_far_watermark(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find a watermark beyond the time at which its batch was planned: only a row from the future brings it there.
+
+    The watermark that a batch leaves is in its commit, and in the offsets of the batch after it.
+    """
+    entries = sorted(checkpoint.offsets.entries.items())
+    planned = [(i, entry.metadata) for i, entry in entries if isinstance(entry, OffsetLog) and entry.metadata]
+    left = [(i - 1, metadata.watermark_ms, metadata.timestamp_ms) for i, metadata in planned]
+    latest, commit = checkpoint.commits.latest, checkpoint.commits.newest
+    if planned and latest == planned[-1][0] and commit is not None and commit.next_watermark_ms is not None:
+        left.append((latest, commit.next_watermark_ms, planned[-1][1].timestamp_ms))
+    ahead = [(batch, ms, ms - time_ms) for batch, ms, time_ms in left if time_ms > 0 and ms - time_ms > _FAR_MS]
+    if not ahead or ahead[-1][0] != left[-1][0]:
+        return
+    batch, (_, watermark_ms, ahead_ms) = ahead[0][0], ahead[-1]
+    unseen = len(ahead) == len(left) and batch > 0  # it was there before the batches that were read
+    since = f"since batch {batch} or an earlier one" if unseen else f"since batch {batch}"
+    detail = f"{since}; it is {instant(watermark_ms)} now, {ahead_ms // _DAY_MS:,} days ahead"
+    goes_back = not unseen and any(i < batch for i in checkpoint.commits.ids)
+    yield Finding(
+        diagnoses.logs.FAR_WATERMARK, f"{COMMITS}/{batch}", detail, far_watermark(batch) if goes_back else None
+    )
+
+
 def find_lagging_log(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find asynchronous tracking, which plans and runs batches that it does not log."""
     if pattern(checkpoint) is Pattern.ASYNC_PROGRESS:
@@ -128,6 +157,8 @@ def compare_source_counts(checkpoint: Checkpoint) -> Iterator[Finding]:
     logs = [(i, entry) for i, entry in sorted(checkpoint.offsets.entries.items()) if isinstance(entry, OffsetLog)]
     runs = [(n, [i for i, _ in same]) for n, same in groupby(logs, key=lambda log: len(log[1].sources))]
     for (few, earlier), (many, later) in pairwise(runs):
+        if all(log.names_sources for i, log in logs if i in (earlier[-1], later[0])):
+            continue  # the forecast goes by their names
         detail = f"{_describe_files(earlier)} {few}, {_describe_files(later)} {many}"
         past = checkpoint.is_past(later[0])
         yield Finding(diagnoses.logs.SOURCES_DIFFER, f"offsets/{later[0]}", detail, repair_offsets(later), past)
@@ -136,6 +167,32 @@ def compare_source_counts(checkpoint: Checkpoint) -> Iterator[Finding]:
 def _describe_files(batch_ids: list[int]) -> str:
     first, last = batch_ids[0], batch_ids[-1]
     return f"offsets/{first} names" if first == last else f"offsets/{first} to offsets/{last} name"
+
+
+def find_edited_file_logs(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find entries in the logs of file sources as Spark does not write them (``FileStreamSource.SeenFilesMap``)."""
+    newest = checkpoint.offsets.newest
+    planned_ms = newest.metadata.timestamp_ms if newest is not None and newest.metadata is not None else 0
+    latest_ms: dict[str, int] = {}  # by source: the newest of the files in earlier entries
+    for path, files in checkpoint.source_entries.items():
+        source, _, name = path.rpartition("/")
+        number = compactible_id(name)
+        for file in sorted(files, key=lambda file: file.log_offset) if not isinstance(files, Unreadable) else ():
+            before_ms, time_ms = latest_ms.get(source, 0), file.timestamp_ms
+            detail = None
+            shown = f"entry {file.log_offset} says that its file was modified at {instant(time_ms)}"
+            if number is not None and (file.log_offset > number or (name.isdecimal() and file.log_offset != number)):
+                detail = f"it has an entry that calls itself {file.log_offset}"
+            elif file.path[:1] != "/" and ":" not in file.path:
+                detail = f"entry {file.log_offset} has no absolute path of a file"
+            elif planned_ms and time_ms - planned_ms > _FAR_MS:
+                detail = f"{shown}, after the newest batch was planned: later files count as too old"
+            elif before_ms - time_ms > _MAX_FILE_AGE_MS:
+                detail = f"{shown}, long before files in earlier entries: the file counts as not read"
+            if detail is not None:
+                yield Finding(diagnoses.others.FILE_LOG_EDITED, path, detail)
+                return
+            latest_ms[source] = max(before_ms, time_ms)
 
 
 def find_sink_log_holes(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -169,7 +226,8 @@ def find_abandoned_timeline(checkpoint: Checkpoint) -> Iterator[Finding]:
     if newer is not None:
         which = span("version", newer.first_version, newer.last_version)
         detail = f"{newer.files} files of {which}, and the offset log ends at batch {checkpoint.offsets.latest}"
-        yield Finding(diagnoses.state.STATE_ABOVE, newer.example, detail)
+        diagnosis = diagnoses.state.STATE_ABOVE if newer.harmful else diagnoses.state.STATE_AHEAD
+        yield Finding(diagnosis, newer.example, detail)
 
 
 def measure_snapshot_lag(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -239,6 +297,30 @@ def find_missing_schemas(checkpoint: Checkpoint) -> Iterator[Finding]:
             yield Finding(diagnoses.state.STATE_SCHEMA_MISSING, f"state/{operator.id}/0/_metadata/schema", detail)
 
 
+def find_schemas_astray(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find schemas in partitions where Spark writes none: they came there with the folder of partition 0."""
+    for operator, store in checkpoint.stores():
+        for partition in (there.partition for there in store.partitions if there.partition):
+            inner = "" if store.name == DEFAULT_STORE else f"{store.name}/"
+            path = f"{STATE}/{operator.id}/{partition}/{inner}_metadata/schema"
+            if checkpoint.listing.info(path) is not None:
+                detail = f"the schema of store {store.name} of operator {operator.id} is in partition {partition}"
+                yield Finding(diagnoses.state.SCHEMA_ASTRAY, path, detail)
+
+
+def find_rows_not_compared(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find stores without a schema, where every byte was read: what their rows are is not known."""
+    state = checkpoint.state
+    of_old_spark = settings.COMPRESSION_CODEC not in checkpoint.conf  # which wrote no schemas
+    if state is None or state.every_byte is None or state.needed_version is None or of_old_spark:
+        return
+    for operator, store in checkpoint.stores():
+        if not store.column_families and store.key_schema is None:
+            inner = "" if store.name == DEFAULT_STORE else f"{store.name}/"
+            path, detail = f"{STATE}/{operator.id}/0/{inner}_metadata/schema", f"store {store.name} has no schema"
+            yield Finding(diagnoses.state.ROWS_NOT_COMPARED, path, detail)
+
+
 def find_other_damage(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find damage in files over which no start fails now, where every byte was read."""
     state = checkpoint.state
@@ -247,6 +329,8 @@ def find_other_damage(checkpoint: Checkpoint) -> Iterator[Finding]:
     known = {damage.path for damage in state.damages if damage.kind is not DamageKind.CHECKSUM_DIFFERS}
     known |= {file.path for file in state.unreadable}
     for damage in state.every_byte.damages:
+        if damage.kind is DamageKind.OTHER_CODEC and state.damages:
+            continue  # the forecast names the setting
         if damage.kind in _OUTLIVES_A_LOAD or damage.path not in known:
             diagnosis = _OUTLIVES_A_LOAD.get(damage.kind, diagnoses.state.OTHER_STATE_DAMAGED)
             yield Finding(diagnosis, damage.path, damage.detail)
@@ -324,10 +408,12 @@ _CHECKS = (
     find_unreadable_files,
     find_ignored_gaps,
     find_two_writers,
+    find_far_watermark,
     find_lagging_log,
     find_cut_commit,
     compare_source_counts,
     compare_offsets,
+    find_edited_file_logs,
     find_sink_log_holes,
     find_format_two,
     find_moved_joins,
@@ -339,6 +425,8 @@ _CHECKS = (
     find_odd_ends,
     find_strays,
     find_missing_schemas,
+    find_schemas_astray,
+    find_rows_not_compared,
     find_other_damage,
     find_nothing,
     find_vanished,

@@ -60,17 +60,18 @@ class KnownError:
     codes: tuple[str, ...]  # the findings that show it in a checkpoint
     source: str  # where this is from
     sample: str  # how it looks
-    classes: tuple[str, ...] = ()  # error classes that stand for it
-    frames: tuple[str, ...] = ()  # one of these is in the stack, where the text has one
+    classes: tuple[str, ...] = ()  # error classes that stand for it; a main class for all its parts
+    frames: tuple[str, ...] = ()  # one of these is in its line or in the stack, where the text has one
     bare: bool = True  # without a stack it is matched too
     broad: bool = False  # of many causes: a narrower one beside it comes first
+    wraps: bool = False  # it only says that other code failed: the innermost cause in the text says why
+    twin: str | None = None  # the id of the entry whose text has this cause too
     command: str | None = None  # of ckpt, which helps
 
     @property
     def phrases(self) -> tuple[Phrase, ...]:
-        """The marks of an error in a line: its classes, as Spark writes them in front of a message, and its words."""
-        prefixes = [f"[{name}{end}" for name in self.classes for end in ("]", "." * ("." not in name)) if end]
-        return tuple(map(Phrase, (*prefixes, *self.says)))
+        """The words of its message, as patterns of a line."""
+        return tuple(map(Phrase, self.says))
 
 
 @cache
@@ -83,7 +84,8 @@ def catalog() -> tuple[KnownError, ...]:
     """
     document = tomllib.loads(files(__package__).joinpath("catalog.toml").read_text(encoding="utf-8"))
     words = {f"{{{name}}}": text for name, text in document["words"].items()}
-    return tuple(_make_error(entry, words) for entry in document["error"])
+    entries = {entry["id"]: entry for entry in document["error"]}
+    return tuple(_make_error(entry, words, entries) for entry in entries.values())
 
 
 @cache
@@ -110,9 +112,12 @@ def _describe_finding(diagnosis: Diagnosis) -> KnownError:
     )
 
 
-def _make_error(entry: dict[str, Any], words: dict[str, str]) -> KnownError:
+def _make_error(entry: dict[str, Any], words: dict[str, str], entries: dict[str, Any]) -> KnownError:
+    """An entry with the sentences of ``words``; a twin has the text of the entry that it names."""
+    text = entries[entry["twin"]] if "twin" in entry else {}
+    inherited = {key: text[key] for key in ("classes", "says", "sample") if key in text}
     keys: dict[str, Any] = {"says": ()} | {
-        key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()
+        key: tuple(value) if isinstance(value, list) else value for key, value in (inherited | entry).items()
     }
     for name, text in words.items():
         keys["cure"] = keys["cure"].replace(name, text)

@@ -27,7 +27,6 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z']+(?:\.[A-Za-z]+)*")
 _PATH = re.compile(r"[^\s\"']*[/\\][^\s\"']*")  # its names are no words of a message
 _GAP = re.compile(r"\{\w*\}")
 _THROWN = re.compile(r".+(?:exception|error)")
-_BRACKETED_CLASS = re.compile(r"\[([A-Z][A-Z0-9_]{5,99})[.\]]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,7 @@ class NearError:
 
 
 def find_nearest(line: str) -> tuple[NearError, ...]:
-    """The errors whose error class has the same main class, or whose message has most words in the same order.
+    """The errors whose message has most words in the same order.
 
     >>> from ckpt.inspection.explain.explain import find_nearest
     >>> [near.why for near in find_nearest("streaming state file of the store does not exist")]
@@ -47,20 +46,6 @@ def find_nearest(line: str) -> tuple[NearError, ...]:
     >>> find_nearest("ERROR: relation does not exist")
     ()
     """
-    candidates = [*_find_by_class(line), *_find_by_words(line)]
-    first = {near.error.id: near for near in reversed(candidates)}
-    return tuple(near for near in candidates if first[near.error.id] is near)[:_MOST]
-
-
-def _find_by_class(line: str) -> Iterator[NearError]:
-    """Only where few entries share the class: one of many sub classes says nothing of the others."""
-    for name in dict.fromkeys(_BRACKETED_CLASS.findall(line)):
-        same = [error for error in catalog() if name in {known.partition(".")[0] for known in error.classes}]
-        if len(same) <= _MOST:
-            yield from (NearError(error, f"the same error class {name}, another part of it") for error in same)
-
-
-def _find_by_words(line: str) -> Iterator[NearError]:
     line_words = _split_words(line)
     ranked = []
     for error, text, words in _list_messages():
@@ -68,7 +53,10 @@ def _find_by_words(line: str) -> Iterator[NearError]:
         share = _weigh(same) / _weigh(words)
         if len(same) >= _FEWEST and share >= _SHARE:
             ranked.append((share, NearError(error, f'{len(same)} of the {len(words)} words of "{text}"')))
-    yield from (near for _, near in sorted(ranked, key=lambda pair: -pair[0]))
+    nearest: dict[str, NearError] = {}
+    for _, near in sorted(ranked, key=lambda pair: -pair[0]):
+        nearest.setdefault(near.error.id, near)
+    return tuple(nearest.values())[:_MOST]
 
 
 def _find_in_order(words: tuple[str, ...], line_words: tuple[str, ...]) -> list[str]:
@@ -91,8 +79,9 @@ def _split_words(text: str) -> tuple[str, ...]:
 
 @cache
 def _list_messages() -> tuple[tuple[KnownError, str, tuple[str, ...]], ...]:
-    """Each message that can be resembled, long enough and not known by a path: entry, message, words."""
-    texts = ((error, text) for error in catalog() for text in error.says if not _PATH.search(text))
+    """Each message that can be resembled, long enough and not known by a path, of one cause: entry, message, words."""
+    errors = (error for error in catalog() if not error.broad and error.twin is None)
+    texts = ((error, text) for error in errors for text in error.says if not _PATH.search(text))
     split = ((error, text, _split_words(_GAP.sub(" ", text))) for error, text in texts)
     return tuple(message for message in split if len(message[2]) >= _FEWEST)
 
@@ -108,6 +97,8 @@ _FOLDER = re.compile(r"((?:[a-z][a-z0-9+.-]{0,20}:)?/[^\s'\",;()\[\]]+)/(?:offse
 _SCHEME = re.compile(r"^[a-z][a-z0-9+.-]{0,20}:")
 _BATCH = re.compile(r"\bbatch(?:Id| id)?[ =:]{1,3}(\d{1,18})\b|/(?:offsets|commits)/(\d{1,18})\b")
 _SHOWN = 500  # characters of a line
+_WRAPPED = "terminated with exception: "
+_EXCEPTION = re.compile(r"(?:(?<=: )|^)(?:[A-Za-z_][\w$]*\.)*[A-Z]\w*(?:Exception|Error)(?=: |:?\s*$)")
 _CLASS = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_.]*")  # an error class on its own
 _CODE = re.compile(r"ckpt\d{3}", re.I)  # a finding on its own
 
@@ -119,6 +110,7 @@ class ErrorMatch:
     error: KnownError
     matched: str  # the line that says it, without secrets, cut
     times: int  # how often the text says it
+    innermost: str | None  # of an error that only says that other code failed: the line of the innermost cause
     cure: str  # as of the error, with the checkpoint's location where one was given
     command: str | None  # the same
     shown: tuple[RatedFinding, ...]  # findings of the checkpoint that are of its codes
@@ -174,8 +166,9 @@ def explain(
     for lines in read_chunks(text):
         search.add(lines)
     hits = search.found()
-    matches = tuple(_match(hit, inspection) for hit in hits)
-    line = search.thrown[1] if search.thrown else search.first
+    thrown = search.thrown[1] if search.thrown else ""
+    matches = _put_likelier_first(tuple(_match(hit, thrown, inspection) for hit in hits), inspection)
+    line = thrown or search.first
     message = _shorten(line)
     near = () if matches else find_nearest(message)
     if inspection is None:
@@ -184,15 +177,36 @@ def explain(
     return Explanation(matches, message, near, inspection, tuple(map(mask_secrets, elsewhere)))
 
 
-def _match(hit: Hit, inspection: Inspection | None) -> ErrorMatch:
+def _match(hit: Hit, thrown: str, inspection: Inspection | None) -> ErrorMatch:
     error, line = hit.error, _shorten(hit.line)
+    innermost = _shorten(_cut_to_cause(mask_secrets(hit.innermost or thrown))) if error.wraps else ""
+    innermost = innermost if innermost != line else ""
     if inspection is None:
-        return ErrorMatch(error, line, hit.times, error.cure, error.command, ())
+        return ErrorMatch(error, line, hit.times, innermost or None, error.cure, error.command, ())
     checkpoint = quote_path(inspection.checkpoint.uri.rstrip("/") or inspection.checkpoint.uri)
     texts = (error.cure, error.command or "")
     cure, command = (_fill_in(text, checkpoint, inspection.checkpoint) for text in texts)
     shown = tuple(rated for rated in inspection.findings if rated.finding.diagnosis.code in error.codes)
-    return ErrorMatch(error, line, hit.times, cure, command or None, shown)
+    return ErrorMatch(error, line, hit.times, innermost or None, cure, command or None, shown)
+
+
+def _cut_to_cause(line: str) -> str:
+    """Cut a line that wraps one exception in the words of another to the last of them."""
+    text = line.rpartition(_WRAPPED)[2]
+    return text[max((match.start() for match in _EXCEPTION.finditer(text[:_LONGEST])), default=0) :].strip()
+
+
+def _put_likelier_first(matches: tuple[ErrorMatch, ...], inspection: Inspection | None) -> tuple[ErrorMatch, ...]:
+    """Of the causes of one text, put first what the checkpoint shows, then what no checkpoint can show."""
+    if inspection is None:
+        return matches
+    texts = [match.error.twin or match.error.id for match in matches]
+
+    def rank(match: ErrorMatch) -> tuple[int, int]:
+        text = texts.index(match.error.twin or match.error.id)
+        return text, 0 if match.shown else 1 if not match.error.codes else 2
+
+    return tuple(sorted(matches, key=rank))
 
 
 def _fill_in(text: str, quoted: str, checkpoint: Checkpoint) -> str:

@@ -15,10 +15,12 @@ from ckpt.inspection.explain.lines import Level, level_of, unpack
 
 _STARTED = "Execution: Starting [id = "  # of a query, by Spark; what comes after it is of another attempt
 _ENDED = ("terminated with error", "terminated with exception", "StreamingQueryException")
-_OUTSIDE = ("Traceback (most recent call last)", "Exception in thread", "py4j.", "pyspark.errors.")  # of no log record
+_TRACEBACK = "Traceback (most recent call last)"
+_OUTSIDE = (_TRACEBACK, "Exception in thread", "py4j.", "pyspark.errors.")  # of no log record
 _CAUSED = "Caused by: "
 _FRAME = re.compile(r"\s+at [^\[]")  # Jackson says ``at [Source: ...`` of its input
 _THROWN = re.compile(r"(?:\.|^)[A-Z]\w{0,99}(?:Exception|Error)\b|\[[A-Z][A-Z0-9_]{5,99}[\].]")
+_CLASS = re.compile(r"\[([A-Z][A-Z0-9_]{5,99})(?:\.[A-Z0-9_]{2,99})?\]")
 _QUERY = re.compile(r"\[id = ([0-9a-f-]{36})\b")
 _QUERIES = 100  # whose ids are kept
 _NOTED = re.compile(  # a line without any of these, and without words of an error, is passed over
@@ -27,7 +29,10 @@ _NOTED = re.compile(  # a line without any of these, and without words of an err
     re.M,
 )
 
+_RAISED = re.compile(r"(?:Caused by: |: )?(?:[A-Za-z_][\w$]*\.)*[A-Z]\w*(?:Exception|Error)\b(?::|\s*$)")
+
 _Key = tuple[int, int, bool, bool, int, int]
+_Mark = tuple[KnownError, Phrase]
 
 
 @dataclass(slots=True)
@@ -38,7 +43,14 @@ class Hit:
     key: _Key  # the lower, the nearer to the cause
     line: str
     times: int = 1
+    innermost: str = ""  # the last line of its record that says what was thrown
+    sure: bool = False  # no frame of its stack is needed
     stack: bool = False  # some of its stack was seen
+
+    @property
+    def record(self) -> int:
+        """The number of its record."""
+        return -self.key[4]
 
 
 @dataclass(slots=True)
@@ -55,12 +67,16 @@ class Search:
     _depth: int = 0
     _ended: bool = False
     _pending: list[Hit] = field(default_factory=list)  # their stacks are still to come
+    _innermost: str = ""  # of the record
+    _traceback: bool = False  # the next line that is not indented ends a traceback of Python
 
     def add(self, lines: list[str]) -> None:
         """The next lines of the text."""
         text = "\n".join(lines)
-        wanted = [(error, phrase) for error, phrase in _list_phrases() if phrase.anchor in text]
-        anchors = re.compile("|".join(sorted({re.escape(phrase.anchor) for _, phrase in wanted}))) if wanted else None
+        wanted = [mark for mark in _list_phrases() if mark[1].anchor in text]
+        classes = _errors_by_class().keys() & _find_classes(text)
+        parts = sorted({*(re.escape(mark[1].anchor) for mark in wanted), *(rf"\[{name}\b" for name in classes)})
+        anchors = re.compile("|".join(parts)) if parts else None
         self.first = self.first or next((text for line in lines if (text := line.lstrip())), "")
         if anchors is None and _NOTED.search(text) is None:
             return
@@ -77,56 +93,83 @@ class Search:
 
     def found(self) -> list[Hit]:
         """Find the known errors in a text, the cause first; a broad one gives way to a narrower one in its line."""
-        self._close()
+        self._end_record()
         narrow = {hit.line for hit in self.hits.values() if not hit.error.broad}
         hits = (hit for hit in self.hits.values() if not (hit.error.broad and hit.line in narrow))
-        return sorted(hits, key=lambda hit: hit.key)
+        order = {error.id: number for number, error in enumerate(known_texts())}
+        return sorted(hits, key=lambda hit: (hit.key, order[hit.error.id]))
 
-    def _search_line(
-        self, line: str, anchors: re.Pattern[str] | None, wanted: Iterable[tuple[KnownError, Phrase]]
-    ) -> None:
+    def _search_line(self, line: str, anchors: re.Pattern[str] | None, wanted: Iterable[_Mark]) -> None:
         stripped = line.lstrip()
         if _FRAME.match(line):
+            self._traceback = False
             self._add_frame(stripped)
             return
         if (level := level_of(line)) is not None:
             self._begin(level)
             self._attempt += _STARTED in line
-        elif line.startswith(_OUTSIDE):
+        elif line.startswith(_OUTSIDE) and not self._traceback:
             self._begin(Level.ERROR)
             self._ended = True
         elif stripped.startswith(_CAUSED):
             self._close()
             self._depth += 1
+        named = "Exception" in line or "Error" in line
+        if named or self._traceback or _TRACEBACK in line:
+            self._note_cause(line, stripped)
         if any(word in line for word in _ENDED):
             self._ended = True
             if len(self.queries) < _QUERIES:
                 self.queries.update(_QUERY.findall(line))
-        if ("Exception" in line or "Error" in line or "[" in line) and _THROWN.search(line):
+        if (named or "[" in line) and _THROWN.search(line):
             self.thrown = min(filter(None, (self.thrown, (self._make_key(broad=False), line))))
         if anchors is not None and anchors.search(line):
-            for error in dict.fromkeys(error for error, phrase in wanted if phrase.is_in(line)):
-                self._pending.append(Hit(error, self._make_key(broad=error.broad), line))
+            self._note_errors(line, wanted)
+
+    def _note_errors(self, line: str, wanted: Iterable[_Mark]) -> None:
+        """Note the errors that a line names; for a class, or words with a frame beside them, no stack is needed."""
+        errors = dict.fromkeys(
+            (error for name in _find_classes(line) for error in _errors_by_class().get(name, ())), True
+        )
+        for error, phrase in wanted:
+            if phrase.is_in(line):
+                errors.setdefault(error, any(map(line.__contains__, error.frames)))
+        for error, sure in errors.items():
+            self._pending.append(Hit(error, self._make_key(broad=error.broad), line, sure=sure))
+
+    def _note_cause(self, line: str, stripped: str) -> None:
+        """Keep what was thrown, in a traceback of Python the line after its frames; the last is the innermost."""
+        if (self._traceback and line == stripped and line) or _RAISED.match(line):
+            self._innermost, self._traceback = line, False
+        if _TRACEBACK in line:
+            self._traceback = True
 
     def _make_key(self, *, broad: bool) -> _Key:
         return self._level, -self._attempt, broad, not self._ended, -self._record, -self._depth
 
     def _begin(self, level: Level) -> None:
-        self._close()
+        self._end_record()
         self._record += 1
         self._level, self._depth, self._ended = level, 0, False
+
+    def _end_record(self) -> None:
+        self._close()
+        for hit in self.hits.values():
+            if hit.record == self._record:
+                hit.innermost = self._innermost
+        self._innermost, self._traceback = "", False
 
     def _add_frame(self, line: str) -> None:
         for pending in list(self._pending):
             pending.stack = True
-            if not pending.error.frames or any(frame in line for frame in pending.error.frames):
+            if pending.sure or not pending.error.frames or any(frame in line for frame in pending.error.frames):
                 self._keep(pending)
                 self._pending.remove(pending)
 
     def _close(self) -> None:
         """No more of the stack comes: what needs a frame of it has it by now, or had no stack."""
         for pending in self._pending:
-            if not pending.error.frames or (pending.error.bare and not pending.stack):
+            if pending.sure or not pending.error.frames or (pending.error.bare and not pending.stack):
                 self._keep(pending)
         self._pending.clear()
 
@@ -140,5 +183,19 @@ class Search:
 
 
 @cache
-def _list_phrases() -> tuple[tuple[KnownError, Phrase], ...]:
+def _list_phrases() -> tuple[_Mark, ...]:
     return tuple((error, phrase) for error in known_texts() for phrase in error.phrases)
+
+
+@cache
+def _errors_by_class() -> dict[str, list[KnownError]]:
+    errors: dict[str, list[KnownError]] = {}
+    for error in known_texts():
+        for name in error.classes:
+            errors.setdefault(name, []).append(error)
+    return errors
+
+
+def _find_classes(text: str) -> set[str]:
+    """The error classes that stand in brackets in front of a message; of one with parts, the main class too."""
+    return {part for match in _CLASS.finditer(text) for part in (match[0][1:-1], match[1])}

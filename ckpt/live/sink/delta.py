@@ -1,6 +1,7 @@
 """Rules for the transactions in the log of a Delta table; pure."""
 
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 
 from ckpt.formats.deltalog import Action, Restore, TableSettings, Transaction, parse_retention_ms
 from ckpt.formats.text import Damaged
@@ -46,12 +47,24 @@ def replay_delta_log(
             transaction.updated_ms,
             expired=oldest_ms is not None and (transaction.updated_ms is None or transaction.updated_ms <= oldest_ms),
             taken_back=(min(batches), max(batches)) if (batches := lost.get(transaction.app_id)) else None,
+            gaps=_find_gaps(history, transaction.app_id),
             written_ms=_keep_written(times.get(transaction.app_id, {}), transaction.version),
         )
         for transaction in last.values()
     ]
     writers.sort(key=lambda writer: writer.updated_ms or 0, reverse=True)
     return SinkLog(uri, SinkKind.DELTA, writers=tuple(writers), retention=retention, created_ms=created_ms)
+
+
+def _find_gaps(history: Iterable[VersionedAction], app_id: str) -> tuple[tuple[int, int], ...]:
+    """Find the batches of a writer that the table passed over, as far as its versions are there one after another."""
+    batches = [
+        action.version
+        for version, action in history
+        if version >= 0 and isinstance(action, Transaction) and action.app_id == app_id
+    ]
+    gaps = ((before + 1, after - 1) for before, after in pairwise(batches))
+    return tuple((low, high) for low, high in gaps if low <= high and not any(low <= b <= high for b in batches))
 
 
 def _keep_written(times: Mapping[int, int], last: int) -> dict[int, int]:

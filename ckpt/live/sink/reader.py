@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ckpt.errors import NotFound, StorageError, UsageError, one_line
-from ckpt.formats.names import COMPACT, compactible_id, compactible_log
-from ckpt.formats.sourcelogs import find_modification_times
+from ckpt.formats.names import COMPACT, CompactibleLog, compactible_id, compactible_log
+from ckpt.formats.sourcelogs import find_modification_times, parse_sink_log
 from ckpt.live.sink.delta_files import DELTA_LOG, read_delta_sink
 from ckpt.live.sink.iceberg_files import METADATA, has_metadata, read_iceberg_metadata_sink, read_iceberg_sink
 from ckpt.live.sink.records import FILE_LOG, SinkKind, SinkLog
+from ckpt.model import Unreadable
 from ckpt.plugins import ask_plugins
 from ckpt.storage import FileInfo, Folder, ReadRequest, Storage, open_storage
 from ckpt.storage.locations import is_same_kind
@@ -34,8 +35,35 @@ def _read_file_sink(uri: str, storage: Storage) -> SinkLog:
     log = compactible_log(files)
     if log.latest is not None and log.interval <= 0:
         return SinkLog(uri, SinkKind.UNKNOWN, unknown=f"the names in its {FILE_LOG} contradict one another")
-    times = _read_times(storage, files)
-    return SinkLog(uri, SinkKind.FILE, last_batch=log.latest, hole=log.first_missing, file_log=log, written_ms=times)
+    return SinkLog(
+        uri,
+        SinkKind.FILE,
+        last_batch=log.latest,
+        hole=log.first_missing,
+        damaged=_find_damaged(storage, files, log),
+        file_log=log,
+        written_ms=_read_times(storage, files),
+    )
+
+
+def _find_damaged(storage: Storage, files: Mapping[str, FileInfo], log: CompactibleLog) -> tuple[str, str] | None:
+    """Find the first file that a reader or the next compaction needs and cannot read, and why, by its two ends."""
+    names = () if log.latest is None else map(log.name_of, range(log.first_needed, log.latest + 1))
+    sizes = {name: files[name].size for name in names if name in files}
+    ranges = [
+        ReadRequest(f"{FILE_LOG}/{name}", offset, _HEAD)
+        for name, size in sizes.items()
+        for offset in (0, max(0, size - _HEAD))
+    ]
+    ends = storage.read_many(ranges)
+    for (name, size), head, tail in zip(sizes.items(), ends[::2], ends[1::2], strict=True):
+        if not (isinstance(head, bytes) and isinstance(tail, bytes)):
+            continue
+        parts = (head,) if size <= _HEAD else (head.rpartition(b"\n")[0], b"v1\n" + tail.partition(b"\n")[2])
+        for part in parts:
+            if isinstance(entry := parse_sink_log(name, part), Unreadable):
+                return name, entry.reason
+    return None
 
 
 def _read_times(storage: Storage, files: Mapping[str, FileInfo]) -> dict[int, int]:

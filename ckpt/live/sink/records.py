@@ -32,6 +32,7 @@ class SinkWriter:
     updated_ms: int | None  # when that was
     expired: bool  # the table forgets it, and accepts its batches again
     taken_back: tuple[int, int] | None = None  # first and last batch whose rows a RESTORE of the table took back
+    gaps: tuple[tuple[int, int], ...] = ()  # of Delta: batches between its transactions that it has none of, as ranges
     before: Mapping[int, int] = field(default_factory=dict)  # of Iceberg: the snapshot before each batch, if there
     written_ms: Mapping[int, int] = field(default_factory=dict)  # when each batch was written, as far as the log says
 
@@ -49,6 +50,7 @@ class SinkLog:
     kind: str  # a SinkKind, or the name that a plugin gives
     last_batch: int | None = None  # of a file sink: the newest in its log, whoever wrote it
     hole: str | None = None  # of a file sink: the first file that its log lacks
+    damaged: tuple[str, str] | None = None  # of a file sink: the first file of its log that is needed and bad, and why
     file_log: CompactibleLog | None = None  # of a file sink: the same log, by the names of its files
     writers: tuple[SinkWriter, ...] = ()  # of a table, the latest first
     retention: str | None = None  # of a Delta table: how long transactions count, where that is limited

@@ -51,6 +51,13 @@ SOURCES_DIFFER = error(
     '[1] sources in the checkpoint offsets and now there are [2]".',
     REPAIR,
 )
+SOURCE_LEFT_OUT = error(
+    "CKPT119 source-without-newest-offset",
+    "The newest offsets (offset log v2, which names its sources) have no offset of a source, and those of the batch "
+    "before have one. Spark does not fail: it continues this source from the end of the batch before, so that all rows "
+    "that the newest batch has read of it are read again.",
+    REPAIR,
+)
 MALFORMED_OFFSET = error(
     "CKPT107 malformed-source-offset",
     "The offset of a source, in an offset file that a start reads, is not JSON. Spark reads the log and then fails "
@@ -67,6 +74,26 @@ NEWER_SETTING = error(
     "CKPT109 recorded-setting-not-supported",
     "The offsets record a setting, which a restart restores, with a value that this Spark version does not know.",
     "Start the query with a Spark version for which `ckpt inspect {checkpoint}` forecasts a restart.",
+)
+REFUSED_SETTING = error(
+    "CKPT115 recorded-setting-refused",
+    "The newest offsets record a setting with a value that Spark refuses. A restart takes it from there, whatever the "
+    "session has, and fails before it writes anything.",
+    REPAIR,
+)
+CONTRADICTING_SETTING = error(
+    "CKPT116 recorded-setting-contradicts-state",
+    "The newest offsets record a setting with another value than the one that the state was written with, or have lost "
+    "it, which counts as an old default. A restart takes it from there, whatever the session has, and cannot load the "
+    "state.",
+    REPAIR,
+)
+OTHER_PROVIDER = warning(
+    "CKPT117 state-store-provider-unknown",
+    "The newest offsets record a state store provider that is none of Spark's. A restart takes it from there, whatever "
+    "the session has: without that class it fails at start. ckpt does not know what it makes of the state.",
+    "Start the query with the library that has this class, as before. If there is none, the setting was edited: "
+    "`ckpt repair {checkpoint}` shows the fixes, and what each costs.",
 )
 UNFINISHED = error(
     "CKPT113 unfinished-checkpoint",
@@ -165,6 +192,15 @@ TWO_WRITERS = warning(
     "writing to this checkpoint.",
     "Make sure that exactly one query uses {checkpoint}: stop all others before the next start.",
 )
+FAR_WATERMARK = warning(
+    "CKPT214 watermark-in-the-future",
+    "The watermark is more than a day ahead of the time at which its batch was planned: a row has an event time in the "
+    "future. Spark has closed every window up to there and dropped its state, and silently leaves out all later rows "
+    "as late, until real time gets there.",
+    "Find the row in the source, and let the query leave out such rows before withWatermark. The batch that read it is "
+    "too far back for `ckpt rewind`: start the query with a new checkpoint, which reads its sources from their "
+    "beginning.",
+)
 LOG_LAGS_BEHIND = note(
     "CKPT212 log-lags-behind-the-sink",
     "Asynchronous progress tracking left these gaps. Its log lags: batches that ran after the last logged one are "
@@ -173,6 +209,13 @@ LOG_LAGS_BEHIND = note(
 COMMIT_CUT_SHORT = note(
     "CKPT110 commit-without-content",
     "The newest commit has only its version line: it was truncated. Every Spark version accepts it.",
+)
+COMMIT_WITH_OTHER_IDS = error(
+    "CKPT118 commit-with-other-state-ids",
+    "State store checkpoint format 2 finds its files by the unique ids in the commit of the batch before: one for each "
+    "store of each partition. This commit has another number of them: it was written by hand. A partition without ids "
+    "fails the batch; one with too many lets it run and write its rows, and from 4.2 on fails its commit.",
+    REPAIR,
 )
 COMMIT_WITHOUT_STATE_IDS = error(
     "CKPT111 commit-without-state-ids",

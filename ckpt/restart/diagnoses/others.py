@@ -46,10 +46,19 @@ SOURCE_LOG_UNREADABLE = error(
     "A file that a source stores in the checkpoint, and reads at start, cannot be read.",
     REPAIR,
 )
+FILE_LOG_EDITED = warning(
+    "CKPT408 file-source-log-edited",
+    "An entry in the log of a file source has a number, a path or a time of modification that Spark does not write: it "
+    "was edited. Spark takes files that were modified more than maxFileAge (7 days by default) before the newest one "
+    "in the log as too old. A time in the future makes it ignore all new files silently. It also forgets files with "
+    "older times, and reads those again whose own time is newer. With another number a start may fail.",
+    "Stop the query and put {path} back from a copy of the checkpoint, and only that. Without a copy, give the entry "
+    "the number of its file there, the path, and the time of modification in ms since 1970, before the start.",
+)
 SINK_LOG_HOLE = error(
     "CKPT405 file-sink-log-hole",
-    "_spark_metadata lacks an entry that the next compaction or reader needs.",
-    "Restore the missing file of _spark_metadata from a copy. Or write to a new output folder with a new checkpoint: "
+    "_spark_metadata lacks an entry that the next compaction or reader needs, or has one that cannot be read.",
+    "Restore that file of _spark_metadata from a copy. Or write to a new output folder with a new checkpoint: "
     "the new folder gets every row that the sources still have.",
 )
 ORPHAN_SIDECAR_BLOCKS = error(

@@ -82,7 +82,8 @@ SINK_PASSES_OVER_STATE = error(
     "CKPT417 batch-passed-over-without-its-state",
     "The next start runs a batch that the sink already has. The sink skips it, so its state is not computed, and the "
     "query fails: with state store checkpoint format 2 in the same batch (assertion failed: CheckpointInfo length), "
-    "otherwise in the next one if state files of the batch are missing.",
+    "from Spark 4.2 on also where foreachBatch skips it (STATE_STORE_COMMIT_VALIDATION_FAILED), otherwise in the next "
+    "one if state files of the batch are missing.",
     'Before any other start, start the query once with `.writeStream.format("noop").trigger(once=True)` on this '
     "checkpoint: it computes the state of that batch and writes no row.",
 )

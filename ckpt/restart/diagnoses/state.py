@@ -42,14 +42,24 @@ STATE_MOVED = error(
     "`ckpt relocate {checkpoint}` makes the metadata name the files here. Or move the checkpoint back to where it "
     "was written, or make the old path point here (locally with a symbolic link).",
 )
-STATE_ABOVE = error(
-    "CKPT306 state-of-an-abandoned-timeline",
-    "There are state files of higher versions than the next start loads and writes. Spark does not ignore them "
-    "later: once the query reaches such a version, it may load the old file and continue with wrong state, without "
-    "an error.",
+_PUT_BACK_OR_TIDY = (
     "Stop the query. If a copy of the checkpoint has the offsets and commits of the later batches, put them back: "
     "then no row is read again. Without one, `ckpt repair {checkpoint}` plans to remove the newer state, and says "
-    "what sinks do with batches that run again.",
+    "what sinks do with batches that run again."
+)
+STATE_ABOVE = error(
+    "CKPT306 state-of-an-abandoned-timeline",
+    "There are snapshots of higher versions than the next start loads and writes, or state that is many batches ahead. "
+    "Spark does not ignore them later: once the query reaches such a version, it may load the old file and continue "
+    "with wrong state, without an error.",
+    _PUT_BACK_OR_TIDY,
+)
+STATE_AHEAD = warning(
+    "CKPT332 state-ahead-of-the-logs",
+    "There are state files of higher versions than the next start loads and writes. Each is overwritten before a batch "
+    "reads it, so the state stays right. But batches have run of which the logs know nothing: their rows are read "
+    "again, under ids that a sink may have seen.",
+    _PUT_BACK_OR_TIDY,
 )
 SNAPSHOT_LAG = note(
     "CKPT307 snapshot-lag",
@@ -194,4 +204,31 @@ OTHER_STATE_DAMAGED = warning(
     "so does reading or copying the state of that batch. A start cannot fall back to the file.",
     "If you need an older batch whose state is not complete, restore the file from a copy of the checkpoint. "
     "Otherwise there is nothing to do: Spark deletes the file eventually.",
+)
+OPERATOR_ASTRAY = error(
+    "CKPT329 operator-metadata-of-another-operator",
+    "Operator metadata has another number than the folder that it is in: folders of operators were exchanged, or the "
+    "file was edited. Spark 4.0 and later compare the numbers and names with those of the query, and every version "
+    "reads the state in the folder as that of the operator with its number.",
+    RESTORE,
+)
+SCHEMA_ASTRAY = error(
+    "CKPT330 state-schema-in-another-partition",
+    "Spark writes the schema of a state store into partition 0 only, and here another partition has one: folders of "
+    "partitions were exchanged, renamed or copied. Spark loads their files without an error but does not find the "
+    "keys in them. It starts each of them from nothing, and writes wrong results.",
+    REPAIR_DEEP,
+)
+STORE_ASTRAY = error(
+    "CKPT333 state-store-of-another-name",
+    "A store of a join has the schema of another one: its folder was exchanged. Spark compares the schema with the "
+    "query, and fails.",
+    RESTORE,
+)
+ROWS_NOT_COMPARED = warning(
+    "CKPT331 state-rows-not-compared",
+    "Every byte was read, but the rows of a state store could not be compared with a schema, because it has none that "
+    "ckpt can use. Whether they belong to their partition and to their store is not known.",
+    "Put {path} back from a copy of the checkpoint. Without one, start the query once: Spark writes the schema again. "
+    "Then run `ckpt inspect {checkpoint} --deep` again.",
 )

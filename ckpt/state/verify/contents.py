@@ -17,10 +17,13 @@ import pyarrow as pa
 from ckpt.checkpoint.state.chains import Chain
 from ckpt.checkpoint.state.folders import STATE
 from ckpt.errors import CkptError, TooLarge, Unfit
+from ckpt.formats.operators import OperatorName
 from ckpt.formats.rows.types import arrow_type
-from ckpt.formats.types import named_fields, struct_of
+from ckpt.formats.statefiles import JOIN_STORES
+from ckpt.formats.types import named_fields, struct_of, type_at
 from ckpt.model import DamageKind, FileDamage, Json, Operator, StateFileKind
 from ckpt.processes import Runner
+from ckpt.settings import ROW_CHECKSUM, STRICT_DISTRIBUTION
 from ckpt.state.native.contradictions import Held, find_contradictions, find_missing_rows
 from ckpt.state.native.entries import entries_in, make_flat
 from ckpt.state.native.lookup import find_partitions, spread_over
@@ -103,6 +106,8 @@ class _Operator:
                 stores[name] = self._hold_rows(files, layout)
             except Unfit as error:
                 detail = f"rows of {name} do not fit their schema: {str(error).rpartition(': ')[2]}"
+                if files.checksums:
+                    detail += f"; the newest offsets record {ROW_CHECKSUM}=true"
                 damages.append(FileDamage(files.place.folder, DamageKind.BAD_ROW, detail))
             except TooLarge:
                 raise
@@ -190,17 +195,33 @@ def _open_units(chosen: Chosen) -> Callable[[StateUnit], Iterator[FileDamage]]:
 def _find_misplaced(chosen: Chosen, unit: StateUnit) -> Iterator[FileDamage]:
     """Look at the first keys of every partition of a unit."""
     with suppress(CkptError):
-        count, layout = spread_over(chosen), layout_of(chosen, unit)
+        count, layout, named = spread_over(chosen), layout_of(chosen, unit), _name_operator(chosen, unit)
         for files in find_store_files(chosen, unit.operator, layout.store) if count is not None else ():
-            owners = find_partitions(unit, _read_first_keys(files, unit, layout), count) or []
+            of_files = [find_partitions(named, keys, count) or [] for keys in _read_first_keys(files, unit, layout)]
+            owners = [owner for owners in of_files for owner in owners]
             wrong = [partition for partition in owners if partition != files.place.partition]
-            if wrong:
+            elsewhere = (len(owners) > 1 and files.place.partition not in owners for owners in of_files)
+            if wrong and (named is unit or any(elsewhere)):
                 detail = f"{len(wrong)} of {len(owners)} keys of {unit.label} belong to other partitions"
                 yield FileDamage(files.place.folder, DamageKind.WRONG_PARTITION, f"{detail}, such as {wrong[0]}")
 
 
-def _read_first_keys(files: StoreFiles, unit: StateUnit, layout: UnitLayout) -> Mapping[tuple[int, ...], Any]:
-    """Leaves of the first keys in one file of a partition: the newest changes that have any, or its snapshot."""
+def _name_operator(chosen: Chosen, unit: StateUnit) -> StateUnit:
+    """The unit with the operator that it must be of, where Spark before 4.0 wrote no metadata of it.
+
+    Not where rows may be spread by a part of the key, as before ``useStrictDistribution`` (SPARK-38204).
+    """
+    if unit.operator_name is not None or chosen.recorded.get(STRICT_DISTRIBUTION, "false").lower() != "true":
+        return unit
+    if not JOIN_STORES.isdisjoint(unit.stores):
+        return replace(unit, operator_name=OperatorName.JOIN)
+    key = [name for name, _ in named_fields(type_at(unit.schema, (0,)))] if unit.schema is not None else []
+    of_sessions = key[-1:] == ["sessionStartTime"]
+    return replace(unit, operator_name=OperatorName.SESSIONS if of_sessions else OperatorName.AGGREGATION)
+
+
+def _read_first_keys(files: StoreFiles, unit: StateUnit, layout: UnitLayout) -> Iterator[Mapping[tuple[int, ...], Any]]:
+    """Leaves of the first keys in each of the newest files of a partition: any of them may be of another one."""
     columns = columns_of(unit)
     for part in _list_worth_opening(files, layout):
         with closing(entries_in(part, unit, layout)) as entries:
@@ -208,8 +229,7 @@ def _read_first_keys(files: StoreFiles, unit: StateUnit, layout: UnitLayout) -> 
         if first is None:
             continue
         rows = make_flat(columns, unit, first).slice(0, _KEYS)
-        return {column.places: array for column, array in zip(columns.kept, rows.columns, strict=True)}
-    return {}
+        yield {column.places: array for column, array in zip(columns.kept, rows.columns, strict=True)}
 
 
 def _list_worth_opening(files: StoreFiles, layout: UnitLayout) -> Iterator[StoreFiles]:

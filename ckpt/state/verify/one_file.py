@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 from zlib import crc32
 
-from ckpt.checkpoint.state.file_ends import Verdict
+from ckpt.checkpoint.state.file_ends import Verdict, judge_codec
 from ckpt.checkpoint.state.needed_files import NeededFile
 from ckpt.errors import StorageError
 from ckpt.formats.blockstream import LeadsOutside, Pieces, Stream
 from ckpt.formats.checksums import crc32c, fold_checksums
-from ckpt.formats.compression import Corrupt
+from ckpt.formats.compression import MAGIC, Corrupt
 from ckpt.formats.limits import LARGEST_ZIP
 from ckpt.formats.rocksdb import ZipTooLarge, read_zip
 from ckpt.formats.rows.changelog import leads_to_end
@@ -95,7 +95,10 @@ class _File:
         elif kind is not None and self._file.codec == LZ4:
             itself = self._stream()
         else:
+            head = self._storage.read_range(self._file.path, 0, len(MAGIC))
             _exhaust(self._pieces())
+            if kind is not None and head == MAGIC:
+                itself = judge_codec(self._file.codec)
         return itself if isinstance(itself, Verdict) else self._judge_by_checksums(itself)
 
     def _judge_by_checksums(self, unknown: str | None) -> FileOutcome:

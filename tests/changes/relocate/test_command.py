@@ -116,8 +116,8 @@ def test_state_behind_a_symbolic_link_is_refused_in_the_plan(
     words: list[str], linked: str, ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path
 ) -> None:
     checkpoint = copy_of(TWS)
-    (checkpoint / linked).rename(tmp_path / "elsewhere")
-    (checkpoint / linked).symlink_to(tmp_path / "elsewhere")
+    (checkpoint / linked).rename(checkpoint / "elsewhere")
+    (checkpoint / linked).symlink_to(checkpoint / "elsewhere")
     before = everything(tmp_path)
     run = ckpt("relocate", checkpoint, "--to", "s3a://bucket/ck", *words, "-o", "json")
     assert run.exit_code == 3

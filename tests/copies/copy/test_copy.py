@@ -263,3 +263,34 @@ def test_an_empty_folder_or_none_is_no_checkpoint(tmp_path: Path) -> None:
 def test_a_copy_is_readable_by_its_owner_only(tmp_path: Path) -> None:
     copy(str(SAMPLES / "stateless-4.2"), str(tmp_path / "copy"))
     assert os.stat(tmp_path / "copy").st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize(
+    ("sample", "file", "hidden"),
+    [
+        ("aggregation-hdfs-4.2", "state/0/0/8.snapshot", True),
+        ("pandas-with-state-changelog-4.2", "state/0/1/10.zip", True),
+        ("aggregation-format2-4.2", "state/0/0/7_*.changelog", False),
+    ],
+)
+@pytest.mark.parametrize("piece", [1 << 22, 512])
+def test_state_that_does_not_fit_its_checksums_is_named(
+    sample: str, file: str, hidden: bool, piece: int, ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr("ckpt.copies.copy.placing.PIECE", piece)
+    checkpoint = copy_of(sample)
+    assert ckpt("copy", checkpoint, tmp_path / "sound").exit_code == 0
+    damaged = sorted(checkpoint.glob(file))[-1]
+    beside = damaged.parent / (f".{damaged.name}.crc" if hidden else f"{damaged.name}.crc")
+    data = damaged.read_bytes()
+    damaged.write_bytes(data[:30] + bytes([data[30] ^ 1]) + data[31:])
+    for other in (damaged.parent / f".{damaged.name}.crc", damaged.parent / f"{damaged.name}.crc"):
+        if other != beside:
+            other.unlink(missing_ok=True)
+    assert beside.exists()
+    run = ckpt("copy", checkpoint, tmp_path / "copy", "-o", "json")
+    path = str(damaged.relative_to(checkpoint))
+    assert (run.exit_code, run.json()["wrong_checksums"]) == (1, [path])
+    assert (tmp_path / "copy" / path).read_bytes() == damaged.read_bytes()
+    page = ckpt("copy", checkpoint, tmp_path / "other")
+    assert (page.exit_code, path in page.stdout, "--deep" in page.stdout) == (1, True, True)

@@ -191,6 +191,19 @@ def test_every_published_key_is_used(ckpt: Ckpt, copy_of: CopyOf, describe: Desc
     seen |= contract.keys_in(
         ckpt("evolve", copy_of(FILES), "--in-place", "--to", describe(OLD, MORE), "-o", "json").json()
     )
-    kept = {"never_run[]", "because[]", "warnings[]", "index", "from", "to", "kind", "sources[]", "columns[]"}
+    kept = {
+        "never_run[]",
+        "because[]",
+        "lost[]",
+        "reasons[]",
+        "reasons[][]",
+        "warnings[]",
+        "index",
+        "from",
+        "to",
+        "kind",
+        "sources[]",
+        "columns[]",
+    }
     unseen = {key.rpartition(".")[2] for key in contract.shapes("evolve").keys() - seen}
     assert unseen - kept - {"before[]", "verdict", "why"} == set()

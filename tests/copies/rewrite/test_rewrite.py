@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 import ckpt
-from ckpt.errors import StorageError
+from ckpt.errors import StorageError, Undecodable
 from tests.changes.killing import killed, stops
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
@@ -188,7 +188,7 @@ def test_state_of_a_planned_batch_that_is_damaged_is_left_where_it_is(
 def test_format_2_has_no_state_of_a_planned_batch(copy_of: CopyOf, ckpt: Ckpt, tmp_path: Path) -> None:
     """Where a sink has the batch, the page says what to do: inspect sees that one start into noop comes first."""
     old, new = copy_of(KILLED), tmp_path / "new"
-    run = ckpt("rewrite", old, new, "--provider", "rocksdb", "--format-version", 2)
+    run = ckpt("rewrite", old, new, "--provider", "rocksdb", "--format-version", 2, "--accept-fewer-versions")
     assert "in checkpoint format 2 a start finds only state of committed batches" in " ".join(run.stdout.split())
     (tmp_path / "out/_spark_metadata").mkdir(parents=True)
     for batch in range(5):
@@ -247,10 +247,55 @@ def test_a_plan_writes_nothing_and_a_full_folder_is_refused(ckpt: Ckpt, tmp_path
     assert (planned.exit_code, planned.json()["written"], (tmp_path / "new").exists()) == (0, False, False)
     assert contract.disagreements(planned.json(), "rewrite") == []
     assert ckpt(*words).exit_code == 0
-    again = ckpt(*words)
-    assert again.exit_code == 3
-    assert again.stderr.count("\n") == 1
+    for again in (ckpt(*words), ckpt(*words, "--plan")):
+        assert again.exit_code == 3
+        assert again.stderr.count("\n") == 1
+    nowhere = ("rewrite", SAMPLES / "aggregation-hdfs-4.2", tmp_path / "no" / "such")
+    assert "cannot be written: create" in ckpt(*nowhere, "--plan").stderr
     assert ckpt("inspect", tmp_path / "new").exit_code == 0
+
+
+@pytest.mark.parametrize("step", ["plan", "rewrite"])
+def test_rows_of_which_no_layout_is_known_leave_nothing(
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are looked for before anything is written; if they show up afterwards, the new checkpoint is removed."""
+
+    def layout_of(*_: object) -> None:
+        raise Undecodable("no state schema describes the rows")
+
+    monkeypatch.setattr(f"ckpt.copies.rewrite.{step}.layout_of", layout_of)
+    for plan in (True, False) if step == "plan" else (False,):
+        with pytest.raises(Undecodable):
+            ckpt.rewrite(str(SAMPLES / "aggregation-hdfs-4.2"), str(tmp_path / "new"), plan=plan)
+        assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("sample", "stopped", "starts_with"),
+    [
+        ("aggregation-changelog-4.0", ["4.0"], ["4.1", "4.2", "4.3"]),
+        ("aggregation-rocksdb-4.2", [], ["4.2", "4.3"]),
+    ],
+)
+def test_versions_that_cannot_start_the_new_checkpoint_are_named_and_asked_about(
+    sample: str, stopped: list[str], starts_with: list[str], ckpt: Ckpt, tmp_path: Path
+) -> None:
+    words = ("rewrite", SAMPLES / sample, tmp_path / "new", "--format-version", "2")
+    for run in (ckpt(*words, "--plan"), ckpt(*words)) if stopped else ():
+        said = "Spark 4.0 can start the old checkpoint, and not the new one: --accept-fewer-versions accepts that"
+        assert (run.exit_code, said in " ".join(run.stdout.split())) == (3, True)
+        assert not (tmp_path / "new").exists()
+    accept = ("--accept-fewer-versions",) if stopped else ()
+    planned = ckpt(*words, *accept, "--plan", "-o", "json").json()
+    written = ckpt(*words, *accept, "-o", "json").json()
+    for document in (planned, written):
+        assert document["stopped"] == stopped
+        assert set(starts_with) == set(document["starts_with"])
+    forecasts = ckpt("inspect", tmp_path / "new", "-o", "json").json()["restart"]
+    runs = {one["spark"] for one in forecasts if one["outcome"] == "resumes"}
+    assert runs >= set(starts_with)
+    assert not runs & set(stopped)
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,8 @@ def test_nothing_is_written_unless_the_loss_is_accepted(copy_of: CopyOf, ckpt: C
     assert refused.exit_code == 3
     assert "1 partition of state is lost: --accept-loss accepts that" in " ".join(refused.stdout.split())
     planned = ckpt(*words, "--plan", "-o", "json")
-    assert planned.exit_code == 0
+    assert planned.exit_code == 3
+    assert ckpt(*words, "--plan", "--accept-loss").exit_code == 0
     document = planned.json()
     assert contract.disagreements(document, "rewrite") == []
     assert [(part["operator"], part["partition"], part["keys"]) for part in document["lost"]] == [(0, 1, None)]

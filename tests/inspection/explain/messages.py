@@ -75,6 +75,12 @@ def _chains(value: Any) -> Iterator[list[str]]:
                 yield from _chains(inner)
 
 
+def explained(text: str) -> str | None:
+    """The entry that explains a message first; None where no more is known of it than that a task failed."""
+    names = [match.error.id for match in explain(text).matches]
+    return next((name for name in names if name != "task-failed"), None)
+
+
 class Messages(Suite):
     """Declares what is new in the answers of the other suites."""
 
@@ -87,8 +93,7 @@ class Messages(Suite):
         declared = json.loads(DECLARED.read_text())
         for name, text in messages():
             if name not in declared:
-                matches = explain(text).matches
-                declared[name] = matches[0].error.id if matches else None
+                declared[name] = explained(text)
                 say(f"{declared[name]}: {text[:500]}\n")
         DECLARED.write_text(json.dumps(declared, indent=1, sort_keys=True) + "\n")
 

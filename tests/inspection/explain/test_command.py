@@ -12,9 +12,10 @@ import pytest
 from ckpt.restart.diagnoses import all_diagnoses
 from ckpt.restart.findings import Diagnosis
 from tests.commands import contract
-from tests.conftest import Ckpt
+from tests.conftest import Ckpt, CopyOf
 from tests.inspection.explain.drivers import read
 from tests.support.places import ROOT
+from tests.support.remedies import remove
 
 GAPPED = "sample_checkpoints/async-kafka-4.2"
 SOUND = "sample_checkpoints/aggregation-hdfs-4.2"
@@ -44,14 +45,15 @@ def test_every_published_key_is_used(ckpt: Ckpt) -> None:
 
 def test_a_checkpoint_says_whether_it_shows_it(ckpt: Ckpt) -> None:
     document = ckpt("explain", TEXT, "--checkpoint", GAPPED, "-o", "json").json()
-    (match,) = document["matches"]
+    match, twin = document["matches"]
     assert [one["code"] for one in match["shown"]] == ["CKPT201"]
     assert match["command"] == f"ckpt inspect {GAPPED}"
+    assert (twin["shown"], twin["twin"]) == ([], match["id"])
 
     other = ckpt("explain", "Checksum error: file:/ck/state/0/0/9.zip ChecksumException", "--checkpoint", GAPPED)
     assert other.exit_code == 1
-    sound = ckpt("explain", TEXT, "--checkpoint", SOUND)
-    assert "this checkpoint does not show CKPT201 or CKPT202" in " ".join(sound.stdout.split())
+    sound = ckpt("explain", "Incomplete log file in the offset commit log", "--checkpoint", SOUND)
+    assert "this checkpoint does not show CKPT101. The verdict on it" in " ".join(sound.stdout.split())
 
 
 def test_after_an_unknown_error_the_checkpoint_that_was_named_is_inspected(ckpt: Ckpt) -> None:
@@ -59,6 +61,52 @@ def test_after_an_unknown_error_the_checkpoint_that_was_named_is_inspected(ckpt:
     assert step["command"] == ["ckpt", "inspect", GAPPED]
     (step,) = ckpt("explain", "no such error", "-o", "json").json()["next"]
     assert step["command"] is None
+
+
+def test_a_row_that_always_fails_leads_to_skip(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of("aggregation-hdfs-4.2")
+    remove(checkpoint / "commits" / "9")
+    steps = ckpt("explain", "[POISON] it is bad", "--checkpoint", checkpoint, "-o", "json").json()["next"]
+    assert [step["command"] and step["command"][1] for step in steps] == ["inspect", None, "skip"]
+    assert f"`ckpt inspect {checkpoint} --sink URI`" in steps[1]["what"]
+    assert (steps[2]["what"][:24], steps[2]["rows"]) == ("If a row of batch 9 make", "left-out")
+    sound = ckpt("explain", "[POISON] it is bad", "--checkpoint", SOUND, "-o", "json").json()["next"]
+    assert [step["command"] and step["command"][1] for step in sound] == ["inspect", None]
+
+
+def test_damage_that_only_deep_finds_leads_to_deep(ckpt: Ckpt) -> None:
+    text = "[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred during loading state."
+    steps = ckpt("explain", text, "--checkpoint", SOUND, "-o", "json").json()["next"]
+    assert steps[0]["command"] == ["ckpt", "repair", SOUND, "--deep"]
+
+
+def test_two_causes_of_one_text_are_both_named_the_likelier_first(ckpt: Ckpt) -> None:
+    def ids(*words: str) -> list[str]:
+        return [match["id"] for match in ckpt("explain", TEXT, *words, "-o", "json").json()["matches"]]
+
+    lost, named = "batch-does-not-exist", "source-names-on-old-checkpoint"
+    assert ids() == ids("--checkpoint", GAPPED) == [lost, named]
+    assert ids("--checkpoint", SOUND) == [named, lost]
+    for place, title in (
+        (GAPPED, "The offsets of an earlier batch are missing"),
+        (SOUND, "The sources were given names"),
+    ):
+        page = " ".join(ckpt("explain", TEXT, "--checkpoint", place).stdout.split())
+        assert page.startswith(title)
+        assert (
+            page.count("The sources were given names") == page.count("The offsets of an earlier batch are missing") == 1
+        )
+        assert "CHECKPOINT" not in page
+
+
+def test_what_only_wraps_another_error_shows_the_innermost(ckpt: Ckpt, tmp_path: Path) -> None:
+    path = tmp_path / "driver.log"
+    path.write_text(read()["4.2-program-foreach-batch-raises"].replace("poison row", "row password=hunter2"))
+    page = ckpt("explain", path, "--checkpoint", SOUND).stdout
+    assert page.startswith("A function of the query failed\n")
+    assert "  Cause   ValueError: batch 0 holds the row password=" in page
+    assert "hunter2" not in page
+    assert f"ckpt skip {SOUND}" in " ".join(page.split())
 
 
 def test_what_is_unknown_says_so_and_what_is_near(ckpt: Ckpt) -> None:
@@ -87,7 +135,8 @@ def test_a_finding_is_explained_by_its_declaration(diagnosis: Diagnosis, ckpt: C
 
 def test_a_finding_beside_an_error_of_spark_gives_way(ckpt: Ckpt) -> None:
     document = ckpt("explain", f"ckpt says CKPT411\n{TEXT}\n", "-o", "json").json()
-    assert [match["id"] for match in document["matches"]] == ["batch-does-not-exist", "CKPT411"]
+    ids = [match["id"] for match in document["matches"]]
+    assert ids == ["batch-does-not-exist", "source-names-on-old-checkpoint", "CKPT411"]
     shown = ckpt("explain", "CKPT201", "--checkpoint", GAPPED).stdout
     assert "this checkpoint shows CKPT201 missing-predecessor" in " ".join(shown.split())
     assert f"ckpt repair-async {GAPPED}" in shown

@@ -10,7 +10,9 @@ import pytest
 
 from ckpt.inspection.explain.explain import explain, find_nearest
 from ckpt.inspection.explain.lines import read_chunks
+from tests.inspection.explain import programs
 from tests.inspection.explain.drivers import CASES, HEALTHY, read
+from tests.support.places import ROOT
 
 CAUSES = {
     "changelog-changelog-1-missing-uncommitted": "state-changelog-missing",
@@ -50,12 +52,57 @@ logs = cache(read)
 
 
 def causes(text: str) -> list[str]:
-    return [match.error.id for match in explain(text).matches]
+    """Without other causes of the same text."""
+    return [match.error.id for match in explain(text).matches if match.error.twin is None]
 
 
 @pytest.mark.parametrize(("minor", "case"), FAILED, ids=lambda word: word)
 def test_the_cause_of_a_failed_query_is_first(minor: str, case: str) -> None:
     assert causes(logs()[f"{minor}-{case}"])[0] == CAUSES[case]
+
+
+PROGRAMS = [(minor, name, cause) for minor, causes in programs.CAUSES.items() for name, cause in causes.items()]
+INNERMOST = {
+    "foreach_batch_raises": "ValueError: batch 0 holds the poison row 7",
+    "foreach_batch_merge": "AnalysisException: [TABLE_OR_VIEW_NOT_FOUND] The table or view `shop`.`prices`",
+    "foreach_raises": "ConnectionError: the shop answered 503",
+    "udf_raises": "ZeroDivisionError: integer division or modulo by zero",
+    "udf_out_of_memory": "MemoryError",
+    "assertion_in_sql": "the row 7 is not allowed",
+    "division_by_zero": "[DIVIDE_BY_ZERO] Division by zero.",
+    "driver_out_of_memory": "java.lang.OutOfMemoryError: Requested array size exceeds VM limit",
+    "processor_raises": "KeyError: 'no price for 2 among 4 rows'",
+}
+"""Program -> what its innermost cause says; none for an error that says itself what it is."""
+
+
+@pytest.mark.parametrize(("minor", "name", "cause"), PROGRAMS, ids=lambda word: word)
+def test_the_cause_of_a_failed_program_is_first(minor: str, name: str, cause: str) -> None:
+    first = explain(logs()[programs.path_of(minor, name).name.removesuffix(".log.gz")]).matches[0]
+    assert first.error.id == cause
+    assert INNERMOST.get(name, "") in (first.innermost or "")
+    assert (first.innermost is None) == (name not in INNERMOST)
+
+
+def test_the_page_says_how_many_logs_there_are() -> None:
+    total = len(FAILED) + len(PROGRAMS)
+    assert total > 75
+    page = (ROOT / "docs" / "explain.md").read_text()
+    assert f"- {total} whole driver logs of real queries that failed, {len(FAILED)} of them on damaged" in page
+
+
+def test_the_innermost_cause_is_of_the_last_failure() -> None:
+    one, other = logs()["4.2-program-udf-raises"], logs()["4.2-program-foreach-batch-raises"]
+    assert explain(one + other).matches[0].innermost == INNERMOST["foreach_batch_raises"]
+    assert explain(other + one).matches[0].innermost == INNERMOST["udf_raises"]
+
+
+def test_what_a_batch_job_says_too_is_known_by_the_stack_of_a_query() -> None:
+    failed = "org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times"
+    batch = "\n\tat org.apache.spark.sql.Dataset.count(Dataset.scala:1)"
+    stream = "\n\tat org.apache.spark.sql.execution.streaming.MicroBatchExecution.runBatch(MicroBatchExecution.scala:1)"
+    assert causes(failed + batch) == []
+    assert causes(failed + batch + stream) == causes(failed) == ["task-failed"]
 
 
 @pytest.mark.parametrize(("minor", "case"), HEALTHY.items())
@@ -132,7 +179,7 @@ def test_in_a_log_of_something_else_nothing_is_found_and_nothing_is_near(path: P
 
 
 def test_little_of_the_recorded_logs_is_near_an_error() -> None:
-    lines = {line[:200] for text in logs().values() for line in text.splitlines()[::7] if not line.startswith("\tat")}
+    lines = {line[:200] for text in logs().values() for line in text.splitlines()[::17] if not line.startswith("\tat")}
     near = [line for line in lines if find_nearest(line) and not explain(line).matches]
     assert len(near) * 200 < len(lines), near
 
@@ -142,15 +189,10 @@ def test_what_was_thrown_by_python_is_seen() -> None:
     assert explain(text).seen == "KeyError: 3"
 
 
-def test_what_is_near_has_most_words_of_a_message_or_its_class() -> None:
+def test_what_is_near_has_most_words_of_a_message() -> None:
     assert [
         near.error.id for near in find_nearest("streaming queries are concurrently using file:/data/ck/commits.")
     ] == ["rename-onto-existing"]
-    (near,) = find_nearest("[STATE_STORE_INVALID_CONFIG_AFTER_RESTART.OTHER] x")
-    assert (near.error.id, near.why) == (
-        "state-config-changed",
-        "the same error class STATE_STORE_INVALID_CONFIG_AFTER_RESTART, another part of it",
-    )
     assert find_nearest("FileNotFoundException") == find_nearest("File /data/state/x does not exist") == ()
 
 

@@ -2,8 +2,7 @@
 
 import json
 
-from ckpt.inspection.explain.explain import explain
-from tests.inspection.explain.messages import DECLARED, messages
+from tests.inspection.explain.messages import DECLARED, explained, messages
 
 
 def test_every_recorded_message_is_explained_as_declared() -> None:
@@ -12,8 +11,7 @@ def test_every_recorded_message_is_explained_as_declared() -> None:
     seen = set()
     for sign, text in messages():
         seen.add(sign)
-        found = explain(text).matches
-        first = found[0].error.id if found else None
+        first = explained(text)
         if sign not in declared:
             wrong.append(f"new, look at it, and run python -m tests.record: {sign}")
         elif first != declared[sign]:

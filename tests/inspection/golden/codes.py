@@ -61,7 +61,7 @@ MUST_SHOW: dict[str, set[str]] = {
     "damaged-truncated-sst": {"CKPT303"},
     "damaged-missing-partition": {"CKPT304"},
     "damaged-missing-join-store": {"CKPT304"},
-    "damaged-state-ahead": {"CKPT306"},
+    "damaged-state-ahead": {"CKPT332"},
 }
 
 SHRUGGED_OFF: dict[str, str] = {

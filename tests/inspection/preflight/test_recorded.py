@@ -41,14 +41,6 @@ def groups() -> list[tuple[str, str]]:
     return [(minor, base.name) for minor in record.SUITE.answers.minors for base in changes.bases(minor)]
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The checkpoint of a base, as one version made it."""
-    folder = tmp_path_factory.mktemp("made")
-    unpack = cache(lambda minor: record.unpack(minor, folder))
-    return cache(lambda minor, base: ckpt.open_checkpoint(str(unpack(minor) / base)))
-
-
 @cache
 def answers(minor: str) -> dict[str, Any]:
     recorded: dict[str, Any] = record.SUITE.answers.read(minor)["answers"]

@@ -1,4 +1,7 @@
-"""Run every command that only reads on mutants of the samples, and say where one breaks its promises.
+"""Run every command on mutants of the samples, and say where one breaks its promises.
+
+Half of the mutants hold a secret of the generated set, and half lie in a folder whose name a shell would obey; then
+every command line of a page is run in a shell. What writes leaves nothing where it is refused.
 
 python -m tests.laws.hostile.fuzz FIRST COUNT        prints a JSON object for each fault
 python -m tests.laws.hostile.fuzz FIRST COUNT DIR    keeps the mutants with faults in DIR
@@ -11,6 +14,8 @@ import os
 import resource
 import shutil
 import signal
+import stat
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -25,6 +30,8 @@ from tests.commands import contract
 from tests.conftest import OUTPUTS, Run
 from tests.laws.hostile.measure import Cost, measured, run_here
 from tests.laws.hostile.mutants import mutate
+from tests.laws.hostile.test_secrets import SECRET, generated
+from tests.laws.hostile.test_shell import COMMAND, said
 
 ROOT = Path(__file__).parents[3]
 SAMPLES = ROOT / "sample_checkpoints"
@@ -43,7 +50,22 @@ NAMES = [
     *("tws-changelog-4.0", "tws-rocksdb-4.2", "tws-format2-4.3", "tws-avro-changelog-4.2"),
 ]
 CPU_S, PEAK_MIB = 2.0, 300.0
+PAYLOAD = "it's $(touch PWN) ;touch PWN;`touch PWN`"
+SECRET_TEXTS = [text for text in generated() if "\\\\" not in text]
+WRITING: dict[str, list[list[str]]] = {
+    "repair": [["--apply", "--backup", "{out}", "--grace", "0"], ["--leftovers", "--accept-replay"]],
+    "repair-async": [["--apply", "--backup", "{out}", "--grace", "0", "--accept-replay"]],
+    "rewind": [["--to-batch", "2"], ["--to-batch", "3", "--apply", "--backup", "{out}", "--grace", "0"]],
+    "skip": [[], ["--apply", "--backup", "{out}", "--grace", "0"]],
+    "prune": [["--apply", "--backup", "{out}", "--grace", "0"]],
+    "copy": [["{out}"], ["{out}", "--plan"], ["{out}", "--batch", "3", "--new-id"]],
+    "rewrite": [["{out}", "--jobs", "1"], ["{out}", "--plan"], ["{out}", "--jobs", "1", "--salvage", "--accept-loss"]],
+    "offsets set": [["--to", "{{}}"], ["--shift", "0=+1"]],
+}
+"""Commands that may write, where the exit code is 0."""
 COMMANDS: dict[str, list[list[str]]] = {
+    "explain": [["x", "--checkpoint"]],
+    "offsets export": [[]],
     "inspect": [
         [],
         ["--batches", "0"],
@@ -112,12 +134,18 @@ def faults_of(number: int, masters: Mapping[str, Master], room: Path, app: Any) 
     """Make one mutant in an empty folder, run one command on it, and yield what is wrong."""
     rng = Random(number)
     sample = rng.choice(NAMES)
-    checkpoint = room / "mutant"
+    checkpoint = room / (PAYLOAD if number % 2 else "mutant")
     masters[sample].copy(checkpoint)
     how = mutate(rng, checkpoint)
-    command, output = rng.choice(list(COMMANDS)), rng.choice(OUTPUTS)
-    options = [word.format(out=room / "out") for word in rng.choice(COMMANDS[command])]
-    words = [*command.split(), str(checkpoint), *options, "-o", output]
+    if number % 4 > 1:
+        _plant(rng, checkpoint)
+    writes = rng.random() < len(WRITING) / (len(WRITING) + len(COMMANDS))
+    commands = WRITING if writes else COMMANDS
+    command, output = rng.choice(list(commands)), rng.choice(OUTPUTS)
+    options = [word.format(out=room / "out") for word in rng.choice(commands[command])]
+    words = [*command.split(), *([] if command == "explain" else [str(checkpoint)]), *options, "-o", output]
+    if command == "explain":
+        words = ["explain", rng.choice(SECRET_TEXTS), "--checkpoint", str(checkpoint), "-o", output]
     before = _facts(room)
     signal.setitimer(signal.ITIMER_PROF, 20)
     ended, cost = run_here(app, words)
@@ -125,9 +153,52 @@ def faults_of(number: int, masters: Mapping[str, Master], room: Path, app: Any) 
     if cost.peak_mib > PEAK_MIB:  # this process holds what all commands import, and one of its own does not
         cost = Cost(cost.cpu_s, measured(*words)[1].peak_mib)
     dear = [f"it cost {cost}"] if cost.cpu_s > CPU_S or cost.peak_mib > PEAK_MIB else []
-    wrote = ["it wrote"] if _facts(room) != before else []
-    for fault in (*faults_in(ended, command, output), *dear, *wrote):
+    after = _facts(room)
+    refused = writes and (ended.exit_code > 1 or (ended.exit_code == 1 and command != "copy"))
+    wrote = ["it left something"] if refused and _shape(after) != _shape(before) else []
+    wrote += ["it wrote"] if not writes and after != before else []
+    shown = ended.stdout + ended.stderr
+    told = [f"it shows the secret {shown[max(at - 60, 0) : at + 40]!r}"] if (at := shown.find(SECRET[9:])) >= 0 else []
+    shell = list(_obey(ended.stdout, room)) if output == "table" and number % 2 else []
+    for fault in (*faults_in(ended, command, output), *dear, *wrote, *told, *shell):
         yield {"mutant": number, "sample": sample, "how": how, "words": words, "fault": fault}
+
+
+def _plant(rng: Random, checkpoint: Path) -> None:
+    """Put texts with secrets into settings, sources and the query's metadata."""
+    for _ in range(3):
+        text = rng.choice(SECRET_TEXTS)
+        logs = [file for file in checkpoint.glob("offsets/[0-9]*") if file.is_file() and file.stat().st_size < 1 << 16]
+        if not logs:
+            return
+        log = max(logs, key=lambda file: (len(file.name), file.name))
+        lines = log.read_bytes().split(b"\n")
+        member = json.dumps({f"{rng.random()}": text, "kafka.sasl.password": f"p{SECRET}"})[1:-1].encode()
+        kept = [line.replace(b'"conf":{', b'"conf":{' + member + b",") for line in lines]
+        if rng.random() < 0.5:
+            kept[-1:] = [json.dumps(rng.choice([text, {text: 5}, {"password": f"p{SECRET}", "x": text}])).encode()]
+        log.unlink()
+        log.write_bytes(b"\n".join(kept))
+
+
+def _shape(facts: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, int]]:
+    """Names, kinds and sizes; of folders no sizes."""
+    return {path: (fact[1], 0 if stat.S_ISDIR(fact[1]) else fact[3]) for path, fact in facts.items()}
+
+
+def _obey(page: str, room: Path) -> Iterator[str]:
+    """Run the command lines of a page in a shell where ckpt is a stub."""
+    for line in page.splitlines():
+        found = COMMAND.match(line)
+        if found and "CHECKPOINT" not in found[1]:
+            shell = room.parent / f"shell-{room.name}"
+            shell.mkdir()
+            try:
+                said(found[1], shell)
+            except (AssertionError, subprocess.SubprocessError, OSError) as error:
+                yield f"a shell obeys {found[1]!r}: {error}"
+            finally:
+                shutil.rmtree(shell)
 
 
 def faults_in(ended: Run, command: str, output: str) -> Iterator[str]:
@@ -228,10 +299,11 @@ def _too_slow(*_: object) -> NoReturn:
 def _warm_up(app: Any, place: Path) -> None:
     """Import all that a run imports, so that no mutant is charged for it; every mutant is young."""
     activity.LOOKS_APART_S = 0
-    for command, options in COMMANDS.items():
-        for output in OUTPUTS:
-            words = [word.format(out=place / "out") for word in options[0]]
-            run_here(app, [*command.split(), str(SAMPLES / NAMES[0]), *words, "-o", output])
+    for commands in (COMMANDS, WRITING):
+        for command, options in commands.items():
+            for output in OUTPUTS:
+                words = [word.format(out=place / "out") for word in options[0] if word != "--apply"]
+                run_here(app, [*command.split(), str(SAMPLES / NAMES[0]), *words, "-o", output])
     contract.shapes = cache(contract.shapes)
     gc.collect()
     gc.freeze()

@@ -323,6 +323,7 @@ def _kinds(rng: Random, root: Path) -> str:
         "sparse": lambda: _sparse(file, rng.choice((5 << 20, 60 << 20, 190 << 20, 512 << 20, 1 << 40))),
         "pipe": lambda: os.mkfifo(file),
         "zero": lambda: file.symlink_to("/dev/zero"),
+        "outside": lambda: file.symlink_to("/etc/passwd"),
         "dangling": lambda: file.symlink_to("nowhere"),
         "itself": lambda: file.symlink_to(file.name),
         "above": lambda: file.symlink_to(rng.choice((".", "..", root))),

@@ -1,4 +1,4 @@
-"""Whatever a checkpoint holds, a command that only reads keeps its promises: on 2,000 mutants, or as many as asked for.
+"""Whatever a checkpoint holds, a command keeps its promises: on 1,000 mutants, or as many as asked for.
 
 `CKPT_FUZZ=20000 pytest tests/laws/hostile/test_fuzz.py` runs 20,000; `python -m tests.laws.hostile.fuzz NUMBER 1 DIR`
 makes one of them again, and keeps it if it shows a fault. What the first 20,000 found is in `test_limits.py`: commits

@@ -1,6 +1,7 @@
 """What a checkpoint costs to inspect is bounded by what is there, whatever it claims; a large one is read in full."""
 
 import os
+import re
 import shutil
 import struct
 import zipfile
@@ -249,12 +250,40 @@ def test_what_spark_does_with_a_file_that_is_too_large_is_unknown(where: str, co
     assert ("CKPT509", where) in {(found["code"], found["path"]) for found in document["findings"]}
 
 
-def test_a_link_to_a_folder_elsewhere_is_followed(copy_of: CopyOf, tmp_path: Path) -> None:
-    """State on a disk of its own: 20 links to it are more than anybody has, and are all listed."""
+@pytest.mark.parametrize("part", ["state", "metadata", "offsets/5", "commits", "state/0/0/1.delta"])
+@pytest.mark.parametrize("words", [["inspect"], ["scan"], ["preflight"], ["repair"], ["state", "show"], ["handoff"]])
+def test_a_link_out_of_the_checkpoint_is_named_and_not_read(
+    words: list[str], part: str, copy_of: CopyOf, ckpt: Ckpt, tmp_path: Path
+) -> None:
     checkpoint = copy_of("aggregation-hdfs-4.2")
-    shutil.move(checkpoint / "state", tmp_path / "disk")
-    (checkpoint / "state").symlink_to(tmp_path / "disk")
-    before = measured("inspect", "sample_checkpoints/aggregation-hdfs-4.2", "-o", "json")[0].json()
-    after = measured("inspect", checkpoint, "-o", "json")[0].json()
-    assert after["state"] == before["state"]
-    assert after["findings"] == before["findings"]
+    shutil.move(checkpoint / part, tmp_path / "disk")
+    (checkpoint / part).symlink_to(tmp_path / "disk")
+    run = ckpt(*words, checkpoint)
+    said = f"{part} is a symbolic link that leads out of the checkpoint"
+    assert said in " ".join((run.stdout if words == ["scan"] else run.refusal()).split())
+    assert run.exit_code == (1 if words == ["scan"] else 3)
+    assert ckpt("inspect", shutil.copytree(checkpoint, tmp_path / "copy")).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["_ckpt_export.json", "operator-0/_ckpt_export.json", "part", "smaller part", "operator-0/_delta_log/0.json"],
+)
+def test_a_sparse_file_of_an_export_is_refused_in_a_line(path: str, tmp_path: Path) -> None:
+    import ckpt
+
+    old, export = "sample_checkpoints/aggregation-hdfs-4.2", tmp_path / "export"
+    ckpt.export_state(old, to=str(export), all_units=True, engine="native")
+    part = next(file for file in export.rglob("*.parquet") if file.name[0] not in "_.")
+    file = (
+        part if path.endswith("part") else export / part.parent.name / "_delta_log/0.json" if "_log" in path else None
+    )
+    file = file or (export / path if path.count("/") == 0 else part.parent / "_ckpt_export.json")
+    file.parent.mkdir(exist_ok=True)
+    file.touch()
+    os.truncate(file, (2 << 30) if path == "smaller part" else 30 << 30)
+    run, cost = measured("import-state", export, tmp_path / "new", "--like", old, "--jobs", "1")
+    assert run.exit_code == 3, run
+    assert re.search("it has 32,212,254,720 bytes|does not end with PAR1", run.refusal())
+    assert cost.peak_mib < 300
+    assert not (tmp_path / "new").exists()

@@ -15,6 +15,7 @@ from typing import Any
 from tests.laws.next_obeyed import Document, End, obey, run
 from tests.laws.operator.counting import Announced, Count, Outcome, count_rows, shorten
 from tests.laws.operator.disasters import MENU
+from tests.laws.operator.disasters.harm import remove
 from tests.laws.operator.queries import BATCHES, SIZES, World
 from tests.laws.operator.seeds import Seed
 
@@ -23,9 +24,12 @@ MOST_TRIES = 4  # other changes that are started, of those that can be carried o
 MORE = 3  # files in a batch of the last start
 _OPTION = re.compile(r'\b(failOnDataLoss|skipChangeCommits|ignoreChanges|ignoreDeletes)(?:=|", "?)(true|false)')
 _SETTING = re.compile(r"(spark\.sql\.streaming\.[\w.]+)=(\w+)")
+_FROM_SINK = re.compile(r"move _spark_metadata/(\d+) and everything above it out")
+_RESTORED = re.compile(r"RESTORE the table to its version after batch (\d+), and start from `(ckpt copy [^`]*)`")
 _AWAY = re.compile(r"move (\S+) out of ")
 _CHECKED = "Make sure that exactly one query uses"
 """What is so in these tests, and needs no more than a look."""
+_ABOVE = "first do what is said above about the sink"
 _WRITTEN = "Find out from the sink or the driver log whether"
 _SENTENCE = re.compile(r"[Ss]tart the query with [^.]*")
 _START = re.compile(r"[Ss]tart the query|Restart the query")
@@ -133,6 +137,7 @@ class _Operator:
     def __init__(self, world: World, options: tuple[str, ...], story: Story, known: Story | None) -> None:
         self._world, self._options, self.story, self._known = world, options, story, known
         self._acted = 0
+        self._said = ""  # warnings of the plans that were obeyed last
         self._reader: dict[str, str] = {}  # options of the reader, kept for one more batch
 
     def is_known(self) -> bool:
@@ -190,9 +195,26 @@ class _Operator:
             shown = ("ckpt explain ERROR", *words[3:]) if words[1] == "explain" else words
             self.story.commands.append(self.plain(" ".join(shown)))
         self.story.announced.hear(obeyed.documents, obeyed.planned)
+        self._said = " ".join(text for document in obeyed.documents for text in document.get("warnings", ()))
+        advice = " ".join(step["what"] for document in obeyed.documents for step in document["next"])
+        if error and "--sink" in advice and not self._options and self._world.kind.sink != "append":
+            self._options = ("--sink", str(self._world.out))
+            self.story.commands.append("(looks into the sink)")
+        if "poison" in error:
+            self._skip(obeyed.documents)
         if obeyed.faults:
             raise Unfinished(Outcome.LOOP, obeyed.faults[0])
         return obeyed.end, obeyed.last
+
+    def _skip(self, documents: list[Document]) -> None:
+        """Leave out the batch of the row that makes each start fail, if a page names how."""
+        steps = (step["command"] for document in documents for step in document["next"])
+        words = next((command for command in steps if command and command[1] == "skip"), None)
+        while words and "--apply" not in self.story.commands[-1]:
+            document = run(*words[1:])
+            self.story.commands.append(self.plain(" ".join(words)))
+            self.story.announced.hear((document,), document["next"][:1] if "--apply" not in words else ())
+            words = document["next"][0]["command"] if document["next"] else None
 
     def _read(self, end: End, step: Document | None) -> dict[str, Any]:
         """Return how a step says that the query is to be started. Raises Unfinished where it says something else."""
@@ -237,10 +259,27 @@ class _Operator:
             path = checkpoint / away[1]
             path.rename(self._world.folder / "moved-away")
             self.story.commands.append(f"(moves {away[1]} away)")
+        elif (
+            restored := _RESTORED.search(self._said if _ABOVE in what else what)
+        ) and self._world.kind.sink == "delta":
+            self._restore_table(restored[1], restored[2])
+        elif moved := _FROM_SINK.search(what):
+            for path in (self._world.out / "_spark_metadata").glob("[0-9]*"):
+                if int(path.name.removesuffix(".compact")) >= int(moved[1]):
+                    remove(path)
+            self.story.commands.append(f"(moves _spark_metadata/{moved[1]} and above away)")
         else:
             return False
         self._acted += 1
         return True
+
+    def _restore_table(self, batch: str, command: str) -> None:
+        """Take the table of the sink back to a batch, and start from a copy of the checkpoint that has a new id."""
+        new = self._world.folder / "new"
+        run(*command.replace("NEW", str(new)).split()[1:])
+        self._world.restore_table(batch)
+        self.story.commands.append(self.plain(f"(restores the table to batch {batch}) {command}"))
+        self._world.checkpoint = new
 
     def _lacks_rows(self) -> bool:
         """Whether the sink lacks rows of the batches that had been written before the disaster."""

@@ -31,7 +31,7 @@ REPEATED = 7
 CLOSING = 1000
 """The number of the row that closes all windows; it is not counted."""
 _START_S = 1_700_000_000
-_PATIENCE_S = 90
+_PATIENCE_S = 900
 
 
 _COSTS: dict[object, int] = {"to delta": 3, "to txn": 4, "transform": 3, "join": 2, "kafka": 3}
@@ -302,6 +302,13 @@ class World:
         with (self.out / "rows.jsonl").open("a") as file:
             for row in rows.collect():
                 file.write(json.dumps([row.key, list(row.ids), row.n]) + "\n")
+
+    def restore_table(self, batch: str) -> None:
+        """Take the Delta table of the sink back to its version after a batch."""
+        self._forget()
+        history = self.spark.sql(f"DESCRIBE HISTORY delta.`{self.out}`").collect()
+        written = {(commit.operationParameters or {}).get("epochId"): commit.version for commit in reversed(history)}
+        self.spark.sql(f"RESTORE TABLE delta.`{self.out}` TO VERSION AS OF {written[batch]}").collect()
 
     def rows(self) -> list[Row]:
         """What a reader of the sink gets. Raises what the reader fails with."""

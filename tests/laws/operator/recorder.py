@@ -65,6 +65,7 @@ class Worlds:
 
 def put_back(kept: Path, world: World) -> None:
     """Replace a query's files by those of a copy."""
+    world.checkpoint = world.folder / "checkpoint"
     shutil.rmtree(world.folder, ignore_errors=True)
     shutil.copytree(kept, world.folder)
 

@@ -69,6 +69,46 @@ def test_the_last_transaction_counts_and_not_the_highest(tmp_path: Path) -> None
     assert deltalake.DeltaTable(place).transaction_version(QUERY) == 2
 
 
+def test_batches_that_the_table_passed_over(tmp_path: Path) -> None:
+    place = table_of(tmp_path / "table", (QUERY, 0), (OTHER, 9), (QUERY, 1), (QUERY, 4), (QUERY, 6), (QUERY, 5))
+    assert {one.app_id: one.gaps for one in read_sink(str(place)).writers} == {QUERY: ((2, 3),), OTHER: ()}
+    cleaned(place)
+    table_of(place, (QUERY, 8))
+    assert read_sink(str(place)).writers[0].gaps == ((6, 7),), "of what the log still has"
+
+
+def test_a_batch_that_the_table_lacks_below_later_ones(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
+    checkpoint = copy_of("kafka-4.2")
+    query = json.loads((checkpoint / "metadata").read_text())["id"]
+    place = table_of(tmp_path / "table", *((query, batch) for batch in (0, 1, 2, 4, 5)))
+    run = ckpt("inspect", checkpoint, "--sink", place, "-o", "json")
+    (finding,) = [one for one in run.json()["findings"] if one["code"] == "CKPT412"]
+    assert (run.exit_code, run.json()["sink"]["lacks"]) == (1, [3, 3])
+    assert "has no batch 3, though committed here, and has batch 5" in finding["detail"]
+    assert "RESTORE the table to its version after batch 2" in finding["remedy"]
+    assert "--batch 2 --new-id" in finding["remedy"]
+
+
+@pytest.mark.parametrize(
+    "content", ["", 'v1\n{"path":"file:/x","si', "v1" + "\n{}" * 40_000], ids=["empty", "cut", "long"]
+)
+def test_an_entry_of_a_file_sink_that_cannot_be_read(content: str, ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
+    checkpoint = copy_of("kafka-4.2")
+    log = tmp_path / "out" / "_spark_metadata"
+    log.mkdir(parents=True)
+    for batch in range(6):
+        (log / str(batch)).write_text("v1")
+    whole = ckpt("inspect", checkpoint, "--sink", log.parent, "-o", "json").json()
+    assert not [one for one in whole["findings"] if one["code"] == "CKPT405"]
+    (log / "4").write_text(content)
+    run = ckpt("inspect", checkpoint, "--sink", log.parent, "-o", "json")
+    (finding,) = [one for one in run.json()["findings"] if one["code"] == "CKPT405"]
+    assert run.exit_code == 1
+    assert "has 4, which cannot be read" in finding["detail"]
+    assert "move _spark_metadata/4 and everything above it out of the output folder" in finding["remedy"]
+    assert "go back to batch 3" in finding["remedy"]
+
+
 def test_an_expired_transaction_is_forgotten(tmp_path: Path) -> None:
     setting = {"delta.setTransactionRetentionDuration": "interval 1 hours"}
     place = table_of(tmp_path / "table", (QUERY, 5), (OTHER, 1), configuration=setting)

@@ -27,7 +27,8 @@ def written(place: Path, batch: int, time_ms: int) -> None:
         version.write_text(json.dumps(action))
         return
     entry = place / "_spark_metadata" / str(batch)
-    entry.write_text(f'v1\n{{"path":"file:/x","size":1,"modificationTime":{time_ms},"action":"add"}}')
+    names = '"path":"file:/x","size":1,"isDir":false,"blockReplication":1,"blockSize":1,"action":"add"'
+    entry.write_text(f'v1\n{{{names},"modificationTime":{time_ms}}}')
 
 
 @pytest.fixture
@@ -52,6 +53,27 @@ PLANNED = [
     (-MINUTE + 1, "may-drop", "CKPT411"),
     (-MINUTE - 1, "drops", "CKPT411"),
 ]
+
+
+@pytest.mark.parametrize(("after_ms", "outcome", "code"), PLANNED)
+def test_a_txn_app_id_by_which_the_query_writes(
+    after_ms: int, outcome: str, code: str, ckpt: Ckpt, checkpoint: Path, tmp_path: Path
+) -> None:
+    place = table(tmp_path / "sink", "orders", LAST)
+    for batch in range(LAST):
+        written(Path(place), batch, planned_ms(checkpoint, batch) + 1)
+    remove(checkpoint / "commits" / str(LAST))
+    written(Path(place), LAST, planned_ms(checkpoint) + after_ms)
+    assert judged(ckpt, checkpoint, place) == (outcome, {code}, int(code != "CKPT416"))
+    page = ckpt("inspect", checkpoint, "--sink", place).stdout
+    assert "if the query writes with the txnAppId orders: " in " ".join(page.split())
+
+
+def test_a_txn_app_id_of_another_job(ckpt: Ckpt, checkpoint: Path, tmp_path: Path) -> None:
+    place = table(tmp_path / "sink", "orders", LAST)
+    for batch in range(LAST + 1):
+        written(Path(place), batch, planned_ms(checkpoint, 0) - MINUTE + batch)
+    assert judged(ckpt, checkpoint, place) == ("unknown-query", {"CKPT414"}, 1)
 
 
 @pytest.mark.parametrize("sink", [table, files])

@@ -20,6 +20,7 @@ import ckpt as library
 from ckpt.errors import CkptError, UsageError
 from ckpt.formats.checksums import of_lz4_block
 from ckpt.formats.compression import MAGIC
+from ckpt.formats.sidecars import build_hadoop_sidecar
 from ckpt.inspection.inspection import inspect
 from ckpt.state.verify import one_file
 from ckpt.state.verify.verify import Estimate, verify_state
@@ -186,6 +187,10 @@ def test_a_codec_without_checksums_is_unknown_unless_a_file_beside_it_tells(code
         text = path.read_text()
         assert '"spark.sql.streaming.stateStore.compression.codec":"lz4"' in text
         path.write_text(text.replace('compression.codec":"lz4"', f'compression.codec":"{codec}"'))
+    for path in checkpoint.glob("state/0/*/*.delta"):
+        data = path.read_bytes().replace(MAGIC, b"another!")  # nothing else is known of its codec
+        path.write_bytes(data)
+        path.with_name(f".{path.name}.crc").write_bytes(build_hadoop_sidecar(data))
     flip(checkpoint / "state/0/0/5.delta", 40)
     (checkpoint / "state/0/0/.6.delta.crc").unlink()
     found = verify_state(str(checkpoint))

@@ -6,7 +6,20 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 
-from . import as_made, contents, flipped, kafka, logs, old_spark, operators, random_gaps, snapshots, state, strays
+from . import (
+    as_made,
+    contents,
+    flipped,
+    kafka,
+    logs,
+    old_spark,
+    operators,
+    random_gaps,
+    snapshots,
+    state,
+    strays,
+    untrue,
+)
 from .model import SAMPLES, Case
 
 
@@ -35,6 +48,7 @@ CASES: tuple[Case, ...] = tuple(
             flipped.cases(),
             contents.cases(),
             strays.cases(),
+            untrue.cases(),
         )
     )
 )

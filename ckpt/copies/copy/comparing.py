@@ -1,0 +1,73 @@
+"""State files of a copy, compared with their checksum files while both are read to be written."""
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from zlib import crc32
+
+from ckpt.checkpoint.checkpoint import STATE
+from ckpt.formats.sidecars import (
+    BYTES_PER_CHECKSUM,
+    HadoopChecksums,
+    SparkChecksum,
+    hadoop_sidecar_name,
+    parse_hadoop_sidecar,
+    parse_spark_sidecar,
+)
+from ckpt.formats.statefiles import CHECKSUM
+from ckpt.model import Unreadable
+
+
+@dataclass(slots=True)
+class _Sums:
+    """Checksums of a file, as far as it was read; pieces end where Hadoop's checksums do, but for the last."""
+
+    hadoop: "array[int]" = field(default_factory=lambda: array("I"))
+    spark: int = 0  # CRC32C, unsigned; 0 where no package computes it
+    size: int = 0
+
+
+@dataclass(slots=True)
+class ReadSums:
+    """Sums of the state files that were read, and their checksum files."""
+
+    _sums: dict[str, _Sums] = field(default_factory=dict)
+    _checksum_files: dict[str, bytes] = field(default_factory=dict)
+
+    def add(self, path: str, piece: bytes, *, first: bool = True) -> None:
+        """Take note of a file, or of a piece of one."""
+        if not path.startswith(f"{STATE}/"):
+            return
+        if path.endswith(CHECKSUM):
+            self._checksum_files[path] = piece if first else self._checksum_files[path] + piece
+            return
+        sums = self._sums[path] = _Sums() if first else self._sums[path]
+        pieces = (piece[at : at + BYTES_PER_CHECKSUM] for at in range(0, len(piece), BYTES_PER_CHECKSUM))
+        sums.hadoop.extend(map(crc32, pieces))
+        sums.size += len(piece)
+        if find_spec("google_crc32c") is not None:
+            from ckpt.formats.checksums import crc32c
+
+            sums.spark = crc32c(piece, sums.spark)
+
+    def find_wrong(self) -> Iterator[str]:
+        """Files that one of their checksum files is not of."""
+        for path, sums in sorted(self._sums.items()):
+            folder, _, name = path.rpartition("/")
+            hidden = self._checksum_files.get(f"{folder}/{hadoop_sidecar_name(name)}")
+            own = self._checksum_files.get(path + CHECKSUM)
+            if _differs(None if hidden is None else parse_hadoop_sidecar(path, hidden), sums) or _differs(
+                None if own is None else parse_spark_sidecar(path, own), sums
+            ):
+                yield path
+
+
+def _differs(recorded: HadoopChecksums | SparkChecksum | Unreadable | None, sums: _Sums) -> bool:
+    match recorded:
+        case HadoopChecksums(bytes_per_checksum=piece, values=values):
+            return piece == BYTES_PER_CHECKSUM and values != sums.hadoop
+        case SparkChecksum(algorithm="CRC32C", value=value, size=size):
+            return size != sums.size or (sums.spark != 0 and value & 0xFFFFFFFF != sums.spark)
+        case _:
+            return isinstance(recorded, Unreadable)

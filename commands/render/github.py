@@ -1,0 +1,109 @@
+"""A page for GitHub Actions: annotations of a run, and its summary in Markdown."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import takewhile
+from typing import assert_never
+
+from ckpt.restart.findings import Severity
+from ckpt.texts import escape_unprintable
+
+from . import blocks
+from .blocks import COPIED, NEXT, Item, Page, Plain, Tone, flatten_page
+
+_LEVELS = {Tone.ERROR: "error", Tone.WARNING: "warning"}
+_ALERTS = {Tone.ERROR: "CAUTION", Tone.WARNING: "WARNING", Tone.GOOD: "TIP"}
+_IN_MESSAGE = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_IN_PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
+_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+
+
+def annotate(page: Page) -> str:
+    """Workflow commands, a line each: the headline, and every finding that is more than a note."""
+    plain = [*flatten_page(page)]
+    name = next((block.name for block in plain if isinstance(block, blocks.Title)), "ckpt")
+    lines = []
+    for number, block in enumerate(plain):
+        if isinstance(block, blocks.Headline):
+            lines.append(_command(_LEVELS.get(block.tone, "notice"), name, [block.text]))
+        elif isinstance(block, blocks.FindingHead) and block.severity is not Severity.NOTE:
+            below = takewhile(lambda other: isinstance(other, Item) and not _begins_next(other), plain[number + 1 :])
+            texts = [block.path, *(item.text for item in below if isinstance(item, Item))]
+            lines.append(_command(block.severity.value, block.name, [*filter(None, texts)]))
+    return "\n".join(lines)
+
+
+def _command(level: str, title: str, texts: Sequence[str]) -> str:
+    message = "\n".join(map(escape_unprintable, texts)).translate(_IN_MESSAGE)
+    return f"::{level} title={escape_unprintable(title).translate(_IN_PROPERTY)}::{message}"
+
+
+def _begins_next(item: Item) -> bool:
+    return item.label.strip().startswith(NEXT)
+
+
+def markdown(page: Page) -> str:
+    """The page in GitHub's Markdown, in which no text of it is markup."""
+    return "\n\n".join(text for block in flatten_page(page) for text in _lay_out(block) if text)
+
+
+def _lay_out(block: Plain) -> Iterator[str]:
+    match block:
+        case blocks.Title(name, facts):
+            yield f"## {_escape(name)}"
+            yield " · ".join(map(_escape, facts))
+        case blocks.Headline(text, tone):
+            yield f"> [!{_ALERTS.get(tone, 'NOTE')}]\n> {_escape(text)}"
+        case blocks.Heading(name, fact):
+            yield f"### {_escape(name)}"
+            yield _escape(fact)
+        case blocks.Item(text, _, label, advice):
+            if _begins_next(block):
+                yield f"### {NEXT}"
+                yield from _lay_out(replace(block, label=label.strip().removeprefix(NEXT)))
+                return
+            bullet = "- " if label.strip() else ""
+            mark = _escape(label.strip("-→ "))
+            yield bullet + f"{mark} {_advise(text) if advice else _escape(text)}".strip()
+        case blocks.Line(text):
+            yield _escape(text)
+        case blocks.Command(text):
+            yield _fence(escape_unprintable(text))
+        case blocks.Code(text):
+            yield _fence("\n".join(map(escape_unprintable, text.splitlines())))
+        case blocks.Table(rows, heads):
+            yield _tabulate([[str(cell) for cell in row] for row in rows], heads)
+        case blocks.Cases(rows):
+            yield _tabulate(rows, ())
+        case blocks.FindingHead(severity, name, path):
+            yield f"**{severity}** {_escape(name)}  {_escape(path)}".strip()
+        case _:
+            assert_never(block)
+
+
+def _escape(text: str) -> str:
+    """Text that is no markup, wherever it stands in a line."""
+    return _PUNCTUATION.sub(r"\\\1", escape_unprintable(text)).strip()
+
+
+def _advise(text: str) -> str:
+    """Text whose commands, in backquotes, are code."""
+    parts = [escape_unprintable(part) for part in COPIED.split(text)]  # each second one is a command
+    parts[::2] = [_PUNCTUATION.sub(r"\\\1", part) for part in parts[::2]]
+    parts[1::2] = [f"`{command}`" for command in parts[1::2]]
+    return "".join(parts).strip()
+
+
+def _fence(code: str) -> str:
+    """Code between more backquotes than it has in a row."""
+    fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", code)), 3)
+    return f"{fence}\n{code}\n{fence}"
+
+
+def _tabulate(rows: Sequence[Sequence[str]], heads: Sequence[str]) -> str:
+    if not rows:
+        return ""
+    width = max(map(len, rows))
+    lines = [heads or [""] * width, ["---"] * width, *rows]
+    return "\n".join(f"| {' | '.join(cell if cell == '---' else _escape(cell) for cell in line)} |" for line in lines)

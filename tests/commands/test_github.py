@@ -1,0 +1,67 @@
+"""``-o github``: no text of a page is a workflow command or markup, and the summary goes where GitHub says."""
+
+import html
+import re
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+from ckpt.restart.findings import Severity
+from commands.render import blocks
+from commands.render.blocks import Block, Headline, Item, Tone
+from commands.render.github import annotate, markdown
+from tests.commands.test_report import every_block
+from tests.conftest import Ckpt
+from tests.support.places import SAMPLES
+
+NASTY = "1. <script>x</script> [a](b) ![c](d) **e** _f_ ~~g~~ `h` # | &lt; https://i.example @j \\k :l: $m$ ::n:: - o"
+TAGS = {"h2", "h3", "p", "blockquote", "ul", "li", "pre", "code", "strong", "table", "thead", "tbody", "tr", "th", "td"}
+_LEFT_OUT = re.compile(r"[`\s]")  # a command may be folded, and loses the backquotes around it
+BROKEN = "SAMPLE/offsets: 50%\n::error::x\r::add-mask::y"
+
+
+@pytest.mark.parametrize("block", every_block(NASTY), ids=lambda block: type(block).__name__)
+def test_no_text_is_markup(block: Block) -> None:
+    rendered = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(markdown(((block,),)))
+
+    assert set(re.findall(r"<(\w+)", rendered)) <= TAGS
+    shown = html.unescape(re.sub(r"</?\w+[^>]*>", "", rendered))
+    assert _LEFT_OUT.sub("", NASTY) in _LEFT_OUT.sub("", shown)
+
+
+def test_code_ends_where_it_ends() -> None:
+    assert markdown(((blocks.Code("a\n````\nb"),),)) == "`````\na\n````\nb\n`````"
+
+
+def test_a_line_of_an_annotation_is_one_command() -> None:
+    page = (
+        (Headline(BROKEN, Tone.ERROR),),
+        (blocks.FindingHead(Severity.WARNING, f"{BROKEN},a:b", BROKEN), Item(BROKEN), Item(BROKEN)),
+        (blocks.FindingHead(Severity.NOTE, "left out"), blocks.Next((), "no annotation")),
+    )
+    lines = annotate(page).split("\n")
+    text = "SAMPLE/offsets: 50%25\\n::error::x\\r::add-mask::y"
+
+    assert len(lines) == 2
+    assert lines[0] == f"::error title=ckpt::{text}"
+    title = text.replace(":", "%3A") + "%2Ca%3Ab"
+    assert lines[1] == f"::warning title={title}::{text}%0A{text}%0A{text}"
+
+
+def test_the_summary_is_appended(ckpt: Ckpt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sample = SAMPLES / "aggregation-hdfs-4.2"
+    together = ckpt("preflight", sample, "-o", "github").stdout
+    summary = tmp_path / "summary"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    summary.write_text("before\n\n")
+    runs = [ckpt("preflight", sample, "-o", "github") for _ in range(2)]
+
+    assert [run.stdout for run in runs] == [
+        "::notice title=aggregation-hdfs-4.2::START: Restarts with new batch 10\n"
+    ] * 2
+    assert f"{runs[0].stdout}\n{summary.read_text().split('before')[1].strip()}\n".count("## ") >= 2
+    page = together.partition("\n\n")[2].strip()
+    assert summary.read_text() == f"before\n\n{page}\n\n{page}\n\n"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "no" / "folder"))
+    assert ckpt("preflight", sample, "-o", "github").exit_code == 3

@@ -1,0 +1,45 @@
+"""Damages of which a look has to say whether they do harm: the suite `alarms` of `python -m tests.record`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.inspection.alarms.damages import USABLE, Damage, damages
+from tests.record.answers import Document, Folder
+from tests.record.suite import Cases, dated
+from tests.record.worker import Installed, Session
+
+ALL = "4.2"
+"""The version that is asked everything."""
+
+
+class Alarms(Cases[Damage]):
+    """Starts of damaged samples, and the rows that they bring."""
+
+    answers = Folder(Path(__file__).parent / "answers", compact=True)
+    worker = "tests.inspection.alarms.worker"
+    hanging = {"rows": {}, "error": "hangs"}  # noqa: RUF012
+    partly = True
+
+    def cases(self, minor: str) -> Iterator[Damage]:
+        for damage in damages():
+            sample = USABLE[damage.sample]
+            asked = minor == ALL or (damage.everywhere and sample.spark <= minor)
+            if asked and not sample.query.startswith("transform-with-state"):  # whose timers keep a start from ending
+                yield damage
+
+    def ask(self, session: Session, case: Damage, folder: Path) -> Document:
+        return session.ask({"damage": case.name})
+
+    def fingerprint(self, case: Damage) -> str:
+        told = json.dumps([case.sample, case.mutations], sort_keys=True)
+        return hashlib.sha256(told.encode()).hexdigest()[:12]
+
+    def head(self, spark: Installed) -> Document:
+        return dated(spark)
+
+
+SUITE = Alarms()

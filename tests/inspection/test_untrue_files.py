@@ -1,0 +1,113 @@
+"""Files that can be read and say what is not so: what a look says. What Spark did is in ``restart/oracle``."""
+
+import json
+
+import pytest
+
+from tests.conftest import Ckpt, CopyOf
+from tests.restart.oracle.cases import CASES
+from tests.restart.oracle.cases.model import copy, delete, replace
+from tests.restart.oracle.cases.untrue import FAR, LONG, exchange
+from tests.support.places import SAMPLES
+from tests.support.spark import mutations
+
+CASE = {case.name: case for case in CASES}
+
+
+def findings(ckpt: Ckpt, checkpoint: object, *words: object) -> dict[str, str]:
+    """The severity of each finding, by its code."""
+    found = ckpt("inspect", checkpoint, "--progress", "sync", "-o", "json", *words).json()["findings"]
+    return {finding["code"]: finding["severity"] for finding in reversed(found)}
+
+
+@pytest.mark.parametrize("sample", ["aggregation-hdfs-3.5", "aggregation-changelog-4.2", "join-hdfs-3.5"])
+def test_exchanged_partitions_show_in_names_and_in_rows(sample: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of(sample, *exchange("state/0/0", "state/0/1"))
+    assert findings(ckpt, checkpoint)["CKPT330"] == "error"
+    deep = findings(ckpt, checkpoint, "--deep")
+    assert (deep["CKPT324"], deep["CKPT330"]) == ("error", "error")
+    assert ckpt("preflight", checkpoint).exit_code == 1
+
+
+def test_rows_without_a_schema_are_no_all_clear(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of("aggregation-hdfs-3.5", *delete("state/0/0/_metadata/schema"))
+    assert "CKPT331" not in findings(ckpt, checkpoint)
+    assert findings(ckpt, checkpoint, "--deep")["CKPT331"] == "warning"
+
+
+@pytest.mark.parametrize("sample", ["aggregation-hdfs-3.5", "dedup-hdfs-4.0", "limit-hdfs-4.2"])
+def test_void_is_compared_with_rows(sample: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of(sample)
+    assert "CKPT302" not in findings(ckpt, checkpoint, "--deep")
+    schema = checkpoint / "state/0/0/_metadata/schema"
+    if b'"long"' in schema.read_bytes():
+        mutations.apply(checkpoint, [replace("state/0/0/_metadata/schema", '"long"', '"void"')])
+        assert findings(ckpt, checkpoint, "--deep")["CKPT302"] == "error"
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("aggregation-changelog-4.2-recorded-multipleWatermarkPolicy=banana", "CKPT115"),
+        ("aggregation-changelog-4.2-recorded-stateStore.compression.codec=zstd", "CKPT116"),
+        ("aggregation-changelog-4.2-recorded-stateStore.providerClass=x.y.Z", "CKPT117"),
+        ("aggregation-format2-4.2-ids-two-for-a-partition", "CKPT118"),
+        ("two-sources-offsets-v2-4.2-last-line-gone", "CKPT119"),
+        ("aggregation-changelog-4.2-operator-id-7", "CKPT329"),
+    ],
+)
+def test_a_start_is_held(name: str, code: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
+    case = CASE[name]
+    checkpoint = copy_of(case.sample, *case.mutations)
+    assert code in findings(ckpt, checkpoint, "--spark", "4.2")
+    assert ckpt("preflight", checkpoint, "--spark", "4.2").exit_code == 1
+    assert code not in findings(ckpt, copy_of(case.sample, to="intact"), "--spark", "4.2")
+
+
+@pytest.mark.parametrize("name", ["text-after-the-offset", "two-offsets-in-a-line"])
+def test_text_after_an_offset_is_nothing(name: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
+    case = CASE[f"stateless-3.5-{name}"]
+    assert ckpt("inspect", copy_of(case.sample, *case.mutations)).exit_code == 0
+
+
+def test_ids_of_an_operator_that_was_never_there_are_nothing(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    case = CASE["aggregation-format2-4.2-ids-of-one-operator-more"]
+    assert ckpt("inspect", copy_of(case.sample, *case.mutations)).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "ahead", "code"),
+    [("delta", 2, "CKPT332"), ("snapshot", 2, "CKPT306"), ("delta", 40, "CKPT306")],
+)
+def test_state_ahead_is_an_error_where_it_is_read(
+    kind: str, ahead: int, code: str, ckpt: Ckpt, copy_of: CopyOf
+) -> None:
+    sample = "aggregation-hdfs-4.2"
+    newest = max(int(path.stem) for path in (SAMPLES / sample / "state/0/0").glob(f"[0-9]*.{kind}"))
+    version = max(int(path.name) for path in (SAMPLES / sample / "offsets").glob("[0-9]*")) + 1 + ahead
+    checkpoint = copy_of(sample, copy(f"state/0/0/{newest}.{kind}", f"state/0/0/{version}.{kind}"))
+    severity = {"CKPT306": "error", "CKPT332": "warning"}[code]
+    assert findings(ckpt, checkpoint) | {code: severity} == findings(ckpt, checkpoint)
+
+
+@pytest.mark.parametrize(("time_ms", "words"), [(0, "not read"), (FAR, "too old"), (LONG, "too old")])
+def test_times_that_no_file_has_are_named(time_ms: int, words: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
+    sample, entry = "file-source-4.2", "sources/0/11"
+    assert "CKPT408" not in findings(ckpt, copy_of(sample, to="intact"))
+    line = json.loads((SAMPLES / sample / entry).read_text().splitlines()[1])
+    checkpoint = copy_of(sample, replace(entry, f'"timestamp":{line["timestamp"]}', f'"timestamp":{time_ms}'))
+    found = ckpt("inspect", checkpoint, "-o", "json").json()["findings"]
+    assert [words in finding["detail"] for finding in found if finding["code"] == "CKPT408"] == [True]
+
+
+def test_a_watermark_in_the_future_is_named_with_its_batch(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    sample = "windowed-aggregation-hdfs-4.2"
+    last = max(int(path.name) for path in (SAMPLES / sample / "commits").glob("[0-9]*"))
+    text = json.loads((SAMPLES / sample / f"commits/{last}").read_text().splitlines()[1])
+    old = f'"nextBatchWatermarkMs":{text["nextBatchWatermarkMs"]}'
+    checkpoint = copy_of(sample, replace(f"commits/{last}", old, f'"nextBatchWatermarkMs":{FAR}'))
+    found = {one["code"]: one for one in ckpt("inspect", checkpoint, "-o", "json").json()["findings"]}
+    assert found["CKPT214"]["severity"] == "warning"
+    assert f"since batch {last}; it is 2100-01-01T00:00:00Z" in found["CKPT214"]["detail"]
+    assert f"--to-batch {last - 1}`" in found["CKPT214"]["remedy"]
+    assert ckpt("rewind", checkpoint, "--to-batch", last - 1).exit_code == 1
