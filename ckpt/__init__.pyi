@@ -40,7 +40,6 @@ from ckpt.spark.calls import (
     migrate_changelog as migrate_changelog,
     migrate_transform_with_state as migrate_transform_with_state,
 )
-from ckpt.spark.executors import on_spark as on_spark
 from ckpt.spark.preflight import describe_query as describe_query, preflight as preflight
 from ckpt.state.native.api import read_state_arrow as read_state_arrow, read_state_batches as read_state_batches
 from ckpt.state.native.diff import state_diff as state_diff

@@ -28,7 +28,7 @@ def rewrite(
         bool, typer.Option("--accept-fewer-versions", help="Accept that fewer Spark versions start it.")
     ] = False,
 ) -> None:
-    """Write NEW with the same state: other shuffle partitions or provider.
+    """Write NEW: same state, other shuffle partitions or provider.
 
     Another provider, number of partitions or checkpoint format, or without some keys or rows. CHECKPOINT is only read;
     starts no JVM but with --engine spark.

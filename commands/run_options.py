@@ -57,7 +57,7 @@ class RunOptions:
             if self.engine is Workers.NATIVE:
                 yield None
                 return
-            with session(self.master, self.conf, quiet=quiet) as spark, ckpt.on_spark(spark) as by:
+            with session(self.master, self.conf, quiet=quiet) as spark, ckpt.types.Executors(spark) as by:
                 yield by
 
     @contextmanager

@@ -42,7 +42,7 @@ def test_every_folder_of_code_is_a_package() -> None:
 def test_the_version_is_spelled_once_everywhere() -> None:
     assert version("spark-ckpt") == ckpt.__version__ == PROJECT["project"]["version"]
     assert (
-        f"[{ckpt.__version__}]" in (ROOT / "CHANGELOG.md").read_text()
+        f"## {ckpt.__version__}, " in (ROOT / "CHANGELOG.md").read_text()
         or "Unreleased" in (ROOT / "CHANGELOG.md").read_text()
     )
 

@@ -1,7 +1,7 @@
 """Rows exchanged between partitions: each source is divided, and each target made of the pieces that belong to it.
 
 The work is that of one source or one target, whoever does it: processes of this machine, or Spark's executors
-(``ckpt.on_spark``). So nobody has more than the rows of one partition in memory.
+(``ckpt.types.Executors``). So nobody has more than the rows of one partition in memory.
 """
 
 import os

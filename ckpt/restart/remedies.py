@@ -167,7 +167,8 @@ def lost_state(checkpoint: Checkpoint, damage: StateDamage) -> str | None:
         return None  # nothing of the operator is left
     return (
         f"{diagnoses.common.RESTORE} Without a copy, `ckpt rewrite {{checkpoint}} NEW --salvage` says how much of the "
-        "state is left; with --accept-loss it writes that to NEW, and lost keys start from nothing. "
+        "state is left, and `ckpt rewrite {{checkpoint}} NEW --salvage --accept-loss` writes that to NEW; lost keys "
+        "start from nothing. "
         f"{diagnoses.common.NEW_STATE.replace('Without a copy, `', 'Or `')}"
     )
 

@@ -148,9 +148,10 @@ def evolve(
         UsageError: A URI or option is wrong, or one place is inside the other.
 
     >>> query = ckpt.types.QueryDescription.read("docs/query.json")
-    >>> plan, receipt = ckpt.evolve(query, "sample_checkpoints/aggregation-hdfs-4.2", "memory://evolved/aggregation")
-    >>> plan.written, plan.batch, [source.change.value for source in plan.sources]
-    (True, 9, ['same'])
+    >>> old = "sample_checkpoints/aggregation-hdfs-4.2"
+    >>> plan, receipt = ckpt.evolve(query, old, "memory://evolved", map_operator=["-=0"], accept_from_now_on=True)
+    >>> plan.written, plan.batch, plan.verdict.value, [source.change.value for source in plan.sources]
+    (True, 9, 'from-now-on', ['same'])
 
     """
     described = query

@@ -27,13 +27,24 @@ class _Job(NamedTuple):
 
 @dataclass(slots=True)
 class Executors:
-    """Runs work on the executors of one Spark session: the ``Runner`` and the ``Exchange`` of more than one machine.
+    """Spark's executors, which do the work of a call that takes this as ``by``, partition by partition.
 
-    Results are small (counts, sizes of files), and come once all tasks are done. A session that is started for them
-    ends with the work, or with a ``with`` statement around several pieces of it.
+    They write the state of ``rewrite``, ``import_state`` and ``write_state``, and read that of ``verify_state``,
+    ``state_count``, ``state_diff`` and ``state_keys``. Each executor has to have this version of ckpt with its extra
+    ``native``, and to find all places at their URIs.
+
+    The call then raises SparkMissing or SparkFailed if Spark is not installed or failed (of what was written nothing is
+    left, as far as it can be removed), and UsageError if the session is one of Spark Connect, or settings come too
+    late. A session that is started for the work ends with it, or with a ``with`` statement around several calls.
+
+    >>> by = ckpt.types.Executors(ckpt.types.Session(master="local[2]"))
+    >>> old = "sample_checkpoints/aggregation-hdfs-4.2"
+    >>> ckpt.rewrite(old, "memory://on-spark", partitions=5, plan=True, by=by).new.partitions
+    5
+
     """
 
-    session: Session
+    session: Session = ANY
     writes: ClassVar[bool] = True
     _held: ExitStack | None = field(default=None, init=False)  # what ends with the statement
     _started: Any = field(default=None, init=False)  # the session in it
@@ -87,30 +98,6 @@ class Executors:
             context = require_classic(spark).sparkContext
             with run_jobs(spark, "work on state by executors", self.session.watcher):
                 yield context
-
-
-def on_spark(session: Session = ANY) -> Executors:
-    """Have Spark's executors do the work of a call that takes this as ``by``, partition by partition.
-
-    They write the state of ``rewrite``, ``import_state`` and ``write_state``, and read that of
-    ``verify_state``, ``state_count``, ``state_diff`` and ``state_keys``. Each executor has to have this version of
-    ckpt with its extra ``native``, and to find all places at their URIs.
-
-    Args:
-        session: Which Spark session they belong to.
-
-    Raises:
-        SparkMissing, SparkFailed: Once there is work: Spark is not installed, or failed; of what was written nothing is
-            left then, as far as it can be removed.
-        UsageError: Likewise: the session is one of Spark Connect, or settings come too late.
-
-    >>> by = ckpt.on_spark(ckpt.types.Session(master="local[2]"))
-    >>> old = "sample_checkpoints/aggregation-hdfs-4.2"
-    >>> ckpt.rewrite(old, "memory://on-spark", partitions=5, plan=True, by=by).new.partitions
-    5
-
-    """
-    return Executors(session)
 
 
 def _work(job: _Job, use: Callable[[Any], Iterable[Any]]) -> Iterator[Any]:

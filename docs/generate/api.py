@@ -36,7 +36,7 @@ CALLS = {
         "relocate",
         "prune",
     ),
-    "New checkpoints": ("copy", "rewrite", "import_state", "write_state", "on_spark"),
+    "New checkpoints": ("copy", "rewrite", "import_state", "write_state"),
     "New queries": (
         "evolve",
         "handoff",

@@ -152,7 +152,17 @@ def messages(module: Path) -> Iterator[str]:
 COMMAND_LINE = re.compile(rf"\b(?:ckpt (?:{'|'.join(MODULES)})|spark-submit|java) [^,;`]*")
 
 
-ADDED = {"X --sink X`", "--sources", r"--sources\b(?! --source-option)", "--sourcesX", " --source-option X"}
+ADDED = {
+    "--source",
+    "--to",
+    "--shift",
+    "--topic",
+    "X --sink X`",
+    "--sources",
+    r"--sources\b(?! --source-option)",
+    "--sourcesX",
+    " --source-option X",
+}
 """Of functions that add an option to the command lines of a remedy or a cure."""
 
 

@@ -10,4 +10,4 @@ import ckpt
 @pytest.fixture
 def by(spark: Any) -> Any:
     """The executors of the session."""
-    return ckpt.on_spark(ckpt.types.Session(spark))
+    return ckpt.types.Executors(ckpt.types.Session(spark))

@@ -40,9 +40,16 @@ def test_version_2_names_its_sources_in_any_order():
 
 
 def test_a_source_line_that_is_not_json_is_kept_and_told():
-    for text in ("hello", "", "{", "{} x", "007", "1 2"):
+    for text in ("hello", "", "{", "007"):
         log = parsed(f"v1\n{METADATA}\n1\n{text}\n2")
         assert log.sources[1] == SourceOffset(None, text, None, well_formed=False, cut=text == "{")
+        assert format_offset_log(log).decode() == f"v1\n{METADATA}\n1\n{text}\n2"
+
+
+def test_text_after_the_json_of_a_source_line_is_kept_and_ignored():
+    for text, value in (("{} x", {}), ("1 2", 1)):
+        log = parsed(f"v1\n{METADATA}\n1\n{text}\n2")
+        assert log.sources[1] == SourceOffset(None, text, value)
         assert format_offset_log(log).decode() == f"v1\n{METADATA}\n1\n{text}\n2"
 
 

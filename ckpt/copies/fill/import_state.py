@@ -58,7 +58,7 @@ def import_state(
         new_id: Give the new checkpoint a query id of its own.
         plan: Check all rows, and only say what would be written.
         jobs: How many processes check and make files, at most; by default as many as there are cores.
-        by: Who checks and writes: by default processes of this machine, ``on_spark`` the executors of Spark.
+        by: Who checks and writes: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
         watcher: Called with the number of partitions written so far, and the number of all.
 
     Raises:
@@ -111,7 +111,8 @@ def write_state(
         partitions: As of ``import_state``.
         format_version: As of ``import_state``.
         new_id: As of ``import_state``.
-        by: As of ``import_state``: ``on_spark`` leaves a DataFrame of Spark where it is, else its rows come here.
+        by: As of ``import_state``: ``ckpt.types.Executors()`` leaves a DataFrame of Spark where it is; else its rows
+            come here.
 
     Raises:
         CkptError: As of ``import_state``.

@@ -82,7 +82,7 @@ def rewrite(
         plan: Only say what would be written, and refuse what would be refused; the rows are not read.
         jobs: Processes at a time, each with one partition of a store in memory; by default one for each core, where
             there is enough to do.
-        by: Who moves the rows: by default processes of this machine, ``on_spark`` the executors of Spark.
+        by: Who moves the rows: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
         watcher: Called with the number of partitions written so far, and the number of all.
 
     Raises:

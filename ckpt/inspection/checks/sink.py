@@ -81,9 +81,9 @@ _ANEW = (
     "have the rows, and its state is made of these."
 )
 _GONE = (
-    "If the sink is gone for good, a start of this checkpoint makes it again, with the rows of later batches only (and "
-    "the log of a file sink then lacks entries, so that readers and the next compaction fail). To have the earlier "
-    f"rows too, {_ANEW}"
+    "If the query writes elsewhere, name that place. If the sink is gone for good, a start of this checkpoint makes it "
+    "again, with the rows of later batches only (and the log of a file sink then lacks entries, so that readers and "
+    f"the next compaction fail). To have the earlier rows too, {_ANEW}"
 )
 _WAS_SKIPPED = "which `ckpt skip` left out"
 _LOST_ID = (diagnoses.logs.MISSING_METADATA, diagnoses.logs.UNREADABLE_METADATA, diagnoses.logs.NEW_QUERY_ID)

@@ -94,7 +94,7 @@ def state_diff(
         to_batch: The later batch, of ``other``; by default the newest committed.
         limit: How many rows of each unit are given at most; all are counted.
         jobs: How many processes read large state at a time; by default as many as there are cores.
-        by: Who compares: by default processes of this machine, ``on_spark`` the executors of Spark.
+        by: Who compares: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
         part: Which part of the state.
 
     Raises:

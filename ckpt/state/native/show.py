@@ -135,7 +135,7 @@ def state_count(
         batch: The id of a committed batch, by default the newest.
         key: Count only rows of this key, as of ``state_show``.
         jobs: How many processes read large state at a time; by default as many as there are cores.
-        by: Who counts: by default processes of this machine, ``on_spark`` the executors of Spark.
+        by: Who counts: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
         part: Which part of the state.
 
     Raises:
@@ -244,7 +244,7 @@ def state_keys(
         batch: The id of a committed batch, by default the newest.
         limit: How many keys at most.
         jobs: How many processes read large state at a time; by default as many as there are cores.
-        by: Who measures: by default processes of this machine, ``on_spark`` the executors of Spark.
+        by: Who measures: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
         part: Which part of the state.
 
     Raises:

@@ -63,7 +63,7 @@ def verify_state(
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For its file system, where it is remote.
         jobs: How many processes work at a time; by default as many as there are cores.
-        by: Who reads: by default processes of this machine, ``on_spark`` the executors of Spark.
+        by: Who reads: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
         told: Called once, before anything is read, with how much that will be.
         watcher: Called with the bytes read so far, and with those of all files.
 

@@ -14,7 +14,7 @@ SAMPLES = ROOT / "sample_checkpoints"
 @pytest.mark.parametrize("name", ["aggregation-hdfs-4.2", "join-rocksdb-4.0"])
 def test_executors_answer_as_processes_do(name: str, spark: Any) -> None:
     path = str(SAMPLES / name)
-    with ckpt.on_spark(ckpt.types.Session(spark)) as by:
+    with ckpt.types.Executors(ckpt.types.Session(spark)) as by:
         assert ckpt.state_count(path, by=by) == ckpt.state_count(path)
         if "join" not in name:
             assert ckpt.state_keys(path, by=by) == ckpt.state_keys(path)
