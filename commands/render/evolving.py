@@ -120,7 +120,7 @@ class EvolveReport(ChangeReport[EvolvePlan]):
         if self.plan.operators:
             yield Heading("Operators", "that keep state, by their ids")
             yield Cases(tuple(_tabulate_part(part, f"{part.change} {part.name}") for part in self.plan.operators))
-        if self.plan.into is not None and not self.plan.new_id:
+        if self.plan.into is not None and not self.plan.new_id and self._refusal is None:
             yield Item("NEW has the query id of CHECKPOINT: queries on both must never write to the same sink", 2)
 
     def options(self) -> str:
@@ -164,7 +164,7 @@ class EvolveReport(ChangeReport[EvolvePlan]):
 _SAID = {
     Knowledge.FULL: "all, as if it had run from the beginning",
     Knowledge.FROM_NOW_ON: "of what is new, only rows from now on",
-    Knowledge.IMPOSSIBLE: "the checkpoint does not have what it needs",
+    Knowledge.IMPOSSIBLE: "not as if it had run from the beginning",
     Knowledge.UNKNOWN: "as far as a checkpoint says",
 }
 

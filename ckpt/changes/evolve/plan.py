@@ -76,18 +76,18 @@ def plan_evolution(
     Raises NotACheckpoint, NotFound, StorageError, or UsageError where an option names no source.
     """
     inspection = inspect(read_checkpoint(storage, batches=0))
-    blank = EvolvePlan(inspection=inspection, needed=True)
+    plan = EvolvePlan(inspection=inspection, needed=True)
     checkpoint = inspection.checkpoint
     try:
         _check_logs(checkpoint)
         changes = match_sources(checkpoint, query, options.map_source, options.start)
         changes = tuple(resume_sources(storage, checkpoint, query, changes))
         operators = _match_operators(checkpoint, query, changes, options)
-        plan = replace(blank, sources=changes, operators=operators)
+        plan = replace(plan, sources=changes, operators=operators)
         _check_changes(checkpoint, query, plan, options)
         state = tuple(_plan_state(plan_state, storage, checkpoint, query, operators))
     except NoWay as error:
-        return blank.refusing(str(error))
+        return plan.refusing(str(error))
     steps = (*state, *plan_logs(storage, checkpoint, query, changes))
     if not steps:
         plan = replace(plan, needed=False, why="the query continues from it as it is")

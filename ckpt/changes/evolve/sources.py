@@ -99,10 +99,10 @@ def match_sources(
         replaced = new if new in left else None
         left.discard(new)
         changes.append(_describe_new(wants, new, replaced, seeds.get(new)))
-    why = "its offset is left out; rows of it that are in the state stay there"
+    why = "its offset is left out"
     changes += (SourceChange(PartChange.REMOVED, old, None, Knowledge.FULL, why) for old in sorted(left))
     unread = {view.index for view in there if view.offset is None}
-    return tuple(replace(change, unread=change.old in unread) for change in changes)
+    return tuple(_judge_change(replace(change, unread=change.old in unread), checkpoint) for change in changes)
 
 
 def resume_sources(
@@ -290,15 +290,39 @@ def _given_name(name: str | None) -> str | None:
     return None if name is None or name.isdecimal() else name
 
 
+def _judge_change(change: SourceChange, checkpoint: Checkpoint) -> SourceChange:
+    """Say of a source that leaves a query with state that its rows stay in it."""
+    if not change.is_gone or change.unread or checkpoint.stateful is False:
+        return change
+    what = "the old source" if change.is_new else "it"
+    why = f"{change.why}; rows of {what} that are in the state cannot be taken out"
+    return replace(change, verdict=Knowledge.IMPOSSIBLE, why=why)
+
+
+def _judge_start(wants: DescribedSource) -> tuple[Knowledge, str]:
+    """Tell which rows a new source begins with, by the options of its reader."""
+    if wants.kind not in (SourceType.KAFKA, SourceType.DELTA):
+        known = wants.kind in (SourceType.FILE, SourceType.RATE, SourceType.RATE_MICRO_BATCH)
+        return Knowledge.FULL if known else Knowledge.UNKNOWN, "begins where its reader options say"
+    if wants.schema is None:  # a description that does not have the options
+        return Knowledge.UNKNOWN, "begins where its reader options say"
+    begins = ", ".join(f"{name}={one_line(value)}" for name, value in wants.start.items())
+    if wants.kind == SourceType.KAFKA:
+        begins = "" if begins == "startingoffsets=earliest" else begins or "startingoffsets=latest, the default"
+    if begins:
+        return Knowledge.FROM_NOW_ON, f"begins where its reader options say ({begins})"
+    return Knowledge.FULL, "begins with its first row"
+
+
 def _describe_new(wants: DescribedSource, new: int, replaced: int | None, seed: str | None) -> SourceChange:
     change = PartChange.ADDED if replaced is None else PartChange.REPLACED
-    why = "begins where its reader options say"
+    verdict, why = _judge_start(wants)
     if seed is None:
-        return SourceChange(change, replaced, new, Knowledge.FULL, why)
+        return SourceChange(change, replaced, new, verdict, why)
     what = f"`start` {new}"
     kind, value = kind_named(wants.kind), parse_json(seed, what)
     if value is None:
-        return SourceChange(change, replaced, new, Knowledge.FULL, why, anew=True)
+        return SourceChange(change, replaced, new, verdict, why, anew=True)
     if kind.reads_files or not kind.settable:
         raise UsageError(f"{what}: a {wants.kind} source cannot be given a place: it begins as its reader options say")
     end = kind.parse_end(value, what)

@@ -207,3 +207,34 @@ def test_every_published_key_is_used(ckpt: Ckpt, copy_of: CopyOf, describe: Desc
     }
     unseen = {key.rpartition(".")[2] for key in contract.shapes("evolve").keys() - seen}
     assert unseen - kept - {"before[]", "verdict", "why"} == set()
+
+
+@pytest.mark.parametrize(
+    ("kind", "start", "verdict"),
+    [
+        ("kafka", {"startingoffsets": "earliest"}, "full"),
+        ("kafka", {}, "from-now-on"),
+        ("kafka", {"startingoffsets": '{"orders":{"0":5}}'}, "from-now-on"),
+        ("delta", {}, "full"),
+        ("delta", {"startingtimestamp": "2026-01-01"}, "from-now-on"),
+        ("pulsar", {}, "unknown"),
+    ],
+)
+def test_the_options_of_its_reader_say_what_a_new_source_begins_with(
+    kind: str, start: dict[str, str], verdict: str, ckpt: Ckpt, describe: Describe, tmp_path: Path
+) -> None:
+    query = describe(OLD, DescribedSource(kind, start=start, schema={"type": "struct", "fields": []}))
+    asked = ckpt("evolve", SAMPLES / FILES, tmp_path / "new", "--to", query, "-o", "json")
+    assert [source["verdict"] for source in asked.json()["sources"]] == ["full", verdict]
+    refused = verdict == "from-now-on"
+    assert (asked.exit_code, (tmp_path / "new").exists()) == (3 * refused, not refused)
+    assert ("--accept-from-now-on" in str(asked.json()["refused"])) is refused
+
+
+@pytest.mark.parametrize(("sample", "verdict"), [(FILES, "full"), (STATEFUL, "impossible")])
+def test_rows_of_a_source_that_leaves_stay_in_the_state(
+    sample: str, verdict: str, ckpt: Ckpt, describe: Describe, tmp_path: Path
+) -> None:
+    query = describe(MORE if sample == FILES else OLD, like=sample if sample == STATEFUL else None)
+    document = ckpt("evolve", SAMPLES / sample, tmp_path / "new", "--to", query, "--plan", "-o", "json").json()
+    assert [(source["change"], source["verdict"]) for source in document["sources"]] == [("replaced", verdict)]
