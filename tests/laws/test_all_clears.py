@@ -117,11 +117,16 @@ def test_two_buffers_of_one_name_are_refused_in_the_raw_shape(ckpt: Ckpt, copy_o
 def test_joins_in_state_format_1(ckpt: Ckpt, copy_of: CopyOf) -> None:
     """The setting is absent in Spark up to 2.4, and 1 where a later one continued an inner join of it."""
     setting = '"spark.sql.streaming.join.stateFormatVersion":"2"'
-    absent = copy_of("join-hdfs-3.5", replace("offsets/[0-9]*", setting, '"surprise":"2"'), to="absent")
+    lost = replace("offsets/[0-9]*", setting, '"surprise":"2"')
+    assert troubles(ckpt, copy_of("join-hdfs-3.5", lost, to="lost")) == {"CKPT116"}, (
+        "its rows have the flag of format 2"
+    )
+    without_flag = replace("state/0/0/*-keyWithIndexToValue/_metadata/schema", '"matched"', '"another"')
+    absent = copy_of("join-hdfs-3.5", lost, without_flag, to="absent")
     assert set(outcomes(ckpt, absent).values()) == {"unknown"}
     assert troubles(ckpt, absent) == {"CKPT319"}
     one = replace("offsets/[0-9]*", setting, setting.replace('"2"', '"1"'))
-    assert set(outcomes(ckpt, copy_of("join-hdfs-3.5", one, to="described")).values()) == {"resumes"}
+    assert set(outcomes(ckpt, copy_of("join-hdfs-3.5", one, without_flag, to="described")).values()) == {"resumes"}
     undescribed = copy_of("join-hdfs-3.5", one, *delete("state/0/0/*/_metadata/schema"), to="undescribed")
     assert outcomes(ckpt, undescribed) == {
         spark.value: "fails-at-start" if spark.at_least(Spark.V4_1) else "unknown" for spark in Spark

@@ -60,8 +60,8 @@ SOURCE_LEFT_OUT = error(
 )
 MALFORMED_OFFSET = error(
     "CKPT107 malformed-source-offset",
-    "The offset of a source, in an offset file that a start reads, is not JSON. Spark reads the log and then fails "
-    "when it passes the offset to the source.",
+    "The offset of a source, in an offset file that a start reads, is not JSON, or is at the largest number that there "
+    "is. Spark reads the log and then fails when it passes the offset to the source, or when the source counts on.",
     REPAIR,
 )
 NEW_QUERY_ID = warning(

@@ -25,4 +25,4 @@ def test_every_recorded_message_is_explained_as_declared() -> None:
 def test_what_is_unknown_has_no_words_of_its_own() -> None:
     """Without a stack these say nothing of a checkpoint; with one, `test_logs.py` shows that most of them are found."""
     unknown = [sign for sign, entry in json.loads(DECLARED.read_text()).items() if entry is None]
-    assert len(unknown) < 25
+    assert len(unknown) < 30
