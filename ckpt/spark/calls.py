@@ -7,7 +7,6 @@ from typing import Any, Unpack, cast
 
 from ckpt.changes.apply import ChangeResult, How
 from ckpt.changes.evolve.plan import EvolvePlan
-from ckpt.copies.evolve.evolve import evolve_checkpoint
 from ckpt.errors import CkptError, UsageError, argument, parse_choice
 from ckpt.inspection.query import QueryDescription
 from ckpt.migrate.changelog import Changelog, ChangelogSwitch, SwitchOutcome, switch_changelog
@@ -164,6 +163,8 @@ def evolve(
             query, output_mode=output_mode, checkpoint=checkpoint, storage_options=storage_options
         )
     old = QueryDescription.read(from_query) if isinstance(from_query, str) else from_query
+    from ckpt.copies.evolve.evolve import evolve_checkpoint
+
     return evolve_checkpoint(
         described,
         checkpoint,

@@ -124,6 +124,7 @@ def test_every_finding_asks_for_a_copy_only_where_repair_has_no_plan(tmp_path: P
 _UNDECIDED = {
     "CKPT105": "a newer Spark may have written it",
     "CKPT112": "the query may never have written a row",
+    "CKPT117": "only the user knows which library has the state store provider",
     "CKPT205": "only the sink says whether the batches were written",
     "CKPT211": "another query may be running",
     "CKPT302": "versions of Spark differ, and somebody has to choose one",
@@ -192,10 +193,9 @@ def test_the_words_of_a_command_are_unquoted(name: str, ckpt: Ckpt, copy_of: Cop
 def test_only_a_copy_helps(ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of("aggregation-rocksdb-4.2")
     shutil.rmtree(checkpoint / "state" / "0" / "1")
-    step, again, *left = ckpt("inspect", checkpoint, "-o", "json").json()["next"]
+    step, *left = ckpt("inspect", checkpoint, "-o", "json").json()["next"]
     assert (step["command"], step["stop"], step["rows"]) == (None, True, "unknown")
     assert ["ckpt", "handoff", str(checkpoint)] in [one["command"] for one in left], "what is left without a copy"
-    assert again["command"] == ["ckpt", "inspect", str(checkpoint)]
 
 
 @pytest.mark.slow
@@ -205,7 +205,7 @@ def test_a_query_that_restarts_is_not_stopped(ckpt: Ckpt, copy_of: CopyOf) -> No
     for file in (checkpoint / "state" / "0" / "_metadata").rglob("*"):
         if file.is_file():
             file.write_bytes(b"?")
-    (step, _) = ckpt("inspect", checkpoint, "-o", "json").json()["next"]
+    (step,) = ckpt("inspect", checkpoint, "-o", "json").json()["next"]
     assert (step["command"], step["stop"]) == (None, False)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from ckpt.model import Json
+from ckpt.texts import mask_json
 
 NOT_READ = "its offset is not JSON, and cannot be read; name an older batch, or put the file back from a copy"
 """The reason for refusing a source whose line in the offset file is damaged."""
@@ -44,6 +45,6 @@ class ReaderStart:
 
 
 def shorten_json(offset: Json) -> str:
-    """Return an offset for a reason, cut after 200 characters."""
-    text = json.dumps(offset, ensure_ascii=False)
+    """Return an offset for a reason, cut after 200 characters. One that is a text may be a token: it is not shown."""
+    text = "a text" if isinstance(offset, str) else mask_json(json.dumps(offset, ensure_ascii=False))
     return text if len(text) <= 200 else f"{text[:200]}..."

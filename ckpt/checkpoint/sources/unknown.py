@@ -34,7 +34,7 @@ class UnknownKind(SourceKind[UnknownOffset]):
         return {}
 
     def to_text(self, offset: UnknownOffset) -> str:
-        text = mask_json(json.dumps(offset.value))  # before it is cut
+        text = "a text" if isinstance(offset.value, str) else mask_json(json.dumps(offset.value))  # before it is cut
         return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
     def start_after(self, offset: UnknownOffset, facts: StartFacts) -> ReaderStart:

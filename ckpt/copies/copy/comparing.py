@@ -21,9 +21,10 @@ from ckpt.model import Unreadable
 
 @dataclass(slots=True)
 class _Sums:
-    """Checksums of a file, as far as it was read; pieces end where Hadoop's checksums do, but for the last."""
+    """Checksums of a file, as far as it was read."""
 
     hadoop: "array[int]" = field(default_factory=lambda: array("I"))
+    rest: bytes = b""  # of which Hadoop's checksum is not there yet
     spark: int = 0  # CRC32C, unsigned; 0 where no package computes it
     size: int = 0
 
@@ -43,8 +44,10 @@ class ReadSums:
             self._checksum_files[path] = piece if first else self._checksum_files[path] + piece
             return
         sums = self._sums[path] = _Sums() if first else self._sums[path]
-        pieces = (piece[at : at + BYTES_PER_CHECKSUM] for at in range(0, len(piece), BYTES_PER_CHECKSUM))
-        sums.hadoop.extend(map(crc32, pieces))
+        data = sums.rest + piece
+        ends = range(BYTES_PER_CHECKSUM, len(data) + 1, BYTES_PER_CHECKSUM)
+        sums.hadoop.extend(crc32(data[end - BYTES_PER_CHECKSUM : end]) for end in ends)
+        sums.rest = data[len(ends) * BYTES_PER_CHECKSUM :]
         sums.size += len(piece)
         if find_spec("google_crc32c") is not None:
             from ckpt.formats.checksums import crc32c
@@ -66,7 +69,8 @@ class ReadSums:
 def _differs(recorded: HadoopChecksums | SparkChecksum | Unreadable | None, sums: _Sums) -> bool:
     match recorded:
         case HadoopChecksums(bytes_per_checksum=piece, values=values):
-            return piece == BYTES_PER_CHECKSUM and values != sums.hadoop
+            own = sums.hadoop + array("I", [crc32(sums.rest)] if sums.rest else [])
+            return piece == BYTES_PER_CHECKSUM and values != own
         case SparkChecksum(algorithm="CRC32C", value=value, size=size):
             return size != sums.size or (sums.spark != 0 and value & 0xFFFFFFFF != sums.spark)
         case _:

@@ -16,7 +16,6 @@ from ckpt.changes.evolve.plan import EvolveOptions, EvolvePlan, plan_evolution, 
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS
 from ckpt.copies.copy.copy import Vanished, copy_selected
 from ckpt.copies.copy.placing import Placing, Watcher, check_apart, open_new
-from ckpt.copies.evolve.state import plan_state
 from ckpt.errors import StorageError, UsageError, one_line
 from ckpt.inspection.query import QueryDescription
 from ckpt.model import Location
@@ -56,6 +55,8 @@ def evolve_checkpoint(
             return plan_evolution(storage, query, wanted, None)
 
         return run_change(EvolvePlan, plan_in_place, uri, storage_options, **how)
+    from ckpt.copies.evolve.state import plan_state
+
     assert query is not None
     check_apart(uri, new)
     storage, placing = open_storage(uri, choose_options(uri, options)), open_new(new, options)

@@ -305,7 +305,7 @@ def find_schemas_astray(checkpoint: Checkpoint) -> Iterator[Finding]:
             path = f"{STATE}/{operator.id}/{partition}/{inner}_metadata/schema"
             if checkpoint.listing.info(path) is not None:
                 detail = f"the schema of store {store.name} of operator {operator.id} is in partition {partition}"
-                yield Finding(diagnoses.state.SCHEMA_ASTRAY, path, detail)
+                yield Finding(diagnoses.state.SCHEMA_ASTRAY, f"{STATE}/{operator.id}", detail)
 
 
 def find_rows_not_compared(checkpoint: Checkpoint) -> Iterator[Finding]:

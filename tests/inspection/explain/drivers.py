@@ -118,7 +118,8 @@ class Drivers(Whole):
         return [*CASES.get(minor, CASES[max(CASES)]), HEALTHY.get(minor, HEALTHY[max(HEALTHY)])]
 
     def recorded(self, minor: str) -> list[str]:
-        return [path.name[len(f"{minor}-") : -len(".log.gz")] for path in LOGS.glob(f"{minor}-*.log.gz")]
+        names = (path.name[len(f"{minor}-") : -len(".log.gz")] for path in LOGS.glob(f"{minor}-*.log.gz"))
+        return [name for name in names if not name.startswith("program-")]  # those are of the suite `failed-programs`
 
     def ask_all(self, spark: Installed) -> None:
         *_, healthy = names = self.wanted(spark.minor)
