@@ -62,7 +62,7 @@ def read_evidence(path: str) -> tuple[Evidence, CheckpointKeys]:
         return _build_evidence(document, path), document.checkpoint
     except KeyError as error:
         missing = error.args[0]
-        raise CkptError(f"{one_line(path)} has no key {missing!r}: print it anew with {_WHOLE}") from error
+        raise CkptError(f"{one_line(path)} has no key {missing!r}: print it again with {_WHOLE}") from error
     except (ValueError, TypeError, RecursionError) as error:
         raise CkptError(f"{one_line(path)} is no document that {_WHOLE} prints") from error
 

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from ckpt.changes.evolve.operators import OperatorChange
 from ckpt.changes.evolve.plan import EvolvePlan
-from ckpt.changes.evolve.sources import PartChange, SourceChange
+from ckpt.changes.evolve.sources import PartChange, QueryChange
 from ckpt.inspection.evolution import Knowledge, PartKind
 from ckpt.inspection.next_steps import NextStep, RowCost, split_remedy
 from ckpt.migrate.handoff.plan import SinkMeaning
@@ -157,7 +156,7 @@ class EvolveReport(ChangeReport[EvolvePlan]):
             f"ckpt preflight {new} --expect {quote_path(self.query)}",
             RowCost.NONE,
         )
-        twice = f"if the old query has run after batch {plan.batch}, its rows come twice: then write NEW anew"
+        twice = f"rows that the old query reads after batch {plan.batch} come twice: if it has, write NEW again"
         yield Next((look, NextStep(f"then start the changed query on it; {twice}", rows=RowCost.NONE)))
 
 
@@ -169,7 +168,7 @@ _SAID = {
 }
 
 
-def _tabulate_part(part: SourceChange | OperatorChange, change: str) -> tuple[str, ...]:
+def _tabulate_part(part: QueryChange, change: str) -> tuple[str, ...]:
     old = "-" if part.old is None else str(part.old)
     new = "-" if part.new is None else str(part.new)
     return f"{old} -> {new}", change, part.verdict, part.why

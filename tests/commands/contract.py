@@ -128,6 +128,10 @@ def _differs(value: Any, path: str, known: dict[str, Shape]) -> Iterator[str]:
             yield from _differs(inner, f"{path}[]", known)
 
 
+FORECAST_LISTS = frozenset({"never_run[]", "because[]", "lost[]", "reasons[]", "reasons[][]"})
+"""Keys of a forecast whose lists may be empty: a test of ``ckpt inspect`` sees them used."""
+
+
 def keys_in(value: Any, path: str = "") -> set[str]:
     """The paths of everything in a document; below ``next``, a record of all documents, those that there can be."""
     found = {path}

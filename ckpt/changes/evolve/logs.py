@@ -27,7 +27,7 @@ def has_names(log: OffsetLog) -> bool:
 def plan_logs(
     storage: Storage, checkpoint: Checkpoint, query: QueryDescription, changes: Sequence[SourceChange]
 ) -> Iterator[Step]:
-    """Steps that write the logs anew: the folders of sources first, the newest offsets last. Raises StorageError."""
+    """Plan the logs for the query: the folders of sources first, the newest offsets last. Raises StorageError."""
     newest = checkpoint.offsets.newest
     assert newest is not None
     named = any(source.name is not None for source in query.sources)

@@ -6,7 +6,7 @@ Spark numbers them from the sink on, so that one more in the middle renumbers ot
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ckpt.changes.evolve.sources import PartChange
+from ckpt.changes.evolve.sources import PartChange, QueryChange
 from ckpt.changes.plan import NoWay
 from ckpt.errors import UsageError
 from ckpt.formats.operators import TRANSFORM_WITH_STATE, OperatorName
@@ -17,15 +17,10 @@ from ckpt.model import Operator
 
 
 @dataclass(frozen=True, slots=True)
-class OperatorChange:
+class OperatorChange(QueryChange):
     """One stateful operator, in the checkpoint and in the query."""
 
-    change: PartChange
-    old: int | None  # its id in the checkpoint
-    new: int | None  # its id in the query
     name: str
-    verdict: Knowledge
-    why: str
     parts: tuple[PartComparison, ...] = ()  # columns and conditions, where the old query is known
 
 
@@ -46,11 +41,10 @@ def match_operators(
             old_of[new] = there[new].id if as_before else _find_old(new, wants, free, wanted)
     changes = [_describe(old_of[new], new, wants.name) for new, wants in enumerate(wanted)]
     left = [operator for operator in there if operator.id not in old_of.values()]
-    why = "its state is left out"
-    gone = (
-        OperatorChange(PartChange.REMOVED, operator.id, None, operator.name or "", Knowledge.FULL, why)
-        for operator in left
-    )
+    verdict, why = Knowledge.FULL, "its state is left out"
+    if any(old is not None for old in old_of.values()):  # it decided which rows these have seen
+        verdict, why = Knowledge.UNKNOWN, f"{why}; the state of other operators comes from the rows that it let through"
+    gone = (OperatorChange(PartChange.REMOVED, old.id, None, verdict, why, old.name or "") for old in left)
     return (*changes, *gone)
 
 
@@ -94,7 +88,7 @@ def _find_old(
         raise NoWay(
             f"operator {new} of the query ({wants.name}) keeps other columns than operator {alike[0].id} of the "
             f"checkpoint, and ckpt evolve does not change columns of state: export it, and import it with `ckpt "
-            f"import-state`; or begin the operator anew with `map_operator` -={new}"
+            f"import-state`; or let the operator start without state: `map_operator` -={new}"
         )
     return None
 
@@ -110,7 +104,7 @@ def _fits(has: Operator, wants: DescribedOperator) -> bool:
     may_differ = wants.name in TRANSFORM_WITH_STATE  # whose variables come and go
     if not may_differ and any(old is None for old, _ in pairs):
         return False
-    with_values = wants.name != OperatorName.DEDUPLICATION  # of which Spark does not compare them
+    with_values = wants.name != OperatorName.DEDUPLICATION  # Spark does not compare the values of these
     return all(
         fits_schema(new.key, old.key) and (not with_values or fits_schema(new.value, old.value))
         for old, new in pairs
@@ -121,10 +115,10 @@ def _fits(has: Operator, wants: DescribedOperator) -> bool:
 def _describe(old: int | None, new: int, name: str) -> OperatorChange:
     if old is None:
         why = "begins empty: it knows rows from now on only"
-        return OperatorChange(PartChange.ADDED, None, new, name, Knowledge.FROM_NOW_ON, why)
+        return OperatorChange(PartChange.ADDED, None, new, Knowledge.FROM_NOW_ON, why, name)
     change = PartChange.SAME if old == new else PartChange.MOVED
     why = "keeps its state; a checkpoint says the types of its columns, not what they are computed from"
-    return OperatorChange(change, old, new, name, Knowledge.UNKNOWN, why)
+    return OperatorChange(change, old, new, Knowledge.UNKNOWN, why, name)
 
 
 def judge_operators(
@@ -142,8 +136,8 @@ def judge_operators(
             if part.kind is not PartKind.ROWS and differs:
                 raise NoWay(
                     f"operator {change.new} of the query ({change.name}): {part.why} ({part.verdict}). Spark would "
-                    "start and mix old and new values, and ckpt evolve does not change columns of state: begin the "
-                    f"operator anew with `map_operator` -={change.new}"
+                    "start and mix old and new values, and ckpt evolve does not change columns of state: let the "
+                    f"operator start without state: `map_operator` -={change.new}"
                 )
         reasons = [part.why for part in comparison.parts if part.verdict is comparison.verdict]
         full = comparison.verdict is Knowledge.FULL

@@ -7,7 +7,7 @@ from typing import ClassVar
 from ckpt.changes.check_fix import ANY_START
 from ckpt.changes.evolve.logs import has_names, plan_logs
 from ckpt.changes.evolve.operators import OperatorChange, judge_operators, match_operators
-from ckpt.changes.evolve.sources import PartChange, SourceChange, match_sources, resume_sources
+from ckpt.changes.evolve.sources import PartChange, QueryChange, SourceChange, match_sources, resume_sources
 from ckpt.changes.plan import NEVER_FINISHED, OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay
 from ckpt.changes.steps import Changed, Step, plan_writing, read_files, sidecar
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
@@ -49,7 +49,7 @@ class EvolvePlan(ChangePlan):
     operators: tuple[OperatorChange, ...] = ()
     into: str | None = None  # the new checkpoint; None: in place
     written: bool = False  # the new checkpoint is complete
-    batch: int | None = None  # as of which it is written
+    batch: int | None = None  # the newest committed batch in the new checkpoint
     query_id: str | None = None  # in it
     new_id: bool = False
     files: int = 0  # in it
@@ -63,7 +63,7 @@ class EvolvePlan(ChangePlan):
         return max(verdicts, key=lambda verdict: verdict.rank, default=Knowledge.FULL)
 
     @property
-    def parts(self) -> tuple[SourceChange | OperatorChange, ...]:
+    def parts(self) -> tuple[QueryChange, ...]:
         """All sources and operators."""
         return (*self.sources, *self.operators)
 
@@ -127,12 +127,12 @@ def _match_operators(
         return ()
     why = f"Spark could not plan the query where it was described: {query.unplanned}"
     return tuple(
-        OperatorChange(PartChange.SAME, operator.id, operator.id, operator.name or "", Knowledge.UNKNOWN, why)
+        OperatorChange(PartChange.SAME, operator.id, operator.id, Knowledge.UNKNOWN, why, operator.name or "")
         for operator in checkpoint.operators
     )
 
 
-def _pair_parts(parts: Sequence[SourceChange | OperatorChange]) -> dict[int, int]:
+def _pair_parts(parts: Sequence[QueryChange]) -> dict[int, int]:
     """Give the old number of each source or operator of the query that is one of the checkpoint."""
     stays = (part for part in parts if part.change is not PartChange.REPLACED)
     return {part.new: part.old for part in stays if part.old is not None and part.new is not None}
@@ -149,7 +149,7 @@ def _plan_state(
     if all(change.old == change.new for change in changes):
         return
     if plan_state is None:
-        raise NoWay("the state of the query changes: write a new checkpoint with `ckpt evolve CHECKPOINT NEW`")
+        raise NoWay("the state of the query changes, and in place only its sources can: give `new`, a new checkpoint")
     yield from plan_state(storage, checkpoint, query, changes)
 
 
@@ -208,7 +208,7 @@ def _compare(query: QueryDescription, checkpoint: Checkpoint) -> str | None:
 
 
 def _guard(storage: Storage, checkpoint: Checkpoint, steps: Sequence[Step]) -> tuple[Step, ...]:
-    """Steps between which no query starts: the newest offsets are a mark until the end. Raises StorageError."""
+    """Replace the newest offsets by a mark during the steps: no query starts meanwhile. Raises StorageError."""
     path = f"{OFFSETS}/{checkpoint.offsets.latest}"
     checksums = sidecar(path)
     own = [step for step in steps if step.path == path]

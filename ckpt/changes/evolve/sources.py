@@ -38,18 +38,24 @@ class PartChange(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class SourceChange:
-    """One source, in the checkpoint and in the query."""
+class QueryChange:
+    """A source or a stateful operator, in the checkpoint and in the query."""
 
     change: PartChange
-    old: int | None  # its place in the checkpoint
-    new: int | None  # its place in the query
+    old: int | None  # its number in the checkpoint
+    new: int | None  # its number in the query
     verdict: Knowledge
     why: str
-    start: str | None = None  # of one that is new: the offset after which it begins; None: its reader's own start
-    anew: bool = False  # it begins there though it was read once before
-    unread: bool = False  # nothing of it was planned yet
-    left_log: str | None = None  # the folder of its log from an earlier run, which it takes up again
+
+
+@dataclass(frozen=True, slots=True)
+class SourceChange(QueryChange):
+    """One source, in the checkpoint and in the query."""
+
+    start: str | None = None  # the offset after which a new source begins; None: where its reader options say
+    ignores_log: bool = False  # it begins there although an earlier run left a log of it
+    unread: bool = False  # no batch has planned rows of it
+    left_log: str | None = None  # the folder of the log that an earlier run left, from which it continues
 
     @property
     def is_new(self) -> bool:
@@ -74,7 +80,7 @@ def match_sources(
     assert newest is not None
     for source in query.sources:
         if source.name is not None and not _NAME.fullmatch(source.name):
-            raise UsageError(f"{one_line(source.name)} is no name that Spark gives a source")
+            raise UsageError(f"{one_line(source.name)} is not a name that Spark accepts for a source")
     old_of = _read_mapping(mapped, there, query.sources)
     gone = {old for old, new in _pairs(mapped, there, query.sources) if new is None}
     changes: list[SourceChange] = []
@@ -110,11 +116,11 @@ def resume_sources(
 ) -> Iterator[SourceChange]:
     """Continue a new source that was read once before, and left out for a while, where it stopped.
 
-    Spark leaves its folder: begun anew beside its old log, it would read every file of the log twice. Raises
+    Spark leaves its folder. With that log and no offset, the source would read every file of the log again. Raises
     StorageError.
     """
     for change in changes:
-        if not change.is_new or change.start is not None or change.anew or change.new is None:
+        if not change.is_new or change.start is not None or change.ignores_log or change.new is None:
             yield change
             continue
         wants, folder = query.sources[change.new], name_folder(query, change.new)
@@ -131,7 +137,8 @@ def resume_sources(
         if text is None:
             yield change
         else:
-            why = f"was read before, and continues after {one_line(text)}; `start` {change.new}=null begins it anew"
+            begin = f"with `start` {change.new}=null it begins as a new source"
+            why = f"was read before, and continues after {one_line(text)}; {begin}"
             yield replace(change, start=text, left_log=folder, why=why)
 
 
@@ -322,7 +329,7 @@ def _describe_new(wants: DescribedSource, new: int, replaced: int | None, seed: 
     what = f"`start` {new}"
     kind, value = kind_named(wants.kind), parse_json(seed, what)
     if value is None:
-        return SourceChange(change, replaced, new, verdict, why, anew=True)
+        return SourceChange(change, replaced, new, verdict, why, ignores_log=True)
     if kind.reads_files or not kind.settable:
         raise UsageError(f"{what}: a {wants.kind} source cannot be given a place: it begins as its reader options say")
     end = kind.parse_end(value, what)

@@ -24,7 +24,7 @@ class _Sums:
     """Checksums of a file, as far as it was read."""
 
     hadoop: "array[int]" = field(default_factory=lambda: array("I"))
-    rest: bytes = b""  # of which Hadoop's checksum is not there yet
+    rest: bytes = b""  # the end of what was read, too short for a checksum of Hadoop
     spark: int = 0  # CRC32C, unsigned; 0 where no package computes it
     size: int = 0
 

@@ -21,7 +21,7 @@ from ckpt.inspection.query import QueryDescription
 from ckpt.model import Location
 from ckpt.storage import Storage, open_storage
 
-_TRIES = 3  # how often it is planned anew because the query deleted files of the newest batch
+_TRIES = 3  # how often it is planned, if the query deletes files of the newest batch meanwhile
 
 
 def evolve_checkpoint(

@@ -60,7 +60,7 @@ class Case:
 
     @property
     def runs(self) -> list[list[str]]:
-        """What each source gets before each start of the changed query: ranges differ."""
+        """Return the sources that get rows before each start of the changed query; not the same ones each time."""
         tags = [tag_of(word) for word in self.words]
         return [tags, tags[:1], [*tags[1:], *tags]]
 

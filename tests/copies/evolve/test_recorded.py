@@ -1,4 +1,4 @@
-"""What real queries put out after their sources or operators changed, on checkpoints that `ckpt evolve` made."""
+"""Recorded rows of changed queries that continued on checkpoints of `ckpt evolve`: none is lost, none came twice."""
 
 import pytest
 

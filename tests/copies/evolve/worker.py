@@ -31,7 +31,7 @@ ROWS = 3  # ids that a source gets at a time
 
 @dataclass
 class Inputs:
-    """What the sources of one query have: ids by source, in files, topics or tables."""
+    """The input of one query: ids by source, in files, topics or tables."""
 
     spark: Any
     root: Path

@@ -293,7 +293,7 @@ def test_versions_that_cannot_start_the_new_checkpoint_are_named_and_asked_about
         assert document["stopped"] == stopped
         assert set(starts_with) == set(document["starts_with"])
     forecasts = ckpt("inspect", tmp_path / "new", "-o", "json").json()["restart"]
-    runs = {one["spark"] for one in forecasts if one["outcome"] == "resumes"}
+    runs = {forecast["spark"] for forecast in forecasts if forecast["outcome"] == "resumes"}
     assert runs >= set(starts_with)
     assert not runs & set(stopped)
 

@@ -25,7 +25,7 @@ _SEED = 26
 
 @dataclass(frozen=True)
 class Damage:
-    """What was done to a copy of a sample; nothing, where rows are to be compared with it."""
+    """A damage to a copy of a sample; without edits it is the control, with whose rows the others are compared."""
 
     name: str
     sample: str

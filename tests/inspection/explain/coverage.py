@@ -63,10 +63,10 @@ def coverage_table() -> str:
     table = coverage(RUNTIME)
     versions, families = (sorted({key[part] for key in table}) for part in (1, 0))
     rows = [
-        [family, *("{} of {}".format(*table[family, one]) if (family, one) in table else "" for one in versions)]
+        [family, *("{} of {}".format(*table[family, minor]) if (family, minor) in table else "" for minor in versions)]
         for family in families
     ]
     lines = [["family", *versions], ["---"] * (len(versions) + 1), *rows]
-    unknown = sorted({one.name for one in conditions() if one.family.kind == RUNTIME and entry_of(one) is None})
+    unknown = sorted({each.name for each in conditions() if each.family.kind == RUNTIME and entry_of(each) is None})
     named = ", ".join(f"`{name}`" for name in unknown) or "none"
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + f"\n\nNot known: {named}."

@@ -30,7 +30,7 @@ def test_an_entry_is_declared_well(error: KnownError) -> None:
     assert "CHECKPOINT" not in error.cause, "it is not filled in there"
     assert error.broad or not error.wraps, "a narrower cause comes first"
     if error.twin:
-        assert [one.twin for one in catalog() if one.id == error.twin] == [None]
+        assert [entry.twin for entry in catalog() if entry.id == error.twin] == [None]
 
 
 def test_there_are_entries_and_their_names_are_unique() -> None:
@@ -40,7 +40,7 @@ def test_there_are_entries_and_their_names_are_unique() -> None:
 @ENTRY
 def test_the_sample_of_an_entry_is_matched_by_it_and_its_twins_alone(error: KnownError) -> None:
     text = error.twin or error.id
-    twins = [one.id for one in catalog() if one.twin == text]
+    twins = [entry.id for entry in catalog() if entry.twin == text]
     assert [match.error.id for match in explain(error.sample).matches] == [text, *twins]
 
 

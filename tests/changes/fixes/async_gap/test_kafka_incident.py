@@ -247,7 +247,7 @@ def _stories(
         committed = latest in _ids(checkpoint, "commits")
         logged = json.loads(checkpoint.joinpath("offsets", str(latest)).read_text().splitlines()[2])[TOPIC]
         resume = {"do": "resume", "from": TOPIC, "to": left.output, "checkpoint": str(checkpoint)}
-        seen = _copied(left.output)
+        rows_before = _copied(left.output)
         failed = driver.ask(resume)
         assert not failed["batches"]
         plan = _ckpt(1, "repair-async", checkpoint, "--strategy", way.strategy)
@@ -256,8 +256,8 @@ def _stories(
         applied = _ckpt(0, "repair-async", checkpoint, *apply)
         ran = driver.ask(resume)
         assert ran["error"] is None
-        now = _copied(left.output)
-        written = Counter(source for place, source in now.items() if place not in seen)
+        rows = _copied(left.output)
+        written = Counter(source for place, source in rows.items() if place not in rows_before)
         inspected = _ckpt(0, "inspect", checkpoint)
         yield Story(
             way,
