@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ckpt.formats.types import named_fields
 from ckpt.inspection.query import (
     DescribedAggregate,
     DescribedExpression,
@@ -172,9 +173,7 @@ class _View:
     def _drop_widening(self, match: re.Match[str]) -> str:
         """Leave out a conversion of a column to a wider type."""
         number = int(match[2])
-        schema = self.sources[number].schema if number < len(self.sources) else None
-        fields = schema.get("fields") if isinstance(schema, dict) else None
-        types = {field["name"]: field["type"] for field in fields or () if isinstance(field, dict)}  # type: ignore[union-attr]
+        types = dict(named_fields(self.sources[number].schema)) if number < len(self.sources) else {}
         return f"{match[1]}@{match[2]}" if _is_wider(match[3], types.get(match[1])) else match[0]
 
 

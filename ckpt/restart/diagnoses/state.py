@@ -229,6 +229,6 @@ ROWS_NOT_COMPARED = warning(
     "CKPT331 state-rows-not-compared",
     "Every byte was read, but the rows of a state store could not be compared with a schema, because it has none that "
     "ckpt can use. Whether they belong to their partition and to their store is not known.",
-    "Put {path} back from a copy of the checkpoint. Without one, start the query once: Spark writes the schema again. "
-    "Then run `ckpt inspect {checkpoint} --deep` again.",
+    "Put {path} back from a copy of the checkpoint. Without one, start the query once, unchanged: Spark writes the "
+    "schema again. Then look again at every byte (`--deep`).",
 )
