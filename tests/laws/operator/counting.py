@@ -50,7 +50,7 @@ def expected(world: World, seen: Iterable[int]) -> set[int]:
     """The numbers that a query which nothing happened to would have in its sink."""
     kind, numbers = world.kind, {*world.added}
     if kind.source == "rate":
-        numbers = {*range(max(seen, default=-1) + 1)}
+        numbers = {*range(max(world.rows_of_rate, max(seen, default=-1) + 1))}
         waiting = {"window": WAITING}.get(kind.operator, 0)
         numbers = {number for number in numbers if number < len(numbers) - waiting}
     if kind.operator == "dedup":
