@@ -253,6 +253,8 @@ def find_unreadable(checkpoint: Checkpoint) -> Iterator[Finding]:
     failing = {damage.path for damage in state.damages} if state else set()  # over which a start fails: it has a fix
     for file in state.unreadable if state else ():
         remedy = diagnoses.common.REPAIR if file.path in failing else None
+        if file.path.endswith("/_metadata/metadata"):
+            remedy = diagnoses.state.WRITTEN_AGAIN
         yield Finding(diagnoses.state.UNREADABLE_STATE_METADATA, file.path, file.reason, remedy)
 
 
