@@ -213,7 +213,7 @@ class World:
             if not handle.awaitTermination(_PATIENCE_S):
                 return "it did not end"
         except Exception as error:
-            return str(error)
+            return _name_causes(error)
         finally:
             if handle is not None:
                 handle.stop()
@@ -343,6 +343,15 @@ def append_to_delta(folder: Path, numbers: list[int]) -> None:
     from deltalake import write_deltalake
 
     write_deltalake(str(folder), pa.table({"row": pa.array(numbers, pa.int64())}), mode="append")
+
+
+def _name_causes(error: BaseException) -> str:
+    """What a driver log says: the failure, and below it each cause."""
+    texts, cause = [str(error)], getattr(error, "_cause", None)
+    while cause is not None:
+        texts.append(f"Caused by: {cause}")
+        cause = getattr(cause, "_cause", None)
+    return "\n".join(texts)
 
 
 def _as_arrow(rows: list[Row]) -> Any:
