@@ -37,11 +37,11 @@ def check_fix(
     problem = rule.refuse(plan.inspection, after)
     if problem is not None:
         return plan.refusing(problem)
-    warnings = tuple(dict.fromkeys((*plan.warnings, *rule.warn(after), *_warn_of_real_time(after))))
+    warnings = tuple(dict.fromkeys((*plan.warnings, *rule.warn(after), *warn_of_real_time(after))))
     return replace(plan, inspection_after=after, warnings=warnings)
 
 
-def _warn_of_real_time(after: Inspection) -> Iterator[str]:
+def warn_of_real_time(after: Inspection) -> Iterator[str]:
     """Say what a start in real-time mode undoes (``RealTimeStreamExecution``), where such a start wrote the checkpoint.
 
     It deletes what is planned and not committed, and plans it again from the end of the newest commit on.

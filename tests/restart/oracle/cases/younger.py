@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .model import Case, Mutation, delete_logs, delete_tree, latest, write
+from .model import Case, Mutation, delete_logs, delete_tree, latest, replace, write
 
 REAL_TIME = ("real-time-4.2", "real-time-4.3")
 AGGREGATE = "real-time-aggregation-4.3"
@@ -15,6 +15,9 @@ IN_MICRO_BATCHES = """v1
 {"batchWatermarkMs":0,"batchTimestampMs":1795578600000,"conf":{"spark.sql.shuffle.partitions":"200"}}
 {"orders":{"0":51,"1":49}}"""
 """The newest offsets of the sample as `ckpt repair` writes them, but for the time."""
+
+
+OF_ROCKSDB = "aggregation-changelog-4.2"
 
 
 def _case(name: str, sample: str, *damage: Mutation, query: str = "kafka-orders", store: str = "own") -> Case:
@@ -34,6 +37,8 @@ def cases() -> Iterator[Case]:
     yield _case("uncommitted", AGGREGATE, *delete_logs(commits=[latest(AGGREGATE)]), query="kafka-counts")
     yield _case("whole", KILLED, query="kafka-counts")
     yield _case("without-state", KILLED, *delete_tree("state"), query="kafka-counts")
+    changed = replace(f"offsets/{latest(OF_ROCKSDB)}", "org.apache.spark.sql.execution", "com.databricks.sql")
+    yield _case("recorded-stateStore.providerClass=com.databricks", OF_ROCKSDB, changed, query="aggregation")
     yield Case(f"{CONTINUOUS}-whole", CONTINUOUS, (), "kafka-orders")
     yield _case("in-micro-batches", CONTINUOUS, write(f"offsets/{L}", IN_MICRO_BATCHES))
     planned = (write(f"offsets/{L + 1}", IN_MICRO_BATCHES), write(f"offsets/{L}", IN_MICRO_BATCHES))
