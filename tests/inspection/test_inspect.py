@@ -63,7 +63,7 @@ def test_what_is_said_of_the_query_is_what_ran(sample: str) -> None:
     assert at_least is None or not Spark(at_least).at_least(Spark(writer.spark)) or at_least == writer.spark
     keeps = queries.QUERIES[writer.query].stateful
     assert told["checkpoint"]["stateful"] in (keeps, None) or sample == "damaged-missing-state"
-    if told["state"] is not None and told["batches"]:
+    if told["state"] is not None:
         assert told["state"]["provider"] == ("hdfs" if writer.store == "hdfs" else "rocksdb")
         assert told["state"]["format_version"] == (2 if writer.store == "format2" else 1)
     known = {"delta": "delta", "continuous-rate": "unknown"}

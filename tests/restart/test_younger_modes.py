@@ -45,12 +45,12 @@ def test_setting_offsets_of_a_planned_batch_says_that_a_start_in_real_time_mode_
 
 
 def test_a_query_killed_in_its_first_real_time_batch_gets_both_ways_out(ckpt: Ckpt, copy_of: CopyOf) -> None:
-    checkpoint = copy_of(younger.KILLED)
+    checkpoint = copy_of(younger.AGGREGATE, *younger.FIRST_BATCH)
     page = ckpt("inspect", checkpoint).stdout
     assert "realTime" in page
     assert "first: it holds no" in " ".join(page.split())
     assert "CKPT112" not in page
-    with_state = copy_of(younger.KILLED, write("state/0/0/1.delta", "x"), to="other")
+    with_state = copy_of(younger.AGGREGATE, *younger.FIRST_BATCH, write("state/0/0/1.delta", "x"), to="other")
     assert "CKPT215" not in ckpt("inspect", with_state).stdout
 
 

@@ -59,7 +59,7 @@ def _groups(chosen: Iterable[Sample]) -> Iterator[list[Sample]]:
     """Samples that one JVM can make: the same version and jars; a killed JVM makes one only."""
     shared: dict[tuple[str, str], list[Sample]] = {}
     for sample in chosen:
-        if "killed" in sample.run:
+        if sample.run == "killed":
             yield [sample]
         else:
             shared.setdefault((sample.spark, QUERIES[sample.query].needs), []).append(sample)
@@ -72,7 +72,7 @@ def _make(pythons: dict[str, str], group: list[Sample]) -> bool:
     with _services(needs) as environment:
         making = [pythons[version], "-m", "tests.support.spark.making", *names]
         made = subprocess.run(making, cwd=_ROOT, env=os.environ | environment, check=False)
-    stateful = [sample.name for sample in group if QUERIES[sample.query].stateful and sample.run != "real-time-killed"]
+    stateful = [sample.name for sample in group if QUERIES[sample.query].stateful]
     if stateful:
         reader = pythons[answers.reader_of(version)]
         reading = [reader, "-m", "tests.support.spark.answers", str(FOLDER / "answers.json"), *stateful]

@@ -107,18 +107,6 @@ def _real_time(spark: SparkSession, sample: Sample, checkpoint: Path) -> None:
     query.stop()
 
 
-def _real_time_killed(spark: SparkSession, sample: Sample, checkpoint: Path) -> None:
-    """Kill the JVM inside the first batch, which has begun to write its state."""
-    _launch(spark, sample, checkpoint, sink="console", trigger={"realTime": "300 seconds"})
-    deadline = time.monotonic() + _PATIENCE_S
-    while not any(checkpoint.glob("state/0/0/.*.changelog.*")) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    time.sleep(2)
-    jvm = spark.sparkContext._gateway.proc
-    os.kill(jvm.pid, signal.SIGKILL)
-    jvm.wait(_PATIENCE_S)
-
-
 RUNS: dict[str, Callable[[SparkSession, Sample, Path], None]] = {
     "starts": _starts,
     "steady": _steady,
@@ -126,7 +114,6 @@ RUNS: dict[str, Callable[[SparkSession, Sample, Path], None]] = {
     "async": _async,
     "continuous": _continuous,
     "real-time": _real_time,
-    "real-time-killed": _real_time_killed,
 }
 
 

@@ -56,7 +56,6 @@ _RUNS = {
     "async": "one run past batch {0}, asynchronous progress tracking",
     "continuous": "{0} s of continuous trigger",
     "real-time": "real-time mode to batch {0}",
-    "real-time-killed": "real-time mode, SIGKILL in batch {0}",
 }
 
 

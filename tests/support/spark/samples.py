@@ -21,7 +21,7 @@ class Sample:
     once, with a trigger every two seconds, up to batch `count`, which gives the maintenance thread time for
     snapshots; `killed` runs it until SIGKILL inside batch `count`; `async` tracks progress asynchronously at
     least up to batch `count`; `continuous` runs it for `count` seconds with the continuous trigger;
-    `real-time` runs it in real-time mode up to batch `count`, and `real-time-killed` until SIGKILL in batch 0.
+    `real-time` runs it in real-time mode up to batch `count`.
     """
 
     name: str
@@ -120,14 +120,5 @@ SAMPLES: tuple[Sample, ...] = (
     Sample("real-time-4.2", "4.2", "kafka-orders", "Real-time mode", run="real-time", count=1),
     Sample("real-time-4.3", "4.3", "kafka-orders", "Real-time mode, commit log v2", run="real-time", count=1),
     Sample("real-time-aggregation-4.3", "4.3", "kafka-counts", "Real-time state", "format2", "real-time", 1),
-    Sample(
-        "real-time-killed-4.3",
-        "4.3",
-        "kafka-counts",
-        "SIGKILLed in the first batch: nothing is planned",
-        "format2",
-        "real-time-killed",
-        0,
-    ),
     Sample("async-kafka-4.2", "4.2", "kafka", "Kafka to Kafka, asynchronous", run="async", count=30),
 )

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .model import Case, Mutation, delete_logs, delete_tree, latest, replace, write
+from .model import Case, Mutation, delete, delete_logs, delete_tree, latest, replace, write
 
 REAL_TIME = ("real-time-4.2", "real-time-4.3")
 AGGREGATE = "real-time-aggregation-4.3"
-KILLED = "real-time-killed-4.3"
+FIRST_BATCH = (
+    *delete("offsets/[0-9]*", "commits/[0-9]*", "state/0/[01]/[0-9]*"),
+    *delete_tree("state/0/_metadata"),
+    write("state/0/0/.1_c724ac0d-c9a2-4a43-afc7-ac9e403dc837.changelog.6a78e19c-4451-4ea8-ba12-75934119d8c2.tmp", ""),
+)
+"""What real-time mode leaves of `AGGREGATE` if it is killed in its first batch."""
 CONTINUOUS = "continuous-kafka-4.2"
 L = latest(CONTINUOUS)
 IN_MICRO_BATCHES = """v1
@@ -33,10 +38,9 @@ def cases() -> Iterator[Case]:
     yield _case("in-format-2", "real-time-4.3", store="format2")
     yield _case("after-older-commits", "real-time-4.3", older)
     yield _case("whole", AGGREGATE, query="kafka-counts")
-    yield _case("default-session", AGGREGATE, query="kafka-counts", store="default")
     yield _case("uncommitted", AGGREGATE, *delete_logs(commits=[latest(AGGREGATE)]), query="kafka-counts")
-    yield _case("whole", KILLED, query="kafka-counts")
-    yield _case("without-state", KILLED, *delete_tree("state"), query="kafka-counts")
+    yield _case("first-batch", AGGREGATE, *FIRST_BATCH, query="kafka-counts")
+    yield _case("first-batch-without-state", AGGREGATE, *FIRST_BATCH, *delete_tree("state"), query="kafka-counts")
     changed = replace(f"offsets/{latest(OF_ROCKSDB)}", "org.apache.spark.sql.execution", "com.databricks.sql")
     yield _case("recorded-stateStore.providerClass=com.databricks", OF_ROCKSDB, changed, query="aggregation")
     yield Case(f"{CONTINUOUS}-whole", CONTINUOUS, (), "kafka-orders")
