@@ -94,7 +94,9 @@ def _find_operators_astray(start: Start) -> Forecast | None:
         return start.stays_unknown(diagnoses.state.OPERATOR_ASTRAY, path, detail)
     if not start.rules.operator_metadata:
         return None
-    return start.fails(diagnoses.state.OPERATOR_ASTRAY, path, detail, messages.OPERATORS_DIFFER)
+    each_batch = any(operator.id == folder and operator.schema_paths for operator in start.checkpoint.operators)
+    remedy = diagnoses.common.REPAIR if each_batch else None  # of metadata v2 the file of an older batch may be right
+    return start.fails(diagnoses.state.OPERATOR_ASTRAY, path, detail, messages.OPERATORS_DIFFER, remedy)
 
 
 def _doubt_changed_schemas(start: Start) -> Forecast | None:
