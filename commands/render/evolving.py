@@ -175,7 +175,7 @@ _SAID = {
 
 
 def _tabulate_column(part: PartComparison) -> tuple[str, ...]:
-    places = ("-" if place is None else str(place + 1) for place in (part.old, part.new))
+    places = ("-" if ordinal is None else str(ordinal + 1) for ordinal in (part.old, part.new))
     return " -> ".join(places), part.kind, part.verdict, part.why
 
 

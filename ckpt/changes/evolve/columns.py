@@ -186,6 +186,8 @@ class _Planner:
 
     def _plan_key(self, sides: _Sides) -> tuple[tuple[ColumnOrigin, ...] | None, bool, tuple[PartComparison, ...]]:
         old, new = sides.list_columns("key")
+        if self.parts is not None and self.wants.keys is None and old == new:
+            return None, False, ()
         parts = [part for part in self.parts or () if part.kind is PartKind.KEY]
         if self.parts is not None and None not in (self.old, self.old and self.old.keys, self.wants.keys):
             assert self.old is not None
@@ -196,19 +198,22 @@ class _Planner:
         else:
             matching, why = self._match_key_names(old, new), {}
         origins, judged = [], []
-        defaults = {place: name for name, place in sides.name_columns("key")[1].items()}
-        for number, (name, _) in enumerate(new):
+        defaults = {ordinal: name for name, ordinal in sides.name_columns("key")[1].items()}
+        for number, (name, kind) in enumerate(new):
             before, part = matching.get(number), why.get(number)
             text = self._find_default(defaults.get(number), name)
             if text is not None:
                 origins.append(ColumnOrigin(None, text))
-                told = f"{name} is {text} in the state: full if every row of the old query had this value"
-                judged.append(PartComparison(PartKind.KEY, None, number, Knowledge.UNKNOWN, told))
+                explanation = f"{name} is {text} in the state: full if every row of the old query had this value"
+                judged.append(PartComparison(PartKind.KEY, None, number, Knowledge.UNKNOWN, explanation))
                 continue
             if before is None:
                 word = defaults.get(number, name)
-                told = part.why if part is not None else f"the key has {name}: the state does not know it of any key"
-                raise self.refuse(f"{told}; `default` {word}=VALUE gives all of them one value")
+                explanation = (
+                    part.why if part is not None else f"the key has {name}: the state does not know it of any key"
+                )
+                remedy = f"; `default` {word}=VALUE gives all of them one value" if isinstance(kind, str) else ""
+                raise self.refuse(f"{explanation}{remedy}")
             if part is not None:
                 self._check_certain(part)
             self._check_type(old[before], new[number], "key")
@@ -221,8 +226,8 @@ class _Planner:
             if before not in taken:
                 merged = self.wants.name == OperatorName.DEDUPLICATION
                 verdict = Knowledge.FULL if merged and self.parts is not None else Knowledge.UNKNOWN
-                told = f"key column {old[before][0]} is gone: keys that differed only there are one"
-                judged.append(PartComparison(PartKind.KEY, before, None, verdict, told))
+                explanation = f"key column {old[before][0]} is gone: keys that differed only there are one"
+                judged.append(PartComparison(PartKind.KEY, before, None, verdict, explanation))
         same = [origin.old for origin in origins] == list(range(len(old))) and _have_types(old, new)
         return None if same else tuple(origins), len(taken - {None}) < len(old), tuple(judged)
 
@@ -252,7 +257,7 @@ class _Planner:
         old, new = sides.list_columns("value")
         aggregates = self.wants.aggregates
         if aggregates is None or _list_buffers(aggregates) != [(name, bare(kind)) for name, kind in new]:
-            if _have_types(old, new) and self.parts is None:
+            if _have_types(old, new) and (self.parts is None or aggregates is None):
                 return None, ()
             raise self.refuse("ckpt cannot tell which column of its state belongs to which aggregate")
         starts = self._match_aggregates(sides, aggregates, old)
@@ -275,9 +280,10 @@ class _Planner:
             kept = {part.old for part in judged}
             judged += [part for part in gone if part.old not in kept]
         else:
-            left = [(place, name) for place, (name, _) in enumerate(old) if place not in taken]
+            left = [(ordinal, name) for ordinal, (name, _) in enumerate(old) if ordinal not in taken]
             judged += [
-                PartComparison(PartKind.VALUE, place, None, Knowledge.FULL, f"{name} is gone") for place, name in left
+                PartComparison(PartKind.VALUE, ordinal, None, Knowledge.FULL, f"{name} is gone")
+                for ordinal, name in left
             ]
         same = [origin.old for origin in origins] == list(range(len(old))) and _have_types(old, new)
         return None if same else tuple(origins), tuple(judged)
@@ -308,8 +314,8 @@ class _Planner:
             matched[number] = start, replace(part, why=f"{part.why}, as `map_column` says")
         for _, part in matched:
             self._check_certain(part)
-        given = [start for start, _ in matched if start is not None]
-        if len(set(given)) < len(given):
+        starts_taken = [start for start, _ in matched if start is not None]
+        if len(set(starts_taken)) < len(starts_taken):
             raise self.refuse("two aggregates would take the same column of the old state: say it with `map_column`")
         return matched
 
@@ -328,53 +334,54 @@ class _Planner:
         wanted = [[buffer.name for buffer in aggregate.buffers] for aggregate in aggregates]
         if [name for own in wanted for name in own] == names and _have_types(*sides.list_columns("value")):
             return list(_list_starts(aggregates))
-        told = self._read_map(sides, aggregates, _list_starts(aggregates))
+        mapped = self._read_map(sides, aggregates, _list_starts(aggregates))
         taken = {
             start + offset
-            for number, start in told.items()
+            for number, start in mapped.items()
             if start is not None
             for offset in range(len(wanted[number]))
         }
-        found: list[int | None] = []
+        starts: list[int | None] = []
         for number, own in enumerate(wanted):
-            if number in told:
-                found.append(told[number])
+            if number in mapped:
+                starts.append(mapped[number])
                 continue
-            places = [
-                place
-                for place in range(len(names) - len(own) + 1)
-                if names[place : place + len(own)] == own and not taken & set(range(place, place + len(own)))
+            candidates = [
+                start_at
+                for start_at in range(len(names) - len(own) + 1)
+                if names[start_at : start_at + len(own)] == own
+                and not taken & set(range(start_at, start_at + len(own)))
             ]
-            rivals = [other for other, theirs in enumerate(wanted) if theirs == own and other not in told]
-            if len(places) > 1 or (places and len(rivals) > 1):
+            rivals = [other for other, theirs in enumerate(wanted) if theirs == own and other not in mapped]
+            if len(candidates) > 1 or (candidates and len(rivals) > 1):
                 flat_old, flat_new = sides.name_columns("value")
-                there = ", ".join(name for name, place in flat_old.items() if place in places)
-                mine = next(name for name, place in flat_new.items() if place == _list_starts(aggregates)[number])
+                there = ", ".join(name for name, start_at in flat_old.items() if start_at in candidates)
+                mine = next(name for name, start_at in flat_new.items() if start_at == _list_starts(aggregates)[number])
                 raise self.refuse(
                     f"{spell(aggregates[number].sql)} may be {there} of the state, or new: name the old query, "
                     f"`from_query`, or say it with `map_column` OLD={mine}, or -={mine} if it is new"
                 )
-            found.append(places[0] if places else None)
-        return found
+            starts.append(candidates[0] if candidates else None)
+        return starts
 
     def _read_map(
         self, sides: _Sides, aggregates: Sequence[DescribedAggregate], starts: Sequence[int]
     ) -> dict[int, int | None]:
         """The first old column of each aggregate that a person named. Raises NoWay."""
         old, new = sides.name_columns("value")
-        told: dict[int, int | None] = {}
+        mapped: dict[int, int | None] = {}
         for column, source in self.words.mapped.items():
             if column not in new or (source != "-" and source not in old):
                 continue
             self.words.used.add(f"map_column {column}")
-            place = new[column]
-            number = max(number for number, start in enumerate(starts) if start <= place)
-            start = None if source == "-" else old[source] - (place - starts[number])
+            ordinal = new[column]
+            number = max(number for number, start in enumerate(starts) if start <= ordinal)
+            start = None if source == "-" else old[source] - (ordinal - starts[number])
             count = len(sides.list_columns("value")[0])
             if start is not None and not 0 <= start <= count - len(aggregates[number].buffers):
                 raise self.refuse(f"{source} of the state is not what {column} of the query needs")
-            told[number] = start
-        return told
+            mapped[number] = start
+        return mapped
 
     def _plan_join(self) -> ColumnPlan:
         """Plan the values of both sides; keys stay as they are."""
@@ -411,24 +418,24 @@ class _Planner:
             return None, []
         else:
             own, matching = [], self._match_side_names(old, new, side)
-            for number, place in matching.items():
+            for number, ordinal in matching.items():
                 verdict, why = Knowledge.UNKNOWN, f"{new[number][0]} of the {side} side, by its name"
-                if place is None:
+                if ordinal is None:
                     verdict, why = Knowledge.FROM_NOW_ON, f"column {new[number][0]} of the {side} side is new"
-                own.append(PartComparison(PartKind.VALUE, place, number, verdict, why, side=side))
+                own.append(PartComparison(PartKind.VALUE, ordinal, number, verdict, why, side=side))
         nullable = [is_nullable(field) for field in fields_of(sides.new_value) or ()]
         origins = []
         for number, (name, _) in enumerate(new):
-            place = matching.get(number)
-            if place is not None:
-                self._check_type(old[place], new[number], "value")
+            ordinal = matching.get(number)
+            if ordinal is not None:
+                self._check_type(old[ordinal], new[number], "value")
             elif name == _MATCHED and number == len(new) - 1:
                 raise self.refuse("the state does not say whether rows were joined already")
             elif not nullable[number]:
                 raise self.refuse(
                     f"column {name} of the {side} side is new and is never NULL: rows have no value for it"
                 )
-            origins.append(ColumnOrigin(place))
+            origins.append(ColumnOrigin(ordinal))
         same = [origin.old for origin in origins] == list(range(len(old))) and _have_types(old, new)
         return None if same else tuple(origins), own
 

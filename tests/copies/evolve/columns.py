@@ -52,7 +52,7 @@ BASE = Query(aggregates=("count(*) AS n", "sum(v) AS s"))
 TWO = Query(aggregates=("sum(v) AS s", "sum(v2) AS s2"))
 NEW_FUNCTIONS = (
     *("max(v2)", "min(v2)", "avg(v2)", "sum(v2)", "count(v2)", "stddev(v2)", "skewness(v2)", "corr(v, v2)"),
-    *("first(v2)", "max_by(v2, v)", "bool_and(v2 > 3)", "bit_or(v2)", "sum(d)", "avg(d)", "count_if(v2 > 3)"),
+    *("first(v2)", "max_by(v2, v)", "bit_or(v2)", "sum(d)", "avg(d)", "count_if(v2 > 3)"),
     *("collect_list(v2)", "collect_set(v2)", "percentile_approx(v2, 0.5)", "approx_count_distinct(v2)"),
     *("regr_slope(v2, v)", "histogram_numeric(v2, 3)", "try_sum(v2)", "mode(v2)"),
 )
@@ -97,9 +97,9 @@ def _aggregates() -> Iterator[ColumnCase]:
     told = (("i", NOW), *_full("s", "s2"))
     yield ColumnCase("a third sum, told", TWO, three, told, known=False, map_column=words, verdict="unknown")
     renamed = replace(BASE, aggregates=("count(*) AS n", "sum(CAST(v AS INT) + 0) AS s"))
-    words = ("value_sum=value_sum",)
+    same = ("value_sum=value_sum",)
     yield ColumnCase(
-        "another expression of the same", BASE, renamed, _full("n", "s"), map_column=words, verdict="unknown"
+        "another expression of the same", BASE, renamed, _full("n", "s"), map_column=same, verdict="unknown"
     )
     window = replace(BASE, window="10 seconds")
     more = replace(window, aggregates=("max(v2) AS hi", *BASE.aggregates))

@@ -1,4 +1,4 @@
-"""Runs real queries whose columns of state change, beside the changed query that has seen all rows, or new ones alone."""
+"""Runs real queries whose columns of state change, beside the changed query over all rows, and over new ones alone."""
 
 from __future__ import annotations
 

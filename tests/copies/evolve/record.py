@@ -117,7 +117,7 @@ class Evolved(Cases[Case | ColumnCase]):
     _minor = ""
 
     def cases(self, minor: str) -> Iterator[Case | ColumnCase]:
-        yield from (case for case in COLUMN_CASES if case.since <= minor)
+        yield from COLUMN_CASES if minor == MAIN else ()
         yield from self._list_source_cases(minor)
 
     @staticmethod

@@ -195,9 +195,8 @@ class Answering:
             from tests.copies.evolve.columns_worker import Columns
 
             self._columns = self._columns or Columns()
-            return {"columns: make": self._columns.make, "columns: continue": self._columns.go_on}[job["do"]](
-                spark, job
-            )
+            columns: Columns = self._columns
+            return columns.make(spark, job) if job["do"] == "columns: make" else columns.go_on(spark, job)
         jobs = {"make": self._make, "describe": self._describe, "continue": self._continue}
         return jobs[job["do"]](spark, job)
 
