@@ -209,9 +209,7 @@ class _Planner:
                 continue
             if before is None:
                 word = defaults.get(number, name)
-                explanation = (
-                    part.why if part is not None else f"the key has {name}: the state does not know it of any key"
-                )
+                explanation = f"the key has {name}: the state does not know it of any key" if part is None else part.why
                 remedy = f"; `default` {word}=VALUE gives all of them one value" if isinstance(kind, str) else ""
                 raise self.refuse(f"{explanation}{remedy}")
             if part is not None:
@@ -275,16 +273,16 @@ class _Planner:
                 origins.append(ColumnOrigin(start + offset))
             judged.append(part)
         taken = {origin.old for origin in origins}
+        if sum(origin.old is not None for origin in origins) > len(taken - {None}):
+            raise self.refuse("two aggregates would take the same column of the old state: say it with `map_column`")
         if self.parts is not None:
             gone = [part for part in self.parts if part.kind is PartKind.VALUE and part.new is None]
             kept = {part.old for part in judged}
             judged += [part for part in gone if part.old not in kept]
         else:
-            left = [(ordinal, name) for ordinal, (name, _) in enumerate(old) if ordinal not in taken]
-            judged += [
-                PartComparison(PartKind.VALUE, ordinal, None, Knowledge.FULL, f"{name} is gone")
-                for ordinal, name in left
-            ]
+            for ordinal, (name, _) in enumerate(old):
+                if ordinal not in taken:
+                    judged.append(PartComparison(PartKind.VALUE, ordinal, None, Knowledge.FULL, f"{name} is gone"))
         same = [origin.old for origin in origins] == list(range(len(old))) and _have_types(old, new)
         return None if same else tuple(origins), tuple(judged)
 
@@ -314,9 +312,6 @@ class _Planner:
             matched[number] = start, replace(part, why=f"{part.why}, as `map_column` says")
         for _, part in matched:
             self._check_certain(part)
-        starts_taken = [start for start, _ in matched if start is not None]
-        if len(set(starts_taken)) < len(starts_taken):
-            raise self.refuse("two aggregates would take the same column of the old state: say it with `map_column`")
         return matched
 
     def _judge_by_name(self, aggregate: DescribedAggregate, number: int, start: int | None) -> PartComparison:
@@ -346,17 +341,16 @@ class _Planner:
             if number in mapped:
                 starts.append(mapped[number])
                 continue
+            runs = {first: set(range(first, first + len(own))) for first in range(len(names) - len(own) + 1)}
             candidates = [
-                start_at
-                for start_at in range(len(names) - len(own) + 1)
-                if names[start_at : start_at + len(own)] == own
-                and not taken & set(range(start_at, start_at + len(own)))
+                first for first, run in runs.items() if names[first : first + len(own)] == own and not taken & run
             ]
             rivals = [other for other, theirs in enumerate(wanted) if theirs == own and other not in mapped]
             if len(candidates) > 1 or (candidates and len(rivals) > 1):
                 flat_old, flat_new = sides.name_columns("value")
-                there = ", ".join(name for name, start_at in flat_old.items() if start_at in candidates)
-                mine = next(name for name, start_at in flat_new.items() if start_at == _list_starts(aggregates)[number])
+                there = ", ".join(name for name, ordinal in flat_old.items() if ordinal in candidates)
+                first = _list_starts(aggregates)[number]
+                mine = next(name for name, ordinal in flat_new.items() if ordinal == first)
                 raise self.refuse(
                     f"{spell(aggregates[number].sql)} may be {there} of the state, or new: name the old query, "
                     f"`from_query`, or say it with `map_column` OLD={mine}, or -={mine} if it is new"

@@ -68,7 +68,7 @@ def _aggregates() -> Iterator[ColumnCase]:
         more = replace(BASE, aggregates=(f"{function} AS x", *BASE.aggregates))
         yield ColumnCase(f"add {function} first", BASE, more, (("x", NOW), *_full("n", "s")))
     last = replace(BASE, aggregates=(*BASE.aggregates, "last(v2) AS x"))
-    yield ColumnCase("add last(v2)", BASE, last, _full("x", "n", "s"))
+    yield ColumnCase("add last(v2)", BASE, last, (("x", f"{FULL}, and {NOW}"), *_full("n", "s")))
     for store in STORES:
         since = "4.2" if store == "format2" else "4.0"
         more = replace(BASE, aggregates=("max(v2) AS hi", *BASE.aggregates[::-1], "count(v2) AS c2"))
