@@ -23,7 +23,7 @@ LIVE = (
     "hdfs: agg to dedup agg, source added",
     "a key column and an aggregate",
 )
-EVERY = (*CASES, *COLUMN_CASES)
+EVERY: tuple[Case | ColumnCase, ...] = (*CASES, *COLUMN_CASES)
 BY_NAME = {case.name: case for case in EVERY}
 ASKED = [case for case in EVERY if case.needs != "kafka"] if EVERY_CASE else [BY_NAME[name] for name in LIVE]
 
