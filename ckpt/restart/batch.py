@@ -2,7 +2,8 @@
 
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, STATE
-from ckpt.formats.operators import OPERATORS
+from ckpt.checkpoint.state.descriptions import list_descriptions
+from ckpt.formats.operators import OPERATORS, OperatorName
 from ckpt.formats.statefiles import JOIN_STORES
 from ckpt.formats.text import quoted
 from ckpt.model import DamageKind, Operator, StateDamage, StateFileKind
@@ -48,9 +49,11 @@ def load_state(start: Start) -> Forecast | None:
         return moved
     named = ((operator.id, operator.name) for operator in kept.operators if operator.name is not None)
     for number, name in named if start.rules.operator_metadata else ():
-        if name not in OPERATORS:
+        of_real_time = name == OperatorName.REAL_TIME_AGGREGATION
+        if name not in OPERATORS or (of_real_time and not start.rules.real_time_state):
+            diagnosis = diagnoses.logs.REAL_TIME_OPERATOR if of_real_time else diagnoses.state.OPERATOR_UNKNOWN
             path, detail = f"{STATE}/{number}/_metadata", f"it calls operator {number} {quoted(name)}"
-            return start.fails(diagnoses.state.OPERATOR_UNKNOWN, path, detail, messages.OPERATORS_DIFFER)
+            return start.fails(diagnosis, path, detail, messages.OPERATORS_DIFFER)
     astray = _find_operators_astray(start)
     if astray is not None:
         return astray
@@ -92,7 +95,9 @@ def _find_operators_astray(start: Start) -> Forecast | None:
         return start.stays_unknown(diagnoses.state.OPERATOR_ASTRAY, path, detail)
     if not start.rules.operator_metadata:
         return None
-    return start.fails(diagnoses.state.OPERATOR_ASTRAY, path, detail, messages.OPERATORS_DIFFER)
+    each_batch = any(operator.id == folder and operator.schema_paths for operator in start.checkpoint.operators)
+    remedy = diagnoses.common.REPAIR if each_batch else None  # of metadata v2 the file of an older batch may be right
+    return start.fails(diagnoses.state.OPERATOR_ASTRAY, path, detail, messages.OPERATORS_DIFFER, remedy)
 
 
 def _doubt_changed_schemas(start: Start) -> Forecast | None:
@@ -210,6 +215,20 @@ def _make_finding(start: Start, damage: StateDamage) -> Finding:
     is_folder = diagnosis is diagnoses.state.STATE_FOLDER_MISSING
     remedy = remedies.lost_state(start.checkpoint, damage) if is_folder else None
     return Finding(diagnosis, damage.path, damage.detail, remedy)
+
+
+def write_descriptions(start: Start) -> Forecast | None:
+    """Operator metadata and schemas that are missing are written with the plan of a batch, by 3.5 in its tasks."""
+    for operator in start.checkpoint.operators:
+        for path in list_descriptions(operator):
+            if path.endswith(f"/{METADATA}") and not start.rules.operator_metadata:
+                continue
+            in_the_way = find_obstacle(start, *path.rsplit("/", 1))
+            if in_the_way is not None:
+                early = start.rules.checks_schemas_at_start
+                outcome = Outcome.FAILS_AT_START if early else Outcome.FAILS_IN_BATCH
+                return start.ends(outcome, in_the_way[0], error=messages.RENAME_DESTINATION)
+    return None
 
 
 def meet_obstacle(start: Start) -> Forecast | None:

@@ -10,6 +10,7 @@ NEWER_VERSION = "UnsupportedLogVersion"
 SOURCES_DIFFER = "sources in the checkpoint offsets and now there are"
 ASYNC_REFUSES_STATE = "support async progress tracking at this moment"
 USED_CONCURRENTLY = "Multiple streaming queries are concurrently using"
+RENAME_DESTINATION = "Rename destination"
 NO_SHUFFLE_PARTITIONS = "None.get"
 UNFINISHED_REPARTITION = "STREAMING_UNFINISHED_REPARTITION_DETECTED"
 ASSERTION_FAILED = "assertion failed"
@@ -18,6 +19,7 @@ NO_UUID = "Invalid UUID string"
 OPERATORS_DIFFER = "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA"
 CUT_OFFSET = "Unexpected end-of-input"
 CUT_KAFKA_OFFSET = "Expected e.g. {"  # and an example, "got", and the offset as it is
+NO_WATERMARK_TRACKER = "MicroBatchExecution.watermarkTracker()"  # which the offsets of continuous processing lack
 MISSING_METADATA = "STREAMING_CHECKPOINT_MISSING_METADATA_FILE"
 TOO_MANY_BATCHES = "More than Int.MaxValue elements"
 

@@ -5,7 +5,7 @@ decides. ``docs/restart.md`` explains them in the same order, and ``tests/restar
 """
 
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, STATE, Checkpoint
-from ckpt.checkpoint.sources.file_logs import SOURCES, file_source_logs
+from ckpt.checkpoint.sources.file_logs import file_source_logs
 from ckpt.formats.metadata import is_query_id
 from ckpt.model import Fault, Kind, Unreadable
 from ckpt.restart import batch, diagnoses, logs, messages, offsets, remedies, settings_and_state
@@ -17,10 +17,11 @@ from ckpt.versions import Progress, Spark
 
 
 def no_micro_batches(start: Start) -> Forecast | None:
-    """A continuous-processing checkpoint follows other rules, which ckpt does not know."""
+    """Continuous processing writes no metadata into its offsets, and ``MicroBatchExecution`` takes it for granted."""
     if start.checkpoint.kind is not Kind.CONTINUOUS:
         return None
-    return start.stays_unknown(diagnoses.others.CONTINUOUS, OFFSETS, "offsets as continuous processing writes them")
+    path, detail = f"{OFFSETS}/{start.latest}", "its second line is empty"
+    return start.fails(diagnoses.others.CONTINUOUS, path, detail, messages.NO_WATERMARK_TRACKER)
 
 
 def query_metadata(start: Start) -> Forecast | None:
@@ -54,14 +55,14 @@ def source_logs(start: Start) -> Forecast | None:
             path = f"{source.folder}/{source.log.first_missing}"
             detail = f"entries {source.log.first_needed} to {source.log.latest} are needed, and this one is missing"
             return start.fails(diagnoses.others.SOURCE_LOG_HOLE, path, detail, messages.GONE.format(path))
-    for path, entry in checkpoint.source_entries.items():
+    for path, entry in checkpoint.source_entries.items() if start.latest is not None else ():
         if isinstance(entry, Unreadable):
             remedy = remedies.unreadable_source_log(checkpoint, path)
             return start.fails(diagnoses.others.SOURCE_LOG_UNREADABLE, path, entry.reason, entry.says, remedy)
     return None
 
 
-_EMPTY_ENTRY = "it is empty: a file, Kafka or rate source fails at start; no batch says which source this is"
+_FIRST_ENTRY = "a file, Kafka or rate source fails at start; no batch says which source this is"
 
 
 def nothing_planned(start: Start) -> Forecast | None:
@@ -70,6 +71,10 @@ def nothing_planned(start: Start) -> Forecast | None:
         return None
     checkpoint = start.checkpoint
     left = [f for f in (OFFSETS, STATE, COMMITS) if _holds_something(checkpoint.listing, f)]
+    in_first_batch = left == [STATE] and _holds_no_state(checkpoint.listing)
+    first = Finding(diagnoses.logs.FIRST_REAL_TIME_BATCH, STATE, "it has schemas and temporary files only")
+    if in_first_batch and start.rules.new_query_needs_empty:
+        return start.ends(Outcome.FAILS_AT_START, first, error=messages.NOT_EMPTY)
     if left and start.rules.new_query_needs_empty:
         detail = f"offsets/ names no batch, and {' and '.join(f + '/' for f in left)} is not empty"
         asserts = start.rules.asserts_no_commits and start.committed is not None
@@ -81,14 +86,12 @@ def nothing_planned(start: Start) -> Forecast | None:
         if 0 in checkpoint.commits:
             return start.ends(Outcome.FAILS_AT_COMMIT, finding, error=messages.CONCURRENT_UPDATE.format(0))
         return start.ends(Outcome.STARTS_FRESH, finding)
-    for source in checkpoint.listing.subfolders(SOURCES):
-        path = f"{SOURCES}/{source}/0"
-        info = checkpoint.listing.info(path)
-        if info is not None and info.size == 0:
-            empty = diagnoses.others.SOURCE_LOG_UNREADABLE
-            return start.stays_unknown(empty, path, _EMPTY_ENTRY, remedies.NO_BATCH_YET)
-    because = []
-    if checkpoint.query_id is not None:
+    for path, entry in checkpoint.source_entries.items():
+        if isinstance(entry, Unreadable):
+            detail = f"{entry.reason}: {_FIRST_ENTRY}"
+            return start.stays_unknown(diagnoses.others.SOURCE_LOG_UNREADABLE, path, detail, remedies.NO_BATCH_YET)
+    because = [first] if in_first_batch else []
+    if checkpoint.query_id is not None and not in_first_batch:
         detail = f"it holds the id {checkpoint.query_id}, and offsets and commits name no batch"
         because.append(Finding(diagnoses.logs.ID_WITHOUT_BATCHES, METADATA, detail))
     return meet_obstacle(start) or start.ends(Outcome.STARTS_FRESH, *because)
@@ -98,6 +101,13 @@ def _holds_something(listing: Listing, folder: str) -> bool:
     """Tell whether Hadoop lists anything there; its local file system leaves hidden checksum files out."""
     files = (name for name in listing.in_folder(folder) if not (name[0] == "." and name.endswith(".crc")))
     return any(True for _ in files) or bool(listing.subfolders(folder))
+
+
+def _holds_no_state(listing: Listing) -> bool:
+    """Tell whether ``state/`` has schemas of a query, and besides these temporary files only."""
+    files = [path.rpartition("/") for path, _ in listing.walk(STATE)]
+    kept = [(folder, name) for folder, _, name in files if name[0] != "."]
+    return bool(kept) and all(folder.endswith("/_metadata") and name == "schema" for folder, name in kept)
 
 
 RULES = (
@@ -118,6 +128,7 @@ RULES = (
     offsets.source_entries,
     batch.refuse_asynchronous,
     settings_and_state.contradicting_settings,
+    batch.write_descriptions,
     batch.load_state,
     batch.meet_obstacle,
     batch.runs,
