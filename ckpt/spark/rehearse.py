@@ -53,6 +53,8 @@ def rehearse(
     from_query: QueryDescription | None = None,
     map_source: Sequence[str] = (),
     map_operator: Sequence[str] = (),
+    map_column: Sequence[str] = (),
+    default: Mapping[str, str] | None = None,
     start: Mapping[str, str] | None = None,
     evolve: bool = True,
     limit: int = 20,
@@ -75,9 +77,11 @@ def rehearse(
         old_query: The unchanged query: it runs too, on a plain copy, for comparison.
         storage_options: For the file system of the checkpoint.
         output_mode: ``append``, ``update`` or ``complete``, of both queries.
-        from_query: As of ``ckpt.evolve``; so are ``map_source``, ``map_operator`` and ``start``.
+        from_query: The description of the query that wrote the checkpoint; this and the next five as of ``ckpt.evolve``.
         map_source: Which source of the checkpoint is which of the query.
         map_operator: Which stateful operator is which.
+        map_column: Which column of state is which.
+        default: The value of new key columns in old rows.
         start: Where a new source begins.
         evolve: False: run on a plain copy, as a start on the checkpoint itself would.
         limit: How many changed rows of each unit of state are given at most; all are counted.
@@ -90,6 +94,12 @@ def rehearse(
             that ckpt does not know); executors are elsewhere, and there is no ``scratch``.
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read, or the copy not be written.
         CkptError: A start on the checkpoint as it is fails with any query, so it cannot be copied.
+
+    >>> rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
+    >>> counts = rows.selectExpr("value % 7 AS user", "value").groupBy("user").agg({"*": "count", "value": "sum"})
+    >>> tried = ckpt.rehearse(counts, "sample_checkpoints/aggregation-hdfs-4.2", 1, output_mode="update")
+    >>> tried.starts, [batch.rows_in for batch in tried.new.batches], tried.new.state[0].changed
+    (True, [10], 7)
 
     """
     if batches < 1:
@@ -119,6 +129,8 @@ def rehearse(
                     storage_options,
                     map_source=map_source,
                     map_operator=map_operator,
+                    map_column=map_column,
+                    default=default,
                     start=start,
                     accept_from_now_on=True,
                     from_query=from_query,
