@@ -77,7 +77,7 @@ def rehearse(
         old_query: The unchanged query: it runs too, on a plain copy, for comparison.
         storage_options: For the file system of the checkpoint.
         output_mode: ``append``, ``update`` or ``complete``, of both queries.
-        from_query: The description of the query that wrote the checkpoint; this and the next five as of ``ckpt.evolve``.
+        from_query: The description of the old query; this and the next five as of ``ckpt.evolve``.
         map_source: Which source of the checkpoint is which of the query.
         map_operator: Which stateful operator is which.
         map_column: Which column of state is which.
