@@ -25,6 +25,7 @@ from ckpt.errors import CkptError, UsageError
 from ckpt.inspection.explain.explain import explain
 from ckpt.inspection.query import QueryDescription
 from ckpt.model import Location
+from ckpt.settings import MIN_BATCHES_TO_RETAIN
 from ckpt.spark.jobs import words_of
 from ckpt.spark.planning import Planner
 from ckpt.spark.preflight import describe_query
@@ -32,7 +33,6 @@ from ckpt.spark.session import clone_session, hand_over
 from ckpt.state.native.diff import state_diff
 
 _EVERY_SECONDS = 0.02  # how often batches are counted: short ones run on meanwhile
-_RETAINED = "spark.sql.streaming.minBatchesToRetain"
 _FEWEST_RETAINED = 1000  # so that the state before the first batch is there at the end
 _PROGRESS = "spark.sql.streaming.numRecentProgressUpdates"
 _HARMLESS = frozenset(SourceType) - {SourceType.UNKNOWN}
@@ -173,7 +173,7 @@ def _check_sources(description: QueryDescription) -> None:
 def _run(frame: DataFrame, folder: Path, output_mode: str, batches: int, seconds: float) -> RehearsedQuery:
     """Run the next batches on a copy; the state is not compared yet."""
     session = clone_session(frame.sparkSession)
-    session.conf.set(_RETAINED, str(_FEWEST_RETAINED))
+    session.conf.set(MIN_BATCHES_TO_RETAIN, str(_FEWEST_RETAINED))
     session.conf.set(_PROGRESS, str(_FEWEST_RETAINED))
     _ = session.streams  # Spark 4.2.0 finds its StateStoreCoordinator only once this was touched
     end = RehearsalEnd.NO_MORE_ROWS

@@ -206,6 +206,6 @@ def test_the_remedy_names_the_file_that_was_given(ckpt: Ckpt, tmp_path: Path) ->
     file = tmp_path / "release 7.json"
     file.write_text(json.dumps(query), encoding="utf-8")
     run = ckpt("preflight", AGGREGATION, "--expect", file, "-o", "json")
-    (remedy,) = (each["remedy"] for each in run.json()["findings"] if each["code"] == "CKPT432")
+    (remedy,) = (each["remedy"] for each in run.json()["holds"] if each["code"] == "CKPT432")
     assert f"--to '{file}'`" in remedy
     assert "query.json" not in remedy
