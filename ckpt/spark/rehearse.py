@@ -25,7 +25,7 @@ from ckpt.errors import CkptError, UsageError
 from ckpt.inspection.explain.explain import explain
 from ckpt.inspection.query import QueryDescription
 from ckpt.model import Location
-from ckpt.settings import MIN_BATCHES_TO_RETAIN
+from ckpt.settings import KAFKA_OLD_FETCHING, MIN_BATCHES_TO_RETAIN, RECENT_PROGRESS
 from ckpt.spark.jobs import words_of
 from ckpt.spark.planning import Planner
 from ckpt.spark.preflight import describe_query
@@ -34,12 +34,10 @@ from ckpt.state.native.diff import state_diff
 
 _EVERY_SECONDS = 0.02  # how often batches are counted: short ones run on meanwhile
 _FEWEST_RETAINED = 1000  # so that the state before the first batch is there at the end
-_PROGRESS = "spark.sql.streaming.numRecentProgressUpdates"
 _HARMLESS = frozenset(SourceType) - {SourceType.UNKNOWN}
 """Sources that Spark only reads; other ones may acknowledge or delete what a batch has read."""
 _OUTSIDE = ("schematrackinglocation", "schemalocation")
 """Options of Delta's reader: a log of schemas that it writes, which is not in the copy."""
-_OLD_FETCHING = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
 
 
 def rehearse(
@@ -158,9 +156,11 @@ def _check_harmless(frame: DataFrame, output_mode: str) -> None:
         for option in _OUTSIDE:
             if option in options:
                 raise UsageError(f"source {number} has {option}: Delta would write to that log of schemas")
-        old_fetching = str(frame.sparkSession.conf.get(_OLD_FETCHING, "false")).lower() == "true"
+        old_fetching = str(frame.sparkSession.conf.get(KAFKA_OLD_FETCHING, "false")).lower() == "true"
         if old_fetching and "kafka.group.id" in options:
-            raise UsageError(f"source {number} has kafka.group.id: with {_OLD_FETCHING}=true it would join that group")
+            raise UsageError(
+                f"source {number} has kafka.group.id: with {KAFKA_OLD_FETCHING}=true it would join that group"
+            )
 
 
 def _check_sources(description: QueryDescription) -> None:
@@ -174,7 +174,7 @@ def _run(frame: DataFrame, folder: Path, output_mode: str, batches: int, seconds
     """Run the next batches on a copy; the state is not compared yet."""
     session = clone_session(frame.sparkSession)
     session.conf.set(MIN_BATCHES_TO_RETAIN, str(_FEWEST_RETAINED))
-    session.conf.set(_PROGRESS, str(_FEWEST_RETAINED))
+    session.conf.set(RECENT_PROGRESS, str(_FEWEST_RETAINED))
     _ = session.streams  # Spark 4.2.0 finds its StateStoreCoordinator only once this was touched
     end = RehearsalEnd.NO_MORE_ROWS
     done: tuple[RehearsedBatch, ...] = ()
