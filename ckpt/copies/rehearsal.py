@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from ckpt.inspection.explain.explain import Explanation
-from ckpt.state.native.diff import UnitDiff
 from ckpt.values import Record, Value
+
+if TYPE_CHECKING:
+    from ckpt.state.native.diff import UnitDiff
 
 
 class RehearsalEnd(StrEnum):
@@ -37,7 +40,7 @@ class RehearsedQuery(Record):
     refused: str | None  # why `ckpt.evolve` refused, so that the query ran on a plain copy
     error: str | None  # Spark's words, if it failed
     explanation: Explanation | None  # of that error
-    state: tuple[UnitDiff, ...]  # before the first and after the last of the batches, as `ckpt.state_diff`
+    state: "tuple[UnitDiff, ...]"  # before the first and after the last of the batches, as `ckpt.state_diff`
     state_unknown: str | None  # why the two states were not compared
 
     @property
