@@ -103,7 +103,8 @@ def _find_renamed_operator(start: Start) -> Forecast | None:
     """Operator metadata with the name of an operator whose state always has another form."""
     for operator, store in start.checkpoint.stores() if start.rules.operator_metadata else ():
         shown = _name_by_schema(store)
-        known = operator.name in _FORMS or (operator.name == OperatorName.AGGREGATION and shown is not None)
+        grouped = operator.name == OperatorName.AGGREGATION and shown not in (None, OperatorName.SESSIONS)
+        known = operator.name in _FORMS or grouped
         if known and store.key_schema is not None and shown != operator.name:
             path = f"{STATE}/{operator.id}/_metadata"
             really = "its state has another form" if shown is None else f"its state is that of {shown}"
@@ -112,9 +113,16 @@ def _find_renamed_operator(start: Start) -> Forecast | None:
     return None
 
 
-_FORMS = frozenset({OperatorName.DEDUPLICATION, OperatorName.DEDUPLICATION_WITHIN_WATERMARK, OperatorName.LIMIT})
-"""Operators whose state has one form in every version (``schemaForValueRow`` of ``BaseStreamingDeduplicateExec``,
-``StreamingGlobalLimitExec``)."""
+_FORMS = frozenset(
+    {
+        OperatorName.DEDUPLICATION,
+        OperatorName.DEDUPLICATION_WITHIN_WATERMARK,
+        OperatorName.LIMIT,
+        OperatorName.SESSIONS,
+    }
+)
+"""Operators whose state has one form in every version (``BaseStreamingDeduplicateExec.schemaForValueRow``,
+``StreamingGlobalLimitExec``, ``StreamingSessionWindowStateManagerImplV1``)."""
 
 
 def _name_by_schema(store: Store) -> OperatorName | None:
@@ -126,7 +134,7 @@ def _name_by_schema(store: Store) -> OperatorName | None:
         return OperatorName.DEDUPLICATION_WITHIN_WATERMARK
     if [kind for _, kind in key] == ["void"] and len(value) == 1:
         return OperatorName.LIMIT
-    return None
+    return OperatorName.SESSIONS if "sessionStartTime" in dict(key) else None
 
 
 def _doubt_changed_schemas(start: Start) -> Forecast | None:

@@ -146,5 +146,5 @@ def test_a_schema_that_no_start_reads_is_named_where_no_row_fits_it(ckpt: Ckpt, 
 def test_two_lines_in_another_order_are_the_same_ranges(ckpt: Ckpt, copy_of: CopyOf) -> None:
     case = CASE["named-sources-4.2-lines-exchanged-uncommitted"]
     document = ckpt("inspect", copy_of(case.sample, *case.mutations), "--spark", "4.2", "-o", "json").json()
-    read = next(start for start in document["restart"] if start["mode"] == "sync")["sources"]
-    assert [(r["start"]["offset"], r["end"]["offset"]) for r in read] == [(30, 40), (60, 80)]
+    read = next(start for start in document["restart"] if start["progress"] == "sync")["sources"]
+    assert [(r["from"]["offset"], r["to"]["offset"]) for r in read] == [(30, 40), (60, 80)]

@@ -37,7 +37,7 @@ UNSEEN: dict[str, str] = {
 """Damages that do harm and that no file shows, and why."""
 
 NEEDLESS: dict[str, str] = {
-    "212 offset edited in dedup-hdfs-4.0": "the source is read from its beginning, and the deduplication drops its rows",
+    "212 offset edited in dedup-hdfs-4.0": "all rows are read again, and the deduplication drops them",
     "282 sources edited in join-hdfs-3.5": "the sources go back to the batch before, which ends at the same rows",
 }
 """Damages that do no harm and that hold a start, and why."""

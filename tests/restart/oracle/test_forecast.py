@@ -49,6 +49,8 @@ DOUBTFUL = {
     "offset-predecessor-v2-header-v1-lines": "the same, in the batch before",
     "second-source-new": "a source that lost its offset",
     "spark-2-": "state without a schema: whether its rows fit the query, or its join is an inner one, no file says",
+    "v2-after-v1-without-names": "sources under names that the query may or may not have",
+    "v2-after-v1-other-name": "the same",
     "last-line-renamed": "a source under a name that the query may or may not have",
     "rows-fraction": "only the source can say what it makes of such an offset",
     "rows-in-quotes": "the same",
