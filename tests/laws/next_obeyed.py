@@ -123,12 +123,17 @@ def obey(checkpoint: Path, *first: str, without_copy: bool = False, error: str =
     return Obeyed(end, documents, commands, faults, step)
 
 
+def named_to_put_back(step: Document) -> list[str]:
+    """The files and folders that a step asks for from a copy of the checkpoint."""
+    back = _PUT_BACK.search(step["what"]) or _RESTORE.search(step["what"])
+    return re.split(r", | and ", re.sub(r" and \d+ more files", "", back[1])) if back else []
+
+
 def act(step: Document, checkpoint: Path, whole: Path) -> bool:
     """Do what a person does who has a copy, ``whole``; False where only a decision is asked for."""
     what = step["what"]
-    back = _PUT_BACK.search(what) or _RESTORE.search(what)
-    if back:
-        paths = re.split(r", | and ", re.sub(r" and \d+ more files", "", back[1]))
+    paths = named_to_put_back(step)
+    if paths:
         if not all((whole / path).exists() for path in paths):
             return False
         for path in paths:

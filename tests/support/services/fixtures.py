@@ -1,5 +1,6 @@
 """The services as session-wide fixtures: started at first use, or skipped saying why they cannot be."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -11,7 +12,7 @@ from tests.support.services.clouds import azure, google_cloud
 from tests.support.services.copying import copy_tree
 from tests.support.services.hdfs import HdfsCluster, hdfs_cluster
 from tests.support.services.kafka import kafka_broker
-from tests.support.services.process import Unavailable
+from tests.support.services.process import Unavailable, shared
 from tests.support.services.s3 import S3Server, s3_server
 from tests.support.services.spark_cluster import SparkCluster, spark_cluster
 
@@ -37,6 +38,13 @@ def or_skip(what: str) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of all processes of this test run."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
+@pytest.fixture(scope="session")
 def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     """A real S3 server on a loopback port."""
     with or_skip("S3 server"), s3_server(tmp_path_factory.mktemp("s3")) as server:
@@ -44,11 +52,11 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
 
 
 @pytest.fixture(scope="session")
-def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsCluster]:
+def hdfs(run_folder: Path) -> Iterator[HdfsCluster]:
     """A real HDFS on a loopback port, and a client for it."""
     pytest.importorskip("hdfs_native", reason="no HDFS client: hdfs-native is not installed")
-    with or_skip("HDFS"), hdfs_cluster(tmp_path_factory.mktemp("hdfs")) as cluster:
-        yield cluster
+    with or_skip("HDFS"), shared(run_folder / "hdfs", hdfs_cluster) as root:
+        yield HdfsCluster(root)
 
 
 @pytest.fixture(scope="module")
@@ -59,9 +67,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
 
 
 @pytest.fixture(scope="session")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def kafka(run_folder: Path) -> Iterator[str]:
     """A real Kafka broker on a loopback port: ``host:port``."""
-    with or_skip("Kafka"), kafka_broker(tmp_path_factory.mktemp("kafka")) as servers:
+    with or_skip("Kafka"), shared(run_folder / "kafka", kafka_broker) as servers:
         yield servers
 
 

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain, count
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from tests.support.services.copying import copy_tree
 from tests.support.services.maven import jars
@@ -19,15 +20,9 @@ _MAIN = "org.apache.hadoop.test.MiniDFSClusterManager"
 
 @dataclass(frozen=True)
 class HdfsCluster:
-    """A name node and one data node; the port of the name node on the loopback."""
+    """A name node and one data node; the URI of the top folder."""
 
-    port: int
-    _numbers: Iterator[int]
-
-    @property
-    def root(self) -> str:
-        """The URI of the top folder."""
-        return f"hdfs://127.0.0.1:{self.port}"
+    root: str
 
     @property
     def client(self) -> "hdfs_native.Client":
@@ -38,7 +33,7 @@ class HdfsCluster:
 
     def upload(self, folder: Path, name: str = "check point") -> str:
         """Copy a local folder into a new folder; its URI."""
-        top, client = f"/upload-{next(self._numbers)}/{name}", self.client
+        top, client = f"/upload-{uuid4()}/{name}", self.client
 
         def write(path: str, content: bytes) -> None:
             with client.create(f"{top}/{path}") as out:
@@ -50,8 +45,8 @@ class HdfsCluster:
 
 
 @contextmanager
-def hdfs_cluster(folder: Path) -> Iterator[HdfsCluster]:
-    """Start one. Raises Unavailable."""
+def hdfs_cluster(folder: Path) -> Iterator[str]:
+    """Start one in a folder; gives its root. Raises Unavailable."""
     port, details = free_port(), folder / "details.json"
     arguments = {
         "-nnport": str(port),
@@ -62,4 +57,4 @@ def hdfs_cluster(folder: Path) -> Iterator[HdfsCluster]:
     quick_start = ("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
     command = ["java", *quick_start, "-cp", f"{jars('minidfs')}/*", _MAIN, "-format", *chain(*arguments.items())]
     with running(command, folder, details.exists):
-        yield HdfsCluster(port, count())
+        yield f"hdfs://127.0.0.1:{port}"

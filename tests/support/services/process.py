@@ -6,7 +6,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 STARTED = "CKPT_TESTS_STARTED"
@@ -108,3 +108,36 @@ def running(
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+_USED: list[int] = []  # locks of the services that this process shares with others
+
+
+@contextmanager
+def shared(folder: Path, start: Callable[[Path], AbstractContextManager[str]]) -> Iterator[str]:
+    """Share a service with the other processes of a test run: the first that asks starts it in ``folder``.
+
+    Gives what ``start`` gives, and ends the service when no process uses it any more. Raises what ``start`` raises.
+    """
+    folder.mkdir(exist_ok=True)
+    address = folder / "address"
+    _USED.append(_lock(folder / "users", fcntl.LOCK_SH))
+    with ExitStack() as service:
+        with open(folder / "starting", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            started_here = not address.exists()
+            if started_here:
+                address.write_text(service.enter_context(start(folder)))
+        try:
+            yield address.read_text()
+        finally:
+            while _USED:  # all of them: two processes that started one service each would wait for each other
+                os.close(_USED.pop())
+            if started_here:
+                os.close(_lock(folder / "users", fcntl.LOCK_EX))
+
+
+def _lock(file: Path, kind: int) -> int:
+    opened = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+    fcntl.flock(opened, kind)
+    return opened
