@@ -148,3 +148,12 @@ def test_two_lines_in_another_order_are_the_same_ranges(ckpt: Ckpt, copy_of: Cop
     document = ckpt("inspect", copy_of(case.sample, *case.mutations), "--spark", "4.2", "-o", "json").json()
     read = next(start for start in document["restart"] if start["progress"] == "sync")["sources"]
     assert [(r["from"]["offset"], r["to"]["offset"]) for r in read] == [(30, 40), (60, 80)]
+
+
+def test_a_secret_in_a_line_without_a_name_is_masked(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    path = "offsets/3"
+    checkpoint = copy_of("two-sources-offsets-v2-4.2")
+    lines = (checkpoint / path).read_text().split("\n")
+    (checkpoint / path).write_text("\n".join([*lines[:-1], '{"password":"hunter2secret"}']))
+    for words in (("inspect",), ("offsets", "show"), ("preflight",)):
+        assert "hunter2secret" not in ckpt(*words, checkpoint, "-o", "json").stdout
