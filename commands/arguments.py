@@ -9,7 +9,7 @@ from ckpt.texts import quote_word
 
 _ALIKE = (
     "accept_fewer_versions accept_from_now_on accept_loss accept_replay accept_skip api batch changes_from choose "
-    "depth drop_keys engine expect_batch format format_version from_batch jobs keep_batches key limit "
+    "default depth drop_keys engine expect_batch format format_version from_batch jobs keep_batches key limit "
     "map_operator map_source master mode must_exist operator partition_id partitions provider query_id replay "
     "salvage shape shift side source start store table timers to to_batch topic variable where"
 )
@@ -19,6 +19,7 @@ _OPTIONS = {name: f"--{name.replace('_', '-')}" for name in _ALIKE.split()} | {
     "confs": "--conf",
     "from_query": "--from",
     "grace_s": "--grace",
+    "map_column": "--map",
     "group_prefix": "--group",
     "old": "--from",
     "source_options": "--source-option",

@@ -30,6 +30,14 @@ def evolve(
     map_operator: Annotated[
         list[str] | None, typer.Option(metavar="OLD=NEW", help="Which operator is which; - is none. Repeatable.")
     ] = None,
+    map_: Annotated[
+        list[str] | None,
+        typer.Option("--map", metavar="OLD=NEW", help="Which column of state is which; - is none. Repeatable."),
+    ] = None,
+    default: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=VALUE", help="The value of a new key column in all of the state. Repeatable."),
+    ] = None,
     start: Annotated[
         list[str] | None, typer.Option(metavar="SOURCE=JSON", help="Where a new source begins: an offset. Repeatable.")
     ] = None,
@@ -38,8 +46,11 @@ def evolve(
     ] = False,
     new_id: Annotated[bool, typer.Option("--new-id", help="Give NEW its own query id.")] = False,
     plan: Annotated[bool, typer.Option("--plan", help="Only say what would be written to NEW.")] = False,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Processes that write state in other columns.")
+    ] = None,
 ) -> None:
-    """Let a query with other sources or operators continue.
+    """Let a query with other sources, operators or columns of state continue.
 
     Writes NEW, and only reads CHECKPOINT. With --in-place it prints a plan for CHECKPOINT itself, and changes nothing
     without --apply.
@@ -52,7 +63,8 @@ def evolve(
     3 could not do it.
     """
     request = {"NEW": new, "--to": to, "--from": from_, "--in-place": in_place or None, "--map-source": map_source}
-    request |= {"--map-operator": map_operator, "--start": start}
+    request |= {"--map-operator": map_operator, "--map": map_, "--default": default, "--start": start}
+    request |= {"--jobs": None if jobs is None else str(jobs)}
     flags = {"--accept-from-now-on": accept_from_now_on, "--new-id": new_id, "--plan": plan}
     how = change.how({**request, **{name: flag or None for name, flag in flags.items()}})
     if change.undo is None:
@@ -66,14 +78,18 @@ def evolve(
             from_query=from_,
             map_source=map_source or (),
             map_operator=map_operator or (),
+            map_column=map_ or (),
+            default=options.pairs("--default", default, once=True),
             start=options.pairs("--start", start, once=True),
             accept_from_now_on=accept_from_now_on,
             new_id=new_id,
             plan=plan,
+            jobs=jobs,
             new_watcher=watcher,
             **how,
         )
     lists = {"--from": from_ and [from_], "--map-source": map_source, "--map-operator": map_operator, "--start": start}
+    lists |= {"--map": map_, "--default": default}
     words = [f"{option}={word}" for option, typed in lists.items() for word in typed or ()]
     words += ["--accept-from-now-on"] * accept_from_now_on
     report = EvolveReport(evolution, receipt, backup=change.backup, query=to or "", words=tuple(words))

@@ -28,7 +28,7 @@ from ckpt.checkpoint.state.reader import MOST_TAILS, MOST_TAILS_REMOTE, read_sta
 from ckpt.errors import CkptError, NotFound, NotThereYet, StorageError, one_line
 from ckpt.formats import commits, limits, metadata, names, offsets, sidecars
 from ckpt.formats.offsets import is_continuous
-from ckpt.formats.sourcelogs import SourceFile, parse_kafka_start
+from ckpt.formats.sourcelogs import SourceFile, parse_first_source_file, parse_kafka_start
 from ckpt.model import CommitLog, Fault, Json, Kind, Location, OffsetLog, StateInventory, Unreadable
 from ckpt.storage import Folder, Listing, ReadRequest, Storage, open_storage
 from ckpt.storage.base import NOT_FOLLOWED, Oddity
@@ -217,7 +217,7 @@ class _Reading:
             commit_log,
             state,
             stale_sidecars=self._find_stale_sidecars(raw),
-            source_entries=self._read_source_entries(offset_log.newest),
+            source_entries=self._read_source_entries(offset_log.newest, planned=bool(offset_names.ids)),
             initial_offsets=self._read_initial_offsets(offset_log, commit_log),
             lost_schemas=tuple(path for path in (state.moved_schemas if state else ()) if is_gone(path)),
             vanished=tuple(self.vanished),
@@ -281,8 +281,15 @@ class _Reading:
             return limits.refuse_too_large(path, self._size_of(path)) or gone
         return parse(path, data)
 
-    def _read_source_entries(self, latest: OffsetLog | None) -> dict[str, tuple[SourceFile, ...] | Unreadable]:
-        """The entries of file source logs that a start reads, by path."""
+    def _read_source_entries(
+        self, latest: OffsetLog | None, *, planned: bool
+    ) -> dict[str, tuple[SourceFile, ...] | Unreadable]:
+        """The entries of file source logs that a start reads, by path; before the first batch, those that are bad."""
+        if not planned:
+            first = [f"{SOURCES}/{k}/0" for k in self.listing.subfolders(SOURCES)]
+            raw = self._read([path for path in first if self.listing.info(path)])
+            parsed = {path: self._parse_file(path, data, parse_first_source_file) for path, data in raw.items()}
+            return {path: entry for path, entry in parsed.items() if isinstance(entry, Unreadable)}
         logs = file_logs.file_source_logs(self.listing, latest)
         requests = [file_logs.request_for(self.listing, path) for log in logs for path in log.needed()]
         answers = zip(requests, self._read_many(requests), strict=True)

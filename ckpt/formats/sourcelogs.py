@@ -77,6 +77,26 @@ def parse_kafka_start(raw: bytes) -> Json:
     return json_of(_behind_version(text) if text[0] == "v" else text)
 
 
+@tolerant
+def parse_first_source_file(raw: bytes) -> str:
+    r"""Read the first line of ``sources/<k>/0`` of a file, Kafka or rate source that no offsets name yet.
+
+    >>> parse_first_source_file("sources/0/0", b"\0v1\n{}")
+    'v1'
+    >>> parse_first_source_file("sources/0/0", b"\n").reason
+    "its first line is '', not a version such as v1"
+    """
+    text = raw.removeprefix(b"\0").decode("utf-8", errors="replace")
+    if not text:
+        raise Damaged(Fault.EMPTY, "the file is empty")
+    line = text.split("\n", 1)[0]
+    if text[0] == "{":
+        json_of(text)  # of Kafka, by Spark 2.1.0
+    else:
+        version_of(line, NEWEST_VERSION)
+    return line
+
+
 def _behind_version(text: str) -> str:
     line, end, body = text.partition("\n")
     if not end:

@@ -26,6 +26,9 @@ from ckpt.model import Json
 _INTEGERS = ("byte", "short", "integer", "long")
 _CAST = re.compile(r"CAST\(([\w%]+)@(\d+) AS (\w+)\)")
 _WINDOW = re.compile(r"^(session_)?window\(")
+_COLUMN = re.compile(r"([\w%]+)@(\d+)")
+_OF_ONE_COLUMN = re.compile(r"(\w+\()?(CAST\()?[\w%]+@\d+( AS [\w(),]+\))?(, \w+=\w+)*\)?")
+"""A column, or a function of one column: a wider type of the column gives the same values."""
 
 
 class Knowledge(StrEnum):
@@ -172,9 +175,12 @@ class _View:
 
     def _drop_widening(self, match: re.Match[str]) -> str:
         """Leave out a conversion of a column to a wider type."""
-        number = int(match[2])
-        types = dict(named_fields(self.sources[number].schema)) if number < len(self.sources) else {}
-        return f"{match[1]}@{match[2]}" if _is_wider(match[3], types.get(match[1])) else match[0]
+        return f"{match[1]}@{match[2]}" if is_wider(match[3], self.find_type(match[1], int(match[2]))) else match[0]
+
+    def find_type(self, column: str, source: int) -> Json:
+        """The type of a column of a source; None where it is not known."""
+        schema = self.sources[source].schema if source < len(self.sources) else None
+        return dict(named_fields(schema)).get(spell(column))
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +234,9 @@ class _OperatorPair:
                 why = f"key column {name} is at place {number + 1}, before {before + 1}"
                 verdict = _judge(old[before], wants)
                 yield PartComparison(PartKind.KEY, before, number, verdict, why, silent=fits, side=side)
+            elif self._is_reread(wants.sql, plain=True):
+                why = f"{name} reads a column of another type than before"
+                yield PartComparison(PartKind.KEY, before, number, Knowledge.UNKNOWN, why, silent=fits, side=side)
             else:
                 yield PartComparison(PartKind.KEY, before, number, _judge(old[before], wants), name, side=side)
         for before in sorted({*range(len(old))} - {*matching.values()}):
@@ -241,7 +250,7 @@ class _OperatorPair:
         texts = [[self.before.translate(_spell_aggregate(part)) for part in old]]
         texts.append([self.after.translate(_spell_aggregate(part)) for part in new])
         matching = _match(*texts)
-        types = [[_bare(buffer.type) for part in parts for buffer in part.buffers] for parts in (old, new)]
+        types = [[bare(buffer.type) for part in parts for buffer in part.buffers] for parts in (old, new)]
         fits = types[0] == types[1]
         for number, wants in enumerate(new):
             before, name = matching.get(number), spell(_spell_aggregate(wants))
@@ -254,14 +263,32 @@ class _OperatorPair:
                 continue
             verdict = Knowledge.UNKNOWN if "?" in wants.sql else Knowledge.FULL
             pairs = zip(old[before].buffers, wants.buffers, strict=False)
-            if any(_bare(a.type) != _bare(b.type) and not _is_wider(b.type, a.type) for a, b in pairs):
+            if any(bare(a.type) != bare(b.type) and not is_wider(b.type, a.type) for a, b in pairs):
                 verdict = Knowledge.UNKNOWN
             moved = before != number
             why = f"{name} is at place {number + 1}, before {before + 1}" if moved else name
-            yield PartComparison(PartKind.VALUE, before, number, verdict, why, silent=moved and fits)
+            reread = self._is_reread(wants.sql, plain=wants.declarative is True)
+            if reread:
+                verdict, why = Knowledge.UNKNOWN, f"{name} reads a column of another type than before"
+            yield PartComparison(PartKind.VALUE, before, number, verdict, why, silent=(moved or reread) and fits)
         for before in sorted({*range(len(old))} - {*matching.values()}):
             why = f"{spell(_spell_aggregate(old[before]))} is gone"
             yield PartComparison(PartKind.VALUE, before, None, Knowledge.FULL, why)
+
+    def _is_reread(self, text: str, *, plain: bool) -> bool:
+        """Tell whether an expression reads a column whose type has changed, and may give other values for it.
+
+        ``plain``: what it computes of one column is the same for a wider type.
+        """
+        for name, number in _COLUMN.findall(text):
+            old = self.after.numbers.get(int(number))
+            if old is None:
+                continue
+            was, now = self.before.find_type(name, old), self.after.find_type(name, int(number))
+            wider = plain and is_wider(now, was) and _OF_ONE_COLUMN.fullmatch(text) is not None
+            if None not in (was, now) and was != now and not wider:
+                return True
+        return False
 
     def _compare_joins(self, old: DescribedJoin, new: DescribedJoin) -> Iterator[PartComparison]:
         numbers = [
@@ -335,12 +362,12 @@ def _match(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
 
 def _fit(old: Sequence[DescribedExpression], new: Sequence[DescribedExpression]) -> bool:
     """Tell whether Spark takes the old columns for the new ones: their types are the same."""
-    return [_bare(part.type) for part in old] == [_bare(part.type) for part in new]
+    return [bare(part.type) for part in old] == [bare(part.type) for part in new]
 
 
 def _judge(old: DescribedExpression, new: DescribedExpression) -> Knowledge:
     """Judge a column that computes the same: its type, and whether its computation can be seen."""
-    alike = _bare(old.type) == _bare(new.type) or _is_wider(new.type, old.type)
+    alike = bare(old.type) == bare(new.type) or is_wider(new.type, old.type)
     return Knowledge.FULL if alike and "?" not in new.sql else Knowledge.UNKNOWN
 
 
@@ -354,12 +381,12 @@ def _name(part: DescribedExpression) -> str:
     return text if part.name is None or text == part.name else f"{text} ({part.name})"
 
 
-def _bare(data_type: Json) -> str:
+def bare(data_type: Json) -> str:
     """A type without nullability."""
     return spell_schema(data_type).replace(" not null", "")
 
 
-def _is_wider(new: Json, old: Json) -> bool:
+def is_wider(new: Json, old: Json) -> bool:
     """Tell whether a type has every value of another one."""
     if new in _INTEGERS and old in _INTEGERS:
         return _INTEGERS.index(str(new)) >= _INTEGERS.index(str(old))

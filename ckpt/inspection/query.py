@@ -86,6 +86,7 @@ class DescribedAggregate:
     filter: str | None  # FILTER (WHERE ...)
     name: str | None  # of the result column that is this aggregate; None where it is part of an expression
     buffers: tuple[DescribedBuffer, ...]
+    declarative: bool | None = None  # its buffers are computed by expressions of Spark SQL; None: an old file
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +286,7 @@ def _parse_aggregate(value: Any) -> DescribedAggregate:
         _parse_text(value["filter"]),
         _parse_text(value["name"]),
         tuple(buffers),
+        value.get("declarative"),
     )
 
 

@@ -2,6 +2,7 @@
 
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, STATE
+from ckpt.checkpoint.state.descriptions import list_descriptions
 from ckpt.formats.operators import OPERATORS, OperatorName
 from ckpt.formats.statefiles import JOIN_STORES
 from ckpt.formats.text import quoted
@@ -214,6 +215,20 @@ def _make_finding(start: Start, damage: StateDamage) -> Finding:
     is_folder = diagnosis is diagnoses.state.STATE_FOLDER_MISSING
     remedy = remedies.lost_state(start.checkpoint, damage) if is_folder else None
     return Finding(diagnosis, damage.path, damage.detail, remedy)
+
+
+def write_descriptions(start: Start) -> Forecast | None:
+    """Operator metadata and schemas that are missing are written with the plan of a batch, by 3.5 in its tasks."""
+    for operator in start.checkpoint.operators:
+        for path in list_descriptions(operator):
+            if path.endswith(f"/{METADATA}") and not start.rules.operator_metadata:
+                continue
+            in_the_way = find_obstacle(start, *path.rsplit("/", 1))
+            if in_the_way is not None:
+                early = start.rules.checks_schemas_at_start
+                outcome = Outcome.FAILS_AT_START if early else Outcome.FAILS_IN_BATCH
+                return start.ends(outcome, in_the_way[0], error=messages.RENAME_DESTINATION)
+    return None
 
 
 def meet_obstacle(start: Start) -> Forecast | None:

@@ -118,6 +118,16 @@ def far_watermark(batch: int) -> str:
     )
 
 
+def offsets_moved_back(before: int) -> str:
+    """For committed offsets of a source that only ever go forward, below those of batch ``before``."""
+    return (
+        "Unless somebody moved them back on purpose, the file was edited or restored by hand, and a start reads rows "
+        f"again that the query has read. `ckpt rewind {{checkpoint}} --to-batch {before} --replay new` plans to go "
+        f"back to the state after batch {before} and read on from there, and says what the sink does with those rows. "
+        "If they were moved back on purpose, start the query as usual."
+    )
+
+
 def topic_was_recreated(before: int) -> str:
     """For a committed batch that ends below the one before: the query has already skipped what was there."""
     return (

@@ -5,7 +5,7 @@ decides. ``docs/restart.md`` explains them in the same order, and ``tests/restar
 """
 
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, STATE, Checkpoint
-from ckpt.checkpoint.sources.file_logs import SOURCES, file_source_logs
+from ckpt.checkpoint.sources.file_logs import file_source_logs
 from ckpt.formats.metadata import is_query_id
 from ckpt.model import Fault, Kind, Unreadable
 from ckpt.restart import batch, diagnoses, logs, messages, offsets, remedies, settings_and_state
@@ -55,14 +55,14 @@ def source_logs(start: Start) -> Forecast | None:
             path = f"{source.folder}/{source.log.first_missing}"
             detail = f"entries {source.log.first_needed} to {source.log.latest} are needed, and this one is missing"
             return start.fails(diagnoses.others.SOURCE_LOG_HOLE, path, detail, messages.GONE.format(path))
-    for path, entry in checkpoint.source_entries.items():
+    for path, entry in checkpoint.source_entries.items() if start.latest is not None else ():
         if isinstance(entry, Unreadable):
             remedy = remedies.unreadable_source_log(checkpoint, path)
             return start.fails(diagnoses.others.SOURCE_LOG_UNREADABLE, path, entry.reason, entry.says, remedy)
     return None
 
 
-_EMPTY_ENTRY = "it is empty: a file, Kafka or rate source fails at start; no batch says which source this is"
+_FIRST_ENTRY = "a file, Kafka or rate source fails at start; no batch says which source this is"
 
 
 def nothing_planned(start: Start) -> Forecast | None:
@@ -86,12 +86,10 @@ def nothing_planned(start: Start) -> Forecast | None:
         if 0 in checkpoint.commits:
             return start.ends(Outcome.FAILS_AT_COMMIT, finding, error=messages.CONCURRENT_UPDATE.format(0))
         return start.ends(Outcome.STARTS_FRESH, finding)
-    for source in checkpoint.listing.subfolders(SOURCES):
-        path = f"{SOURCES}/{source}/0"
-        info = checkpoint.listing.info(path)
-        if info is not None and info.size == 0:
-            empty = diagnoses.others.SOURCE_LOG_UNREADABLE
-            return start.stays_unknown(empty, path, _EMPTY_ENTRY, remedies.NO_BATCH_YET)
+    for path, entry in checkpoint.source_entries.items():
+        if isinstance(entry, Unreadable):
+            detail = f"{entry.reason}: {_FIRST_ENTRY}"
+            return start.stays_unknown(diagnoses.others.SOURCE_LOG_UNREADABLE, path, detail, remedies.NO_BATCH_YET)
     because = [first] if in_first_batch else []
     if checkpoint.query_id is not None and not in_first_batch:
         detail = f"it holds the id {checkpoint.query_id}, and offsets and commits name no batch"
@@ -130,6 +128,7 @@ RULES = (
     offsets.source_entries,
     batch.refuse_asynchronous,
     settings_and_state.contradicting_settings,
+    batch.write_descriptions,
     batch.load_state,
     batch.meet_obstacle,
     batch.runs,

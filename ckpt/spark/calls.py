@@ -108,10 +108,13 @@ def evolve(
     from_query: QueryDescription | str | None = None,
     map_source: Sequence[str] = (),
     map_operator: Sequence[str] = (),
+    map_column: Sequence[str] = (),
+    default: Mapping[str, str] | None = None,
     start: Mapping[str, str] | None = None,
     accept_from_now_on: bool = False,
     new_id: bool = False,
     plan: bool = False,
+    jobs: int | None = None,
     new_watcher: Callable[[int, int], None] | None = None,
     **how: Unpack[How],
 ) -> ChangeResult[EvolvePlan]:
@@ -132,11 +135,16 @@ def evolve(
         map_source: Which source of the checkpoint is which of the query, as ``OLD=NEW``, numbers or names; ``-`` is
             none. Needed where two would fit.
         map_operator: Which stateful operator is which, likewise, by their ids.
+        map_column: Which column of state is which, as ``OLD=NEW``, columns as ``state_show`` names them; OLD ``-`` is
+            none. For columns that are computed otherwise, or that have the same name.
+        default: The value of a new column of a key, in all rows of the state, by its name.
         start: Where a new source begins, as JSON of an offset by its number or name; by default where its reader
             options say.
         accept_from_now_on: Accept that what is new knows only rows from now on.
         new_id: Give the new checkpoint a query id of its own.
         plan: Only say what would be written to ``new``.
+        jobs: Processes at a time that write state in other columns; by default one for each core, where there is
+            enough to do.
         new_watcher: Called with the number of files written to ``new`` so far, and the number of all.
         how: In place: ``apply=True`` performs the plan, ``undo`` undoes an earlier change; see ``How``.
 
@@ -172,11 +180,14 @@ def evolve(
         storage_options,
         map_source=map_source,
         map_operator=map_operator,
+        map_column=map_column,
+        default=default,
         start=start,
         accept_from_now_on=accept_from_now_on,
         from_query=old,
         new_id=new_id,
         plan=plan,
+        jobs=jobs,
         new_watcher=new_watcher,
         **how,
     )

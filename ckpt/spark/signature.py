@@ -220,6 +220,7 @@ class _Reader:
                     read_term(nodes[0]["filter"], rows.columns).text if nodes[0].get("filter") else None,
                     _keep_name(self._names.get(_find_result(nodes))),
                     self._read_buffers(functions.apply(number).aggregateFunction()),
+                    "DeclarativeAggregate" in _list_kinds(functions.apply(number).aggregateFunction()),
                 )
                 for number, nodes in enumerate(partial.fields["aggregateExpressions"])
             ),
@@ -248,7 +249,7 @@ class _Reader:
 
     def _list_empty_values(self, function: Any, count: int) -> list[tuple[Json, bool]]:
         """The value of each column, and whether it is known."""
-        kinds = {kind.getSimpleName() for kind in _list_superclasses(function.getClass())}
+        kinds = _list_kinds(function)
         unknown: list[tuple[Json, bool]] = [(None, False)] * count
         with suppress(Py4JError, ValueError):
             if "DeclarativeAggregate" in kinds:
@@ -325,10 +326,13 @@ def _keep_name(name: Any) -> str | None:
     return name if isinstance(name, str) and re.fullmatch(r"\w+", name) and name != "_groupingexpression" else None
 
 
-def _list_superclasses(kind: Any) -> Iterator[Any]:
+def _list_kinds(function: Any) -> set[str]:
+    """The names of the class of an object of Java, and of those that it extends."""
+    kinds, kind = set(), function.getClass()
     while kind is not None:
-        yield kind
+        kinds.add(str(kind.getSimpleName()))
         kind = kind.getSuperclass()
+    return kinds
 
 
 def _read_literal(node: Mapping[str, Any]) -> tuple[Json, bool]:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from ckpt.changes.evolve.plan import EvolvePlan
 from ckpt.changes.evolve.sources import PartChange, QueryChange
-from ckpt.inspection.evolution import Knowledge, PartKind
+from ckpt.inspection.evolution import Knowledge, PartComparison, PartKind
 from ckpt.inspection.next_steps import NextStep, RowCost, split_remedy
 from ckpt.migrate.handoff.plan import SinkMeaning
 from ckpt.texts import plural, quote_path, quote_word
@@ -43,7 +43,9 @@ class _OperatorChange(Keys):
     to: Annotated[int | None, "its id in the query", of("new")]
     verdict: Annotated[Knowledge, of("verdict")]
     why: ForPeople
-    columns: Annotated[tuple[_Part, ...], "columns and conditions; empty without `--from`", of("parts")]
+    columns: Annotated[
+        tuple[_Part, ...], "columns and conditions; empty without `--from` where no column changes", of("parts")
+    ]
 
 
 class _Request(Keys):
@@ -119,6 +121,10 @@ class EvolveReport(ChangeReport[EvolvePlan]):
         if self.plan.operators:
             yield Heading("Operators", "that keep state, by their ids")
             yield Cases(tuple(_tabulate_part(part, f"{part.change} {part.name}") for part in self.plan.operators))
+        for operator in self.plan.operators:
+            if operator.stores:
+                yield Heading("Columns", f"of operator {operator.new}, {operator.name}: old place, new place")
+                yield Cases(tuple(_tabulate_column(part) for part in operator.parts))
         if self.plan.into is not None and not self.plan.new_id and self._refusal is None:
             yield Item("NEW has the query id of CHECKPOINT: queries on both must never write to the same sink", 2)
 
@@ -166,6 +172,11 @@ _SAID = {
     Knowledge.IMPOSSIBLE: "not as if it had run from the beginning",
     Knowledge.UNKNOWN: "as far as a checkpoint says",
 }
+
+
+def _tabulate_column(part: PartComparison) -> tuple[str, ...]:
+    places = ("-" if ordinal is None else str(ordinal + 1) for ordinal in (part.old, part.new))
+    return " -> ".join(places), part.kind, part.verdict, part.why
 
 
 def _tabulate_part(part: QueryChange, change: str) -> tuple[str, ...]:

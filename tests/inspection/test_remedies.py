@@ -243,3 +243,12 @@ def test_the_next_step_is_never_the_command_that_says_so(sample: str, words: lis
     lines = [line.strip() for line in advice.splitlines()]
     if typed in lines or f"{typed} again." in lines:
         assert "put" in advice.lower().split(typed)[0]
+
+
+def test_offsets_that_were_edited_back_are_rewound(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of("damaged-offset-backwards")
+    remedy = remedy_of("CKPT401", checkpoint, ckpt)
+    assert "--to-batch 4 --replay new` plans" in remedy
+    (command,) = re.findall(r"`ckpt ([^`]*)`", remedy)
+    assert ckpt(*shlex.split(command), "--accept-skip", "--accept-replay", "--apply", "--grace", "0").exit_code == 0
+    assert ckpt("inspect", checkpoint).exit_code == 0

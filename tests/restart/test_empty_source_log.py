@@ -1,4 +1,4 @@
-"""A checkpoint without batches, in which the first file of a source's log is empty: which sources fail on it."""
+"""A checkpoint without batches, in which the first file of a source's log is empty or bad: which sources fail on it."""
 
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,21 @@ def test_the_start_is_unknown_until_the_file_is_deleted(checkpoint: Path) -> Non
     inspection = ckpt.inspect(str(checkpoint))
     assert {forecast.outcome for forecast in inspection.forecasts} == {Outcome.STARTS_FRESH}
     assert inspection.sound
+
+
+@pytest.mark.parametrize("content", [b"garbage", b"\n", bytes(7), b"v9\n{}"])
+def test_so_it_is_with_a_first_line_that_is_no_version(checkpoint: Path, content: bytes) -> None:
+    (checkpoint / "sources/0/0").write_bytes(content)
+    inspection = ckpt.inspect(str(checkpoint))
+    assert {forecast.outcome for forecast in inspection.forecasts} == {Outcome.UNKNOWN}
+    assert "If the query has never run, delete sources/0/0" in inspection.next_steps[0].what
+
+
+@pytest.mark.parametrize("content", [b"v1", b"v1\n1700000000000", b'\0v1\n{"orders":{"0":4}}', b'\0{"orders":{"0":4}}'])
+def test_a_file_that_a_first_start_wrote_is_no_trouble(checkpoint: Path, content: bytes) -> None:
+    (checkpoint / "sources/0/0").write_bytes(content)
+    inspection = ckpt.inspect(str(checkpoint))
+    assert {forecast.outcome for forecast in inspection.forecasts} == {Outcome.STARTS_FRESH}
 
 
 @pytest.mark.spark

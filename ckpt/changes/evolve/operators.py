@@ -6,13 +6,14 @@ Spark numbers them from the sink on, so that one more in the middle renumbers ot
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from ckpt.changes.evolve.columns import ColumnWords, StoreColumns, plan_columns
 from ckpt.changes.evolve.sources import PartChange, QueryChange
 from ckpt.changes.plan import NoWay
 from ckpt.errors import UsageError
 from ckpt.formats.operators import TRANSFORM_WITH_STATE, OperatorName
 from ckpt.inspection.checks.query import fits_schema, list_families
-from ckpt.inspection.evolution import Knowledge, OperatorComparison, PartComparison, PartKind
-from ckpt.inspection.query import DescribedOperator
+from ckpt.inspection.evolution import Knowledge, OperatorComparison, PartComparison
+from ckpt.inspection.query import DescribedOperator, QueryDescription
 from ckpt.model import Operator
 
 
@@ -21,7 +22,8 @@ class OperatorChange(QueryChange):
     """One stateful operator, in the checkpoint and in the query."""
 
     name: str
-    parts: tuple[PartComparison, ...] = ()  # columns and conditions, where the old query is known
+    parts: tuple[PartComparison, ...] = ()  # columns and conditions, where the old query is known or columns change
+    stores: tuple[StoreColumns, ...] = ()  # whose columns change
 
 
 def match_operators(
@@ -29,8 +31,8 @@ def match_operators(
 ) -> tuple[OperatorChange, ...]:
     """Match the operators of a query with those of a checkpoint, in the order of the query; those that left come last.
 
-    ``mapped`` are ``OLD=NEW``, ids of operators, or ``-`` for none. Raises NoWay where two would fit, or the state of
-    one has other columns; UsageError for a wrong word.
+    ``mapped`` are ``OLD=NEW``, ids of operators, or ``-`` for none. Raises NoWay where two would fit; UsageError for a
+    wrong word.
     """
     old_of = _read_mapping(there, wanted, mapped)
     as_before = len(there) == len(wanted) and all(map(_fits, there, wanted))
@@ -63,8 +65,8 @@ def _read_mapping(
         if int(new) in old_of:
             raise UsageError(f"`map_operator` names operator {new} of the query twice")
         old_of[int(new)] = None if old == "-" else int(old)
-        if old != "-" and not _fits(ids[old], wanted[int(new)]):
-            raise NoWay(f"operator {old} of the checkpoint keeps other state than operator {new} of the query")
+        if old != "-" and ids[old].name not in (None, wanted[int(new)].name):
+            raise NoWay(f"operator {old} of the checkpoint is of another kind than operator {new} of the query")
     return old_of
 
 
@@ -82,13 +84,15 @@ def _find_old(
         raise NoWay(
             f"operator {new} of the query ({wants.name}) may be operator {ids} of the checkpoint, or new: {ask}"
         )
-    alike = [operator for operator in free if operator.name == wants.name]
-    same_kind = [other for other in wanted if other.name == wants.name]
-    if alike and len(alike) >= len(same_kind):
+    alike = [operator for operator in free if operator.name == wants.name and not _fits_any(operator, wanted)]
+    changed = [other for other in wanted if other.name == wants.name and not any(_fits(has, other) for has in free)]
+    if len(alike) == len(changed) == 1:
+        return alike[0].id
+    if alike:
+        ids = ", ".join(str(operator.id) for operator in alike)
         raise NoWay(
-            f"operator {new} of the query ({wants.name}) keeps other columns than operator {alike[0].id} of the "
-            f"checkpoint, and ckpt evolve does not change columns of state: export it, and import it with `ckpt "
-            f"import-state`; or let the operator start without state: `map_operator` -={new}"
+            f"operator {new} of the query ({wants.name}) keeps other columns than operator {ids} of the checkpoint, "
+            f"and may be one of them or new: {ask}"
         )
     return None
 
@@ -122,24 +126,38 @@ def _describe(old: int | None, new: int, name: str) -> OperatorChange:
 
 
 def judge_operators(
-    changes: Sequence[OperatorChange], compared: Sequence[OperatorComparison]
+    changes: Sequence[OperatorChange],
+    there: Sequence[Operator],
+    query: QueryDescription,
+    old: QueryDescription | None,
+    compared: Sequence[OperatorComparison],
+    words: ColumnWords,
 ) -> Iterator[OperatorChange]:
-    """Judge operators that keep their state by what both queries compute. Raises NoWay for columns that differ."""
+    """Judge operators that keep their state, column by column. Raises NoWay for columns that cannot be kept.
+
+    ``compared`` are the operators of both queries where the old one is known.
+    """
     by_new = {comparison.new: comparison for comparison in compared}
+    by_id = {operator.id: operator for operator in there}
     for change in changes:
-        if change.new not in by_new or change.old is None:
+        if change.new is None or change.old is None or query.operators is None:
             yield change
             continue
-        comparison = by_new[change.new]
-        for part in comparison.parts:
-            differs = part.silent or part.old != part.new or part.verdict is Knowledge.IMPOSSIBLE
-            if part.kind is not PartKind.ROWS and differs:
-                raise NoWay(
-                    f"operator {change.new} of the query ({change.name}): {part.why} ({part.verdict}). Spark would "
-                    "start and mix old and new values, and ckpt evolve does not change columns of state: let the "
-                    f"operator start without state: `map_operator` -={change.new}"
-                )
-        reasons = [part.why for part in comparison.parts if part.verdict is comparison.verdict]
-        full = comparison.verdict is Knowledge.FULL
-        why = "keeps its state, and computes what it did" if full else "; ".join(reasons)
-        yield replace(change, verdict=comparison.verdict, why=why, parts=comparison.parts)
+        comparison = by_new.get(change.new)
+        wrote = old.operators[change.old] if comparison is not None and old is not None and old.operators else None
+        parts = None if comparison is None else comparison.parts
+        plan = plan_columns(by_id[change.old], query.operators[change.new], parts, wrote, words)
+        if parts is None and not plan.stores:
+            yield change
+            continue
+        verdict = max((part.verdict for part in plan.parts), key=lambda each: each.rank, default=Knowledge.FULL)
+        reasons = [part.why for part in plan.parts if part.verdict is verdict]
+        full = verdict is Knowledge.FULL
+        keeps = "its state is kept, in other columns" if plan.stores else "keeps its state, and computes what it did"
+        why = keeps if full else "; ".join(reasons)
+        kind = PartChange.CHANGED if plan.stores else change.change
+        yield replace(change, change=kind, verdict=verdict, why=why, parts=plan.parts, stores=plan.stores)
+
+
+def _fits_any(has: Operator, wanted: Sequence[DescribedOperator]) -> bool:
+    return any(_fits(has, wants) for wants in wanted)

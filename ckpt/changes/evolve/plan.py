@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from ckpt.changes.check_fix import ANY_START
+from ckpt.changes.evolve.columns import ColumnWords
 from ckpt.changes.evolve.logs import has_names, plan_logs
 from ckpt.changes.evolve.operators import OperatorChange, judge_operators, match_operators
 from ckpt.changes.evolve.sources import PartChange, QueryChange, SourceChange, match_sources, resume_sources
@@ -31,6 +32,7 @@ class EvolveOptions:
     map_source: tuple[str, ...] = ()  # OLD=NEW
     start: Mapping[str, str] = field(default_factory=dict)  # JSON of an offset, by source of the query
     map_operator: tuple[str, ...] = ()  # OLD=NEW
+    columns: ColumnWords = field(default_factory=ColumnWords)
     accept_from_now_on: bool = False
     from_query: QueryDescription | None = None  # that wrote the checkpoint
 
@@ -119,10 +121,11 @@ def _match_operators(
         raise NoWay(f"Spark refuses the query with any checkpoint: {query.unsupported}")
     if query.operators is not None:
         changes = match_operators(checkpoint.operators, query.operators, options.map_operator)
-        if old is None:
-            return changes
-        compared = compare_signatures(old, query, _pair_parts(sources), _pair_parts(changes))
-        return tuple(judge_operators(changes, compared))
+        compared = compare_signatures(old, query, _pair_parts(sources), _pair_parts(changes)) if old else ()
+        words = options.columns
+        judged = tuple(judge_operators(changes, checkpoint.operators, query, old, compared, words))
+        words.check_used()
+        return judged
     if checkpoint.stateful is False:
         return ()
     why = f"Spark could not plan the query where it was described: {query.unplanned}"
@@ -146,7 +149,7 @@ def _plan_state(
     changes: Sequence[OperatorChange],
 ) -> Iterator[Step]:
     """Steps for the state; none where it stays as it is. Raises NoWay, StorageError."""
-    if all(change.old == change.new for change in changes):
+    if all(change.old == change.new and not change.stores for change in changes):
         return
     if plan_state is None:
         raise NoWay("the state of the query changes, and in place only its sources can: give `new`, a new checkpoint")
@@ -189,9 +192,23 @@ def _check_changes(checkpoint: Checkpoint, query: QueryDescription, plan: Evolve
             "the query joins streams, and its sources would change their order: if they change sides too, rows meet "
             "the state of the wrong side. Keep the order of the sources that stay, or name the old query: `from_query`"
         )
-    for part in plan.parts:
-        if part.verdict is Knowledge.FROM_NOW_ON and not options.accept_from_now_on:
-            kind = "source" if isinstance(part, SourceChange) else "operator"
+    changed = [part for part in plan.operators if part.stores]
+    if changed and latest != committed and latest is not None:
+        raise NoWay(
+            f"batch {latest} is planned and not committed, and columns of operator {changed[0].new} change: start the "
+            f"old query once with trigger availableNow, which commits it, or `ckpt rewind {quote_path(checkpoint.uri)} "
+            f"--to-batch {latest - 1} --replay new`, so that it is planned again"
+        )
+    for part in plan.parts if not options.accept_from_now_on else ():
+        kind = "source" if isinstance(part, SourceChange) else "operator"
+        columns = part.parts if isinstance(part, OperatorChange) else ()
+        new = [column.why for column in columns if column.verdict is Knowledge.FROM_NOW_ON]
+        if new:
+            raise NoWay(
+                f"operator {part.new} of the query: {'; '.join(new)}: it knows rows from now on only; "
+                "`accept_from_now_on` accepts that"
+            )
+        if part.verdict is Knowledge.FROM_NOW_ON:
             raise NoWay(f"{kind} {part.new} of the query {part.why}: `accept_from_now_on` accepts that")
 
 

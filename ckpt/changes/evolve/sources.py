@@ -35,6 +35,7 @@ class PartChange(StrEnum):
     MOVED = "moved"  # to another place
     RENAMED = "renamed"  # it got a name, lost it, or has another one
     REPLACED = "replaced"  # by another folder, topic or kind of source
+    CHANGED = "changed"  # it keeps its state, in other columns
 
 
 @dataclass(frozen=True, slots=True)

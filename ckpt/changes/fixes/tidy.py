@@ -1,7 +1,7 @@
 """Remove, or write again, what blocks a start, without a batch that runs again.
 
-Measured: Spark writes a state schema that is not there byte for byte again, misses no checksum file, and takes any
-``metadata`` that holds a UUID.
+Measured: Spark writes a state schema, or operator metadata of version 1, that is not there byte for byte again, misses
+no checksum file, and takes any ``metadata`` that holds a UUID.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,6 +14,7 @@ from ckpt.changes.rewind.files_after import state_above
 from ckpt.changes.steps import Step, plan_removals, plan_unread_removals, plan_writing, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, Checkpoint
 from ckpt.checkpoint.sources.registry import source_ranges
+from ckpt.checkpoint.state.descriptions import list_descriptions
 from ckpt.errors import UsageError, argument
 from ckpt.formats.metadata import build_metadata, is_query_id
 from ckpt.model import DamageKind, Unreadable
@@ -21,6 +22,7 @@ from ckpt.restart.sinks import DROPS_OR_REPEATS, AboutSinks
 from ckpt.storage import Storage
 
 _SCHEMA = "/_metadata/schema"  # of every operator but transformWithState, and joins from state format 3 on
+_OPERATOR_METADATA = "/_metadata/metadata"  # of version 1, which no start needs
 _TEMPORARY = (".tmp", ".tmp.crc")
 
 
@@ -46,6 +48,7 @@ def tidy(checkpoint: Checkpoint, storage: Storage, query_id: str | None, *, temp
         for damage in (state.damages if state else ())
         if damage.kind is DamageKind.BAD_SCHEMA and damage.path.endswith(_SCHEMA)
     )
+    described = (file.path for file in (state.unreadable if state else ()) if file.path.endswith(_OPERATOR_METADATA))
     sidecars = (*_find_stale(checkpoint), *_find_orphans(checkpoint))
     newer = state_above(listing, state.newer.first_version - 1) if state and state.newer else ()
     leftovers = (
@@ -60,6 +63,10 @@ def tidy(checkpoint: Checkpoint, storage: Storage, query_id: str | None, *, temp
         Tidied(
             "remove state schemas that cannot be read, which Spark writes again",
             tuple(plan_removals(storage, listing, schemas)),
+        ),
+        Tidied(
+            "remove operator metadata that cannot be read, which Spark writes again",
+            tuple(plan_removals(storage, listing, described)),
         ),
         Tidied("remove checksum files that match no file", tuple(Step(i, storage.read(i), None) for i in sidecars)),
         Tidied("remove state of later batches", tuple(plan_unread_removals(listing, newer)), of_later_batches=True),
@@ -126,3 +133,7 @@ def _find_orphans(checkpoint: Checkpoint) -> Iterator[str]:
         for name in names:
             if name[0] == "." and name.endswith(".crc") and name[1:-4] not in names:
                 yield f"{log.folder}/{name}"
+    for operator in checkpoint.operators:
+        for path in list_descriptions(operator):
+            if checkpoint.listing.info(sidecar(path)) and not checkpoint.listing.info(path):
+                yield sidecar(path)

@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ckpt.checkpoint.state.folders import OperatorFolder, sort_numbers, stores_of
+from ckpt.checkpoint.state.folders import STATE, OperatorFolder, sort_numbers, stores_of
 from ckpt.checkpoint.state.read_steps import Step
 from ckpt.errors import NotFound
 from ckpt.formats.limits import refuse_too_large
 from ckpt.formats.operators import parse_operator_metadata
 from ckpt.formats.schemas import parse_state_schema
-from ckpt.model import ColumnFamily, Fault, OperatorMetadata, Unreadable
+from ckpt.formats.statefiles import DEFAULT_STORE
+from ckpt.model import ColumnFamily, Fault, Operator, OperatorMetadata, Unreadable
 from ckpt.storage.base import Listing, ReadRequest
 
 
@@ -64,6 +65,15 @@ def list_described_by(listing: Listing, folders: tuple[OperatorFolder, ...]) -> 
     """The files that ``describe`` reads."""
     metadata = [path for folder in folders if (path := _find_metadata(listing, folder))]
     return metadata + [path for folder in folders for _, path in _find_schemas(listing, folder)]
+
+
+def list_descriptions(operator: Operator) -> Iterator[str]:
+    """List the files that Spark writes where they are missing: operator metadata of version 1, a schema per store."""
+    if not operator.variables:
+        folder = f"{STATE}/{operator.id}"
+        yield f"{folder}/_metadata/metadata"
+        for store in operator.stores:
+            yield f"{folder}/0/{f'{store.name}/' if store.name != DEFAULT_STORE else ''}_metadata/schema"
 
 
 def _find_metadata(listing: Listing, folder: OperatorFolder) -> str | None:

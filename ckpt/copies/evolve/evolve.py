@@ -12,6 +12,7 @@ from typing import Unpack
 
 from ckpt.changes.apply import ChangeResult, How, Receipt, run_change
 from ckpt.changes.backup import choose_options
+from ckpt.changes.evolve.columns import ColumnWords, parse_mapping
 from ckpt.changes.evolve.plan import EvolveOptions, EvolvePlan, plan_evolution, view_changed
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS
 from ckpt.copies.copy.copy import Vanished, copy_selected
@@ -32,11 +33,14 @@ def evolve_checkpoint(
     *,
     map_source: Sequence[str] = (),
     map_operator: Sequence[str] = (),
+    map_column: Sequence[str] = (),
+    default: Mapping[str, str] | None = None,
     start: Mapping[str, str] | None = None,
     accept_from_now_on: bool = False,
     from_query: QueryDescription | None = None,
     new_id: bool = False,
     plan: bool = False,
+    jobs: int | None = None,
     new_watcher: Watcher | None = None,
     **how: Unpack[How],
 ) -> ChangeResult[EvolvePlan]:
@@ -45,7 +49,9 @@ def evolve_checkpoint(
     Raises as ``evolve``, and UsageError where there is no description.
     """
     uri, options = fspath(checkpoint), storage_options or {}
-    wanted = EvolveOptions(tuple(map_source), dict(start or {}), tuple(map_operator), accept_from_now_on, from_query)
+    words = ColumnWords(parse_mapping(map_column), dict(default or {}))
+    mapped = (tuple(map_source), dict(start or {}), tuple(map_operator))
+    wanted = EvolveOptions(*mapped, words, accept_from_now_on, from_query)
     if query is None and how.get("undo") is None:
         raise UsageError("name the changed query")
     if new is None:
@@ -55,21 +61,28 @@ def evolve_checkpoint(
             return plan_evolution(storage, query, wanted, None)
 
         return run_change(EvolvePlan, plan_in_place, uri, storage_options, **how)
-    from ckpt.copies.evolve.state import plan_state
+    from ckpt.copies.evolve.spool import Spool
+    from ckpt.copies.evolve.state import StateWork, plan_state
+    from ckpt.state.native.temporary import make_temporary_folder
 
     assert query is not None
     check_apart(uri, new)
-    storage, placing = open_storage(uri, choose_options(uri, options)), open_new(new, options)
-    planning = partial(plan_evolution, query=query, options=wanted, plan_state=plan_state)
+    own = choose_options(uri, options)
+    opened, placing = open_storage(uri, own), open_new(new, options)
+    planning = partial(
+        plan_evolution, query=query, options=wanted, plan_state=partial(plan_state, work=StateWork(own, jobs))
+    )
     for attempt in range(_TRIES):
-        evolution = replace(planning(storage), into=new, new_id=new_id)
-        if evolution.refused is not None:
-            return ChangeResult(evolution, Receipt())
-        try:
-            return ChangeResult(_write_new(evolution, storage, placing, plan=plan, watcher=new_watcher), Receipt())
-        except Vanished as error:
-            if attempt == _TRIES - 1:
-                raise StorageError(f"{error}: the query deletes old files while it runs; stop it first") from error
+        with make_temporary_folder() as folder:
+            storage = Spool(opened, folder)
+            evolution = replace(planning(storage), into=new, new_id=new_id)
+            if evolution.refused is not None:
+                return ChangeResult(evolution, Receipt())
+            try:
+                return ChangeResult(_write_new(evolution, storage, placing, plan=plan, watcher=new_watcher), Receipt())
+            except Vanished as error:
+                if attempt == _TRIES - 1:
+                    raise StorageError(f"{error}: the query deletes old files while it runs; stop it first") from error
     raise AssertionError
 
 

@@ -1,7 +1,11 @@
-"""State of operators that a changed query has, or has no longer: folders are renamed, removed, or written empty."""
+"""State of operators that a changed query has, or has no longer: folders are renamed, removed, or written anew.
+
+Of a new operator state is empty. Where columns change, each partition is read and written as ``ckpt rewrite`` does it,
+and what comes of it is kept in a temporary folder until it is copied.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
 from ckpt.changes.evolve.operators import OperatorChange
@@ -9,9 +13,13 @@ from ckpt.changes.plan import NoWay
 from ckpt.changes.steps import FileContent, Step, plan_unread_removals
 from ckpt.checkpoint.checkpoint import COMMITS, STATE, Checkpoint
 from ckpt.checkpoint.state.chains import context_of
+from ckpt.checkpoint.state.rewritable import Form, refuse_rewrite
+from ckpt.copies.evolve.reshaping import ColumnReshaping
+from ckpt.copies.evolve.spool import Spool
+from ckpt.copies.rewrite.rewrite import Move, run_move
 from ckpt.copies.rewrite.spreading import count_partitions
 from ckpt.copies.rewrite.stored_rows import make_stored
-from ckpt.copies.rewrite.stores import Families
+from ckpt.copies.rewrite.stores import Families, Reshaping
 from ckpt.copies.rewrite.writing import NewState
 from ckpt.formats.commits import format_commit_log
 from ckpt.formats.operators import format_operator_metadata, parse_operator_metadata
@@ -19,24 +27,41 @@ from ckpt.formats.schemas import format_state_schema
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.inspection.query import DescribedOperator, DescribedStore, QueryDescription
 from ckpt.model import ColumnFamily, Operator, OperatorMetadata, Provider, Store, StoreMetadata, Unreadable
+from ckpt.state.native.store_files import context_of as context_of_chosen
+from ckpt.state.reading.choose import RequestedPart
+from ckpt.state.reading.reading import Question, choose
 from ckpt.storage import Storage
 
 Ids = Mapping[int, Sequence[Sequence[str]]]  # of state files: of an operator by partition and store
 
 
+@dataclass(frozen=True, slots=True)
+class StateWork:
+    """How state is read, and written anew."""
+
+    options: Mapping[str, str] = field(default_factory=dict)  # for the file system of the checkpoint
+    jobs: int | None = None  # processes at a time; None: as many as are worth it
+
+
 def plan_state(
-    storage: Storage, checkpoint: Checkpoint, query: QueryDescription, changes: Sequence[OperatorChange]
+    storage: Storage,
+    checkpoint: Checkpoint,
+    query: QueryDescription,
+    changes: Sequence[OperatorChange],
+    work: StateWork,
 ) -> Iterator[Step]:
-    """Steps after which ``state/`` has the operators of the query. Raises NoWay, StorageError."""
+    """Steps after which ``state/`` has the operators of the query. Raises NoWay, CkptError."""
     kept = {change.new: change.old for change in changes if change.new is not None and change.old is not None}
-    if all(change.new == change.old for change in changes):
+    changed = {change.new: change for change in changes if change.new is not None and change.stores}
+    if all(change.new == change.old and not change.stores for change in changes):
         return
     listing = checkpoint.listing
-    if any(operator.schema_paths for operator in checkpoint.operators if operator.id in kept.values()):
+    renumbered = [old for new, old in kept.items() if new != old or new in changed]
+    if any(operator.schema_paths for operator in checkpoint.operators if operator.id in renumbered):
         raise NoWay("an operator that keeps its state names schema files by its number, and would get another")
     written: dict[str, Step] = {}
     for new, old in kept.items():
-        if new != old:
+        if new != old and new not in changed:
             written |= {step.path: step for step in _move_operator(storage, checkpoint, old, new)}
     added = [change.new for change in changes if change.new is not None and change.old is None]
     ids: dict[int, list[list[str]]] = {}
@@ -44,7 +69,10 @@ def plan_state(
         assert query.operators is not None
         for path, data in _make_empty(checkpoint, query.operators[new], new, ids).items():
             written[path] = Step(path, None, data)
-    stays = {str(new) for new, old in kept.items() if new == old}
+    if changed:
+        assert isinstance(storage, Spool)
+        written |= {step.path: step for step in _reshape(storage, checkpoint, query, changed, work, ids)}
+    stays = {str(new) for new, old in kept.items() if new == old and new not in changed}
     folders = [name for name in listing.subfolders(STATE) if name not in stays]
     removed = [path for name in folders for path, _ in listing.walk(f"{STATE}/{name}") if path not in written]
     yield from {step.path: step for step in plan_unread_removals(listing, removed) if step.path not in written}.values()
@@ -81,27 +109,79 @@ def _make_empty(
     stores = tuple(map(_make_store, wants.stores))
     operator = Operator(new, wants.name, stores)
     counts = {store.name: count_partitions(operator, store, partitions) for store in stores}
+    files = _describe_operator(wants, new, counts)
+    if state is not None and state.format_version > 1:
+        ids[new] = [[str(uuid4()) for _ in stores] for _ in range(max(counts.values()))]
+    kept = NewState(context.provider, partitions, batch, ids)
+    for store in stores:
+        for partition in range(counts[store.name]):
+            files |= kept.make_files(operator, store, partition, make_stored([], []), Families())
+    return files
+
+
+def _describe_operator(wants: DescribedOperator, new: int, partitions: Mapping[str, int]) -> dict[str, bytes]:
+    """Operator metadata, and the schemas of stores; ``partitions`` is their number by store."""
     metadata = OperatorMetadata(
         1,
         new,
         wants.name,
-        tuple(StoreMetadata(store.name, store.prefix_columns or 0, counts[store.name]) for store in stores),
+        tuple(StoreMetadata(store.name, store.prefix_columns or 0, partitions[store.name]) for store in wants.stores),
     )
     files = {f"{STATE}/{new}/_metadata/metadata": format_operator_metadata(metadata)}
-    if state is not None and state.format_version > 1:
-        ids[new] = [[str(uuid4()) for _ in stores] for _ in range(max(counts.values()))]
-    kept = NewState(context.provider, partitions, batch, ids)
-    for described, store in zip(wants.stores, stores, strict=True):
+    for store in wants.stores:
         within = "" if store.name == DEFAULT_STORE else f"/{store.name}"
         families = [
             ColumnFamily(family.name, family.key, family.value, family.key_encoder, family.user_key)
-            for family in described.families
+            for family in store.families
         ]
-        schema = format_state_schema(described.schema_version or 2, families)
+        schema = format_state_schema(store.schema_version or 2, families)
         files[f"{STATE}/{new}/0{within}/_metadata/schema"] = schema
-        for partition in range(counts[store.name]):
-            files |= kept.make_files(operator, store, partition, make_stored([], []), Families())
     return files
+
+
+def _reshape(
+    storage: Spool,
+    checkpoint: Checkpoint,
+    query: QueryDescription,
+    changed: Mapping[int, OperatorChange],
+    work: StateWork,
+    ids: dict[int, list[list[str]]],
+) -> Iterator[Step]:
+    """Write the state of operators in other columns. Raises NoWay, CkptError."""
+    assert query.operators is not None
+    question = Question(storage.uri, RequestedPart(), all_units=True)
+    chosen = choose(question, work.options, storage=storage.storage)
+    context = context_of_chosen(chosen)
+    if context.shuffle_partitions is None or chosen.moment.batch != checkpoint.commits.latest:
+        raise NoWay("the state of the newest committed batch cannot be read: see ckpt inspect")
+    form = Form(context.provider, context.shuffle_partitions, 2 if context.unique_ids else 1)
+    for why in refuse_rewrite(chosen.checkpoint.state, chosen.recorded, form, form, of_values=True):
+        raise NoWay(why)
+    numbers = {change.old: new for new, change in changed.items()}
+    operators = {operator.id: operator for operator in chosen.checkpoint.operators if operator.id in numbers}
+    reshapings: dict[tuple[int, str], Reshaping | None] = {}
+    own_ids: dict[int, list[list[str]]] = {}
+    for old, operator in operators.items():
+        columns = {store.name: store for store in changed[numbers[old]].stores}
+        for store in operator.stores:
+            own = columns.get(store.name)
+            reshaping = None if own is None else ColumnReshaping(own, form.provider)
+            if reshaping is not None:
+                reshaping.check()
+            reshapings[old, store.name] = reshaping
+        counts = {store.name: count_partitions(operator, store, form.partitions) for store in operator.stores}
+        if form.version > 1:
+            own_ids[old] = [[str(uuid4()) for _ in operator.stores] for _ in range(max(counts.values()))]
+            ids[numbers[old]] = own_ids[old]
+        files = _describe_operator(query.operators[numbers[old]], numbers[old], counts)
+        yield from (Step(path, None, data) for path, data in files.items())
+    state = NewState(form.provider, form.partitions, chosen.moment.batch, own_ids)
+    move = Move(chosen, form, state, (), None, "", {}, False, reshapings)
+    for task, outcome in run_move(move, None, work.jobs):
+        for path, data in (outcome.files or {}).items():
+            assert isinstance(data, bytes)
+            target = f"{STATE}/{numbers[task.operator]}{path.removeprefix(f'{STATE}/{task.operator}')}"
+            yield Step(target, None, FileContent(len(data), None), source=storage.keep(data))
 
 
 def _make_store(wants: DescribedStore) -> Store:

@@ -26,7 +26,7 @@ from ckpt.copies.rewrite.filtering import NOTHING, Dropping, Key, Leaving, read_
 from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, choose_leaving, plan_rewrite
 from ckpt.copies.rewrite.spreading import count_partitions, is_single
 from ckpt.copies.rewrite.stored_rows import Stored, divide_rows, join_stored
-from ckpt.copies.rewrite.stores import Families, Moving, Tally, read_families
+from ckpt.copies.rewrite.stores import Families, Moving, Reshaping, Tally, read_families
 from ckpt.copies.rewrite.writing import NewState, make_new, write_files
 from ckpt.errors import UsageError, argument
 from ckpt.model import Location, Operator, Store
@@ -159,15 +159,23 @@ class Move:
     into: str  # the new checkpoint
     options: Mapping[str, str]  # for its file system
     writes: bool  # tasks write files themselves
+    reshapings: Mapping[tuple[int, str], Reshaping | None] | None = None  # of these stores; None: all, as they are
     _numbered: dict[tuple[int, str], Families] = field(default_factory=dict)
     _tally: Tally = field(default_factory=Tally)  # of the task at hand
     _files: dict[tuple[int, str, bool], dict[int, StoreFiles]] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        for operator, store in self.chosen.checkpoint.stores():
+        for operator, store in self.stores:
             self._merge_families(Task(operator.id, store.name, 0))
         form, new = (self.old, self.state, self.keys, self.where), (self.into, dict(self.options), self.writes)
-        return Move, (self.chosen, *form, *new, self._numbered)
+        return Move, (self.chosen, *form, *new, self.reshapings, self._numbered)
+
+    @property
+    def stores(self) -> list[tuple[Operator, Store]]:
+        """The stores that are moved."""
+        only = self.reshapings
+        stores = self.chosen.checkpoint.stores()
+        return [(operator, store) for operator, store in stores if only is None or (operator.id, store.name) in only]
 
     @cached_property
     def leaving(self) -> Mapping[int, Leaving]:
@@ -179,7 +187,7 @@ class Move:
         """Every store in every new partition, by number."""
         tasks = (
             Task(operator.id, store.name, partition)
-            for operator, store in self.chosen.checkpoint.stores()
+            for operator, store in self.stores
             for partition in range(count_partitions(operator, store, self.state.partitions))
         )
         return {task: number for number, task in enumerate(tasks)}
@@ -189,7 +197,7 @@ class Move:
         """The old partitions whose rows are spread anew."""
         return [
             Task(operator.id, store.name, partition)
-            for operator, store in self.chosen.checkpoint.stores()
+            for operator, store in self.stores
             if self.spreads(operator, store)
             for partition in self.find_files(operator.id, store.name)
         ]
@@ -235,12 +243,21 @@ class Move:
         else:
             parts = [[rows for _, rows in self._move_rows(task, planned=planned)] for planned in self.versions]
         rows = [join_stored(part) for part in parts]
+        reshaping = self.find_reshaping(operator, store)
+        if reshaping is not None:
+            rows = [reshaping.merge(part) for part in rows]
         files = self.state.make_files(operator, store, task.partition, rows[0], self._merge_families(task), *rows[1:])
         yield self._make_outcome(task, write_files(self.into, self.options, files) if self.writes else files)
 
     def spreads(self, operator: Operator, store: Store) -> bool:
         """Tell whether rows change their partition."""
-        return not is_single(operator, store) and self.state.partitions != self.old.partitions
+        reshaping = self.find_reshaping(operator, store)
+        moves = reshaping is not None and reshaping.changes_keys
+        return not is_single(operator, store) and (moves or self.state.partitions != self.old.partitions)
+
+    def find_reshaping(self, operator: Operator, store: Store) -> Reshaping | None:
+        """The new columns of a store, where it gets any."""
+        return (self.reshapings or {}).get((operator.id, store.name))
 
     def find_store(self, task: Task) -> tuple[Operator, Store]:
         """The store of a task."""
@@ -274,6 +291,7 @@ class Move:
             delimiter=delimiter_of(recorded),
             leaving=self.leaving.get(operator.id, NOTHING),
             families=self._merge_families(task),
+            reshaping=self.find_reshaping(operator, store),
             tally=Tally() if planned else self._tally,
         )
         every = self.find_files(task.operator, task.store, planned=planned)
@@ -296,14 +314,19 @@ def move_state(
     """
     form = (rewrite.old, state, rewrite.keys, rewrite.where)
     move = Move(chosen, *form, rewrite.into, options, by is not None and by.writes)
-    if by is None:
-        of_stores = (move.find_files(operator.id, store.name) for operator, store in chosen.checkpoint.stores())
-        files = [file for of_store in of_stores for file in of_store.values()]
-        by = ThroughFiles(Processes(count_processes(chosen, files, jobs, _WORTH_A_PROCESS)))
-    for task, outcome in by.exchange(move, move.sources, [*move.targets]):
+    for task, outcome in run_move(move, by, jobs):
         tally.add(outcome.tally)
         dropping = rewrite.leaving.get(task.operator)
         if isinstance(dropping, Dropping):
             dropping.seen.update(outcome.keys_seen)
         if outcome.files is not None:
             yield outcome.files
+
+
+def run_move(move: Move, by: Exchange | None, jobs: int | None) -> Iterator[tuple[Task, TaskOutcome]]:
+    """Move all stores, by default in ``jobs`` processes of this machine. Raises Undecodable, StorageError."""
+    if by is None:
+        of_stores = (move.find_files(operator.id, store.name) for operator, store in move.stores)
+        files = [file for of_store in of_stores for file in of_store.values()]
+        by = ThroughFiles(Processes(count_processes(move.chosen, files, jobs, _WORTH_A_PROCESS)))
+    yield from by.exchange(move, move.sources, [*move.targets])

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import starmap
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +22,7 @@ from ckpt.formats.rows.arrow import copy_pieces
 from ckpt.formats.rows.avro import elements, key_columns
 from ckpt.formats.rows.keys import encoder_with_prefix, key_blobs, keys_of
 from ckpt.formats.rows.types import TypeShape, shape_of
-from ckpt.formats.rows.unsafe import VERSION, WORD, Rows, structs_of
+from ckpt.formats.rows.unsafe import VERSION, WORD, Rows, rows_of, structs_of
 from ckpt.formats.rows.unsafe_writer import rows_from
 from ckpt.formats.types import fields_of, named_fields, struct_of
 from ckpt.model import Json, Operator, Provider, Store
@@ -88,6 +88,27 @@ def list_forms(store: Store) -> dict[str, StoredForm]:
     return {store.name: StoredForm(store.key_schema, store.value_schema, encoder, columns)}
 
 
+class Reshaping(Protocol):
+    """Other columns of the rows of a store."""
+
+    @property
+    def changes_keys(self) -> bool:
+        """True if rows get other keys, and so may change their partition."""
+        ...
+
+    def make_key(self, columns: list[Column], count: int) -> list[Column]:
+        """Make the new grouping key of so many rows."""
+        ...
+
+    def reshape(self, rows: "_HdfsRows | _RocksDBRows", key: list[Column], store: Store) -> Stored:
+        """Make the new bytes of rows, whose grouping key is ``key``. Raises Undecodable."""
+        ...
+
+    def merge(self, rows: Stored) -> Stored:
+        """Leave one row of each key, where several may have got the same."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Moving:
     """One store on its way: where it comes from, and what it becomes."""
@@ -103,6 +124,7 @@ class Moving:
     leaving: Leaving
     families: Families  # of the new store
     tally: Tally
+    reshaping: "Reshaping | None" = None  # the new columns of the store
 
     def move_rows(self, files: StoreFiles) -> Iterator[tuple[Any, Stored]]:
         """The rows of an old partition, some at a time: their new partitions as an int64 array, and what is stored.
@@ -126,12 +148,16 @@ class Moving:
         if (single and partition) or (spread and (hash_rows(columns, count, self.before) != partition).any()):
             raise Undecodable("it has keys that Spark looks for in other partitions; see ckpt state verify")
         places: Any = np.full(count, partition, np.int64)
+        if self.reshaping is not None and self.reshaping.changes_keys:
+            columns = self.reshaping.make_key(columns, count)
         if spread and self.partitions is not None:
             places = hash_rows(columns, count, self.partitions)
         dropped = self.leaving.find_left_out(rows, columns, partition)
         family, sizes = (self.operator.id, self.store.name, rows.family), self._count_state_rows(rows)
         self.tally.rows[family] += int(sizes.sum())
         self.tally.dropped[family] += int(sizes[dropped].sum())
+        if self.reshaping is not None:
+            return places, self.reshaping.reshape(rows, columns, self.store)
         return places[~dropped], self._convert(rows).leave_out(dropped)
 
     def _count_state_rows(self, rows: "_HdfsRows | _RocksDBRows") -> Any:
@@ -220,6 +246,10 @@ class _HdfsRows:
         """Keys and values, decoded."""
         return decode_rows(partition, layout, self.keys, self.values)
 
+    def decode_values(self, kind: Json) -> Any:
+        """The values as an array of structs. Raises Undecodable."""
+        return structs_of(kind, self.values, "value")
+
     def make_stored(self) -> Stored:
         """Return the bytes of the rows."""
         return Stored(
@@ -246,6 +276,10 @@ class _RocksDBRows:
     def decode_entries(self, layout: UnitLayout, partition: int) -> Entries:
         """Keys and values, decoded."""
         return decode_bytes(partition, layout, self._strip_families(), [value for _, value in self.pairs])
+
+    def decode_values(self, kind: Json) -> Any:
+        """The values as an array of structs. Raises Undecodable."""
+        return structs_of(kind, rows_of([value for _, value in self.pairs]), "value")
 
     def _strip_families(self) -> list[bytes]:
         return [key[len(self.number) :] for key, _ in self.pairs]

@@ -120,11 +120,14 @@ def foresee_sink(checkpoint: Checkpoint, forecasts: Sequence[Forecast], log: Sin
 
 
 def _find_gone(checkpoint: Checkpoint, log: SinkLog) -> Iterator[Finding]:
-    """Find that nothing is at the place of the sink, though batches are committed."""
+    """Find that nothing is at the place of the sink, or only data files, though batches are committed."""
     committed = checkpoint.commits.ids
     if log.gone and committed:
         detail = f"nothing is at {log.uri}, and the checkpoint has committed batches up to {committed[-1]}"
         yield Finding(diagnoses.sinks.SINK_LACKS, "", detail, _GONE)
+    if log.unlogged is not None and committed:
+        detail = f"{log.uri} has {log.unlogged}, and the checkpoint has committed batches up to {committed[-1]}"
+        yield Finding(diagnoses.sinks.SINK_LOG_SEEMS_LOST, "", detail)
 
 
 def _add_broken_log(checkpoint: Checkpoint, outlook: SinkOutlook) -> SinkOutlook:

@@ -10,13 +10,15 @@ from itertools import groupby, pairwise
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE, Checkpoint
 from ckpt.checkpoint.history import Pattern, in_real_time, pattern, unplanned
-from ckpt.checkpoint.sources.registry import advances
+from ckpt.checkpoint.sources.delta import DeltaOffset
+from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchOffset
+from ckpt.checkpoint.sources.registry import advances, offset_of
 from ckpt.formats.names import compactible_id, compactible_log, sort_batch_names
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.model import DamageKind, Kind, OffsetLog, Unreadable
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Finding
-from ckpt.restart.remedies import far_watermark, repair_offsets, topic_was_recreated
+from ckpt.restart.remedies import far_watermark, offsets_moved_back, repair_offsets, topic_was_recreated
 from ckpt.restart.state_errors import load_failure
 from ckpt.texts import instant, span
 from ckpt.versions import Spark
@@ -148,8 +150,22 @@ def compare_offsets(checkpoint: Checkpoint) -> Iterator[Finding]:
                 yield Finding(diagnoses.others.TOPIC_SWITCHED, f"offsets/{later}", detail, minor=past)
             elif advance is not None and advance.went_back:
                 remedy = topic_was_recreated(earlier) if advance.recreated else None
+                if _can_rewind(checkpoint, earlier) and later in checkpoint.commits and not past:
+                    remedy = offsets_moved_back(earlier) if isinstance(offset_of(after, index), _FORWARD) else remedy
                 detail = f"{where}: {advance.went_back[0]}"
                 yield Finding(diagnoses.others.OFFSETS_WENT_BACK, f"offsets/{later}", detail, remedy, past)
+
+
+def _can_rewind(checkpoint: Checkpoint, batch: int) -> bool:
+    """Tell whether by names `ckpt rewind` goes back to a batch."""
+    stores = (store.readable_batches for _, store in checkpoint.stores())
+    loadable = all(any(first <= batch <= last for first, last in ranges) for ranges in stores)
+    there = batch == 0 or checkpoint.offsets.readable(batch - 1) is not None
+    return loadable and there and batch in checkpoint.commits
+
+
+_FORWARD = (DeltaOffset, RateMicroBatchOffset)
+"""Offsets of sources that never go back by themselves: a topic that was recreated begins anew."""
 
 
 def compare_source_counts(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -261,6 +277,8 @@ def find_unreadable(checkpoint: Checkpoint) -> Iterator[Finding]:
     failing = {damage.path for damage in state.damages} if state else set()  # over which a start fails: it has a fix
     for file in state.unreadable if state else ():
         remedy = diagnoses.common.REPAIR if file.path in failing else None
+        if file.path.endswith("/_metadata/metadata"):
+            remedy = diagnoses.state.WRITTEN_AGAIN
         yield Finding(diagnoses.state.UNREADABLE_STATE_METADATA, file.path, file.reason, remedy)
 
 

@@ -1,5 +1,6 @@
 """Recognizes the sink at a location and reads its log."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,6 +27,7 @@ _TOPIC = (
 )
 _TIMED = 10  # newest entries whose times are read: as many batches as are judged
 _HEAD = 1 << 16  # bytes of an entry: its first files were written in the batch as the others were
+_DATA_FILE = re.compile(r"part-\d{5}-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-c\d{3}\.")
 _HUDI = "a Hudi table, whose log ckpt does not read: which batches it has is unknown"
 
 
@@ -140,11 +142,19 @@ def _read_folder(uri: str, storage: Storage, top: Folder) -> SinkLog:
         folders.remove(METADATA)
         unlisted = one_line(f"it has neither {DELTA_LOG} nor {FILE_LOG}, and {error}")
     if not folders:
-        return SinkLog(uri, SinkKind.UNKNOWN, unknown=unlisted or (_HUDI if ".hoodie" in top.folders else _NONE))
+        unknown = unlisted or (_HUDI if ".hoodie" in top.folders else _NONE)
+        return SinkLog(uri, SinkKind.UNKNOWN, unknown=unknown, unlogged=_find_data_file(top))
     if len(folders) == 1:
         return _READ[folders[0]](uri, storage)
     logs = [] if FILE_LOG in folders else [_READ[folder](uri, storage) for folder in folders]
     return _choose_format(logs) or SinkLog(uri, SinkKind.UNKNOWN, unknown=_SEVERAL.format(" and ".join(folders)))
+
+
+def _find_data_file(top: Folder) -> str | None:
+    """Find a data file as ``ManifestFileCommitProtocol`` names it, where no batch job has marked its success."""
+    if "_SUCCESS" in top.files or ".hoodie" in top.folders:
+        return None
+    return next((name for name in sorted(top.files) if _DATA_FILE.match(name)), None)
 
 
 def _choose_format(logs: Sequence[SinkLog]) -> SinkLog | None:

@@ -60,6 +60,7 @@ class SinkLog:
     unknown: str | None = None  # why nothing can be known, a sentence without its full stop
     unreached: bool = False  # that is why: it was to be read and could not be
     gone: bool = False  # that is why: nothing is there
+    unlogged: str | None = None  # that is why: this data file, as a file sink writes it, and no log
     rules: Sink | None = None  # of a sink that a plugin reads: what it does with a batch id
     written_ms: Mapping[int, int] = field(default_factory=dict)  # of a file sink: when each batch was written
 

@@ -64,7 +64,8 @@ SINK_LOG_HOLE = error(
 ORPHAN_SIDECAR_BLOCKS = error(
     "CKPT501 orphan-checksum-file-in-the-way",
     "A hidden checksum file without its file blocks a name that Spark has yet to write: the query fails with "
-    '"Multiple streaming queries are concurrently using", though there is only one.',
+    '"Multiple streaming queries are concurrently using", though there is only one, or "Rename destination ... already '
+    'exists".',
     "Stop the query; `ckpt repair {checkpoint}` removes it.",
 )
 ORPHAN_SIDECAR = note(

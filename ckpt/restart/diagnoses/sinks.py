@@ -44,6 +44,17 @@ SINK_FORGOT = warning(
     "then knows its batches again. If its log was cleaned after they expired, it does not. Then first look in the "
     "table for the rows of a batch that runs again: they would be in it twice.",
 )
+SINK_LOG_SEEMS_LOST = warning(
+    "CKPT427 file-sink-log-seems-lost",
+    "The folder has data files as a file sink writes them (names of Spark, and no _SUCCESS, which a batch job leaves), "
+    "and no _spark_metadata. If the query writes here with the file sink, its log is lost: from the next batch on "
+    "readers fail with FileNotFoundException, and the next compaction fails with BATCH_METADATA_NOT_FOUND. The data "
+    "files are complete, and can be read as long as the folder has no _spark_metadata.",
+    "Do not start the query if it writes here with the file sink: put _spark_metadata back from a copy of the folder. "
+    "Without one, leave this folder to readers as it is, and let a new query with a new checkpoint and a new output "
+    "folder continue where this one stopped, with empty state: `ckpt handoff {checkpoint}` says how. If a function of "
+    "foreachBatch writes here, start the query as usual.",
+)
 FIRST_INTO_NOOP = error(
     "CKPT419 batch-to-run-into-noop-first",
     "ckpt rewound the newest batch, which its sink has, and left {path} as a mark. If you start the query as "

@@ -115,7 +115,7 @@ FILES_CHANGED = warning(
     "CKPT463 files-written-again",
     "Files were rewritten after the query had read them. The query compares names, and does not read them again.",
     "Write new rows into new files. To have these read, copy them under new names: the query then reads all rows of "
-    "the copies, including those that it has read before.",
+    "the copies, including those that it has read before. If you do not need them, start the query as usual.",
 )
 FILES_ELSEWHERE = warning(
     "CKPT464 files-read-elsewhere",

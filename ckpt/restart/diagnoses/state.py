@@ -76,6 +76,11 @@ UNREADABLE_STATE_METADATA = warning(
     "A file that describes the state (operator metadata or schema) cannot be read.",
     RESTORE,
 )
+WRITTEN_AGAIN = (
+    "`ckpt repair {checkpoint}` plans to remove the file: no start reads it, and Spark 4.0 and later write it again. "
+    "Until then Spark's state reader fails."
+)
+"""For operator metadata of version 1 that cannot be read."""
 FORMAT_TWO = note(
     "CKPT310 state-format-2-needs-its-setting",
     "State store checkpoint format 2 is not recorded in the checkpoint: a session of Spark before 4.3 that "

@@ -301,3 +301,20 @@ def test_a_commit_that_is_not_established_is_not_written(copy_of: CopyOf) -> Non
         )
         assert said in str(refused.plan.refused)
         assert recommended.name is WayName.RUN_AGAIN
+
+
+@pytest.mark.parametrize("left", ["garbled", "without its file"])
+def test_operator_metadata_that_no_start_reads_is_removed(left: str, copy_of: CopyOf, tmp_path: Path) -> None:
+    """Spark writes it again, as the cases `operator-metadata-missing` of the oracle show, if no checksum is left."""
+    top = copy_of("aggregation-hdfs-4.2")
+    path = top / "state/0/_metadata/metadata"
+    path.with_name(".metadata.crc").write_bytes(b"crc\0\0\0\2\0\0\0\0\0")
+    path.write_text("garbled") if left == "garbled" else path.unlink()
+    before = inspect(str(top))
+    assert [rated.finding.diagnosis.code for rated in before.troubles] == [
+        "CKPT309" if left == "garbled" else "CKPT501"
+    ]
+    receipt = repaired(top, WayName.TIDY, tmp_path / "backup")
+    assert receipt.applied
+    assert [*path.parent.iterdir()] == []
+    assert inspect(str(top)).sound

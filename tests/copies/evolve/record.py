@@ -9,8 +9,9 @@ from tempfile import TemporaryDirectory
 
 import ckpt
 from ckpt.inspection.checks.query import list_families
-from ckpt.inspection.query import DescribedOperator, DescribedStore
+from ckpt.inspection.query import DescribedOperator, DescribedStore, parse_query
 from tests.copies.evolve.cases import CASES, Case
+from tests.copies.evolve.columns import COLUMN_CASES, ColumnCase
 from tests.record.answers import Document, Folder
 from tests.record.suite import Cases
 from tests.record.worker import Installed, Session
@@ -25,8 +26,31 @@ PARTLY = (
 """Old queries that other versions are asked about: what is written is the same for all."""
 
 
-def ask(session: Session, case: Case, minor: str, folder: Path) -> Document:
+def ask_columns(session: Session, case: ColumnCase, folder: Path) -> Document:
+    """Make the old checkpoint, evolve it to a query with other columns of state, and continue."""
+    old, new = folder / "old", folder / "new"
+    folder.mkdir(parents=True)
+    job = {**case.job, "root": str(folder.parent), "conf": queries.STATE_STORES[case.store]}
+    made = session.ask({**job, "do": "columns: make", "checkpoint": str(old)})
+    plan, _ = ckpt.evolve(
+        parse_query(made["new"]),
+        str(old),
+        str(new),
+        from_query=parse_query(made["old"]) if case.known else None,
+        map_column=case.map_column,
+        default=dict(case.default),
+        accept_from_now_on=True,
+    )
+    if plan.refused is not None:
+        return {"refused": plan.refused.replace(str(folder), "FOLDER")}
+    answer = session.ask({**job, "do": "columns: continue", "evolved": str(new)})
+    return {"verdict": plan.verdict, "changes": [part.change for part in plan.parts], **answer}
+
+
+def ask(session: Session, case: Case | ColumnCase, minor: str, folder: Path) -> Document:
     """Make the old checkpoint, evolve it, and continue with the changed query."""
+    if isinstance(case, ColumnCase):
+        return ask_columns(session, case, folder)
     old, new = folder / "old", folder / "new"
     folder.mkdir(parents=True)
     conf = {**queries.STATE_STORES[case.store], **dict(case.base.conf)}
@@ -83,7 +107,7 @@ def describe_operators(checkpoint: str) -> tuple[DescribedOperator, ...]:
     )
 
 
-class Evolved(Cases[Case]):
+class Evolved(Cases[Case | ColumnCase]):
     """Changed queries. Those that need a broker have a session of their own."""
 
     partly = True
@@ -92,18 +116,23 @@ class Evolved(Cases[Case]):
     worker = "tests.copies.evolve.worker"
     _minor = ""
 
-    def cases(self, minor: str) -> Iterator[Case]:
+    def cases(self, minor: str) -> Iterator[Case | ColumnCase]:
+        yield from COLUMN_CASES if minor == MAIN else ()
+        yield from self._list_source_cases(minor)
+
+    @staticmethod
+    def _list_source_cases(minor: str) -> Iterator[Case]:
         fits = (case for case in CASES if case.since <= minor and case.needs in ("", "kafka" * (minor == MAIN)))
         return (case for case in fits if minor == MAIN or case.base.name in PARTLY)
 
-    def ask(self, session: Session, case: Case, folder: Path) -> Document:
+    def ask(self, session: Session, case: Case | ColumnCase, folder: Path) -> Document:
         return ask(session, case, self._minor, folder)
 
-    def session_of(self, case: Case) -> Hashable:
+    def session_of(self, case: Case | ColumnCase) -> Hashable:
         return case.needs
 
     @contextmanager
-    def settings(self, spark: Installed, case: Case) -> Iterator[dict[str, str]]:
+    def settings(self, spark: Installed, case: Case | ColumnCase) -> Iterator[dict[str, str]]:
         self._minor = spark.minor
         if not case.needs:
             yield {}

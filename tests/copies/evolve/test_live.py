@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.copies.evolve.cases import CASES, Case
+from tests.copies.evolve.columns import COLUMN_CASES, ColumnCase
 from tests.copies.evolve.record import ask
 from tests.copies.evolve.worker import Answering
 from tests.support.spark.live import EVERY_CASE
@@ -20,9 +21,11 @@ LIVE = (
     "two files rows: add middle, in place",
     "names agg: renamed",
     "hdfs: agg to dedup agg, source added",
+    "a key column and an aggregate",
 )
-BY_NAME = {case.name: case for case in CASES}
-ASKED = [case for case in CASES if case.needs != "kafka"] if EVERY_CASE else [BY_NAME[name] for name in LIVE]
+EVERY: tuple[Case | ColumnCase, ...] = (*CASES, *COLUMN_CASES)
+BY_NAME = {case.name: case for case in EVERY}
+ASKED = [case for case in EVERY if case.needs != "kafka"] if EVERY_CASE else [BY_NAME[name] for name in LIVE]
 
 
 class _Here:
@@ -42,10 +45,15 @@ def here(spark: Any) -> _Here:
 
 @pytest.mark.parametrize("case", ASKED, ids=lambda case: case.name)
 def test_a_changed_query_continues(
-    here: _Here, spark: Any, case: Case, tmp_path_factory: pytest.TempPathFactory
+    here: _Here, spark: Any, case: Case | ColumnCase, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     minor = ".".join(spark.version.split(".")[:2])
-    folder = Path(tmp_path_factory.getbasetemp()) / "evolve" / str(CASES.index(case))
+    folder = Path(tmp_path_factory.getbasetemp()) / "evolve" / str(EVERY.index(case))
     folder.parent.mkdir(exist_ok=True)
     answer = ask(here, case, minor, folder)
-    assert answer.get("refused") is not None if case.refused else (answer["error"], answer["wrong"]) == (None, {})
+    if case.refused is not None:
+        assert case.refused in answer["refused"]
+    elif isinstance(case, ColumnCase):
+        assert (answer["error"], answer["columns"]) == (None, dict(case.expected))
+    else:
+        assert (answer["error"], answer["wrong"]) == (None, {})

@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.copies.evolve.cases import Case
+from tests.copies.evolve.columns import ColumnCase
 from tests.copies.evolve.record import SUITE
 
 ANSWERS = {minor: SUITE.recorded(minor) for minor in SUITE.answers.minors}
@@ -17,12 +19,23 @@ def test_every_row_came_once(minor: str) -> None:
             continue
         if case.refused is not None:
             assert case.refused in answer["refused"], case.name
+        elif isinstance(case, ColumnCase):
+            assert (answer["error"], answer["columns"]) == (None, dict(case.expected)), case.name
         else:
             assert (answer["error"], answer["wrong"]) == (None, {}), case.name
 
 
+def test_verdicts_are_what_was_measured() -> None:
+    """Full where all columns have all history and both queries are known, from now on where one has new rows alone."""
+    for version, case in RECORDED:
+        if isinstance(case, ColumnCase) and case.refused is None:
+            words = {word for _, word in case.expected}
+            verdict = case.verdict or ("full" if words == {"full"} else "from-now-on")
+            assert ANSWERS[version][case.name]["verdict"] == verdict, case.name
+
+
 def test_the_answers_are_of_all_kinds() -> None:
     changes = {change for _, case in RECORDED for change in ANSWERS["4.2"].get(case.name, {}).get("changes", ())}
-    assert changes == {"same", "added", "removed", "moved", "renamed", "replaced"}
+    assert changes == {"same", "added", "removed", "moved", "renamed", "replaced", "changed"}
     assert any(case.refused for _, case in RECORDED)
-    assert any(case.in_place for _, case in RECORDED)
+    assert any(isinstance(case, Case) and case.in_place for _, case in RECORDED)

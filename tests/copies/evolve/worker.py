@@ -187,9 +187,16 @@ class Answering:
     def __init__(self) -> None:
         self._made: dict[str, Line] = {}
         self._lines: dict[str, Line] = {}
+        self._columns: Any = None
 
     def answer_to(self, spark: Any, job: dict[str, Any]) -> dict[str, Any]:
         """Make a copy of an old checkpoint, describe the changed query, or continue with it."""
+        if job["do"].startswith("columns"):
+            from tests.copies.evolve.columns_worker import Columns
+
+            self._columns = self._columns or Columns()
+            columns: Columns = self._columns
+            return columns.make(spark, job) if job["do"] == "columns: make" else columns.go_on(spark, job)
         jobs = {"make": self._make, "describe": self._describe, "continue": self._continue}
         return jobs[job["do"]](spark, job)
 

@@ -29,7 +29,8 @@ _RESTORED = re.compile(r"RESTORE the table to its version after batch (\d+), and
 _AWAY = re.compile(r"move (\S+) out of ")
 _CHECKED = "Make sure that exactly one query uses"
 """What is so in these tests, and needs no more than a look."""
-_ABOVE = "first do what is said above about the sink"
+_ABOVE = "first do what is said above about"
+_OTHER_APP = re.compile(r"RESTORE the table to its version after batch (\d+), and choose another txnAppId")
 _WRITTEN = "Find out from the sink or the driver log whether"
 _SENTENCE = re.compile(r"[Ss]tart the query with [^.]*")
 _START = re.compile(r"[Ss]tart the query|Restart the query")
@@ -259,18 +260,27 @@ class _Operator:
             path = checkpoint / away[1]
             path.rename(self._world.folder / "moved-away")
             self.story.commands.append(f"(moves {away[1]} away)")
-        elif (
-            restored := _RESTORED.search(self._said if _ABOVE in what else what)
-        ) and self._world.kind.sink == "delta":
+        elif not self._change_sink(self._said if _ABOVE in what else what):
+            return False
+        self._acted += 1
+        return True
+
+    def _change_sink(self, said: str) -> bool:
+        """Do to the sink what lets it take batches again, as is said for sinks of its kind; False if nothing is."""
+        sink = self._world.kind.sink
+        if sink == "delta" and (restored := _RESTORED.search(said)):
             self._restore_table(restored[1], restored[2])
-        elif moved := _FROM_SINK.search(what):
+        elif sink == "txn" and (restored := _OTHER_APP.search(said)):
+            self._world.restore_table(restored[1])
+            self._world.app_id = f"orders-{self._acted}"
+            self.story.commands.append(f"(restores the table to batch {restored[1]}, and writes with another txnAppId)")
+        elif sink == "files" and (moved := _FROM_SINK.search(said)):
             for path in (self._world.out / "_spark_metadata").glob("[0-9]*"):
                 if int(path.name.removesuffix(".compact")) >= int(moved[1]):
                     remove(path)
             self.story.commands.append(f"(moves _spark_metadata/{moved[1]} and above away)")
         else:
             return False
-        self._acted += 1
         return True
 
     def _restore_table(self, batch: str, command: str) -> None:

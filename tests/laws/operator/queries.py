@@ -30,6 +30,8 @@ REPEATED = 7
 """How far behind the first row its duplicate comes, where there is one."""
 CLOSING = 1000
 """The number of the row that closes all windows; it is not counted."""
+APP_ID = "orders"
+"""The txnAppId of a user's function that writes to Delta."""
 _START_S = 1_700_000_000
 _PATIENCE_S = 900
 
@@ -127,6 +129,7 @@ class World:
         self.checkpoint, self.out, self.into = folder / "checkpoint", folder / "out", folder / "in"
         self.copies = folder / "copies"
         self.poison: int | None = None
+        self.app_id = APP_ID
         self.conf: dict[str, str] = {}
         self.added: list[int] = []  # numbers of rows that the source has been given
 
@@ -170,6 +173,13 @@ class World:
             ends += 1
         return ends
 
+    @property
+    def rows_of_rate(self) -> int:
+        """How many rows a query from `rate-micro-batch` has read, by its newest offsets, whatever the sink took."""
+        logs = [file for file in (self.checkpoint / "offsets").glob("[0-9]*") if file.name.isdecimal()]
+        newest = max(logs, key=lambda file: int(file.name), default=None)
+        return int(json.loads(newest.read_text().splitlines()[-1])["offset"]) if newest else 0
+
     def _give(self, numbers: list[int]) -> None:
         given = self._given + (numbers == [CLOSING]) * 50
         self.added += numbers
@@ -203,7 +213,7 @@ class World:
             if not handle.awaitTermination(_PATIENCE_S):
                 return "it did not end"
         except Exception as error:
-            return str(error)
+            return _name_causes(error)
         finally:
             if handle is not None:
                 handle.stop()
@@ -285,7 +295,7 @@ class World:
         )
 
     def _append_txn(self, rows: Any, batch: int) -> None:
-        writer = rows.write.format("delta").mode("append").option("txnAppId", "orders").option("txnVersion", batch)
+        writer = rows.write.format("delta").mode("append").option("txnAppId", self.app_id).option("txnVersion", batch)
         writer.save(str(self.out))
 
     def _merge(self, rows: Any, _: int) -> None:
@@ -306,8 +316,9 @@ class World:
     def restore_table(self, batch: str) -> None:
         """Take the Delta table of the sink back to its version after a batch."""
         self._forget()
-        history = self.spark.sql(f"DESCRIBE HISTORY delta.`{self.out}`").collect()
-        written = {(commit.operationParameters or {}).get("epochId"): commit.version for commit in reversed(history)}
+        commits = [(int(file.stem), file.read_text()) for file in sorted((self.out / "_delta_log").glob("*.json"))]
+        actions = [(version, json.loads(line)) for version, text in commits for line in text.splitlines()]
+        written = {str(action["txn"]["version"]): version for version, action in actions if "txn" in action}
         self.spark.sql(f"RESTORE TABLE delta.`{self.out}` TO VERSION AS OF {written[batch]}").collect()
 
     def rows(self) -> list[Row]:
@@ -332,6 +343,15 @@ def append_to_delta(folder: Path, numbers: list[int]) -> None:
     from deltalake import write_deltalake
 
     write_deltalake(str(folder), pa.table({"row": pa.array(numbers, pa.int64())}), mode="append")
+
+
+def _name_causes(error: BaseException) -> str:
+    """What a driver log says: the failure, and below it each cause."""
+    texts, cause = [str(error)], getattr(error, "_cause", None)
+    while cause is not None:
+        texts.append(f"Caused by: {cause}")
+        cause = getattr(cause, "_cause", None)
+    return "\n".join(texts)
 
 
 def _as_arrow(rows: list[Row]) -> Any:

@@ -22,7 +22,7 @@ from typing import Any
 
 from tests.laws.operator.counting import Outcome
 from tests.laws.operator.obeying import Story, find_a_way, follow, suffer
-from tests.laws.operator.queries import Kind, World
+from tests.laws.operator.queries import APP_ID, Kind, World
 from tests.laws.operator.seeds import SEEDS, Seed, make_seed
 from tests.live.kafka.cases import Broker
 
@@ -65,7 +65,7 @@ class Worlds:
 
 def put_back(kept: Path, world: World) -> None:
     """Replace a query's files by those of a copy."""
-    world.checkpoint = world.folder / "checkpoint"
+    world.checkpoint, world.app_id = world.folder / "checkpoint", APP_ID
     shutil.rmtree(world.folder, ignore_errors=True)
     shutil.copytree(kept, world.folder)
 
@@ -110,12 +110,12 @@ class Incident:
         if self._world is None or seed.kind.source == "kafka":
             self._world = self._worlds.fresh(seed.kind)
             suffer(self._world, seed)
-            self._added = [*self._world.added]
+            self._added, self._conf = [*self._world.added], {**self._world.conf}
             shutil.rmtree(self._kept, ignore_errors=True)
             shutil.copytree(self._world.folder, self._kept)
         else:
             put_back(self._kept, self._world)
-            self._world.added = [*self._added]
+            self._world.added, self._world.conf = [*self._added], {**self._conf}
         return self._world
 
 

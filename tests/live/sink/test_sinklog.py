@@ -451,3 +451,19 @@ def test_a_table_that_nobody_wrote_to_by_id_is_no_reason_to_worry(
     assert finding["severity"] == severity
     assert ("no query ever wrote to it by batch id" in finding["detail"]) == (newer is not False and not settings)
     assert run.exit_code == (0 if severity == "note" else 1)
+
+
+def test_data_files_of_a_file_sink_without_its_log_are_a_warning(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
+    """Readers of such a folder fail after the next start: seeds 106 and 240 of `tests/laws/operator`."""
+    place = tmp_path / "out"
+    place.mkdir()
+    (place / "part-00000-4c54f2b8-36ab-4bba-bad1-603dc22d896a-c000.json").write_text("{}\n")
+    checkpoint = copy_of("stateless-4.2")
+
+    def codes() -> set[str]:
+        document = ckpt("inspect", checkpoint, "--sink", place, "-o", "json").json()
+        return {finding["code"] for finding in document["findings"] if finding["severity"] == "warning"}
+
+    assert codes() == {"CKPT427"}
+    (place / "_SUCCESS").touch()  # a batch job wrote them, such as one of foreachBatch
+    assert codes() == set()

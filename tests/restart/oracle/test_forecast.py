@@ -62,6 +62,7 @@ DOUBTFUL = {
     "recorded-stateStore.providerClass": "whether the session has that class, no file says",
     "kafka-another-topic": "the option failOnDataLoss decides",
     "kafka-backwards": "the option failOnDataLoss decides",
+    "first-source-file-": "a file source reads the file and another source may not; no batch says which source it is",
 }
 """Parts of the names of the only cases to which the forecast may answer "unknown", and why it does."""
 

@@ -146,11 +146,29 @@ def _sources() -> Iterator[Case]:
         # committed, the start takes the next file for one that was read, and waits
         skips = (idle, *delete("sources/0/11"), *delete_logs(commits=[11]))
         yield Case(f"{sample}-idle-newest-entry-lost-uncommitted", sample, skips, QUERIES[sample])
+    yield from _before_the_first_batch()
     for query in ("two-sources", "file-source", "aggregation"):
         yield Case(f"other-query-{query}-on-stateless", "stateless-3.5", query=query)
     yield Case("other-query-stateless-on-two-sources", "two-sources-3.5")
     yield Case("other-query-stateless-on-aggregation", "aggregation-changelog-4.0")
     yield Case("other-query-dedup-on-aggregation", "aggregation-changelog-4.0", query="dedup")
+
+
+def _before_the_first_batch() -> Iterator[Case]:
+    """The first file of a source's log is there and no batch is planned, as a start that was killed leaves it."""
+    contents: dict[str, str | bytes] = {
+        "garbage": "garbage",
+        "zeros": bytes(7),
+        "blank": "\n",
+        "version-only": "v1",
+        "newer-version": f"v9{_ENTRY[2:]}",
+    }
+    for sample, log in (("file-source-4.2", delete_tree("sources")), ("stateless-4.2", [])):
+        newest = latest(sample)
+        nothing = [*delete_logs(range(newest + 1), range(newest + 1)), *log]
+        for name, content in contents.items():
+            mutations = (*HOMES[sample], *nothing, write("sources/0/0", content))
+            yield Case(f"{sample}-first-source-file-{name}", sample, mutations, QUERIES[sample], sync_only=True)
 
 
 def cases() -> Iterator[Case]:

@@ -72,6 +72,10 @@ def _folders(prefix: str, sample: str, query: str) -> Iterator[Case]:
         "partition-2-extra": [copy("state/0/1", "state/0/2")],
         "operator-1-extra": [copy("state/0", "state/1")],
         "schema-gone": delete(f"{P0}/_metadata/schema"),
+        "schema-gone-crc-left": [
+            *delete(f"{P0}/_metadata/schema"),
+            copy("offsets/.0.crc", f"{P0}/_metadata/.schema.crc"),
+        ],
         "schema-empty": [write(f"{P0}/_metadata/schema", "")],
         "schema-cut": [truncate(f"{P0}/_metadata/schema", 30)],
         "schema-unknown-type": [replace(f"{P0}/_metadata/schema", '"long"', '"strg"')],
@@ -86,6 +90,7 @@ def _operator_metadata(prefix: str, sample: str, query: str) -> Iterator[Case]:
     path = "state/0/_metadata/metadata"
     for name, damage in {
         "missing": delete(path),
+        "missing-crc-left": [*delete(path), copy("offsets/.0.crc", "state/0/_metadata/.metadata.crc")],
         "empty": [write(path, "")],
         "cut": [truncate(path, 20)],
         "v9": [write(path, "v9\n{}")],

@@ -1,0 +1,478 @@
+"""Columns of state of a changed operator: each one from a column of the old state, or a constant.
+
+Columns are matched by what both queries compute where the old query is known, else by their names in the state schema.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from ckpt.changes.plan import NoWay
+from ckpt.errors import UsageError
+from ckpt.formats.operators import OperatorName
+from ckpt.formats.types import fields_of, named_fields, struct_of
+from ckpt.inspection.evolution import Knowledge, PartComparison, PartKind, bare, is_wider, spell
+from ckpt.inspection.query import DescribedAggregate, DescribedOperator, spell_schema
+from ckpt.model import Json, Operator, Store
+from ckpt.state.reading.columns import flat_columns
+
+_UNNAMED = "_groupingexpression"  # Spark's name for a key that is no plain column
+_MATCHED = "matched"  # of a join side: whether a row was joined already
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnOrigin:
+    """The origin of a column of new state."""
+
+    old: int | None  # the place of a column of the old state; None: all rows have the constant
+    constant: Json = None  # as in ``DescribedBuffer.empty``, or the text that a person gave for a key
+
+
+@dataclass(frozen=True, slots=True)
+class StoreColumns:
+    """The columns of a store of new state."""
+
+    name: str
+    key_schema: Json  # StructTypes in Spark's JSON
+    value_schema: Json
+    key: tuple[ColumnOrigin, ...] | None = None  # None: keys stay as they are
+    value: tuple[ColumnOrigin, ...] | None = None  # None: likewise
+    merges: bool = False  # rows may get the same key: one of them stays
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnWords:
+    """The words of a person about columns, as ``ckpt state show`` names them; it is noted which of them applied."""
+
+    mapped: Mapping[str, str] = field(default_factory=dict)  # old column, or ``-``, by new column
+    defaults: Mapping[str, str] = field(default_factory=dict)  # value by new key column
+    used: set[str] = field(default_factory=set)  # options with their column
+
+    def check_used(self) -> None:
+        """Raise UsageError for a word that named no column that changes."""
+        for option, columns in (("map_column", self.mapped), ("default", self.defaults)):
+            for column in columns:
+                if f"{option} {column}" not in self.used:
+                    raise UsageError(f"`{option}`: no operator that keeps its state can use column {column}")
+
+
+class ColumnPlan(NamedTuple):
+    """The stores of an operator whose columns change, and the verdict of each part."""
+
+    stores: tuple[StoreColumns, ...]
+    parts: tuple[PartComparison, ...]
+
+
+def parse_mapping(words: Sequence[str]) -> dict[str, str]:
+    """Parse ``OLD=NEW`` words: the old column, or ``-``, by the new one. Raises UsageError."""
+    mapped: dict[str, str] = {}
+    for word in words:
+        old, equals, new = word.partition("=")
+        if not (old and equals and new) or new in mapped:
+            raise UsageError(f"`map_column`: write OLD=NEW, columns of state as `ckpt state show` names them: {word}")
+        mapped[new] = old
+    return mapped
+
+
+def plan_columns(
+    has: Operator,
+    wants: DescribedOperator,
+    parts: Sequence[PartComparison] | None,
+    old: DescribedOperator | None,
+    words: ColumnWords,
+) -> ColumnPlan:
+    """Plan the new columns of an operator that keeps its state; no store where all stay as they are.
+
+    ``parts`` and ``old`` are of the query that wrote the state, where that is known. Raises NoWay.
+    """
+    planner = _Planner(has, wants, parts, old, words)
+    plan = planner.plan()
+    if plan.stores and (has.name is None or wants.metadata_version != 1 or any(map(_has_families, has.stores))):
+        raise planner.refuse("its state is kept in a form whose columns ckpt does not change")
+    return plan
+
+
+def _has_families(store: Store) -> bool:
+    return bool(store.column_families)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """A store before and after."""
+
+    old: Store
+    new_key: Json
+    new_value: Json
+
+    def list_columns(self, word: str) -> tuple[list[tuple[str, Json]], list[tuple[str, Json]]]:
+        """Names and types of the old and new columns of keys or values."""
+        pairs = (self.old.key_schema, self.new_key) if word == "key" else (self.old.value_schema, self.new_value)
+        old, new = (list(named_fields(schema)) for schema in pairs)
+        return old, new
+
+    def name_columns(self, word: str) -> tuple[dict[str, int], dict[str, int]]:
+        """Places of the old and new columns of keys or values, by the names that ``ckpt state show`` gives them."""
+        both = []
+        for key, value in ((self.old.key_schema, self.old.value_schema), (self.new_key, self.new_value)):
+            columns = flat_columns(struct_of([("key", key), ("value", value)])).kept
+            own = [column for column in columns if column.path[0] == word and len(column.places) == 2]
+            both.append({column.name: column.places[1] for column in own})
+        return both[0], both[1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Planner:
+    has: Operator
+    wants: DescribedOperator
+    parts: Sequence[PartComparison] | None
+    old: DescribedOperator | None
+    words: ColumnWords
+
+    def refuse(self, why: str) -> NoWay:
+        """An error that names the operator."""
+        return NoWay(
+            f"operator {self.has.id} ({self.wants.name}): {why}. `ckpt export-state` and `ckpt import-state` move rows "
+            "by hand; or let the operator start without state: `map_operator` -=ID"
+        )
+
+    def plan(self) -> ColumnPlan:
+        for part in self.parts or ():
+            if part.kind is PartKind.WINDOW:
+                raise self.refuse(f"{part.why} ({part.verdict}). Spark would start and mix old and new values")
+        match self.wants.name:
+            case OperatorName.AGGREGATION | OperatorName.DEDUPLICATION | OperatorName.DEDUPLICATION_WITHIN_WATERMARK:
+                return self._plan_single()
+            case OperatorName.JOIN:
+                return self._plan_join()
+        for part in self.parts or ():
+            if part.kind is not PartKind.ROWS and (part.silent or part.old != part.new):
+                raise self.refuse(f"{part.why} ({part.verdict}), and ckpt does not change columns of this operator")
+        if self.parts is None and not self._fits():
+            raise self.refuse("its columns differ, and ckpt does not change those of this operator")
+        return ColumnPlan((), tuple(self.parts or ()))
+
+    def _check_certain(self, part: PartComparison) -> None:
+        """Raise NoWay for a column whose old values are none of the new one, as far as can be told."""
+        if part.silent and part.verdict in (Knowledge.IMPOSSIBLE, Knowledge.UNKNOWN):
+            raise self.refuse(f"{part.why} ({part.verdict}). Spark would start and mix old and new values")
+
+    def _fits(self) -> bool:
+        return all(_have_types(*sides.list_columns(word)) for sides in self._list_sides() for word in ("key", "value"))
+
+    def _list_sides(self) -> list[_Sides]:
+        new = {store.name: store.families[0] for store in self.wants.stores if len(store.families) == 1}
+        if new.keys() != {store.name for store in self.has.stores} or any(map(_has_families, self.has.stores)):
+            return []
+        return [_Sides(store, new[store.name].key, new[store.name].value) for store in self.has.stores]
+
+    def _plan_single(self) -> ColumnPlan:
+        """Plan the store of an aggregation or a deduplication."""
+        (sides,) = self._list_sides() or (None,)
+        if sides is None:
+            return ColumnPlan((), tuple(self.parts or ()))
+        key, merges, key_parts = self._plan_key(sides)
+        if self.wants.name == OperatorName.AGGREGATION:
+            value, value_parts = self._plan_aggregates(sides)
+        else:
+            value, value_parts = None, ()
+        if merges and self.wants.name != OperatorName.DEDUPLICATION:
+            gone = next((part.why for part in key_parts if part.new is None), "the key has fewer columns")
+            raise self.refuse(f"{gone}, and ckpt does not merge what they keep")
+        others = tuple(part for part in self.parts or () if part.kind not in (PartKind.KEY, PartKind.VALUE))
+        parts = (*key_parts, *value_parts, *others)
+        if key is None and value is None:
+            return ColumnPlan((), parts)
+        return ColumnPlan((StoreColumns(sides.old.name, sides.new_key, sides.new_value, key, value, merges),), parts)
+
+    def _plan_key(self, sides: _Sides) -> tuple[tuple[ColumnOrigin, ...] | None, bool, tuple[PartComparison, ...]]:
+        old, new = sides.list_columns("key")
+        if self.parts is not None and self.wants.keys is None and old == new:
+            return None, False, ()
+        parts = [part for part in self.parts or () if part.kind is PartKind.KEY]
+        if self.parts is not None and None not in (self.old, self.old and self.old.keys, self.wants.keys):
+            assert self.old is not None
+            if len(self.old.keys or ()) != len(old) or len(self.wants.keys or ()) != len(new):
+                raise self.refuse("ckpt cannot tell which column of the key is which")
+            matching: dict[int | None, int | None] = {part.new: part.old for part in parts if part.new is not None}
+            why = {part.new: part for part in parts}
+        else:
+            matching, why = self._match_key_names(old, new), {}
+        origins, judged = [], []
+        defaults = {ordinal: name for name, ordinal in sides.name_columns("key")[1].items()}
+        for number, (name, kind) in enumerate(new):
+            before, part = matching.get(number), why.get(number)
+            text = self._find_default(defaults.get(number), name)
+            if text is not None:
+                origins.append(ColumnOrigin(None, text))
+                explanation = f"{name} is {text} in the state: full if every row of the old query had this value"
+                judged.append(PartComparison(PartKind.KEY, None, number, Knowledge.UNKNOWN, explanation))
+                continue
+            if before is None:
+                word = defaults.get(number, name)
+                explanation = f"the key has {name}: the state does not know it of any key" if part is None else part.why
+                remedy = f"; `default` {word}=VALUE gives all of them one value" if isinstance(kind, str) else ""
+                raise self.refuse(f"{explanation}{remedy}")
+            if part is not None:
+                self._check_certain(part)
+            self._check_type(old[before], new[number], "key")
+            origins.append(ColumnOrigin(before))
+            judged.append(
+                part or PartComparison(PartKind.KEY, before, number, Knowledge.UNKNOWN, f"{name}, by its name")
+            )
+        taken = {origin.old for origin in origins}
+        for before in range(len(old)):
+            if before not in taken:
+                merged = self.wants.name == OperatorName.DEDUPLICATION
+                verdict = Knowledge.FULL if merged and self.parts is not None else Knowledge.UNKNOWN
+                explanation = f"key column {old[before][0]} is gone: keys that differed only there are one"
+                judged.append(PartComparison(PartKind.KEY, before, None, verdict, explanation))
+        same = [origin.old for origin in origins] == list(range(len(old))) and _have_types(old, new)
+        return None if same else tuple(origins), len(taken - {None}) < len(old), tuple(judged)
+
+    def _find_default(self, column: str | None, name: str) -> str | None:
+        for word in (column, name):
+            if word is not None and word in self.words.defaults:
+                self.words.used.add(f"default {word}")
+                return self.words.defaults[word]
+        return None
+
+    def _match_key_names(
+        self, old: list[tuple[str, Json]], new: list[tuple[str, Json]]
+    ) -> dict[int | None, int | None]:
+        """Match by names, which may lie; by places where names say nothing and all types are the same."""
+        names = [name for name, _ in old]
+        named = all(_are_names([name for name, _ in fields]) for fields in (old, new))
+        by_name: dict[int | None, int | None] = {
+            number: names.index(name) for number, (name, _) in enumerate(new) if name in names
+        }
+        if named and (len(by_name) == len(new) or not _have_types(old, new)):
+            return by_name
+        if _have_types(old, new):
+            return {number: number for number in range(len(new))}
+        raise self.refuse("columns of its key differ, and have no names: name the old query, `from_query`")
+
+    def _plan_aggregates(self, sides: _Sides) -> tuple[tuple[ColumnOrigin, ...] | None, tuple[PartComparison, ...]]:
+        old, new = sides.list_columns("value")
+        aggregates = self.wants.aggregates
+        if aggregates is None or _list_buffers(aggregates) != [(name, bare(kind)) for name, kind in new]:
+            if _have_types(old, new) and (self.parts is None or aggregates is None):
+                return None, ()
+            raise self.refuse("ckpt cannot tell which column of its state belongs to which aggregate")
+        starts = self._match_aggregates(sides, aggregates, old)
+        origins: list[ColumnOrigin] = []
+        judged: list[PartComparison] = []
+        for number, aggregate in enumerate(aggregates):
+            start, part = starts[number]
+            if start is None and not all(buffer.empty_known for buffer in aggregate.buffers):
+                raise self.refuse(f"{part.why}: what it begins with is not known")
+            for offset, buffer in enumerate(aggregate.buffers):
+                if start is None:
+                    origins.append(ColumnOrigin(None, buffer.empty))
+                    continue
+                self._check_type(old[start + offset], (buffer.name, buffer.type), "value")
+                origins.append(ColumnOrigin(start + offset))
+            judged.append(part)
+        taken = {origin.old for origin in origins}
+        if sum(origin.old is not None for origin in origins) > len(taken - {None}):
+            raise self.refuse("two aggregates would take the same column of the old state: say it with `map_column`")
+        if self.parts is not None:
+            gone = [part for part in self.parts if part.kind is PartKind.VALUE and part.new is None]
+            kept = {part.old for part in judged}
+            judged += [part for part in gone if part.old not in kept]
+        else:
+            for ordinal, (name, _) in enumerate(old):
+                if ordinal not in taken:
+                    judged.append(PartComparison(PartKind.VALUE, ordinal, None, Knowledge.FULL, f"{name} is gone"))
+        same = [origin.old for origin in origins] == list(range(len(old))) and _have_types(old, new)
+        return None if same else tuple(origins), tuple(judged)
+
+    def _match_aggregates(
+        self, sides: _Sides, aggregates: Sequence[DescribedAggregate], old: list[tuple[str, Json]]
+    ) -> list[tuple[int | None, PartComparison]]:
+        """The first old column of each aggregate, or None where it is new; and its verdict."""
+        before = None if self.old is None else self.old.aggregates
+        if self.parts is not None and before is not None:
+            if _list_buffers(before) != [(name, bare(kind)) for name, kind in old]:
+                raise self.refuse("ckpt cannot tell which column of its state belongs to which aggregate")
+            places = _list_starts(before)
+            parts = {part.new: part for part in self.parts if part.kind is PartKind.VALUE and part.new is not None}
+            matched = [
+                (None if parts[number].old is None else places[parts[number].old], parts[number])  # type: ignore[index]
+                for number in range(len(aggregates))
+            ]
+        else:
+            matched = [
+                (start, self._judge_by_name(aggregate, number, start))
+                for number, (aggregate, start) in enumerate(
+                    zip(aggregates, self._match_buffer_names(sides, aggregates, old), strict=True)
+                )
+            ]
+        for number, start in self._read_map(sides, aggregates, _list_starts(aggregates)).items():
+            part = self._judge_by_name(aggregates[number], number, start)
+            matched[number] = start, replace(part, why=f"{part.why}, as `map_column` says")
+        for _, part in matched:
+            self._check_certain(part)
+        return matched
+
+    def _judge_by_name(self, aggregate: DescribedAggregate, number: int, start: int | None) -> PartComparison:
+        text = spell(aggregate.sql)
+        if start is None:
+            return PartComparison(PartKind.VALUE, None, number, Knowledge.FROM_NOW_ON, f"{text} is new")
+        why = f"{text} from column {start + 1} of the state"
+        return PartComparison(PartKind.VALUE, start, number, Knowledge.UNKNOWN, why)
+
+    def _match_buffer_names(
+        self, sides: _Sides, aggregates: Sequence[DescribedAggregate], old: list[tuple[str, Json]]
+    ) -> list[int | None]:
+        """The first old column of each aggregate, by the names of its columns. Raises NoWay where two would fit."""
+        names = [name for name, _ in old]
+        wanted = [[buffer.name for buffer in aggregate.buffers] for aggregate in aggregates]
+        if [name for own in wanted for name in own] == names and _have_types(*sides.list_columns("value")):
+            return list(_list_starts(aggregates))
+        mapped = self._read_map(sides, aggregates, _list_starts(aggregates))
+        taken = {
+            start + offset
+            for number, start in mapped.items()
+            if start is not None
+            for offset in range(len(wanted[number]))
+        }
+        starts: list[int | None] = []
+        for number, own in enumerate(wanted):
+            if number in mapped:
+                starts.append(mapped[number])
+                continue
+            runs = {first: set(range(first, first + len(own))) for first in range(len(names) - len(own) + 1)}
+            candidates = [
+                first for first, run in runs.items() if names[first : first + len(own)] == own and not taken & run
+            ]
+            rivals = [other for other, theirs in enumerate(wanted) if theirs == own and other not in mapped]
+            if len(candidates) > 1 or (candidates and len(rivals) > 1):
+                flat_old, flat_new = sides.name_columns("value")
+                there = ", ".join(name for name, ordinal in flat_old.items() if ordinal in candidates)
+                first = _list_starts(aggregates)[number]
+                mine = next(name for name, ordinal in flat_new.items() if ordinal == first)
+                raise self.refuse(
+                    f"{spell(aggregates[number].sql)} may be {there} of the state, or new: name the old query, "
+                    f"`from_query`, or say it with `map_column` OLD={mine}, or -={mine} if it is new"
+                )
+            starts.append(candidates[0] if candidates else None)
+        return starts
+
+    def _read_map(
+        self, sides: _Sides, aggregates: Sequence[DescribedAggregate], starts: Sequence[int]
+    ) -> dict[int, int | None]:
+        """The first old column of each aggregate that a person named. Raises NoWay."""
+        old, new = sides.name_columns("value")
+        mapped: dict[int, int | None] = {}
+        for column, source in self.words.mapped.items():
+            if column not in new or (source != "-" and source not in old):
+                continue
+            self.words.used.add(f"map_column {column}")
+            ordinal = new[column]
+            number = max(number for number, start in enumerate(starts) if start <= ordinal)
+            start = None if source == "-" else old[source] - (ordinal - starts[number])
+            count = len(sides.list_columns("value")[0])
+            if start is not None and not 0 <= start <= count - len(aggregates[number].buffers):
+                raise self.refuse(f"{source} of the state is not what {column} of the query needs")
+            mapped[number] = start
+        return mapped
+
+    def _plan_join(self) -> ColumnPlan:
+        """Plan the values of both sides; keys stay as they are."""
+        stores, judged = [], [part for part in self.parts or () if part.kind is not PartKind.VALUE]
+        for part in judged:
+            if part.kind is PartKind.KEY and (part.silent or part.old != part.new or part.old is None):
+                raise self.refuse(f"{part.why} ({part.verdict}), and ckpt does not change the keys of a join")
+        for sides in self._list_sides():
+            if not _have_types(*sides.list_columns("key")):
+                raise self.refuse("the types of its keys differ, and ckpt does not change the keys of a join")
+            if not sides.old.name.endswith("keyWithIndexToValue"):
+                continue
+            origins, parts = self._plan_side(sides, sides.old.name.partition("-")[0])
+            judged += parts
+            if origins is not None:
+                stores.append(StoreColumns(sides.old.name, sides.new_key, sides.new_value, None, origins))
+        return ColumnPlan(tuple(stores), tuple(judged))
+
+    def _plan_side(self, sides: _Sides, side: str) -> tuple[tuple[ColumnOrigin, ...] | None, list[PartComparison]]:
+        old, new = sides.list_columns("value")
+        own = [part for part in self.parts or () if part.kind is PartKind.VALUE and part.side == side]
+        flags = [int(bool(fields) and fields[-1] == (_MATCHED, "boolean")) for fields in (old, new)]
+        for part in own:
+            self._check_certain(part)
+        joins = [operator.join for operator in (self.old, self.wants) if operator is not None and operator.join]
+        if self.parts is not None and len(joins) > 1:
+            known = [getattr(join, side).columns for join in joins]
+            if [len(old) - flags[0], len(new) - flags[1]] != [len(columns) for columns in known]:
+                raise self.refuse(f"ckpt cannot tell which column of the {side} side is which")
+            matching: Mapping[Any, int | None] = {part.new: part.old for part in own if part.new is not None}
+            if flags[1]:
+                matching = {**matching, len(new) - 1: len(old) - 1 if flags[0] else None}
+        elif _have_types(old, new):
+            return None, []
+        else:
+            own, matching = [], self._match_side_names(old, new, side)
+            for number, ordinal in matching.items():
+                verdict, why = Knowledge.UNKNOWN, f"{new[number][0]} of the {side} side, by its name"
+                if ordinal is None:
+                    verdict, why = Knowledge.FROM_NOW_ON, f"column {new[number][0]} of the {side} side is new"
+                own.append(PartComparison(PartKind.VALUE, ordinal, number, verdict, why, side=side))
+        nullable = [is_nullable(field) for field in fields_of(sides.new_value) or ()]
+        origins = []
+        for number, (name, _) in enumerate(new):
+            ordinal = matching.get(number)
+            if ordinal is not None:
+                self._check_type(old[ordinal], new[number], "value")
+            elif name == _MATCHED and number == len(new) - 1:
+                raise self.refuse("the state does not say whether rows were joined already")
+            elif not nullable[number]:
+                raise self.refuse(
+                    f"column {name} of the {side} side is new and is never NULL: rows have no value for it"
+                )
+            origins.append(ColumnOrigin(ordinal))
+        same = [origin.old for origin in origins] == list(range(len(old))) and _have_types(old, new)
+        return None if same else tuple(origins), own
+
+    def _match_side_names(
+        self, old: list[tuple[str, Json]], new: list[tuple[str, Json]], side: str
+    ) -> dict[int, int | None]:
+        names = [name for name, _ in old]
+        if not (_are_names(names) and _are_names([name for name, _ in new])):
+            raise self.refuse(f"columns of the {side} side have the same name: name the old query, `from_query`")
+        return {number: names.index(name) if name in names else None for number, (name, _) in enumerate(new)}
+
+    def _check_type(self, old: tuple[str, Json], new: tuple[str, Json], word: str) -> None:
+        """Raise NoWay unless each value of the old column is one of the new type."""
+        if bare(old[1]) != bare(new[1]) and not is_wider(new[1], old[1]):
+            types = f"{spell_schema(new[1])}, in the state {old[0]} is {spell_schema(old[1])}"
+            raise self.refuse(f"{word} column {new[0]} is {types}: ckpt makes no such values of those")
+
+
+def is_nullable(field: Json) -> bool:
+    """Tell whether a field of a StructType may be NULL."""
+    return not (isinstance(field, dict) and field.get("nullable") is False)
+
+
+def _have_types(old: Sequence[tuple[str, Json]], new: Sequence[tuple[str, Json]]) -> bool:
+    return [bare(kind) for _, kind in old] == [bare(kind) for _, kind in new]
+
+
+def _are_names(names: Sequence[str]) -> bool:
+    """Tell whether each of them says what a column is."""
+    return len(set(names)) == len(names) and _UNNAMED not in names
+
+
+def _list_buffers(aggregates: Sequence[DescribedAggregate]) -> list[tuple[str, str]]:
+    return [(buffer.name, bare(buffer.type)) for aggregate in aggregates for buffer in aggregate.buffers]
+
+
+def _list_starts(aggregates: Sequence[DescribedAggregate]) -> list[int]:
+    """The place of the first column of each aggregate."""
+    return list(_accumulate(len(aggregate.buffers) for aggregate in aggregates))
+
+
+def _accumulate(counts: Iterator[int]) -> Iterator[int]:
+    total = 0
+    for count in counts:
+        yield total
+        total += count

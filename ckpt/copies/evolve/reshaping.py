@@ -1,0 +1,122 @@
+"""Rows of a store with other columns: decoded, each column taken from an old one or filled, and encoded again."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ckpt.changes.evolve.columns import ColumnOrigin, StoreColumns
+from ckpt.copies.fill.fitting import Misfit, fit_array
+from ckpt.copies.rewrite.filtering import Column
+from ckpt.copies.rewrite.stored_rows import Stored, prepend
+from ckpt.errors import Undecodable, UsageError
+from ckpt.formats.rows.arrow import structs
+from ckpt.formats.rows.types import arrow_type
+from ckpt.formats.rows.unsafe import VERSION
+from ckpt.formats.rows.unsafe_writer import Blobs, rows_from
+from ckpt.formats.types import named_fields
+from ckpt.model import Json, Provider, Store
+from ckpt.state.native.lookup import parse_typed
+
+
+@dataclass(frozen=True)
+class ColumnReshaping:
+    """The new columns of a store, of which keys are one row: no operator with prefixes in its keys has any."""
+
+    columns: StoreColumns
+    provider: Provider
+
+    @property
+    def changes_keys(self) -> bool:
+        """True if rows get other keys, and so may change their partition."""
+        return self.columns.key is not None
+
+    @cached_property
+    def _constants(self) -> list[Any]:
+        """The value of each key column that a person gave. Raises UsageError."""
+        fields = named_fields(self.columns.key_schema)
+        return [
+            None if origin.old is not None else parse_typed(name, kind, str(origin.constant), "default")
+            for (name, kind), origin in zip(fields, self.columns.key or (), strict=True)
+        ]
+
+    def check(self) -> None:
+        """Raise UsageError where a value that a person gave is none of its column."""
+        if self.columns.key is not None and len(self._constants) != len(self.columns.key):
+            raise UsageError("`default`: name each new column of the key")
+
+    def make_key(self, columns: list[Column], count: int) -> list[Column]:
+        """Make the new grouping key of so many rows. Raises Undecodable."""
+        fields = list(named_fields(self.columns.key_schema))
+        arrays = self._pick(fields, self.columns.key or (), [array for _, _, array in columns], count, self._constants)
+        return [(name, kind, array) for (name, kind), array in zip(fields, arrays, strict=True)]
+
+    def reshape(self, rows: Any, key: list[Column], store: Store) -> Stored:
+        """Make the new bytes of rows, whose new grouping key is ``key``. Raises Undecodable."""
+        stored: Stored = rows.make_stored()
+        keys, values = stored.keys, stored.values
+        if self.columns.key is not None:
+            keys = self._encode(self.columns.key_schema, [array for _, _, array in key], len(rows))
+        if self.columns.value is not None:
+            fields = list(named_fields(self.columns.value_schema))
+            constants = [
+                _read_constant(kind, origin) for (_, kind), origin in zip(fields, self.columns.value, strict=True)
+            ]
+            there = rows.decode_values(store.value_schema).flatten()
+            arrays = self._pick(fields, self.columns.value, there, len(rows), constants)
+            values = self._encode(self.columns.value_schema, arrays, len(rows))
+        return Stored(keys, values)
+
+    def merge(self, rows: Stored) -> Stored:
+        """Leave one row of each key, where several may have got the same: the values of these are alike."""
+        if not self.columns.merges or not len(rows):
+            return rows
+        codes = np.asarray(rows.keys.dictionary_encode().indices)
+        return rows.take(np.sort(np.unique(codes, return_index=True)[1]))
+
+    def _pick(
+        self,
+        fields: list[tuple[str, Json]],
+        origins: tuple[ColumnOrigin, ...],
+        old: list[Any],
+        count: int,
+        constants: list[Any],
+    ) -> list[Any]:
+        arrays = []
+        rows = np.arange(count)
+        for (name, kind), origin, constant in zip(fields, origins, constants, strict=True):
+            if origin.old is None:
+                arrays.append(_repeat(kind, constant, count))
+                continue
+            try:
+                arrays.append(fit_array(kind, old[origin.old], rows, name))
+            except Misfit as error:
+                raise Undecodable(error.why) from None
+        return arrays
+
+    def _encode(self, schema: Json, arrays: list[Any], count: int) -> Any:
+        blobs = _join(rows_from(schema, structs([name for name, _ in named_fields(schema)], arrays, count)))
+        return prepend(VERSION, blobs) if self.provider is Provider.ROCKSDB else blobs
+
+
+def _join(blobs: Blobs) -> Any:
+    """Rows as an Arrow array of bytes."""
+    buffers = [None, pa.py_buffer(np.ascontiguousarray(blobs.bounds, np.int64)), pa.py_buffer(blobs.data)]
+    return pa.Array.from_buffers(pa.large_binary(), len(blobs.bounds) - 1, buffers, 0)
+
+
+def _read_constant(kind: Json, origin: ColumnOrigin) -> Any:
+    """A value of an empty buffer, as ``DescribedBuffer.empty`` has it."""
+    if origin.constant is None:
+        return None
+    if kind == "binary":
+        return bytes.fromhex(str(origin.constant))
+    return Decimal(str(origin.constant)) if str(kind).startswith("decimal") else origin.constant
+
+
+def _repeat(kind: Json, value: Any, count: int) -> Any:
+    own = arrow_type(kind)
+    return pa.nulls(count, own) if value is None else pa.repeat(pa.scalar(value, own), count)
