@@ -78,6 +78,7 @@ class Rules:
     describes_join_format_1: bool  # it can write the schemas of a join in state format 1
     compares_base_ids: bool  # checkpoint format 2: a batch fails its commit if a store was loaded with another id
     transform_with_state: bool  # it has that operator
+    real_time_state: bool  # its real-time mode keeps state, and its micro-batches go on with it
     operator_metadata: bool  # it writes operator metadata, and compares it with the query before any task runs
     state_checksums: bool  # it writes its own checksum files for state files
     checks_state_folder: bool  # it looks for state/ itself before any task runs
@@ -117,6 +118,7 @@ _3_5 = Rules(
     describes_join_format_1=True,
     compares_base_ids=False,
     transform_with_state=False,
+    real_time_state=False,
     operator_metadata=False,
     state_checksums=False,
     checks_state_folder=False,
@@ -182,7 +184,7 @@ _4_2 = replace(
     checksum_check=ChecksumCheck.FORMAT_2,
     reads_merged_lists=True,
 )
-_4_3 = replace(_4_2, check_needs_partitions=False, takes_state_format=False, runs_join_format=4)
+_4_3 = replace(_4_2, check_needs_partitions=False, takes_state_format=False, runs_join_format=4, real_time_state=True)
 
 RULES: dict[Spark, Rules] = {
     Spark.V3_5: _3_5,

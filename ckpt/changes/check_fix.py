@@ -11,6 +11,8 @@ from itertools import islice
 
 from ckpt.changes.plan import FINISHED_AGAIN, SINK_DROPS, STOP_FIRST, First, NoWay, Planned, Replay, inspect_changed
 from ckpt.changes.steps import Step
+from ckpt.checkpoint.checkpoint import OFFSETS
+from ckpt.checkpoint.history import in_real_time
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.inspection.verdict import spell
 from ckpt.restart.diagnoses.sinks import FIRST_INTO_NOOP, FIRST_START_UNREADABLE
@@ -35,8 +37,23 @@ def check_fix(
     problem = rule.refuse(plan.inspection, after)
     if problem is not None:
         return plan.refusing(problem)
-    warnings = tuple(dict.fromkeys((*plan.warnings, *rule.warn(after))))
+    warnings = tuple(dict.fromkeys((*plan.warnings, *rule.warn(after), *warn_of_real_time(after))))
     return replace(plan, inspection_after=after, warnings=warnings)
+
+
+def warn_of_real_time(after: Inspection) -> Iterator[str]:
+    """Say what a start in real-time mode undoes (``RealTimeStreamExecution``), where such a start wrote the checkpoint.
+
+    It deletes what is planned and not committed, and plans it again from the end of the newest commit on.
+    """
+    checkpoint = after.checkpoint
+    latest, committed = checkpoint.offsets.latest, checkpoint.commits.latest
+    if in_real_time(checkpoint) and latest is not None and (committed is None or committed < latest):
+        begins = "everything from the beginning" if committed is None else f"everything after batch {committed}"
+        yield (
+            f"Real-time mode wrote this checkpoint. A start in that mode deletes {OFFSETS}/{latest}, which is not "
+            f"committed, and reads {begins} instead: no row is lost, but the batch has other rows than planned here."
+        )
 
 
 def must_run_first(batch: int) -> Rule:

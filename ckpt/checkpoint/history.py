@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 
-from ckpt.checkpoint.checkpoint import SOURCES, Checkpoint
-from ckpt.checkpoint.sources.file_logs import file_source_logs, source_folder
+from ckpt.checkpoint.checkpoint import SOURCES, STATE, Checkpoint
+from ckpt.checkpoint.sources.file_logs import file_source_logs, name_folder, source_folder
 from ckpt.checkpoint.sources.files import FileOffset, entry_at
 from ckpt.checkpoint.sources.kind import Advance
-from ckpt.checkpoint.sources.registry import SourceView, advances, offset_of, source_views
+from ckpt.checkpoint.sources.registry import SourceView, advances, indexed, offset_of, source_views
+from ckpt.formats.operators import OperatorName
 from ckpt.formats.sourcelogs import SourceFile
-from ckpt.model import Unreadable
+from ckpt.model import Kind, Unreadable
 
 
 class Pattern(StrEnum):
@@ -65,6 +66,28 @@ def pattern(checkpoint: Checkpoint) -> Pattern:
         and not checkpoint.stateful
     )
     return Pattern.ASYNC_PROGRESS if as_asynchronous else Pattern.GAPPED
+
+
+def in_real_time(checkpoint: Checkpoint) -> bool:
+    """Tell whether files show that real-time mode wrote a checkpoint: that of Spark 4.3, as earlier ones leave no sign.
+
+    It names an aggregation in its own way, and writes commits of version 2 without state too
+    (``RealTimeStreamExecution``; otherwise only a session that is set to state format 2 does).
+    """
+    if any(operator.name == OperatorName.REAL_TIME_AGGREGATION for operator in checkpoint.operators):
+        return True
+    commit = checkpoint.commits.newest
+    of_format_2 = commit is not None and commit.version == 2 and not commit.state_unique_ids
+    return of_format_2 and not checkpoint.listing.has_folder(STATE)
+
+
+def name_lagging_mode(checkpoint: Checkpoint) -> str | None:
+    """How a log was written that may lag behind the sink, in words; None where each batch is logged before it runs."""
+    if checkpoint.kind is Kind.CONTINUOUS:
+        return "by continuous processing"
+    if in_real_time(checkpoint):
+        return "in real-time mode"
+    return "with asynchronous progress tracking" if pattern(checkpoint) is Pattern.ASYNC_PROGRESS else None
 
 
 def is_empty(checkpoint: Checkpoint, batch_id: int) -> bool:
@@ -173,7 +196,9 @@ def find_recreated_topics(checkpoint: Checkpoint, batch: int, source: int) -> di
 
 
 def rate_sources(checkpoint: Checkpoint) -> tuple[int, ...]:
-    """Sources whose folder holds a file ``0`` and nothing else: a bare number is a rate source's offset there."""
-    listing = checkpoint.listing
-    folders = {name: listing.in_folder(f"{SOURCES}/{name}") for name in listing.subfolders(SOURCES) if name.isdecimal()}
-    return tuple(int(name) for name, files in folders.items() if [f for f in files if f[0] != "."] == ["0"])
+    """Numbers of the sources whose folder holds only a file ``0``: a bare number is a rate source's offset there."""
+    listing, newest = checkpoint.listing, checkpoint.offsets.newest
+    numbers = {name: int(name) for name in listing.subfolders(SOURCES) if name.isdecimal()}
+    numbers |= {source.name: k for k, source in indexed(newest.sources) if source.name} if newest is not None else {}
+    files = {number: listing.in_folder(name_folder(number, name)) for name, number in numbers.items()}
+    return tuple(number for number, names in files.items() if [name for name in names if name[0] != "."] == ["0"])

@@ -300,7 +300,11 @@ class _Reading:
         first = planned.newest
         if first is None or planned.latest in committed or planned.before(planned.latest or 0) is not None:
             return {}
-        paths = {k: f"{SOURCES}/{k}/0" for k, offset in enumerate(offsets_of(first)) if is_kafka(offset)}
+        paths = {
+            k: f"{file_logs.source_folder(self.listing, first, k)}/0"
+            for k, offset in enumerate(offsets_of(first))
+            if is_kafka(offset)
+        }
         there = {k: path for k, path in paths.items() if self.listing.info(path)}
         raw = self._read(list(there.values()))
         starts = {k: parse_kafka_start(path, raw[path] or b"") for k, path in there.items()}

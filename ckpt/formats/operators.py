@@ -23,6 +23,7 @@ class OperatorName(StrEnum):
     """The names of stateful operators of the known Spark versions (``StatefulOperator.shortName``)."""
 
     AGGREGATION = "stateStoreSave"
+    REAL_TIME_AGGREGATION = "StatefulStreamlineAggregate"  # what real-time mode calls it, with the same state
     SESSIONS = "sessionWindowStateStoreSaveExec"
     DEDUPLICATION = "dedupe"
     DEDUPLICATION_WITHIN_WATERMARK = "dedupeWithinWatermark"
@@ -37,10 +38,11 @@ class OperatorName(StrEnum):
 
 
 OPERATORS = frozenset(OperatorName)
+AGGREGATIONS = frozenset({OperatorName.AGGREGATION, OperatorName.REAL_TIME_AGGREGATION})
 TRANSFORM_WITH_STATE = frozenset(name for name in OperatorName if name.startswith("transformWithState"))
 BY_WHOLE_KEY = frozenset(
     {
-        OperatorName.AGGREGATION,
+        *AGGREGATIONS,
         OperatorName.DEDUPLICATION,
         OperatorName.DEDUPLICATION_WITHIN_WATERMARK,
         OperatorName.GROUPS,
@@ -48,6 +50,11 @@ BY_WHOLE_KEY = frozenset(
     }
 )
 """Operators whose rows are spread over partitions by all of the key that is stored."""
+
+
+def micro_batch_name(name: str | None) -> str | None:
+    """The name that micro-batches give an operator: Spark 4.3 takes that of real-time mode for it."""
+    return OperatorName.AGGREGATION if name == OperatorName.REAL_TIME_AGGREGATION else name
 
 
 def parse_operator_metadata(path: str, data: bytes) -> OperatorMetadata | Unreadable:

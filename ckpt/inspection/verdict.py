@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from ckpt.restart.diagnoses.logs import SOURCES_DIFFER
+from ckpt.restart.diagnoses.others import CONTINUOUS
 from ckpt.restart.diagnoses.sinks import FIRST_INTO_NOOP, FIRST_START_UNREADABLE
 from ckpt.restart.findings import Forecast, Outcome
 from ckpt.texts import span
@@ -111,6 +112,8 @@ def _spell_troubles(errors: Sequence[str]) -> str:
 
 
 def _spell_none_runs(forecasts: Sequence[Forecast], which: str) -> str:
+    if any(finding.diagnosis is CONTINUOUS for f in forecasts for finding in f.because):
+        return "Will not restart in micro-batches, but with a continuous trigger"
     outcomes = {f.outcome for f in forecasts}
     batches = sorted({f.batch_id for f in forecasts if f.batch_id is not None})
     if outcomes == {Outcome.REFUSED}:

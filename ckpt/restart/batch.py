@@ -3,7 +3,7 @@
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, STATE
 from ckpt.checkpoint.state.descriptions import list_descriptions
-from ckpt.formats.operators import OPERATORS
+from ckpt.formats.operators import OPERATORS, OperatorName
 from ckpt.formats.statefiles import JOIN_STORES
 from ckpt.formats.text import quoted
 from ckpt.model import DamageKind, Operator, StateDamage, StateFileKind
@@ -49,9 +49,11 @@ def load_state(start: Start) -> Forecast | None:
         return moved
     named = ((operator.id, operator.name) for operator in kept.operators if operator.name is not None)
     for number, name in named if start.rules.operator_metadata else ():
-        if name not in OPERATORS:
+        of_real_time = name == OperatorName.REAL_TIME_AGGREGATION
+        if name not in OPERATORS or (of_real_time and not start.rules.real_time_state):
+            diagnosis = diagnoses.logs.REAL_TIME_OPERATOR if of_real_time else diagnoses.state.OPERATOR_UNKNOWN
             path, detail = f"{STATE}/{number}/_metadata", f"it calls operator {number} {quoted(name)}"
-            return start.fails(diagnoses.state.OPERATOR_UNKNOWN, path, detail, messages.OPERATORS_DIFFER)
+            return start.fails(diagnosis, path, detail, messages.OPERATORS_DIFFER)
     astray = _find_operators_astray(start)
     if astray is not None:
         return astray

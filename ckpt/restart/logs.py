@@ -1,7 +1,7 @@
 """Rules about the offset and commit logs: which files a start opens, and what they have to say."""
 
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint, Log
-from ckpt.checkpoint.history import Pattern, pattern
+from ckpt.checkpoint.history import Pattern, in_real_time, pattern
 from ckpt.formats.names import parse_java_long
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.text import quoted
@@ -10,7 +10,7 @@ from ckpt.restart import diagnoses, messages, remedies
 from ckpt.restart.findings import Forecast
 from ckpt.restart.recorded_settings import find_refused
 from ckpt.restart.start import MOST_BATCHES, Start
-from ckpt.settings import JOIN_FORMAT, SHUFFLE_PARTITIONS, SOURCE_EVOLUTION
+from ckpt.settings import CHECKPOINT_FORMAT, JOIN_FORMAT, SHUFFLE_PARTITIONS, SOURCE_EVOLUTION
 from ckpt.versions import Progress
 
 
@@ -182,6 +182,15 @@ def join_format(checkpoint: Checkpoint) -> int:
     return recorded_join_format(checkpoint) if joins else 0
 
 
+def _find_written_version(checkpoint: Checkpoint) -> int:
+    """The version of commits that Spark 4.0 and 4.1 write, and read: 2 in a session with state format 2, or else 1."""
+    if checkpoint.state is not None:
+        return checkpoint.state.format_version
+    commits = [entry for entry in checkpoint.commits.entries.values() if isinstance(entry, CommitLog)]
+    names_state = any(commit.state_unique_ids for commit in commits)
+    return 2 if names_state and {commit.version for commit in commits} == {2} else 1
+
+
 def latest_commit(start: Start) -> Forecast | None:
     """``CommitLog.getLatest``."""
     if start.committed is None:
@@ -190,10 +199,11 @@ def latest_commit(start: Start) -> Forecast | None:
     if beyond is not None:
         return beyond
     path, entry = f"{COMMITS}/{start.committed}", start.checkpoint.commits.entries.get(start.committed)
-    state = start.checkpoint.state  # with state store checkpoint format 2, Spark 4.0 and 4.1 write commits of version 2
-    versions = {known.version for known in start.checkpoint.commits.entries.values() if isinstance(known, CommitLog)}
-    written = state.format_version if state is not None else 2 if versions == {2} else 1
+    written = _find_written_version(start.checkpoint)
     if start.rules.commit_log_exact and entry is not None and entry.version not in (None, written):
-        detail = f"its version line is v{entry.version}, and the session of this query writes v{written}"
+        reads = f"the session of this query writes v{written}"
+        if in_real_time(start.checkpoint):
+            reads = f"Spark {start.spark} reads only v{written} in a session without {CHECKPOINT_FORMAT}=2"
+        detail = f"its version line is v{entry.version}, and {reads}"
         return start.fails(diagnoses.logs.NEWER_LOG_VERSION, path, detail, messages.NEWER_VERSION)
     return _check_log_file(start, entry, path, start.rules.newest_commit_log)

@@ -19,6 +19,7 @@ NO_UUID = "Invalid UUID string"
 OPERATORS_DIFFER = "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA"
 CUT_OFFSET = "Unexpected end-of-input"
 CUT_KAFKA_OFFSET = "Expected e.g. {"  # and an example, "got", and the offset as it is
+NO_WATERMARK_TRACKER = "MicroBatchExecution.watermarkTracker()"  # which the offsets of continuous processing lack
 MISSING_METADATA = "STREAMING_CHECKPOINT_MISSING_METADATA_FILE"
 TOO_MANY_BATCHES = "More than Int.MaxValue elements"
 

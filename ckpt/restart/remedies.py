@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
+from ckpt.checkpoint.sources.file_logs import file_source_logs
 from ckpt.checkpoint.sources.files import entry_at
 from ckpt.checkpoint.sources.registry import offset_of
 from ckpt.formats.names import compactible_id
@@ -44,9 +45,11 @@ def unreadable_log(checkpoint: Checkpoint, folder: str, batch_id: int) -> str | 
 
 def unreadable_source_log(checkpoint: Checkpoint, path: str) -> str | None:
     """For an entry of a file source's log: no copy has one complete that no batch has read; None leaves it."""
-    _, source, name = path.split("/")
+    folder, _, name = path.rpartition("/")
     entry, newest = compactible_id(name), checkpoint.offsets.newest
-    last = entry_at(offset_of(newest, int(source))) if newest else -1
+    logs = file_source_logs(checkpoint.listing, newest)
+    source = next((log.source for log in logs if log.folder == folder), None)
+    last = entry_at(offset_of(newest, source)) if newest and source is not None else -1
     if entry is None or entry <= last:
         return None
     return (

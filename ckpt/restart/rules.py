@@ -17,10 +17,11 @@ from ckpt.versions import Progress, Spark
 
 
 def no_micro_batches(start: Start) -> Forecast | None:
-    """A continuous-processing checkpoint follows other rules, which ckpt does not know."""
+    """Continuous processing writes no metadata into its offsets, and ``MicroBatchExecution`` takes it for granted."""
     if start.checkpoint.kind is not Kind.CONTINUOUS:
         return None
-    return start.stays_unknown(diagnoses.others.CONTINUOUS, OFFSETS, "offsets as continuous processing writes them")
+    path, detail = f"{OFFSETS}/{start.latest}", "its second line is empty"
+    return start.fails(diagnoses.others.CONTINUOUS, path, detail, messages.NO_WATERMARK_TRACKER)
 
 
 def query_metadata(start: Start) -> Forecast | None:
@@ -70,6 +71,10 @@ def nothing_planned(start: Start) -> Forecast | None:
         return None
     checkpoint = start.checkpoint
     left = [f for f in (OFFSETS, STATE, COMMITS) if _holds_something(checkpoint.listing, f)]
+    in_first_batch = left == [STATE] and _holds_no_state(checkpoint.listing)
+    first = Finding(diagnoses.logs.FIRST_REAL_TIME_BATCH, STATE, "it has schemas and temporary files only")
+    if in_first_batch and start.rules.new_query_needs_empty:
+        return start.ends(Outcome.FAILS_AT_START, first, error=messages.NOT_EMPTY)
     if left and start.rules.new_query_needs_empty:
         detail = f"offsets/ names no batch, and {' and '.join(f + '/' for f in left)} is not empty"
         asserts = start.rules.asserts_no_commits and start.committed is not None
@@ -85,8 +90,8 @@ def nothing_planned(start: Start) -> Forecast | None:
         if isinstance(entry, Unreadable):
             detail = f"{entry.reason}: {_FIRST_ENTRY}"
             return start.stays_unknown(diagnoses.others.SOURCE_LOG_UNREADABLE, path, detail, remedies.NO_BATCH_YET)
-    because = []
-    if checkpoint.query_id is not None:
+    because = [first] if in_first_batch else []
+    if checkpoint.query_id is not None and not in_first_batch:
         detail = f"it holds the id {checkpoint.query_id}, and offsets and commits name no batch"
         because.append(Finding(diagnoses.logs.ID_WITHOUT_BATCHES, METADATA, detail))
     return meet_obstacle(start) or start.ends(Outcome.STARTS_FRESH, *because)
@@ -96,6 +101,13 @@ def _holds_something(listing: Listing, folder: str) -> bool:
     """Tell whether Hadoop lists anything there; its local file system leaves hidden checksum files out."""
     files = (name for name in listing.in_folder(folder) if not (name[0] == "." and name.endswith(".crc")))
     return any(True for _ in files) or bool(listing.subfolders(folder))
+
+
+def _holds_no_state(listing: Listing) -> bool:
+    """Tell whether ``state/`` has schemas of a query, and besides these temporary files only."""
+    files = [path.rpartition("/") for path, _ in listing.walk(STATE)]
+    kept = [(folder, name) for folder, _, name in files if name[0] != "."]
+    return bool(kept) and all(folder.endswith("/_metadata") and name == "schema" for folder, name in kept)
 
 
 RULES = (

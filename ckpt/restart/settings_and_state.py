@@ -10,7 +10,7 @@ from ckpt import settings
 from ckpt.checkpoint.checkpoint import OFFSETS, STATE, Checkpoint
 from ckpt.checkpoint.state.chains import is_known_provider
 from ckpt.formats.names import parse_java_int
-from ckpt.formats.operators import TRANSFORM_WITH_STATE, OperatorName
+from ckpt.formats.operators import AGGREGATIONS, TRANSFORM_WITH_STATE, OperatorName
 from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_STORES
 from ckpt.formats.text import quoted
 from ckpt.formats.types import named_fields
@@ -99,7 +99,7 @@ def _find_contradictions(start: Start, checkpoint: Checkpoint) -> Iterator[_Cont
 
 def _keeps_key_apart(operator: Operator, store: Store) -> bool:
     """Tell whether an aggregation has values without their key: state format 2."""
-    if operator.name not in (None, OperatorName.AGGREGATION) or store.name != DEFAULT_STORE:
+    if operator.name not in (None, *AGGREGATIONS) or store.name != DEFAULT_STORE:
         return False
     key, value = _names(store.key_schema), _names(store.value_schema)
     if operator.name is None and (not value or value & _OF_OTHERS or "sessionStartTime" in key):

@@ -20,6 +20,7 @@ _RECORDED = {
 }
 _OPERATORS: dict[str, str] = {
     OperatorName.AGGREGATION: "aggregation",
+    OperatorName.REAL_TIME_AGGREGATION: "aggregation begun in real-time mode",
     OperatorName.SESSIONS: "session window aggregation",
     OperatorName.DEDUPLICATION: "deduplication",
     OperatorName.DEDUPLICATION_WITHIN_WATERMARK: "deduplication within the watermark",

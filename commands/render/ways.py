@@ -117,6 +117,9 @@ class WaysReport(ChangeReport[WaysPlan]):
                 )
             )
             return
+        if not self._errors:
+            yield Next(drop_repairs(self.plan.inspection.next_steps))
+            return
         remedies = [rated.remedy for rated in self._errors if rated.remedy]
         elsewhere = next((remedy for remedy in remedies if "`ckpt repair" not in remedy), None)
         others = drop_repairs(split_remedy(remedies[0])) if remedies else ()

@@ -66,7 +66,9 @@ def test_what_is_said_of_the_query_is_what_ran(sample: str) -> None:
     if told["state"] is not None:
         assert told["state"]["provider"] == ("hdfs" if writer.store == "hdfs" else "rocksdb")
         assert told["state"]["format_version"] == (2 if writer.store == "format2" else 1)
-    known = {"kafka": "kafka", "delta": "delta", "file-source": "file", "continuous-rate": "unknown"}
+    known = {"delta": "delta", "continuous-rate": "unknown"}
+    known |= dict.fromkeys(("kafka", "kafka-orders", "kafka-counts"), "kafka")
+    known |= dict.fromkeys(("file-source", "named-file-sources"), "file")
     kinds = {source["type"] for source in told["sources"]}
     assert kinds <= {known.get(writer.query, "rate-micro-batch")}
     if writer.query == "kafka":

@@ -8,10 +8,10 @@ its own log in the folder of its number, or of its name. An offset never goes wi
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ckpt.changes.evolve.sources import SourceChange, name_folder
+from ckpt.changes.evolve.sources import SourceChange
 from ckpt.changes.steps import Step, must_fit, plan_unread_removals, plan_writing, read_files, sidecar
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
-from ckpt.checkpoint.sources.file_logs import source_folder
+from ckpt.checkpoint.sources.file_logs import name_folder, source_folder
 from ckpt.checkpoint.sources.registry import in_order
 from ckpt.formats.offsets import format_for_names, format_offset_log
 from ckpt.inspection.query import QueryDescription
@@ -100,13 +100,14 @@ def _plan_folders(
 ) -> Iterator[Step]:
     """Steps after which each source that continues has its log where it looks for it, and no other has one."""
     listing = checkpoint.listing
+    wanted = [name_folder(number, source.name) for number, source in enumerate(query.sources)]
     kept = {
-        name_folder(query, change.new): source_folder(listing, newest, change.old)
+        wanted[change.new]: source_folder(listing, newest, change.old)
         for change in changes
         if change.new is not None and change.old is not None and not change.is_new
     }
     kept |= {
-        name_folder(query, change.new): change.left_log
+        wanted[change.new]: change.left_log
         for change in changes
         if change.new is not None and change.left_log is not None
     }
@@ -114,7 +115,7 @@ def _plan_folders(
     stays = has_names(newest) and all(source.name is not None for source in query.sources)
     left = (change.old for change in changes if change.old is not None and not (stays and change.is_gone))
     gone = {source_folder(listing, newest, old) for old in left}
-    gone |= {name_folder(query, change.new) for change in changes if change.new is not None and change.is_new}
+    gone |= {wanted[change.new] for change in changes if change.new is not None and change.is_new}
     contents: dict[str, str] = {}  # for each path that a file gets, the path where it is
     for new, old in moved.items():
         contents |= {new + path.removeprefix(old): path for path, _ in listing.walk(old) if not is_hidden(path)}

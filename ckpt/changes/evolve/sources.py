@@ -7,10 +7,10 @@ from enum import StrEnum
 from urllib.parse import unquote
 
 from ckpt.changes.plan import NoWay
-from ckpt.checkpoint.checkpoint import SOURCES, Checkpoint
+from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.history import sources
 from ckpt.checkpoint.sources.ends import parse_json
-from ckpt.checkpoint.sources.file_logs import is_read_twice, source_folder
+from ckpt.checkpoint.sources.file_logs import is_read_twice, name_folder, source_folder
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import SourceView, decode, kind_named, kind_of, parse_offset
 from ckpt.errors import UsageError, one_line
@@ -124,7 +124,7 @@ def resume_sources(
         if not change.is_new or change.start is not None or change.ignores_log or change.new is None:
             yield change
             continue
-        wants, folder = query.sources[change.new], name_folder(query, change.new)
+        wants, folder = query.sources[change.new], name_folder(change.new, query.sources[change.new].name)
         text = _find_last_offset(checkpoint, wants.name)
         if wants.kind == SourceType.FILE:
             log = compactible_log(checkpoint.listing.in_folder(folder))
@@ -169,12 +169,6 @@ def _read_last_files(storage: Storage, folder: str, log: CompactibleLog) -> tupl
 def _find_topics(text: str) -> frozenset[str]:
     offset = parse_offset(text.encode())
     return kind_of(offset).find_topics(offset)
-
-
-def name_folder(query: QueryDescription, new: int) -> str:
-    """Return the folder of a source of the query."""
-    name = query.sources[new].name
-    return f"{SOURCES}/{new if name is None else name}"
 
 
 def _pairs(

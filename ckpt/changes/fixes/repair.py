@@ -23,6 +23,7 @@ from ckpt.changes.check_fix import (
     find_trouble,
     plan_first,
 )
+from ckpt.changes.fixes.micro_batches import draft_micro_batches
 from ckpt.changes.fixes.read_again import draft_plan_again, draft_read_again, draft_run_again
 from ckpt.changes.fixes.repair_async import draft_fill
 from ckpt.changes.fixes.tidy import Tidied, draft_tidying, tidy
@@ -50,6 +51,7 @@ class WayName(StrEnum):
     WRITE_OFFSETS = "write-offsets"  # write the newest offsets as they were, where the log of a file source tells them
     RUN_AGAIN = "run-again"  # go back, and run the next batch again over its range
     READ_AGAIN = "read-again"  # a stateless query reads the rows of its newest batches again, in a new batch
+    TO_MICRO_BATCH = "to-micro-batch"  # let micro-batches continue after continuous processing, where Kafka is read
     PLAN_AGAIN = "plan-again"  # go back, and let Spark plan a new range for the next batch
 
 
@@ -59,6 +61,7 @@ _FIXES: Mapping[WayName, Drafter] = {
     WayName.WRITE_OFFSETS: draft_offsets,
     WayName.RUN_AGAIN: draft_run_again,
     WayName.READ_AGAIN: draft_read_again,
+    WayName.TO_MICRO_BATCH: draft_micro_batches,
     WayName.PLAN_AGAIN: draft_plan_again,
 }
 """Every fix but to tidy up, which comes before them."""

@@ -11,7 +11,7 @@ from os import fspath
 from typing import ClassVar, TypeVar, Unpack
 
 from ckpt.changes.apply import ChangeResult, How, run_change
-from ckpt.changes.check_fix import ANY_START, check_fix, find_starts
+from ckpt.changes.check_fix import ANY_START, check_fix, find_starts, warn_of_real_time
 from ckpt.changes.offsets.ends import BatchSource, Moved, check_settable, move_source
 from ckpt.changes.plan import END_FIRST, FINISHED_AGAIN, OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay, Replay, adapt_to_sink
 from ckpt.changes.rewind.files_after import state_above
@@ -284,6 +284,8 @@ def _warn(plan: OffsetsPlan) -> Iterator[str]:
     ):
         yield "Offsets of Azure Event Hubs look like those of Kafka: there the numbers are sequence numbers."
     yield from dict.fromkeys(text for moved in plan.moved for text in moved.warnings)
+    if plan.inspection_after is not None:
+        yield from warn_of_real_time(plan.inspection_after)
     yield from _warn_of_findings(plan)
 
 

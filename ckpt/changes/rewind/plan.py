@@ -300,10 +300,11 @@ def plan_rewind(
     if to_batch is None:
         raise UsageError(f"name the last batch to keep with `to_batch`: {_spell_batches(batches)}")
     plan = RewindPlan(inspection=inspection, needed=True, to_batch=to_batch, replayed=replayed, possible=batches)
-    of_epochs = checkpoint.kind is Kind.CONTINUOUS
-    problem = OF_EPOCHS if of_epochs else name_missing_part(checkpoint, to_batch, replayed)
+    if checkpoint.kind is Kind.CONTINUOUS:
+        return replace(plan, possible=(), refused=OF_EPOCHS)
+    problem = name_missing_part(checkpoint, to_batch, replayed)
     if problem is not None:
-        anew = not of_epochs and contains(list_possible_targets(checkpoint, Replayed.NEW), to_batch)
+        anew = contains(list_possible_targets(checkpoint, Replayed.NEW), to_batch)
         also = f"; with {argument('replay', 'new')} also {to_batch}" if anew else ""
         return replace(plan, refused=f"{problem}. Batches to go back to: {_spell_batches(batches)}{also}")
     kept = keeps_planned(checkpoint, to_batch, replayed)

@@ -80,7 +80,12 @@ def source_folder(listing: Listing, offsets: OffsetLog | None, source: int) -> s
     if offsets and is_read_twice(listing, offsets):
         return f"{SOURCES}/0"
     name = in_order(offsets)[source].name if offsets and source < len(ends) else None
-    return f"{SOURCES}/{source if name is None else name}"
+    return name_folder(source, name)
+
+
+def name_folder(number: int, name: str | None) -> str:
+    """The folder of a source by its number, or by its name if the query gives it one (offset log v2)."""
+    return f"{SOURCES}/{number if name is None else name}"
 
 
 def is_read_twice(listing: Listing, offsets: OffsetLog) -> bool:

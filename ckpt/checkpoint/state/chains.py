@@ -137,9 +137,8 @@ _PROVIDERS = {
 
 
 def is_known_provider(class_name: str) -> bool:
-    """Tell whether a class is one of Spark's providers, or one of the same name in another package."""
-    package, _, name = class_name.rpartition(".")
-    return bool(package) and name in _PROVIDERS
+    """Tell whether a class is one of Spark's providers: that of Databricks has the same name in another package."""
+    return class_name in (settings.HDFS_PROVIDER, settings.ROCKSDB_PROVIDER)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ state version would be loaded later instead of the right ones (see ``ckpt.change
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ckpt.changes.plan import NEVER_FINISHED, name_lost_part
+from ckpt.changes.plan import BECOME_BATCHES, NEVER_FINISHED, OF_EPOCHS, name_lost_part
 from ckpt.changes.relocate.plan import plan_relocation
 from ckpt.changes.rewind.files_after import find_files_after
 from ckpt.changes.steps import Changed, plan_unread_removals, read_files, sidecar
@@ -28,6 +28,7 @@ from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Kind, RocksDBSnapshot, StateFile, StateFileKind
 from ckpt.storage import Listing, Storage
 from ckpt.storage.locations import spark_uri
+from ckpt.texts import quote_path
 
 _DESCRIBING = ("_metadata", "_stateSchema")  # folders whose files describe state
 
@@ -130,8 +131,9 @@ def _choose_batch(checkpoint: Checkpoint, batch: int | None) -> int:
     offsets, commits = checkpoint.offsets, checkpoint.commits
     possible = [i for i in commits.ids if offsets.readable(i) is not None and commits.readable(i) is not None]
     if checkpoint.kind is not Kind.MICRO_BATCH:
-        kind = "empty" if checkpoint.kind is Kind.EMPTY else "one of continuous processing"
-        raise CannotCopy(f"{checkpoint.uri}: the checkpoint is {kind}, and has no committed batch to copy")
+        if checkpoint.kind is Kind.CONTINUOUS:
+            raise CannotCopy(f"{checkpoint.uri}: {OF_EPOCHS}. {BECOME_BATCHES.format(quote_path(checkpoint.uri))}")
+        raise CannotCopy(f"{checkpoint.uri}: the checkpoint is empty, and has no committed batch to copy")
     if checkpoint.unfinished:
         raise CannotCopy(f"{checkpoint.uri}: {NEVER_FINISHED}")
     if not possible:

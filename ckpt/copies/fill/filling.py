@@ -18,7 +18,7 @@ from ckpt.copies.rewrite.stored_rows import Stored, join_stored, make_stored
 from ckpt.copies.rewrite.stores import Families, StoredForm, list_forms, read_families
 from ckpt.copies.rewrite.writing import NewState
 from ckpt.errors import Undecodable
-from ckpt.formats.operators import OperatorName
+from ckpt.formats.operators import AGGREGATIONS, OperatorName
 from ckpt.formats.rows import avro
 from ckpt.formats.rows.arrow import fixed
 from ckpt.formats.rows.keys import MakeRows, key_blobs, write_versioned_rows
@@ -32,7 +32,7 @@ from ckpt.state.reading.units import StateUnit, UnitKind
 
 _NORMALISED = frozenset(
     {
-        OperatorName.AGGREGATION,
+        *AGGREGATIONS,
         OperatorName.DEDUPLICATION,
         OperatorName.DEDUPLICATION_WITHIN_WATERMARK,
         OperatorName.JOIN,

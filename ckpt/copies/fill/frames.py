@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ckpt.copies.fill.fitting import Misfit, check_not_null, fit_array, make_struct
 from ckpt.errors import CkptError, UsageError, one_line
-from ckpt.formats.operators import OperatorName
+from ckpt.formats.operators import AGGREGATIONS, OperatorName
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
@@ -27,7 +27,7 @@ _IGNORED = re.compile(rf"{PARTITION}|__index_level_\d+__")
 _VALUES = frozenset({"value", "list_element", "user_map_value"})
 """Parts of a row whose columns may have grown since; keys may not."""
 
-_AGGREGATING = frozenset({OperatorName.AGGREGATION, OperatorName.SESSIONS})
+_AGGREGATING = AGGREGATIONS | {OperatorName.SESSIONS}
 _NO_ROW_YET = frozenset({"max", "min", "bit_and", "bit_or", "bit_xor"})
 """Buffers in which NULL says that no row was seen; to others, as those of an average, it is NULL forever."""
 

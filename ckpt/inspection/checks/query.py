@@ -11,12 +11,12 @@ from urllib.parse import unquote
 
 from ckpt import settings
 from ckpt.checkpoint import history
-from ckpt.checkpoint.checkpoint import SOURCES, Checkpoint
-from ckpt.checkpoint.sources.file_logs import find_refused_file
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.sources.file_logs import find_refused_file, name_folder
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.errors import one_line
-from ckpt.formats.operators import OperatorName
+from ckpt.formats.operators import OperatorName, micro_batch_name
 from ckpt.inspection.query import (
     DescribedFamily,
     DescribedOperator,
@@ -88,7 +88,7 @@ def _compare_names(wanted: Sequence[DescribedOperator], there: Sequence[Operator
             detail = f"the query keeps state ({names}), and the checkpoint has none"
             yield Finding(diagnoses.starting.OTHER_OPERATORS, "state", detail)
         return
-    has = {operator.id: operator.name for operator in there}
+    has = {operator.id: micro_batch_name(operator.name) for operator in there}
     if not all(operator.has_metadata for operator in there) and len(has) <= len(wanted):
         has = {number: name or wanted[number].name for number, name in has.items() if number < len(wanted)}
     want = {number: operator.name for number, operator in enumerate(wanted)}
@@ -299,10 +299,10 @@ def _compare_named(query: QueryDescription, there: Sequence[SourceView], checkpo
     left = [view for view in there if view.name not in _list_names_of(query.sources)]
     findings: list[Finding] = []
     unknown: list[str] = []
-    for source in query.sources:
+    for number, source in enumerate(query.sources):
         if source.name in views:
             continue
-        path = f"{SOURCES}/{source.name}"
+        path = name_folder(number, source.name)
         alike = [view for view in left if source.kind == view.type]
         before = next((view for view in alike if _reads_the_same(source, view)), None)
         nameless = next((view for view in alike if not (view.topics or view.files)), None)
@@ -320,7 +320,7 @@ def _compare_named(query: QueryDescription, there: Sequence[SourceView], checkpo
     for source, view in pairs:
         if source.kind in _KNOWN and view.type is not SourceType.UNKNOWN and source.kind != view.type:
             detail = f"{source.kind} in the query, {view.type} in the checkpoint"
-            findings.append(Finding(diagnoses.starting.OTHER_SOURCE, f"{SOURCES}/{view.name}", detail))
+            findings.append(Finding(diagnoses.starting.OTHER_SOURCE, name_folder(view.index, view.name), detail))
     compared = _compare_pairs(pairs, checkpoint)
     return QueryComparison((*findings, *compared.findings), (*unknown, *compared.unknown))
 
@@ -339,17 +339,17 @@ def _find_moved(pairs: Sequence[tuple[DescribedSource, SourceView]]) -> Iterator
         known = wants.kind in _KNOWN and has.type is not SourceType.UNKNOWN
         if known and wants.kind != has.type:
             detail = f"{wants.kind} in the query, {has.type} in the checkpoint"
-            yield Finding(diagnoses.starting.OTHER_SOURCE, f"sources/{has.index}", detail)
+            yield Finding(diagnoses.starting.OTHER_SOURCE, name_folder(has.index, has.name), detail)
         elif known and (_find_missing_topics(wants, has) or _reads_elsewhere(wants, has)):
             others = (view for view in there if view.index != has.index and view.type is has.type)
             index = next((view.index for view in others if _fits(wants, view)), None)
             if index is not None:
                 detail = f"it reads what source {index} of the checkpoint has read: have they changed places?"
-                yield Finding(diagnoses.starting.OTHER_SOURCE, f"sources/{has.index}", detail)
+                yield Finding(diagnoses.starting.OTHER_SOURCE, name_folder(has.index, has.name), detail)
 
 
 def _compare_source(wants: DescribedSource, has: SourceView, checkpoint: Checkpoint) -> Iterator[Finding]:
-    path, folder = f"sources/{has.index}", wants.path
+    path, folder = name_folder(has.index, has.name), wants.path
     missing = _find_missing_topics(wants, has)
     if missing:
         skips = "" if wants.fail_on_data_loss else "; failOnDataLoss=false lets it run, and leave out what waits there"

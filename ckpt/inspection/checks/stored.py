@@ -9,7 +9,7 @@ from itertools import groupby, pairwise
 
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE, Checkpoint
-from ckpt.checkpoint.history import Pattern, pattern, unplanned
+from ckpt.checkpoint.history import Pattern, in_real_time, pattern, unplanned
 from ckpt.checkpoint.sources.delta import DeltaOffset
 from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchOffset
 from ckpt.checkpoint.sources.registry import advances, offset_of
@@ -33,7 +33,7 @@ _OUTLIVES_A_LOAD = {
     DamageKind.CONTRADICTION: diagnoses.state.STATE_CONTRADICTS,
     DamageKind.CHANGED: diagnoses.state.STATE_REDESCRIBED,
 }
-_OF_ICEBERG = re.compile(r"sources/[0-9]+/offsets")
+_OF_ICEBERG = re.compile(r"sources/[^/]+/offsets")
 
 
 def find_unreadable_files(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -225,6 +225,14 @@ def find_format_two(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find state store checkpoint format 2, which the session has to name: the checkpoint does not record it."""
     if checkpoint.state is not None and checkpoint.state.format_version == 2:
         yield Finding(diagnoses.state.FORMAT_TWO, "state", "state files carry unique ids")
+
+
+def find_real_time(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find that real-time mode wrote the checkpoint, whose starts are other ones than those of the forecasts."""
+    if in_real_time(checkpoint):
+        stateless = checkpoint.state is None
+        detail = "the newest commit has version 2 and names no state" if stateless else "the aggregation is named so"
+        yield Finding(diagnoses.logs.REAL_TIME, COMMITS if stateless else STATE, detail)
 
 
 def find_moved_joins(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -434,6 +442,7 @@ _CHECKS = (
     find_edited_file_logs,
     find_sink_log_holes,
     find_format_two,
+    find_real_time,
     find_moved_joins,
     find_abandoned_timeline,
     measure_snapshot_lag,

@@ -8,7 +8,7 @@ from os import fspath
 from typing import Annotated
 
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.checkpoint.history import Pattern, pattern
+from ckpt.checkpoint.history import name_lagging_mode
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.registry import SourceRange, source_ranges
 from ckpt.checkpoint.sources.starts import Begin
@@ -73,9 +73,9 @@ def list_doubts(
             "recreated, and is read from its earliest rows, so that none is lost. If rows were taken from its end "
             "instead, those that are left are read again."
         )
-    if pattern(checkpoint) is Pattern.ASYNC_PROGRESS:
+    if mode := name_lagging_mode(checkpoint):
         yield (
-            f"The log was written with asynchronous progress tracking: rows after batch {batch} may be in the "
+            f"The log was written {mode}: rows after batch {batch} may be in the "
             "sink, written by batches that were not logged, and are read again."
         )
     for start in starts:
@@ -225,8 +225,6 @@ def _refuse(checkpoint: Checkpoint, batch: int | None, possible: Ranges) -> str 
     offsets, commits = checkpoint.offsets, checkpoint.commits
     if checkpoint.kind is Kind.EMPTY:
         return "nothing was ever planned in this checkpoint: start the new query as if it were the first"
-    if checkpoint.kind is Kind.CONTINUOUS:
-        return "it was written by continuous processing, which ckpt handoff does not support"
     if batch is None:
         return _refuse_all(checkpoint)
     unreadable = offsets.entries.get(batch)

@@ -91,9 +91,17 @@ CONTRADICTING_SETTING = error(
 OTHER_PROVIDER = warning(
     "CKPT117 state-store-provider-unknown",
     "The newest offsets record a state store provider that is none of Spark's. A restart takes it from there, whatever "
-    "the session has: without that class it fails at start. ckpt does not know what it makes of the state.",
+    "the session has. Without that class it fails when it loads the state, and Spark's whole message is the class name "
+    "(ClassNotFoundException). With it, ckpt does not know what it makes of the state.",
     "Start the query with the library that has this class, as before. If there is none, the setting was edited: "
     "`ckpt repair {checkpoint}` shows the fixes, and what each costs.",
+)
+REAL_TIME_OPERATOR = error(
+    "CKPT125 state-of-real-time-mode",
+    "Real-time mode wrote this aggregation, which needs Spark 4.3 or later. Spark 4.3 continues from it in real-time "
+    "mode and in micro-batches. Earlier versions compare the operator's name with the query's, and fail at start, "
+    "which leaves an offsets file planned.",
+    "Start the query with Spark 4.3 or later.",
 )
 UNFINISHED = error(
     "CKPT113 unfinished-checkpoint",
@@ -147,6 +155,16 @@ COMMITS_WITHOUT_OFFSETS = error(
     "the files that are left.",
     "Restore {checkpoint}/offsets from a copy that reaches the newest commit. Or start over in a new checkpoint "
     f"folder: {NEW_CHECKPOINT}.",
+)
+FIRST_REAL_TIME_BATCH = error(
+    "CKPT215 first-real-time-batch",
+    "No batch is planned, and state/ has schemas and temporary files, but no state. A query in real-time mode (Spark "
+    "4.3) leaves this in its first batch, which it plans only at its end: it is running now, or was killed. A start in "
+    "real-time mode runs batch 0. A start in micro-batches is refused from Spark 4.1 on, because state/ is not empty. "
+    "Rows that a killed batch has written are written again.",
+    "If the query is running, wait for the end of the batch. If not, start it in real-time mode, as before: "
+    '`.trigger(realTime="5 minutes")`. To start it in micro-batches instead, delete the folder {checkpoint}/state '
+    "first: it holds no state.",
 )
 ID_WITHOUT_BATCHES = warning(
     "CKPT112 query-id-without-batches",
@@ -205,6 +223,13 @@ LOG_LAGS_BEHIND = note(
     "CKPT212 log-lags-behind-the-sink",
     "Asynchronous progress tracking left these gaps. Its log lags: batches that ran after the last logged one are "
     "not in it. Any start reads and writes their rows again, under batch ids that were used before.",
+)
+REAL_TIME = note(
+    "CKPT216 written-in-real-time-mode",
+    "Real-time mode (Spark 4.3) wrote this checkpoint, and the forecasts are of starts in micro-batches. A start in "
+    "real-time mode deletes a planned batch that is not committed, and reads everything after the newest commit. "
+    "Real-time mode plans a batch only at its end: if it was killed before, rows after the newest offsets are in the "
+    "sink already, and any start writes them again.",
 )
 COMMIT_CUT_SHORT = note(
     "CKPT110 commit-without-content",

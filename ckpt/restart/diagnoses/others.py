@@ -113,9 +113,12 @@ TOO_LARGE = error(
 )
 CONTINUOUS = warning(
     "CKPT601 continuous-processing",
-    "This checkpoint was written by continuous processing, and ckpt does not forecast its restart.",
-    "Start the query with a continuous trigger, as it ran before, and watch its first epochs: the files do not say "
-    "whether it starts, and where.",
+    "Continuous processing wrote this checkpoint, whose offsets have no metadata. A start in micro-batches looks for "
+    "it, and fails before it writes anything. A start with a continuous trigger deletes planned epochs that are not "
+    "committed, and continues after the newest commit (seen with Kafka, on Spark 3.5, 4.2 and 4.3). Rows that a killed "
+    "epoch has written are written again.",
+    "Start the query with a continuous trigger, as it ran before. Or let micro-batches continue, if the source is "
+    "Kafka: `ckpt repair {checkpoint}` plans to write the metadata.",
 )
 EMPTY = note(
     "CKPT602 empty-checkpoint",

@@ -149,7 +149,7 @@ def test_a_watermark_to_expect(ckpt: Ckpt) -> None:
     [
         ("damaged-empty-offset", "offsets/5 cannot be read: the file is empty; possible batches: 0 to 4"),
         ("damaged-no-commits", "no batch is committed"),
-        ("continuous-4.2", "continuous processing"),
+        ("continuous-4.2", "ckpt does not know a source whose offsets"),
     ],
 )
 def test_what_is_refused_and_why(sample: str, words: str, ckpt: Ckpt) -> None:

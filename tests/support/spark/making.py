@@ -100,12 +100,20 @@ def _continuous(spark: SparkSession, sample: Sample, checkpoint: Path) -> None:
     query.stop()
 
 
+def _real_time(spark: SparkSession, sample: Sample, checkpoint: Path) -> None:
+    """Each batch takes as long as the trigger says, and is logged when it is over."""
+    query = _launch(spark, sample, checkpoint, sink="console", trigger={"realTime": "5 seconds"})
+    _wait_for_commit(query, checkpoint, sample.count)
+    query.stop()
+
+
 RUNS: dict[str, Callable[[SparkSession, Sample, Path], None]] = {
     "starts": _starts,
     "steady": _steady,
     "killed": _killed,
     "async": _async,
     "continuous": _continuous,
+    "real-time": _real_time,
 }
 
 
@@ -137,6 +145,9 @@ def _prepare_delta(spark: SparkSession) -> None:
 _PREPARATIONS = {"kafka": _prepare_kafka, "delta": _prepare_delta, "": lambda _: None}
 
 
+_MASTER = "local[6]"  # real-time mode needs a slot for each partition of each stage
+
+
 def _session(needs: str) -> SparkSession:
     conf = {
         "spark__local__dir": str(ORIGIN / "local"),
@@ -152,7 +163,7 @@ def _session(needs: str) -> SparkSession:
         }
     elif needs:
         conf["spark__jars"] = os.environ["CKPT_SPARK_JARS"]
-    spark = session(**conf)
+    spark = session(master=_MASTER, **conf)
     spark.sparkContext.setLogLevel("ERROR")
     return spark
 

@@ -55,6 +55,7 @@ _RUNS = {
     "killed": "SIGKILL in batch {0}",
     "async": "one run past batch {0}, asynchronous progress tracking",
     "continuous": "{0} s of continuous trigger",
+    "real-time": "real-time mode to batch {0}",
 }
 
 

@@ -65,6 +65,14 @@ def file_source(spark: SparkSession, inputs: Path) -> DataFrame:
     return files.json(str(inputs))
 
 
+def named_file_sources(spark: SparkSession, inputs: Path) -> DataFrame:
+    def named(name: str, files: int) -> DataFrame:
+        reader = spark.readStream.name(name).schema("id BIGINT, name STRING").option("maxFilesPerTrigger", files)
+        return reader.json(str(inputs))
+
+    return named("alpha", 3).unionByName(named("beta", 4))
+
+
 def aggregation(spark: SparkSession, _: Path) -> DataFrame:
     return keyed(spark).groupBy("key").agg({"*": "count", "value": "sum"})
 
@@ -159,6 +167,17 @@ def kafka(topic: str = "orders", **options: str) -> Callable[[SparkSession, Path
         return reader.option("maxOffsetsPerTrigger", 20).load().select("key", "value")
 
     return build
+
+
+def kafka_orders(spark: SparkSession, _: Path) -> DataFrame:
+    """All records of the topic `orders`, without the options that real-time mode refuses."""
+    reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", spark.conf.get(KAFKA))
+    return reader.option("subscribe", "orders").option("startingOffsets", "earliest").load().select("key", "value")
+
+
+def kafka_counts(spark: SparkSession, inputs: Path) -> DataFrame:
+    """How many records of `orders` have a key that ends in each digit."""
+    return kafka_orders(spark, inputs).selectExpr("right(CAST(key AS STRING), 1) AS digit").groupBy("digit").count()
 
 
 def joined_by_spark_2(how: str) -> Callable[[SparkSession, Path], DataFrame]:

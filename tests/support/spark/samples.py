@@ -20,7 +20,8 @@ class Sample:
     `run` is how it came about: `starts` starts the query `count` times with `availableNow`; `steady` runs it
     once, with a trigger every two seconds, up to batch `count`, which gives the maintenance thread time for
     snapshots; `killed` runs it until SIGKILL inside batch `count`; `async` tracks progress asynchronously at
-    least up to batch `count`; `continuous` runs it for `count` seconds with the continuous trigger.
+    least up to batch `count`; `continuous` runs it for `count` seconds with the continuous trigger;
+    `real-time` runs it in real-time mode up to batch `count`.
     """
 
     name: str
@@ -109,10 +110,15 @@ SAMPLES: tuple[Sample, ...] = (
     Sample("dedup-changelog-4.3", "4.3", "dedup", "No watermark", "changelog", count=4),
     Sample("aggregation-hdfs-4.3", "4.3", "aggregation", "Deltas only", "hdfs", count=3),
     Sample("join-v4-changelog-4.3", "4.3", "join", "Join state format 4", "changelog", count=3, conf=_join_format(4)),
+    Sample("named-file-sources-4.3", "4.3", "named-file-sources", "Logs of file sources by name", count=1),
     Sample("join-format2-4.3", "4.3", "join", "State format 2", "format2", count=3),
     Sample("tws-format2-4.3", "4.3", "transform-with-state", "State format 2", "format2", count=3),
     # With services
     Sample("delta-4.2", "4.2", "delta", "Delta table with several versions", count=1),
     Sample("kafka-4.2", "4.2", "kafka", "Two partitions, 20 rows a batch", count=1),
+    Sample("continuous-kafka-4.2", "4.2", "kafka-orders", "Kafka, continuous", run="continuous", count=6),
+    Sample("real-time-4.2", "4.2", "kafka-orders", "Real-time mode", run="real-time", count=1),
+    Sample("real-time-4.3", "4.3", "kafka-orders", "Real-time mode, commit log v2", run="real-time", count=1),
+    Sample("real-time-aggregation-4.3", "4.3", "kafka-counts", "Real-time state", "format2", "real-time", 1),
     Sample("async-kafka-4.2", "4.2", "kafka", "Kafka to Kafka, asynchronous", run="async", count=30),
 )

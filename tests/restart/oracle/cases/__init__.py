@@ -19,6 +19,7 @@ from . import (
     state,
     strays,
     untrue,
+    younger,
 )
 from .model import SAMPLES, Case
 
@@ -49,6 +50,7 @@ CASES: tuple[Case, ...] = tuple(
             contents.cases(),
             strays.cases(),
             untrue.cases(),
+            younger.cases(),
         )
     )
 )

@@ -19,8 +19,9 @@ def relocated(sample: Sample) -> list[Mutation]:
     """Make the absolute paths inside a sample its copy's own: schema files, and input files in the source log."""
     if sample.query.startswith("transform-with-state"):
         return [replace(SCHEMA_PATHS, str(ORIGIN / sample.name), "{checkpoint}")]
-    if sample.query == "file-source":
-        return [replace("sources/0/[0-9]*", str(queries.INPUTS), "{folder}/inputs")]
+    for query, logs in (("file-source", "sources/0"), ("named-file-sources", "sources/*")):
+        if sample.query == query:
+            return [replace(f"{logs}/[0-9]*", str(queries.INPUTS), "{folder}/inputs")]
     return []
 
 
