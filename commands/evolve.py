@@ -36,7 +36,7 @@ def evolve(
     ] = None,
     default: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN=VALUE", help="The value of a new key column in all of the state. Repeatable."),
+        typer.Option(metavar="COLUMN=VALUE", help="Value of a new key column in old rows. Repeatable."),
     ] = None,
     start: Annotated[
         list[str] | None, typer.Option(metavar="SOURCE=JSON", help="Where a new source begins: an offset. Repeatable.")
