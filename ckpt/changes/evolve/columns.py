@@ -239,7 +239,7 @@ class _Planner:
     def _match_key_names(
         self, old: list[tuple[str, Json]], new: list[tuple[str, Json]]
     ) -> dict[int | None, int | None]:
-        """Match by names, which need not be true; by places where names say nothing and all types are the same."""
+        """Match by names, which can mislead; by places where names say nothing and all types are the same."""
         names = [name for name, _ in old]
         named = all(_are_names([name for name, _ in fields]) for fields in (old, new))
         by_name: dict[int | None, int | None] = {

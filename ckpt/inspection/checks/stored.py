@@ -165,7 +165,7 @@ def _can_rewind(checkpoint: Checkpoint, batch: int) -> bool:
 
 
 _FORWARD = (DeltaOffset, RateMicroBatchOffset)
-"""Offsets of sources that never go back by themselves: a topic that was recreated begins anew."""
+"""Offsets of sources that never go back by themselves: a topic that was recreated starts over."""
 
 
 def compare_source_counts(checkpoint: Checkpoint) -> Iterator[Finding]:
