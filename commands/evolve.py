@@ -50,7 +50,7 @@ def evolve(
         int | None, typer.Option(min=1, metavar="N", help="Processes that write state in other columns.")
     ] = None,
 ) -> None:
-    """Let a query with other sources, operators or columns of state continue.
+    """Let a query with other sources, operators or state continue.
 
     Writes NEW, and only reads CHECKPOINT. With --in-place it prints a plan for CHECKPOINT itself, and changes nothing
     without --apply.
