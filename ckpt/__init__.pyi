@@ -2,7 +2,6 @@
 
 from ckpt.changes.fixes.repair import repair as repair
 from ckpt.changes.fixes.repair_async import repair_async as repair_async
-from ckpt.changes.offsets.commit import offsets_commit as offsets_commit
 from ckpt.changes.offsets.exchange import (
     offsets_export as offsets_export,
     offsets_import as offsets_import,
@@ -41,6 +40,7 @@ from ckpt.spark.calls import (
     migrate_transform_with_state as migrate_transform_with_state,
 )
 from ckpt.spark.preflight import describe_query as describe_query, preflight as preflight
+from ckpt.spark.rehearse import rehearse as rehearse
 from ckpt.state.native.api import read_state_arrow as read_state_arrow, read_state_batches as read_state_batches
 from ckpt.state.native.diff import state_diff as state_diff
 from ckpt.state.native.show import state_count as state_count, state_keys as state_keys, state_show as state_show

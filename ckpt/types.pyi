@@ -7,7 +7,11 @@ from ckpt.changes.evolve.plan import EvolvePlan as EvolvePlan
 from ckpt.changes.evolve.sources import PartChange as PartChange, SourceChange as SourceChange
 from ckpt.changes.fixes.repair import Way as Way, WayName as WayName, WaysPlan as WaysPlan
 from ckpt.changes.fixes.repair_async import RepairPlan as RepairPlan, Strategy as Strategy
-from ckpt.changes.offsets.commit import CommittedGroup as CommittedGroup, OffsetsCommit as OffsetsCommit
+from ckpt.changes.offsets.commit import (
+    CommittedGroup as CommittedGroup,
+    OffsetsCommit as OffsetsCommit,
+    offsets_commit as offsets_commit,
+)
 from ckpt.changes.offsets.exchange import ImportPlan as ImportPlan, Positions as Positions
 from ckpt.changes.offsets.plan import OffsetsPlan as OffsetsPlan
 from ckpt.changes.prune.plan import Pruned as Pruned, PrunePlan as PrunePlan
@@ -17,6 +21,12 @@ from ckpt.changes.skip.plan import SkipPlan as SkipPlan
 from ckpt.checkpoint.reader import NotACheckpoint as NotACheckpoint
 from ckpt.checkpoint.state.rewritable import Form as Form
 from ckpt.copies.copy.copy import CheckpointCopy as CheckpointCopy
+from ckpt.copies.rehearsal import (
+    Rehearsal as Rehearsal,
+    RehearsalEnd as RehearsalEnd,
+    RehearsedBatch as RehearsedBatch,
+    RehearsedQuery as RehearsedQuery,
+)
 from ckpt.copies.rewrite.plan import (
     PlannedState as PlannedState,
     Rewrite as Rewrite,

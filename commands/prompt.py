@@ -28,6 +28,7 @@ from .render.blocks import Headline, Item, Page, Plain, Table, Title, Tone, chan
 from .render.copying import CopyReport
 from .render.html import html_part
 from .render.layout import PageLayout
+from .render.rehearsing import show_rehearsal
 from .render.reports import find_report
 from .render.rewriting import ImportReport, RewriteReport
 from .render.rows import SizesReport
@@ -148,6 +149,7 @@ def _show_query_description(value: "types.QueryDescription") -> Page:
 _PAGES: dict[str, Any] = {
     "Checkpoint": lambda value: _page_of(inspect(value)),
     "CheckpointCopy": _show_checkpoint_copy,
+    "Rehearsal": show_rehearsal,
     "Rewrite": _show_rewrite,
     "StateSizes": _show_state_sizes,
     "StateUnit": _show_state_unit,

@@ -1,7 +1,8 @@
 """Preflight: may a query be started on a checkpoint now? For ``ckpt preflight`` and for Python."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import Checkpoint
@@ -18,11 +19,13 @@ from ckpt.restart import diagnoses
 from ckpt.restart.findings import Asked, Finding, Severity
 from ckpt.restart.recorded_settings import SettingOutlook, setting_outlooks
 from ckpt.storage import open_storage
+from ckpt.texts import quote_path
 from ckpt.values import Value
 from ckpt.versions import Spark
 
 _RECENT_S = 600.0
 """A checkpoint that was written to more recently may have a driver: it is worth a few seconds to look again."""
+_QUERY_FILE = re.compile(r"(?<=--to )query\.json(?=`)|(?<=\()query\.json(?= is its description)")
 _NOT_IN_A_CHECKPOINT = (
     "a checkpoint does not have the length of windows, the gap of sessions, the delay of the watermark, which columns "
     "are aggregated, the type of a join, or user code: a change of these is not seen (`old`: the description of the "
@@ -39,6 +42,7 @@ class PlannedStart:
     settings: Mapping[str, str] = field(default_factory=dict)  # of the session
     all_settings: bool = False  # these are all that it has
     query: QueryDescription | None = None
+    query_file: str | None = None  # of its description, for the commands of remedies
     old: QueryDescription | None = None  # the query that wrote the checkpoint
     answer: SparkAnswer | None = None  # of Spark, asked to plan the next batch
     progress: Asked = Asked.SYNC
@@ -119,6 +123,8 @@ def judge_start(
     findings += _compare_state_format(checkpoint, versions, start.settings, all_known=start.all_settings)
     findings += compared.findings
     inspection = judge(evidence, (spark,) if spark else (), start.progress, 10, sink, live or (), findings)
+    if start.query_file is not None:
+        inspection = _name_query_file(inspection, start.query_file)
     missing = {"sources": live is None, "sink": sink is None, "query": start.query is None}
     counted = (forecast.spark for forecast in inspection.counted)
     newest = spark or max(counted, key=lambda version: version.rank, default=list(Spark)[-1])
@@ -135,6 +141,16 @@ def judge_start(
         ),
         tuple(name for name, not_asked in missing.items() if not_asked),
     )
+
+
+def _name_query_file(inspection: Inspection, file: str) -> Inspection:
+    """Let the commands of remedies name the file of the query's description."""
+    named = quote_path(file)
+    findings = (
+        replace(rated, remedy=rated.remedy and _QUERY_FILE.sub(lambda _: named, rated.remedy))
+        for rated in inspection.findings
+    )
+    return replace(inspection, findings=tuple(findings))
 
 
 def _compare_query(

@@ -177,20 +177,8 @@ class DiffReport(Report["StateDiff"]):
         return derive(DiffDocument, self.record, checkpoint=before, other=after)
 
     def page(self) -> Page:
-        return page_of(*(self._show_unit(unit) for unit in self.record.units))
-
-    def _show_unit(self, unit: "UnitDiff") -> Iterator[Block]:
         span = f"batch {self.record.before.batch} to {self.record.after.batch}"
-        counts = f"{unit.added:,} added, {unit.removed:,} removed, {unit.changed:,} changed"
-        yield Headline(f"{_name_unit(unit.unit)}, {span}: {counts}", Tone.PLAIN)
-        if unit.rows:
-            rows = tuple(
-                (str(row.change), *(_describe_fields(fields) for fields in (row.key, row.before, row.after)))
-                for row in unit.rows
-            )
-            yield Table(rows, ("", "key", "before", "after"), TooWide.STACK)
-        if unit.added + unit.removed + unit.changed > len(unit.rows):
-            yield Line("  there are more: see --limit")
+        return page_of(*(show_changes(unit, span) for unit in self.record.units))
 
 
 @dataclass(frozen=True)
@@ -217,6 +205,20 @@ class SizesReport(Report["StateSizes"]):
                 cells.append((heavy, f"{key.rows:,}", share, str(key.partition), _describe_fields(key.key)))
             table = Table(tuple(cells), ("bytes", "rows", "share", "partition", "key"), TooWide.STACK)
         return page_of((Headline(head, Tone.PLAIN), table if cells else Line("  no rows")))
+
+
+def show_changes(unit: "UnitDiff", span: str) -> Iterator[Block]:
+    """Lay out what has changed in a unit of state; ``span`` says between which batches."""
+    counts = f"{unit.added:,} added, {unit.removed:,} removed, {unit.changed:,} changed"
+    yield Headline(f"{_name_unit(unit.unit)}, {span}: {counts}", Tone.PLAIN)
+    if unit.rows:
+        rows = tuple(
+            (str(row.change), *(_describe_fields(fields) for fields in (row.key, row.before, row.after)))
+            for row in unit.rows
+        )
+        yield Table(rows, ("", "key", "before", "after"), TooWide.STACK)
+    if unit.added + unit.removed + unit.changed > len(unit.rows):
+        yield Line("  there are more: see --limit")
 
 
 def tabulate_rows(rows: Sequence[dict[str, Any]]) -> Block:

@@ -32,12 +32,12 @@ CALLS = {
         "offsets_set",
         "offsets_export",
         "offsets_import",
-        "offsets_commit",
         "relocate",
         "prune",
     ),
     "New checkpoints": ("copy", "rewrite", "import_state", "write_state"),
     "New queries": (
+        "rehearse",
         "evolve",
         "handoff",
         "migrate_changelog",

@@ -71,7 +71,7 @@ def offsets_commit(
     Raises:
         UsageError: ``depth`` or ``jobs`` is out of range, or the options of Kafka cannot be used, or are missing.
 
-    >>> ckpt.offsets_commit("sample_checkpoints/kafka-4.2", "lag-", {})
+    >>> ckpt.types.offsets_commit("sample_checkpoints/kafka-4.2", "lag-", {})
     Traceback (most recent call last):
     ckpt.errors.UsageError: `kafka_options`: name the brokers: kafka.bootstrap.servers
 

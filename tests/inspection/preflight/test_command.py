@@ -1,5 +1,6 @@
 """``ckpt preflight`` from the terminal, on real samples: start or hold, as a page and as JSON."""
 
+import json
 import shutil
 import time
 from pathlib import Path
@@ -11,7 +12,7 @@ from ckpt.restart.findings import Asked, Severity
 from ckpt.restart.recorded_settings import SettingUse
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
-from tests.support.places import EACH_SAMPLE
+from tests.support.places import EACH_SAMPLE, ROOT
 from tests.support.spark.live import trace
 
 AGGREGATION = "sample_checkpoints/aggregation-hdfs-4.2"
@@ -197,3 +198,14 @@ def test_a_checkpoint_that_has_to_be_there(left: tuple[str, ...], ckpt: Ckpt, co
     assert [(one["code"], one["detail"]) for one in gone.json()["holds"]] == [
         ("CKPT446", f"check the path: {checkpoint} does not exist")
     ]
+
+
+def test_the_remedy_names_the_file_that_was_given(ckpt: Ckpt, tmp_path: Path) -> None:
+    query = json.loads((ROOT / "docs" / "query.json").read_text(encoding="utf-8"))
+    query["sources"] *= 2
+    file = tmp_path / "release 7.json"
+    file.write_text(json.dumps(query), encoding="utf-8")
+    run = ckpt("preflight", AGGREGATION, "--expect", file, "-o", "json")
+    (remedy,) = (each["remedy"] for each in run.json()["holds"] if each["code"] == "CKPT432")
+    assert f"--to '{file}'`" in remedy
+    assert "query.json" not in remedy

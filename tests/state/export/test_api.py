@@ -14,7 +14,9 @@ from docs.generate.api import CALLS, api_page
 from tests.support.places import ROOT
 
 FUNCTIONS = [name for name in ckpt.__all__ if isinstance(getattr(ckpt, name), FunctionType)]
-WITH_SPARK = [name for name in FUNCTIONS if name.startswith("read_") or name in ("preflight", "describe_query")]
+WITH_SPARK = [
+    name for name in FUNCTIONS if name.startswith("read_") or name in ("preflight", "describe_query", "rehearse")
+]
 
 
 def run_examples(name: str, **names: Any) -> int:

@@ -1,0 +1,233 @@
+"""``ckpt.rehearse``: the next batches of an unstarted query, run on a temporary copy of its checkpoint.
+
+The sink is Spark's ``noop``. The query runs in a clone of the session, so that no listener of the session sees it.
+"""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from os import fspath
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from ckpt.checkpoint.reader import open_checkpoint
+from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.copies.copy.copy import copy
+from ckpt.copies.evolve.evolve import evolve_checkpoint
+from ckpt.copies.rehearsal import Rehearsal, RehearsalEnd, RehearsedBatch, RehearsedQuery
+from ckpt.errors import CkptError, UsageError
+from ckpt.inspection.explain.explain import explain
+from ckpt.inspection.query import QueryDescription
+from ckpt.model import Location
+from ckpt.settings import KAFKA_OLD_FETCHING, MIN_BATCHES_TO_RETAIN, RECENT_PROGRESS
+from ckpt.spark.jobs import words_of
+from ckpt.spark.planning import Planner
+from ckpt.spark.preflight import describe_query
+from ckpt.spark.session import clone_session, hand_over
+from ckpt.state.native.diff import state_diff
+
+_EVERY_SECONDS = 0.02  # how often batches are counted: short ones run on meanwhile
+_FEWEST_RETAINED = 1000  # so that the state before the first batch is there at the end
+_HARMLESS = frozenset(SourceType) - {SourceType.UNKNOWN}
+"""Sources that Spark only reads; other ones may acknowledge or delete what a batch has read."""
+_OUTSIDE = ("schematrackinglocation", "schemalocation")
+"""Options of Delta's reader: a log of schemas that it writes, which is not in the copy."""
+
+
+def rehearse(
+    new_query: DataFrame,
+    checkpoint: Location,
+    batches: int = 3,
+    old_query: DataFrame | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    output_mode: str = "append",
+    from_query: QueryDescription | None = None,
+    map_source: Sequence[str] = (),
+    map_operator: Sequence[str] = (),
+    map_column: Sequence[str] = (),
+    default: Mapping[str, str] | None = None,
+    start: Mapping[str, str] | None = None,
+    evolve: bool = True,
+    limit: int = 20,
+    seconds: float = 600,
+    scratch: str | None = None,
+) -> Rehearsal:
+    """Try a query on a temporary copy of a checkpoint: whether it starts, its rows, its state, its time per batch.
+
+    The copy is what ``ckpt.evolve`` would write, with what is new from now on accepted; where that refuses, a plain
+    copy. It has a query id of its own. The query reads its sources there with trigger ``availableNow`` and writes to
+    Spark's sink ``noop``; then the copy is removed. The checkpoint is only read, sources too, and the sink is not
+    touched. The query may run meanwhile. The copy needs as much space as the checkpoint. Functions of the query (UDFs)
+    run as ever: what they write elsewhere, they write.
+
+    Args:
+        new_query: The streaming data frame whose ``writeStream`` starts the query; of a classic session.
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
+        batches: How many batches are run, fewer where the sources have no more rows. The first is a batch that was
+            planned and not committed, if there is one.
+        old_query: The unchanged query: it runs too, on a plain copy, for comparison.
+        storage_options: For the file system of the checkpoint.
+        output_mode: ``append``, ``update`` or ``complete``, of both queries.
+        from_query: The description of the old query; this and the next five as of ``ckpt.evolve``.
+        map_source: Which source of the checkpoint is which of the query.
+        map_operator: Which stateful operator is which.
+        map_column: Which column of state is which.
+        default: The value of new key columns in old rows.
+        start: Where a new source begins.
+        evolve: False: run on a plain copy, as a start on the checkpoint itself would.
+        limit: How many changed rows of each unit of state are given at most; all are counted.
+        seconds: A query is stopped after this time.
+        scratch: A local folder in which the copy is made, by default that of the system for temporary files. The
+            executors of a cluster must reach it under the same path.
+
+    Raises:
+        UsageError: It is not a streaming data frame; its sources would be written to (``cleanSource``, or a source
+            that ckpt does not know); executors are elsewhere, and there is no ``scratch``.
+        NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read, or the copy not be written.
+        CkptError: A start on the checkpoint as it is fails with any query, so it cannot be copied.
+
+    >>> rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
+    >>> counts = rows.selectExpr("value % 7 AS user", "value").groupBy("user").agg({"*": "count", "value": "sum"})
+    >>> tried = ckpt.rehearse(counts, "sample_checkpoints/aggregation-hdfs-4.2", 1, output_mode="update")
+    >>> tried.starts, [batch.rows_in for batch in tried.new.batches], tried.new.state[0].changed
+    (True, [10], 7)
+
+    """
+    if batches < 1:
+        raise UsageError("`batches`: 1 or more")
+    spark, uri = new_query.sparkSession, fspath(checkpoint)
+    if scratch is None and not str(spark.sparkContext.master).startswith("local"):
+        raise UsageError("`scratch`: name a folder that the executors of this session reach; the copy is made in it")
+    queries = [frame for frame in (new_query, old_query) if frame is not None]
+    described = []
+    for frame in queries:
+        _check_harmless(frame, output_mode)
+        described.append(
+            describe_query(frame, output_mode=output_mode, checkpoint=checkpoint, storage_options=storage_options)
+        )
+    for description in described:
+        _check_sources(description)
+    results: list[RehearsedQuery] = []
+    with TemporaryDirectory(prefix="ckpt-rehearse-", dir=scratch) as name:
+        for number, frame in enumerate(queries):
+            folder = Path(name) / str(number)
+            evolved, refused = False, None
+            if evolve and frame is new_query:
+                plan = evolve_checkpoint(
+                    described[number],
+                    uri,
+                    str(folder),
+                    storage_options,
+                    map_source=map_source,
+                    map_operator=map_operator,
+                    map_column=map_column,
+                    default=default,
+                    start=start,
+                    accept_from_now_on=True,
+                    from_query=from_query,
+                    new_id=True,
+                ).plan
+                evolved, refused = plan.refused is None and plan.needed, plan.refused
+            if not folder.exists():
+                copy(checkpoint, str(folder), storage_options, new_id=True)
+            result = _run(frame, folder, output_mode, batches, seconds)
+            result = _compare_state(replace(result, evolved=evolved, refused=refused), folder, limit)
+            results.append(result)
+    return Rehearsal(uri, str(spark.version), results[0], results[1] if old_query is not None else None)
+
+
+def _check_harmless(frame: DataFrame, output_mode: str) -> None:
+    """Raise UsageError where an option of a reader has Spark write to its source."""
+    planner = Planner(frame, output_mode)
+    for number, leaf in enumerate(planner.leaves):
+        options = planner.read_options(leaf)
+        if options.get("cleansource", "off").lower() != "off":
+            raise UsageError(
+                f"source {number} has cleanSource={options['cleansource']}: a rehearsal would delete or move its "
+                "files; rehearse the query without this option"
+            )
+        for option in _OUTSIDE:
+            if option in options:
+                raise UsageError(f"source {number} has {option}: Delta would write to that log of schemas")
+        old_fetching = str(frame.sparkSession.conf.get(KAFKA_OLD_FETCHING, "false")).lower() == "true"
+        if old_fetching and "kafka.group.id" in options:
+            raise UsageError(
+                f"source {number} has kafka.group.id: with {KAFKA_OLD_FETCHING}=true it would join that group"
+            )
+
+
+def _check_sources(description: QueryDescription) -> None:
+    """Raise UsageError for a source that may change when it is read."""
+    for number, source in enumerate(description.sources):
+        if source.kind not in _HARMLESS:
+            raise UsageError(f"source {number} is {source.kind}: ckpt does not know whether reading it changes it")
+
+
+def _run(frame: DataFrame, folder: Path, output_mode: str, batches: int, seconds: float) -> RehearsedQuery:
+    """Run the next batches on a copy; the state is not compared yet."""
+    session = clone_session(frame.sparkSession)
+    session.conf.set(MIN_BATCHES_TO_RETAIN, str(_FEWEST_RETAINED))
+    session.conf.set(RECENT_PROGRESS, str(_FEWEST_RETAINED))
+    _ = session.streams  # Spark 4.2.0 finds its StateStoreCoordinator only once this was touched
+    end = RehearsalEnd.NO_MORE_ROWS
+    done: tuple[RehearsedBatch, ...] = ()
+    deadline = time.monotonic() + seconds
+    query: Any = None
+    try:
+        writer = hand_over(frame, session).writeStream.format("noop").outputMode(output_mode)
+        query = writer.option("checkpointLocation", str(folder)).trigger(availableNow=True).start()
+        while True:
+            ended = query.awaitTermination(_EVERY_SECONDS)
+            done = _list_batches(query)
+            if ended or len(done) >= batches:
+                break
+            if time.monotonic() > deadline:
+                end = RehearsalEnd.TIMEOUT
+                break
+    except (PySparkException, Py4JJavaError) as error:
+        done = () if query is None else _list_batches(query)
+        if len(done) < batches:
+            words = words_of(error)
+            explanation = explain(f"{words}\n{error}")
+            return RehearsedQuery(RehearsalEnd.FAILED, done, False, None, words, explanation, (), None)
+    finally:
+        if query is not None:
+            query.stop()
+    if len(done) >= batches:
+        end = RehearsalEnd.ENOUGH
+    return RehearsedQuery(end, done[:batches], False, None, None, None, (), None)
+
+
+def _list_batches(query: Any) -> tuple[RehearsedBatch, ...]:
+    """The batches that have run so far; a trigger without a batch has no ``addBatch`` among its times."""
+    rows = [json.loads(progress.json()) for progress in query._jsq.recentProgress()]
+    return tuple(
+        RehearsedBatch(
+            row["batchId"],
+            row["numInputRows"],
+            row["sink"]["numOutputRows"] if row["sink"].get("numOutputRows", -1) >= 0 else None,
+            row["durationMs"]["triggerExecution"],
+        )
+        for row in rows
+        if "addBatch" in row["durationMs"]
+    )
+
+
+def _compare_state(result: RehearsedQuery, folder: Path, limit: int) -> RehearsedQuery:
+    """Add what the batches have changed in the state."""
+    checkpoint = open_checkpoint(str(folder))
+    if not result.batches or not checkpoint.operators:
+        return result
+    first, last = result.batches[0].batch, result.batches[-1].batch
+    try:
+        diff = state_diff(str(folder), from_batch=first - 1, to_batch=last, limit=limit)
+    except CkptError as error:
+        return replace(result, state_unknown=str(error).replace(f"{folder}", "the copy"))
+    return replace(result, state=diff.units)

@@ -1,0 +1,85 @@
+"""The page of ``ckpt.rehearse``, which has no command: a query is built in Python."""
+
+from collections.abc import Iterator
+from itertools import zip_longest
+
+from ckpt.copies.rehearsal import Rehearsal, RehearsalEnd, RehearsedBatch, RehearsedQuery
+from ckpt.texts import plural
+
+from .blocks import Block, Heading, Headline, Item, Page, Table, Tone, page_of
+from .rows import show_changes
+
+_ENDS = {
+    RehearsalEnd.ENOUGH: "",
+    RehearsalEnd.NO_MORE_ROWS: "; its sources had no more rows",
+    RehearsalEnd.FAILED: "",
+    RehearsalEnd.TIMEOUT: "; stopped, because it took too long",
+}
+
+
+def show_rehearsal(rehearsal: Rehearsal) -> Page:
+    """Lay out whether the query starts, its batches beside those of the old query, and its state."""
+    return page_of(
+        _show_result(rehearsal),
+        _show_batches(rehearsal),
+        *(_show_state(name, query) for name, query in _list_queries(rehearsal)),
+    )
+
+
+def _list_queries(rehearsal: Rehearsal) -> list[tuple[str, RehearsedQuery]]:
+    """The queries of a rehearsal with their names."""
+    return [("new query", rehearsal.new), *([("old query", rehearsal.old)] if rehearsal.old is not None else [])]
+
+
+def _show_result(rehearsal: Rehearsal) -> Iterator[Block]:
+    new = rehearsal.new
+    ran = f"{plural(len(new.batches), 'batch')} on a temporary copy, Spark {rehearsal.spark}"
+    if new.fails:
+        yield Headline(f"THE QUERY FAILS after {ran}", Tone.ERROR)
+    elif new.end is RehearsalEnd.TIMEOUT and not new.batches:
+        yield Headline("THE QUERY IS NOT KNOWN TO START: its first batch took too long, and was stopped", Tone.WARNING)
+    else:
+        tone = Tone.WARNING if new.refused else Tone.GOOD
+        yield Headline(f"THE QUERY STARTS: it ran {ran}{_ENDS[new.end]}", tone)
+    if new.evolved:
+        yield Item("On a copy that ckpt.evolve has made: it does not start on the checkpoint itself as it should.")
+    if new.refused is not None:
+        yield Item(f"On a plain copy: ckpt.evolve refuses, {new.refused}")
+    for name, query in _list_queries(rehearsal):
+        if query.error is not None:
+            yield Item(f"{name}: {query.error}")
+        for match in query.explanation.matches[:1] if query.explanation else ():
+            yield Item(match.error.title, label="cause")
+            yield Item(match.cure, label="cure", advice=True)
+
+
+def _show_batches(rehearsal: Rehearsal) -> Iterator[Block]:
+    if not any(query.batches for _, query in _list_queries(rehearsal)):
+        return
+    yield Heading("Batches", "rows that a batch read and wrote, and its time")
+    heads: tuple[str, ...] = ("batch", "rows in", "rows out", "ms")
+    old = rehearsal.old.batches if rehearsal.old is not None else ()
+    if rehearsal.old is not None:
+        heads += ("old: batch", "rows in", "rows out", "ms")
+    rows = [
+        _fill_cells(batch) + (_fill_cells(before) if rehearsal.old is not None else ())
+        for batch, before in zip_longest(rehearsal.new.batches, old)
+    ]
+    yield Table(tuple(rows), heads)
+
+
+def _fill_cells(batch: RehearsedBatch | None) -> tuple[str, ...]:
+    if batch is None:
+        return ("",) * 4
+    rows_out = "not counted" if batch.rows_out is None else f"{batch.rows_out:,}"
+    return str(batch.batch), f"{batch.rows_in:,}", rows_out, f"{batch.ms:,}"
+
+
+def _show_state(name: str, query: RehearsedQuery) -> Iterator[Block]:
+    if query.state_unknown is not None:
+        yield Heading(f"State of the {name}", "not compared")
+        yield Item(query.state_unknown)
+    elif query.state:
+        yield Heading(f"State of the {name}", "before the first and after the last of these batches")
+        for unit in query.state:
+            yield from show_changes(unit, f"batch {query.batches[0].batch - 1} to {query.batches[-1].batch}")
