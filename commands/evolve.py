@@ -36,7 +36,7 @@ def evolve(
     ] = None,
     default: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN=VALUE", help="The value of a new key column in all of the state. Repeatable."),
+        typer.Option(metavar="COLUMN=VALUE", help="Value of a new key column in old rows. Repeatable."),
     ] = None,
     start: Annotated[
         list[str] | None, typer.Option(metavar="SOURCE=JSON", help="Where a new source begins: an offset. Repeatable.")
@@ -50,7 +50,7 @@ def evolve(
         int | None, typer.Option(min=1, metavar="N", help="Processes that write state in other columns.")
     ] = None,
 ) -> None:
-    """Let a query with other sources, operators or columns of state continue.
+    """Let a query with other sources, operators or state continue.
 
     Writes NEW, and only reads CHECKPOINT. With --in-place it prints a plan for CHECKPOINT itself, and changes nothing
     without --apply.

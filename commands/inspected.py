@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import NoReturn
 
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, SOURCES, STATE, Checkpoint, Log
+from ckpt.checkpoint.sources.file_logs import name_folder
 from ckpt.checkpoint.sources.kind import SourceType, Unit
 from ckpt.checkpoint.sources.registry import SourceRange
 from ckpt.errors import CkptError, one_line
@@ -163,7 +164,7 @@ def _build_checkpoint(document: InspectionDocument) -> Checkpoint:
     query_id = document.checkpoint.query_id
     folders: dict[str, dict[str, FileInfo]] = {"": {}, SOURCES: {}}
     folders |= {STATE: {}} if document.checkpoint.stateful else {}
-    folders |= {f"{SOURCES}/{k.index}": _list_source_log(k) for k in document.sources}
+    folders |= {name_folder(source.index, source.name): _list_source_log(source) for source in document.sources}
     return Checkpoint(
         document.checkpoint.path,
         document.checkpoint.kind,
@@ -173,7 +174,7 @@ def _build_checkpoint(document: InspectionDocument) -> Checkpoint:
         Log(COMMITS, _name_batches(committed, newest_commit), commits),
         _read_state(document),
         source_entries={
-            f"{SOURCES}/{source.index}/0": tuple(
+            f"{name_folder(source.index, source.name)}/0": tuple(
                 SourceFile(file, 0, _find_entry(source)) for file in _list_files(source)
             )
             for source in document.sources

@@ -153,7 +153,10 @@ def _read_named_sources(lines: list[str]) -> tuple[SourceOffset, ...]:
         if not colon:
             reason = f"its source line {quoted(line)} has no name"
             raise Damaged(Fault.INCOMPLETE, reason, "Invalid OffsetMap format")
-        sources[name] = _source(name, text)
+        source = _source(name, text)
+        if not name.isalnum() and source.value is not None and '"' in name:
+            source = replace(source, value=line)  # a line without a name: what Spark takes for one may be a secret's
+        sources[name] = source
     return tuple(sources.values())
 
 

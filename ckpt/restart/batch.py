@@ -6,7 +6,8 @@ from ckpt.checkpoint.state.descriptions import list_descriptions
 from ckpt.formats.operators import OPERATORS, OperatorName
 from ckpt.formats.statefiles import JOIN_STORES
 from ckpt.formats.text import quoted
-from ckpt.model import DamageKind, Operator, StateDamage, StateFileKind
+from ckpt.formats.types import named_fields
+from ckpt.model import DamageKind, Operator, StateDamage, StateFileKind, Store
 from ckpt.restart import diagnoses, messages, offsets, remedies
 from ckpt.restart.findings import Finding, Forecast, Outcome
 from ckpt.restart.logs import join_format
@@ -57,6 +58,9 @@ def load_state(start: Start) -> Forecast | None:
     astray = _find_operators_astray(start)
     if astray is not None:
         return astray
+    renamed = _find_renamed_operator(start)
+    if renamed is not None:
+        return renamed
     recorded = join_format(start.checkpoint)
     if recorded > start.rules.runs_join_format:
         detail = f"the join keeps state format {recorded}, with which Spark {start.spark} cannot run it"
@@ -98,6 +102,44 @@ def _find_operators_astray(start: Start) -> Forecast | None:
     each_batch = any(operator.id == folder and operator.schema_paths for operator in start.checkpoint.operators)
     remedy = diagnoses.common.REPAIR if each_batch else None  # of metadata v2 the file of an older batch may be right
     return start.fails(diagnoses.state.OPERATOR_ASTRAY, path, detail, messages.OPERATORS_DIFFER, remedy)
+
+
+def _find_renamed_operator(start: Start) -> Forecast | None:
+    """Operator metadata with the name of an operator whose state always has another form."""
+    for operator, store in start.checkpoint.stores() if start.rules.operator_metadata else ():
+        shown = _name_by_schema(store)
+        grouped = operator.name == OperatorName.AGGREGATION and shown not in (None, OperatorName.SESSIONS)
+        known = operator.name in _FORMS or grouped
+        if known and store.key_schema is not None and shown != operator.name:
+            path = f"{STATE}/{operator.id}/_metadata"
+            really = "its state has another form" if shown is None else f"its state is that of {shown}"
+            detail = f"it calls operator {operator.id} {operator.name}, and {really}"
+            return start.fails(diagnoses.state.OPERATOR_RENAMED, path, detail, None)
+    return None
+
+
+_FORMS = frozenset(
+    {
+        OperatorName.DEDUPLICATION,
+        OperatorName.DEDUPLICATION_WITHIN_WATERMARK,
+        OperatorName.LIMIT,
+        OperatorName.SESSIONS,
+    }
+)
+"""Operators whose state has one form in every version (``BaseStreamingDeduplicateExec.schemaForValueRow``,
+``StreamingGlobalLimitExec``, ``StreamingSessionWindowStateManagerImplV1``)."""
+
+
+def _name_by_schema(store: Store) -> OperatorName | None:
+    """Name the operator that has such state, where only one has."""
+    key, value = list(named_fields(store.key_schema)), list(named_fields(store.value_schema))
+    if [name for name, _ in value] == ["__dummy__"]:
+        return OperatorName.DEDUPLICATION
+    if [name for name, _ in value] == ["expiresAtMicros"]:
+        return OperatorName.DEDUPLICATION_WITHIN_WATERMARK
+    if [kind for _, kind in key] == ["void"] and len(value) == 1:
+        return OperatorName.LIMIT
+    return OperatorName.SESSIONS if "sessionStartTime" in dict(key) else None
 
 
 def _doubt_changed_schemas(start: Start) -> Forecast | None:

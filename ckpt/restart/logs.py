@@ -141,8 +141,8 @@ def _check_number_of_sources(start: Start) -> Forecast | None:
     before, after, path = start.begin, start.end, f"{OFFSETS}/{start.latest}"
     if before is None or after is None or len(before.sources) == len(after.sources):
         return None
-    if before.names_sources and after.names_sources:
-        return None  # which goes by names: ``Start.left_out``
+    if after.names_sources:
+        return None  # and so goes by names: ``Start.left_out``
     detail = f"{OFFSETS}/{start.predecessor} names {len(before.sources)}, {path} names {len(after.sources)}"
     return start.fails(diagnoses.logs.SOURCES_DIFFER, path, detail, messages.SOURCES_DIFFER)
 

@@ -1,6 +1,7 @@
 """Rules about what the offsets of the sources say."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS
 from ckpt.checkpoint.history import find_renumbered_entry
@@ -9,7 +10,17 @@ from ckpt.checkpoint.sources.files import FileOffset, entry_at
 from ckpt.checkpoint.sources.kafka import NO_TOPIC_YET, KafkaOffset, is_kafka
 from ckpt.checkpoint.sources.kind import LONG
 from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchOffset
-from ckpt.checkpoint.sources.registry import Offset, advance, decode, in_order, kind_of, offset_of, offsets_of
+from ckpt.checkpoint.sources.registry import (
+    Offset,
+    advance,
+    decode,
+    decode_like,
+    in_order,
+    indexed,
+    kind_of,
+    offset_of,
+    offsets_of,
+)
 from ckpt.model import Json, OffsetLog, SourceOffset, Unreadable
 from ckpt.restart import diagnoses, messages, remedies
 from ckpt.restart.findings import Diagnosis, Finding, Forecast, Outcome
@@ -82,13 +93,13 @@ def doubtful_offsets(start: Start) -> Forecast | None:
     begin, end = start.begin, start.end
     if begin is None or end is None:
         return None
-    names = {source.name for source in begin.sources}
+    names = {source.name or str(index) for index, source in indexed(begin.sources)}
     added = [source for source in end.sources if source.name not in names]
     if start.left_out and added:
         detail = f"source {added[0].name} is not in batch {start.predecessor}, which has {start.left_out[0].name}"
         return start.stays_unknown(diagnoses.logs.SOURCES_DIFFER, f"{OFFSETS}/{start.latest}", detail)
     for index, (old, new) in enumerate(_pair_sources(start, begin, end)):
-        offsets = decode(old.value), decode(new.value)
+        offsets = decode(old.value), decode_like(old.value, new.value)
         doubt = _doubt(index, old, new, *offsets, start)
         if doubt is not None:
             diagnosis, detail = doubt
@@ -111,11 +122,15 @@ def doubtful_offsets(start: Start) -> Forecast | None:
 
 
 def _pair_sources(start: Start, begin: OffsetLog, end: OffsetLog) -> list[tuple[SourceOffset, SourceOffset]]:
-    """Return the offsets of each source at the beginning and the end of a batch, without sources that are left out."""
-    if not start.left_out:
+    """Return the offsets of each source at the beginning and the end of a batch, without sources that are left out.
+
+    Offset log v2 goes by names (``OffsetMap.toStreamProgress``), whatever the order of its lines.
+    """
+    if not end.names_sources:
         return list(zip(in_order(begin), in_order(end), strict=False))
-    ends = {source.name: source for source in end.sources}
-    return [(old, ends[old.name]) for old in in_order(begin) if old not in start.left_out and old.name in ends]
+    ends, left_out = {source.name: source for source in end.sources}, {source.name for source in start.left_out}
+    olds = (replace(source, name=source.name or str(index)) for index, source in indexed(begin.sources))
+    return [(old, ends[old.name]) for old in olds if old.name in ends and old.name not in left_out]
 
 
 def find_sources_left_out(start: Start) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ from functools import cached_property
 
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.history import is_empty
-from ckpt.checkpoint.sources.registry import SourceRange, source_ranges
+from ckpt.checkpoint.sources.registry import SourceRange, indexed, source_ranges
 from ckpt.model import OffsetLog, SourceOffset
 from ckpt.restart import diagnoses, remedies
 from ckpt.restart.findings import Diagnosis, Finding, Forecast, Outcome
@@ -68,10 +68,11 @@ class Start:
 
         ``OffsetMap.toStreamProgress`` goes by names, and so leaves such a source at the end of the batch before.
         """
-        if self.begin is None or self.end is None or not self.begin.names_sources or not self.end.names_sources:
+        if self.begin is None or self.end is None or not self.end.names_sources:
             return ()
         there = {source.name for source in self.end.sources if source.text is not None}
-        return tuple(source for source in self.begin.sources if source.text is not None and source.name not in there)
+        before = (replace(source, name=source.name or str(index)) for index, source in indexed(self.begin.sources))
+        return tuple(source for source in before if source.text is not None and source.name not in there)
 
     def _fill_end(self) -> OffsetLog | None:
         """The end of the latest batch with a place for each source that it leaves out."""

@@ -54,6 +54,9 @@ def test_void_is_compared_with_rows(sample: str, ckpt: Ckpt, copy_of: CopyOf) ->
         ("aggregation-format2-4.2-ids-two-for-a-partition", "CKPT118"),
         ("two-sources-offsets-v2-4.2-last-line-gone", "CKPT119"),
         ("aggregation-changelog-4.2-operator-id-7", "CKPT329"),
+        ("aggregation-rocksdb-4.2-operator-called-dedupe", "CKPT334"),
+        ("dedup-hdfs-4.0-operator-called-stateStoreSave", "CKPT334"),
+        ("join-hdfs-3.5-v2-after-v1-first-only", "CKPT119"),
     ],
 )
 def test_a_start_is_held(name: str, code: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
@@ -111,3 +114,46 @@ def test_a_watermark_in_the_future_is_named_with_its_batch(ckpt: Ckpt, copy_of: 
     assert f"since batch {last}; it is 2100-01-01T00:00:00Z" in found["CKPT214"]["detail"]
     assert f"--to-batch {last - 1}`" in found["CKPT214"]["remedy"]
     assert ckpt("rewind", checkpoint, "--to-batch", last - 1).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "aggregation-rocksdb-4.2-store-called-other",
+        "stateless-3.5-member-more",
+        "stateless-3.5-member-more-uncommitted",
+        "file-source-4.2-member-more",
+        "named-sources-4.2-lines-exchanged",
+        "named-sources-4.2-lines-exchanged-uncommitted",
+        "join-v3-changelog-4.2-schema-void",
+        "join-v3-changelog-4.2-schema-key-misspelt",
+    ],
+)
+def test_no_start_is_held_over_what_spark_does_not_look_at(name: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
+    case = CASE[name]
+    checkpoint = copy_of(case.sample, *case.mutations)
+    assert "error" not in findings(ckpt, checkpoint, "--deep", "--spark", "4.2").values()
+
+
+def test_a_schema_that_no_start_reads_is_named_where_no_row_fits_it(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    case = CASE["join-v3-changelog-4.2-schema-void"]
+    checkpoint = copy_of(case.sample, *case.mutations)
+    assert findings(ckpt, checkpoint, "--deep", "--spark", "4.2")["CKPT335"] == "warning"
+    assert ckpt("relocate", checkpoint, "--apply", "--grace", 0).exit_code == 0
+    assert findings(ckpt, checkpoint, "--deep", "--spark", "4.2")["CKPT302"] == "error"
+
+
+def test_two_lines_in_another_order_are_the_same_ranges(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    case = CASE["named-sources-4.2-lines-exchanged-uncommitted"]
+    document = ckpt("inspect", copy_of(case.sample, *case.mutations), "--spark", "4.2", "-o", "json").json()
+    read = next(start for start in document["restart"] if start["progress"] == "sync")["sources"]
+    assert [(r["from"]["offset"], r["to"]["offset"]) for r in read] == [(30, 40), (60, 80)]
+
+
+def test_a_secret_in_a_line_without_a_name_is_masked(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    path = "offsets/3"
+    checkpoint = copy_of("two-sources-offsets-v2-4.2")
+    lines = (checkpoint / path).read_text().split("\n")
+    (checkpoint / path).write_text("\n".join([*lines[:-1], '{"password":"hunter2secret"}']))
+    for words in (("inspect",), ("offsets", "show"), ("preflight",)):
+        assert "hunter2secret" not in ckpt(*words, checkpoint, "-o", "json").stdout

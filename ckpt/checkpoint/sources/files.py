@@ -30,7 +30,7 @@ class FilesKind(SourceKind[FileOffset]):
     at_path = reads_files = True
 
     def decode(self, value: Json) -> FileOffset | None:
-        number = whole_number(value.get("logOffset")) if isinstance(value, dict) and len(value) == 1 else None
+        number = whole_number(value.get("logOffset")) if isinstance(value, dict) else None  # others are ignored
         return None if number is None else FileOffset(number)
 
     def advance(self, old: FileOffset, new: FileOffset) -> Advance:
@@ -49,7 +49,7 @@ class FilesKind(SourceKind[FileOffset]):
 
     def parse_end(self, value: Json, what: str) -> RequestedEnd:
         offset = self.decode(value)
-        if offset is None or offset.log_offset < 0:
+        if offset is None or offset.log_offset < 0 or value != {"logOffset": offset.log_offset}:
             raise UsageError(f'{what} is not an offset of a file source, such as {{"logOffset":12}}: {cut_json(value)}')
         return RequestedEnd(value)
 

@@ -69,6 +69,10 @@ class SourceKind(ABC, Generic[Record]):
     def decode(self, value: Json) -> Record | None:
         """Read an offset strictly; None where it does not have exactly the shape of this kind."""
 
+    def ignore_more(self, value: dict[str, Json]) -> Record | None:
+        """Read an offset with members that no offset of this kind has; None where the source does not ignore them."""
+        return None
+
     def type_of(self, offset: Record) -> str:
         """Name the source that writes such an offset."""
         return self.name

@@ -32,6 +32,9 @@ class RateMicroBatchKind(SourceKind[RateMicroBatchOffset]):
         rows, timestamp = map(whole_number, whole)
         return None if rows is None or timestamp is None else RateMicroBatchOffset(rows, timestamp)
 
+    def ignore_more(self, value: dict[str, Json]) -> RateMicroBatchOffset | None:
+        return self.decode({key: value[key] for key in ("offset", "timestamp") if key in value})
+
     def advance(self, old: RateMicroBatchOffset, new: RateMicroBatchOffset) -> Advance:
         return advance_number(old.rows, new.rows, Unit.ROWS)
 

@@ -97,6 +97,14 @@ def decode(value: Json, *, rate: bool = False) -> Offset | None:
     return UnknownOffset(value) if offset is None else offset
 
 
+def decode_like(old: Json, new: Json) -> Offset | None:
+    """Tell what an offset means of a source that had another one before: some kinds ignore what they do not know."""
+    offset = decode(new)
+    if isinstance(offset, UnknownOffset) and isinstance(new, dict):
+        return kind_of(decode(old)).ignore_more(new) or offset
+    return offset
+
+
 def parse_offset(data: bytes) -> Offset | None:
     """Read an offset that a source keeps in a file of its own; None where it is no JSON."""
     try:
@@ -220,6 +228,10 @@ class SourceRange:
 def source_ranges(begin: OffsetLog | None, end: OffsetLog | None) -> tuple[SourceRange, ...]:
     """From the end of one batch to the end of another, per source in the order of the query; None is not known."""
     sides = [in_order(log) if log else () for log in (begin, end)]
+    if begin and end and begin.names_sources and end.names_sources:
+        by_name = {source.name: source for source in begin.sources}
+        if by_name.keys() == {source.name for source in end.sources}:
+            sides[0] = tuple(by_name[source.name] for source in sides[1])
     count = max(map(len, sides))
     values = [[source.value for source in side] + [None] * (count - len(side)) for side in sides]
     return tuple(SourceRange(i, a, b) for i, (a, b) in enumerate(zip(*values, strict=True)))

@@ -38,7 +38,7 @@ def find_damages(collected: CollectedState, operators: tuple[Operator, ...]) -> 
         of_operators.setdefault(load.place.operator, []).extend(load.damages)
     for folder, operator in zip(collected.folders, operators, strict=True):
         for store, schema in collected.described[folder.id].schemas.items():
-            if isinstance(schema, Unreadable):
+            if isinstance(schema, Unreadable) and not _writes_schemas_again(collected, operator):
                 address = folder.id, store, 0, version, schema.path, None
                 yield StateDamage(DamageKind.BAD_SCHEMA, *address, schema.reason, says=schema.says)
         yield from _find_lost_metadata(collected, operator, version)
@@ -46,6 +46,12 @@ def find_damages(collected: CollectedState, operators: tuple[Operator, ...]) -> 
         damages = of_operators.get(folder.id, [])
         damages += _find_absent(folder, operator, version)
         yield from sorted(damages, key=lambda damage: (damage.partition or 0, damage.store or ""))
+
+
+def _writes_schemas_again(collected: CollectedState, operator: Operator) -> bool:
+    """Tell whether a start reads no schema here: a join whose metadata names them elsewhere writes them there again."""
+    paths = operator.schema_paths
+    return bool(paths) and not operator.variables and all(lies_elsewhere(p, operator.id, collected.uri) for p in paths)
 
 
 def _find_lost_metadata(collected: CollectedState, operator: Operator, version: int) -> Iterator[StateDamage]:

@@ -157,6 +157,9 @@ def _expect_partitions(folder: OperatorFolder, description: Description, context
     metadata = description.known
     recorded = {store.name: store.partitions for store in metadata.stores} if metadata else {}
     stores = recorded or dict.fromkeys(folder.stores) or {DEFAULT_STORE: None}
+    if len(recorded) == 1 and folder.stores.keys() == {DEFAULT_STORE}:
+        recorded = dict.fromkeys(folder.stores, *recorded.values())  # an operator knows its only store, not by its name
+        stores = {**recorded}
     if not JOIN_STORES.isdisjoint(stores):
         stores |= dict.fromkeys(JOIN_STORES - stores.keys())
     if folder.partitions == (0,) and _keeps_one_partition(description):

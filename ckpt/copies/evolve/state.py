@@ -24,7 +24,7 @@ from ckpt.copies.rewrite.writing import NewState
 from ckpt.formats.commits import format_commit_log
 from ckpt.formats.operators import format_operator_metadata, parse_operator_metadata
 from ckpt.formats.schemas import format_state_schema
-from ckpt.formats.statefiles import DEFAULT_STORE
+from ckpt.formats.statefiles import DEFAULT_STORE, LZ4
 from ckpt.inspection.query import DescribedOperator, DescribedStore, QueryDescription
 from ckpt.model import ColumnFamily, Operator, OperatorMetadata, Provider, Store, StoreMetadata, Unreadable
 from ckpt.state.native.store_files import context_of as context_of_chosen
@@ -106,6 +106,7 @@ def _make_empty(
         raise NoWay(f"ckpt does not write the empty state of {wants.name}: start it in a query of its own")
     if partitions is None or batch is None or context.provider is Provider.UNKNOWN:
         raise NoWay("its offsets do not record how state is kept, or no batch is committed")
+    _check_codec(context.codec)
     stores = tuple(map(_make_store, wants.stores))
     operator = Operator(new, wants.name, stores)
     counts = {store.name: count_partitions(operator, store, partitions) for store in stores}
@@ -117,6 +118,12 @@ def _make_empty(
         for partition in range(counts[store.name]):
             files |= kept.make_files(operator, store, partition, make_stored([], []), Families())
     return files
+
+
+def _check_codec(codec: str | None) -> None:
+    """Raise NoWay where state files are not compressed as ckpt does it: the offsets of all operators name one codec."""
+    if codec not in (None, LZ4):
+        raise NoWay(f"state files are compressed with {codec}, and ckpt writes lz4: `ckpt rewrite` writes all in lz4")
 
 
 def _describe_operator(wants: DescribedOperator, new: int, partitions: Mapping[str, int]) -> dict[str, bytes]:
@@ -154,6 +161,7 @@ def _reshape(
     context = context_of_chosen(chosen)
     if context.shuffle_partitions is None or chosen.moment.batch != checkpoint.commits.latest:
         raise NoWay("the state of the newest committed batch cannot be read: see ckpt inspect")
+    _check_codec(context.codec)
     form = Form(context.provider, context.shuffle_partitions, 2 if context.unique_ids else 1)
     for why in refuse_rewrite(chosen.checkpoint.state, chosen.recorded, form, form, of_values=True):
         raise NoWay(why)
@@ -181,7 +189,7 @@ def _reshape(
         for path, data in (outcome.files or {}).items():
             assert isinstance(data, bytes)
             target = f"{STATE}/{numbers[task.operator]}{path.removeprefix(f'{STATE}/{task.operator}')}"
-            yield Step(target, None, FileContent(len(data), None), source=storage.keep(data))
+            yield Step(target, None, FileContent.of(data), source=storage.keep(data))
 
 
 def _make_store(wants: DescribedStore) -> Store:

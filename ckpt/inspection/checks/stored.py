@@ -32,6 +32,7 @@ _OUTLIVES_A_LOAD = {
     DamageKind.WRONG_PARTITION: diagnoses.state.KEYS_ELSEWHERE,
     DamageKind.CONTRADICTION: diagnoses.state.STATE_CONTRADICTS,
     DamageKind.CHANGED: diagnoses.state.STATE_REDESCRIBED,
+    DamageKind.OTHER_SCHEMA: diagnoses.state.SCHEMA_OF_OTHER_ROWS,
 }
 _OF_ICEBERG = re.compile(r"sources/[^/]+/offsets")
 
@@ -173,7 +174,7 @@ def compare_source_counts(checkpoint: Checkpoint) -> Iterator[Finding]:
     logs = [(i, entry) for i, entry in sorted(checkpoint.offsets.entries.items()) if isinstance(entry, OffsetLog)]
     runs = [(n, [i for i, _ in same]) for n, same in groupby(logs, key=lambda log: len(log[1].sources))]
     for (few, earlier), (many, later) in pairwise(runs):
-        if all(log.names_sources for i, log in logs if i in (earlier[-1], later[0])):
+        if all(log.names_sources for i, log in logs if i == later[0]):
             continue  # the forecast goes by their names
         detail = f"{_describe_files(earlier)} {few}, {_describe_files(later)} {many}"
         past = checkpoint.is_past(later[0])
@@ -344,6 +345,7 @@ def find_rows_not_compared(checkpoint: Checkpoint) -> Iterator[Finding]:
         if not store.column_families and store.key_schema is None:
             inner = "" if store.name == DEFAULT_STORE else f"{store.name}/"
             path, detail = f"{STATE}/{operator.id}/0/{inner}_metadata/schema", f"store {store.name} has no schema"
+            path = f"{STATE}/{operator.id}/_stateSchema/{store.name}" if operator.schema_paths else path
             yield Finding(diagnoses.state.ROWS_NOT_COMPARED, path, detail)
 
 

@@ -217,6 +217,19 @@ OPERATOR_ASTRAY = error(
     "reads the state in the folder as that of the operator with its number.",
     RESTORE,
 )
+OPERATOR_RENAMED = error(
+    "CKPT334 operator-name-that-is-not-of-its-state",
+    "Operator metadata names one operator, and the schema of its state is that of another one: the file was edited, or "
+    "comes from another checkpoint. Spark 4.0 and later compare the name with the query's, and fail at start.",
+    RESTORE,
+)
+SCHEMA_OF_OTHER_ROWS = warning(
+    "CKPT335 schema-of-a-moved-join-does-not-fit",
+    "Operator metadata of a join names its schema files at another location, and the schema here fits no row of any "
+    "partition. A start does not read it: the query restarts, and writes its schemas again. Spark's state reader "
+    "fails, and so would a start after `ckpt relocate`.",
+    "Start the query once before anything reads its state. Or put {path} back from a copy of the checkpoint.",
+)
 SCHEMA_ASTRAY = error(
     "CKPT330 state-schema-in-another-partition",
     "Spark writes the schema of a state store into partition 0 only, and here another partition has one: folders of "

@@ -1,7 +1,7 @@
 """Reads every byte, and gives what was seen to the same reading that a plain look makes."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
@@ -10,11 +10,12 @@ from os import fspath
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.file_ends import Verdict, Verified
+from ckpt.checkpoint.state.folders import STATE
 from ckpt.checkpoint.state.needed_files import Needed, find_needed_files
 from ckpt.checkpoint.state.ranges import Ranges, intersect
 from ckpt.checkpoint.state.read_steps import run
 from ckpt.errors import CkptError, UsageError
-from ckpt.model import DamageKind, FileDamage, Location, StateDamage
+from ckpt.model import DamageKind, FileDamage, Location, StateDamage, StateInventory
 from ckpt.processes import Processes, Runner
 from ckpt.state.reading.reading import Question, choose
 from ckpt.state.reading.units import state_units
@@ -161,9 +162,10 @@ def _add_contents(checkpoint: Checkpoint, storage: Storage, options: Mapping[str
     except CkptError:
         return checkpoint
     contents = check_contents(chosen, runner)
-    every = (*contents.damages, *find_misplaced_keys(chosen, runner), *state.every_byte.damages)
+    of_rows = tuple(_blame_schemas(state, contents.damages))
+    every = (*of_rows, *find_misplaced_keys(chosen, runner), *state.every_byte.damages)
     damages = {damage.path: damage for damage in every}
-    bad = () if chosen.moment.state_version != state.needed_version else contents.damages
+    bad = () if chosen.moment.state_version != state.needed_version else of_rows
     loaded = [_make_state_damage(damage, chosen.moment.state_version) for damage in bad if damage.kind in _OF_LOAD]
     every_byte = replace(
         state.every_byte,
@@ -172,6 +174,23 @@ def _add_contents(checkpoint: Checkpoint, storage: Storage, options: Mapping[str
         compared=contents.compared,
     )
     return replace(checkpoint, state=replace(state, every_byte=every_byte, damages=(*state.damages, *loaded)))
+
+
+def _blame_schemas(state: StateInventory, damages: Sequence[FileDamage]) -> Iterator[FileDamage]:
+    """Yield damages of rows; where none fits a schema that no start reads, the schema file is damaged instead.
+
+    A start of a join whose metadata names its schemas elsewhere writes them again (``STATE_MOVED_JOIN``).
+    """
+    unfit = {damage.path: damage for damage in damages if damage.kind is DamageKind.BAD_ROW}
+    for operator in state.operators:
+        folder = f"{STATE}/{operator.id}"
+        partitions = {f"{folder}/{there.partition}" for store in operator.stores for there in store.partitions}
+        moved = bool(operator.schema_paths) and set(operator.schema_paths) <= set(state.moved_schemas)
+        if moved and not operator.variables and partitions and partitions <= unfit.keys():
+            path = f"{folder}/_stateSchema/{operator.schema_paths[0].rpartition('/_stateSchema/')[2]}"
+            yield FileDamage(path, DamageKind.OTHER_SCHEMA, unfit[min(partitions)].detail)
+            damages = [damage for damage in damages if damage.path not in partitions]
+    yield from damages
 
 
 def _make_state_damage(damage: FileDamage, version: int) -> StateDamage:

@@ -50,6 +50,7 @@ def log(*lines: str, version: int = 1) -> OffsetLog:
     [
         ('{"b":{"1":7,"0":5},"a":{"0":0}}', KafkaOffset({("a", 0): 0, ("b", 0): 5, ("b", 1): 7}), SourceType.KAFKA),
         ('{"logOffset":4}', FileOffset(4), SourceType.FILE),
+        ('{"logOffset":4,"more":1}', FileOffset(4), SourceType.FILE),
         ('{"offset":80,"timestamp":8000}', RateMicroBatchOffset(80, 8000), SourceType.RATE_MICRO_BATCH),
         (json.dumps(delta(5)), DeltaOffset("t", 5, -1, False), SourceType.DELTA),
         (json.dumps(delta(5, 2, initial=True, source_version=3)), DeltaOffset("t", 5, 2, True), SourceType.DELTA),
@@ -68,7 +69,7 @@ def test_known_shapes(text, offset, kind):
     "text",
     [
         "null", "true", '"5"', "1.5", "[]", "[1,2]", "{}",
-        '{"logOffset":"4"}', '{"logOffset":4,"more":1}', '{"logOffset":true}',
+        '{"logOffset":"4"}', '{"logOffset":true}',
         '{"offset":80}', '{"offset":80,"timestamp":null}', '{"offset":80,"timestamp":1,"x":2}',
         '{"orders":{}}', '{"orders":{"0":"5"}}', '{"orders":{"x":5}}', '{"orders":{"00":5}}', '{"orders":{"-1":5}}',
         '{"orders":{"0":-2}}',

@@ -164,13 +164,13 @@ def _distinct() -> Iterator[ColumnCase]:
         yield ColumnCase(
             f"{store}: dedup column more", one, more, (("rows", FULL),), store, default=words, verdict="unknown"
         )
-        ints = Query(distinct=("g", "k"))
-        yield ColumnCase(f"{store}: dedup columns swapped", ints, Query(distinct=("k", "g")), (("rows", FULL),), store)
-        yield ColumnCase(f"{store}: dedup wider", ints, replace(ints, schema=WIDE_KEYS), (("rows", FULL),), store)
-    within = Query(distinct=("g", "k"), within=True)
-    yield ColumnCase("within watermark: swapped", within, replace(within, distinct=("k", "g")), (("rows", FULL),))
+        ints = Query(distinct=("v", "v2"))
+        yield ColumnCase(f"{store}: dedup columns swapped", ints, Query(distinct=("v2", "v")), (("rows", FULL),), store)
+        yield ColumnCase(f"{store}: dedup wider", ints, replace(ints, schema=WIDE), (("rows", FULL),), store)
+    within = Query(distinct=("v", "v2"), within=True)
+    yield ColumnCase("within watermark: swapped", within, replace(within, distinct=("v2", "v")), (("rows", FULL),))
     why = "ckpt does not merge what they keep"
-    yield ColumnCase("within watermark: column less", within, replace(within, distinct=("g",)), (), refused=why)
+    yield ColumnCase("within watermark: column less", within, replace(within, distinct=("v",)), (), refused=why)
 
 
 def _joins() -> Iterator[ColumnCase]:

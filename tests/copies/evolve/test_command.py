@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,17 @@ import pytest
 
 import ckpt as library
 from ckpt.formats.offsets import CHANGING
-from ckpt.inspection.query import DescribedSource, QueryDescription
+from ckpt.formats.types import struct_of
+from ckpt.inspection.query import (
+    DescribedAggregate,
+    DescribedBuffer,
+    DescribedExpression,
+    DescribedFamily,
+    DescribedOperator,
+    DescribedSource,
+    DescribedStore,
+    QueryDescription,
+)
 from ckpt.versions import Spark
 from tests.changes.fixes.async_gap.test_command import after_next, everything
 from tests.commands import contract
@@ -162,8 +173,6 @@ def test_bad_usage_is_one_line(
 
 
 def test_names_are_given_and_taken_away(copy_of: CopyOf, tmp_path: Path) -> None:
-    from dataclasses import replace
-
     checkpoint = copy_of(FILES)
     query = QueryDescription(Spark.V4_2, "update", (replace(OLD, name="alpha"),), (), None, None, {})
     plan, _ = library.evolve(query, str(checkpoint), str(tmp_path / "named"))
@@ -256,3 +265,77 @@ def test_an_operator_that_leaves_has_decided_which_rows_the_others_saw(
         ("stateStoreSave", "same", "unknown"),
         ("dedupe", "removed", "unknown"),
     ]
+
+
+COUNT, SUM = DescribedBuffer("count", "long", False, 0), DescribedBuffer("sum", "long", True)
+
+FIRST = ("--map", "value_sum=value_sum")
+
+
+def describe_aggregates(path: Path, *buffers: DescribedBuffer) -> Path:
+    """Write ``query.json`` of an aggregation with these columns, each of an aggregate of its own."""
+    fields: list[Any] = [
+        {"name": each.name, "type": each.type, "nullable": each.nullable, "metadata": {}} for each in buffers
+    ]
+    key = struct_of([("key", "long")])
+    family = DescribedFamily("default", key, {"type": "struct", "fields": fields})
+    functions = tuple(DescribedAggregate("F", f"{each.name}(v@0)", False, None, None, (each,)) for each in buffers)
+    operator = DescribedOperator(
+        "stateStoreSave",
+        (DescribedStore("default", (family,), 0, 2),),
+        metadata_version=1,
+        keys=(DescribedExpression("key@0", "long"),),
+        aggregates=functions,
+        filters=(),
+    )
+    QueryDescription(Spark.V4_2, "update", (RATE,), (operator,), None, None, {}).write(str(path))
+    return path
+
+
+def test_columns_have_a_verdict_each_and_new_ones_are_empty(ckpt: Ckpt, tmp_path: Path) -> None:
+    old, new = tmp_path / "old.json", tmp_path / "new.json"
+    describe_aggregates(old, COUNT, SUM)
+    describe_aggregates(new, DescribedBuffer("max", "long", True), SUM, COUNT)
+    words = ("evolve", SAMPLES / STATEFUL, tmp_path / "new", "--to", new, "--from", old)
+
+    refused = ckpt(*words)
+    assert (refused.exit_code, "--accept-from-now-on accepts that" in refused.stdout) == (3, True)
+    document = ckpt(*words, "--accept-from-now-on", "--jobs", 1, "-o", "json").json()
+    assert contract.disagreements(document, "evolve") == []
+    (operator,) = document["operators"]
+    assert (operator["change"], operator["verdict"]) == ("changed", "from-now-on")
+    verdicts = {(column["from"], column["to"]): column["verdict"] for column in operator["columns"]}
+    assert verdicts == {(0, 0): "full", (None, 0): "from-now-on", (1, 1): "full", (0, 2): "full"}
+    before, after = (library.read_state_arrow(str(path)) for path in (SAMPLES / STATEFUL, tmp_path / "new"))
+    assert after.column_names == ["key_key", "value_max", "value_sum", "value_count"]
+    assert sorted(after.select(before.column_names).to_pylist(), key=str) == sorted(before.to_pylist(), key=str)
+    assert after["value_max"].null_count == len(after) > 0
+    assert ckpt("preflight", tmp_path / "new", "--expect", new).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        ((), 3, "sum(v) may be value_sum of the state, or new"),
+        (("--map", "value_sum"), 2, "--map: write OLD=NEW, columns of state"),
+        ((*FIRST, "--map", "value_sum=value_x"), 2, "--map: no operator that keeps its state can use column value_x"),
+        ((*FIRST, "--default", "key_x=1"), 2, "--default: no operator that keeps its state can use column key_x"),
+        ((*FIRST, "--map", "value_sum=value_sum_2"), 3, "two aggregates would take the same column"),
+    ],
+)
+def test_columns_that_no_file_tells_apart(
+    words: tuple[str, ...], code: int, told: str, ckpt: Ckpt, tmp_path: Path
+) -> None:
+    query = describe_aggregates(tmp_path / "query.json", COUNT, SUM, replace(SUM, empty=None))
+    run = ckpt("evolve", SAMPLES / STATEFUL, tmp_path / "new", "--to", query, *words)
+    assert run.exit_code == code
+    assert told in " ".join((run.stdout + run.stderr).split())
+
+
+def test_columns_stay_while_a_batch_is_planned(ckpt: Ckpt, tmp_path: Path) -> None:
+    old = describe_aggregates(tmp_path / "old.json", COUNT, SUM)
+    query = describe_aggregates(tmp_path / "query.json", COUNT)
+    checkpoint = SAMPLES / "aggregation-killed-changelog-4.3"
+    run = ckpt("evolve", checkpoint, tmp_path / "new", "--to", query, "--from", old, "-o", "json")
+    assert run.exit_code == 3
+    assert "is planned and not committed, and columns of operator 0 change" in run.json()["refused"]

@@ -32,22 +32,13 @@ UNSEEN: dict[str, str] = {
     "192 file log edited in file-source-3.5": _PATH,
     "246 state file replaced in windowed-aggregation-hdfs-4.2": _VERSION,
     "258 offset edited in join-changelog-4.2": _MOVED,
-    "267 operator edited in aggregation-rocksdb-4.2": "the name of another operator that Spark has",
     "291 offset edited in join-hdfs-3.5": _MOVED,
 }
 """Damages that do harm and that no file shows, and why."""
 
-_OF_SOURCE = "only the source can say what it makes of such an offset"
-_SCHEMA_ELSEWHERE = "Spark looks for the schema where the sample was written, and writes it again"
-
 NEEDLESS: dict[str, str] = {
-    "049 offset edited in pandas-with-state-hdfs-3.5": _OF_SOURCE,
-    "137 operator edited in aggregation-rocksdb-4.2": "Spark does not compare the name of the only store",
-    "212 offset edited in dedup-hdfs-4.0": _OF_SOURCE,
-    "216 schema edited in join-v3-changelog-4.2": _SCHEMA_ELSEWHERE,
-    "235 schema edited in join-v3-changelog-4.2": _SCHEMA_ELSEWHERE,
-    "282 sources edited in join-hdfs-3.5": _OF_SOURCE,
-    "284 sources edited in named-sources-4.2": _OF_SOURCE,
+    "212 offset edited in dedup-hdfs-4.0": "all rows are read again, and the deduplication drops them",
+    "282 sources edited in join-hdfs-3.5": "the sources go back to the batch before, which ends at the same rows",
 }
 """Damages that do no harm and that hold a start, and why."""
 
@@ -120,4 +111,4 @@ def test_few_alarms_are_needless() -> None:
     damaged = {damage.name for damage in _asked() if not damage.name.endswith(" as it is")}
     assert len(damaged) >= 200
     assert set(UNSEEN) | set(NEEDLESS) <= damaged
-    assert len(NEEDLESS) * 40 <= len(damaged)
+    assert len(NEEDLESS) * 100 <= len(damaged)

@@ -47,6 +47,23 @@ def _folders() -> Iterator[Case]:
     yield _case("tws-rocksdb-4.2", "operator-id-7", [tws])
 
 
+def _operator_names() -> Iterator[Case]:
+    """Names in the metadata of an operator that are not those of its state."""
+    file = "state/0/_metadata/metadata"
+    for sample, name, others in (
+        ("aggregation-rocksdb-4.2", "stateStoreSave", ("dedupe", "dedupeWithinWatermark", "globalLimit")),
+        ("aggregation-changelog-4.0", "stateStoreSave", ("sessionWindowStateStoreSaveExec",)),
+        ("dedup-hdfs-4.0", "dedupe", ("stateStoreSave", "dedupeWithinWatermark")),
+        ("limit-hdfs-4.2", "globalLimit", ("dedupe", "stateStoreSave")),
+    ):
+        for other in others:
+            edit = replace(file, f'"operatorName":"{name}"', f'"operatorName":"{other}"')
+            yield _case(sample, f"operator-called-{other}", [edit])
+    for sample in ("aggregation-rocksdb-4.2", "aggregation-changelog-4.0", "dedup-hdfs-4.0"):
+        edit = replace(file, '"storeName":"default"', '"storeName":"other"')
+        yield _case(sample, "store-called-other", [edit], batches=2)
+
+
 def recorded(sample: str, name: str, value: str) -> list[Mutation]:
     """Let the newest offsets record another value of a setting."""
     last = latest(sample)
@@ -127,6 +144,12 @@ def _schemas() -> Iterator[Case]:
     schema = "state/0/0/_metadata/schema"
     for sample in ("aggregation-hdfs-3.5", "aggregation-changelog-4.2", "dedup-hdfs-4.0"):
         yield _case(sample, "schema-void", [replace(schema, '"long"', '"void"')], batches=2)
+    sample = "join-v3-changelog-4.2"  # whose schema is read where it was written
+    folder = model.SAMPLES / sample
+    (schema,) = (str(path.relative_to(folder)) for path in folder.glob("state/0/_stateSchema/*/[0-9]*"))
+    yield _case(sample, "schema-void", [replace(schema, '"long"', '"void"')], batches=2)
+    yield _case(sample, "schema-cut", [model.truncate(schema, -30)], batches=2)
+    yield _case(sample, "schema-key-misspelt", [replace(schema, '"nullable":true', '"nulloble":true')], batches=2)
 
 
 def _file_sources() -> Iterator[Case]:
@@ -197,8 +220,13 @@ def _offsets() -> Iterator[Case]:
         yield _case(sample, "rate-timestamp-largest", [largest], batches=2)
         yield _case(sample, "text-after-the-offset", [replace(f"offsets/{last}", stamp[0] + "}", stamp[0] + "} x")])
         yield _case(sample, "two-offsets-in-a-line", [replace(f"offsets/{last}", stamp[0] + "}", stamp[0] + "}{}")])
+        more = replace(f"offsets/{last}", stamp[0] + "}", stamp[0] + ',"note":"x"}')
+        yield _case(sample, "member-more", [more], batches=2)
+        yield _case(sample, "member-more-uncommitted", [more, *model.delete_logs(commits=[last])], batches=2)
     sample = "file-source-4.2"
     yield _case(sample, "text-after-the-offset", [replace("offsets/11", '{"logOffset":11}', '{"logOffset":11} x')])
+    yield _case(sample, "member-more", [replace("offsets/11", '{"logOffset":11}', '{"logOffset":11,"note":"x"}')])
+    yield from _names_of_sources()
     sample, last = "two-sources-offsets-v2-4.2", 3
     zero, one = '\n0:{"offset":40,"timestamp":1700000004000}', '\n1:{"offset":80,"timestamp":1700000004000}'
     yield _case(sample, "first-line-gone", [replace(f"offsets/{last}", zero, "")], batches=2)
@@ -208,6 +236,27 @@ def _offsets() -> Iterator[Case]:
     dashes = [replace(f"offsets/{last}", one, "\n1:-")]
     yield _case(sample, "last-line-dash", dashes, batches=2)
     yield _case(sample, "last-line-renamed", [replace(f"offsets/{last}", one, one.replace("\n1", "\n7"))], batches=2)
+
+
+def _names_of_sources() -> Iterator[Case]:
+    """Offset log v2 goes by names: in another order, after v1, and without the names of some sources."""
+    sample, last = "named-sources-4.2", latest("named-sources-4.2")
+    lines = (model.SAMPLES / sample / f"offsets/{last}").read_text().split("\n")
+    turned = write(f"offsets/{last}", "\n".join([*lines[:2], *lines[:1:-1]]))
+    yield _case(sample, "lines-exchanged", [turned], batches=2)
+    yield _case(sample, "lines-exchanged-uncommitted", [turned, *model.delete_logs(commits=[last])], batches=2)
+    sample, last = "join-hdfs-3.5", latest("join-hdfs-3.5")
+    _, head, *ends = (model.SAMPLES / sample / f"offsets/{last}").read_text().split("\n")
+    forms = {
+        "v2-after-v1": [f"0:{ends[0]}", f"1:{ends[1]}"],
+        "v2-after-v1-first-only": [f"0:{ends[0]}"],
+        "v2-after-v1-without-names": ends,
+        "v2-after-v1-other-name": [f"0:{ends[0]}", f"7:{ends[1]}"],
+    }
+    for name, of_sources in forms.items():
+        edited = write(f"offsets/{last}", "\n".join(["v2", head, *of_sources]))
+        yield _case(sample, name, [edited], batches=2)
+        yield _case(sample, f"{name}-uncommitted", [edited, *model.delete_logs(commits=[last])], batches=2)
 
 
 def _state_ahead() -> Iterator[Case]:
@@ -229,6 +278,7 @@ def _state_ahead() -> Iterator[Case]:
 def cases() -> Iterator[Case]:
     """Every case of this module."""
     yield from _folders()
+    yield from _operator_names()
     yield from _settings()
     yield from _schemas()
     yield from _file_sources()
