@@ -32,6 +32,7 @@ AGGREGATION = (["key"], [("count", Holds.BUFFER), ("sum", Holds.BUFFER)])
 STATE = [("rows", Holds.STATE), ("last", Holds.STATE), ("timeoutTimestamp", Holds.TIMEOUT)]
 SHAPES: dict[str, tuple[list[str], list[tuple[str, Holds]]]] = {
     "aggregation": AGGREGATION,
+    "real-time-aggregation": (["digit"], [("count", Holds.BUFFER)]),
     "windowed": (["window_start", "window_end", "key"], AGGREGATION[1]),
     "dedup-changelog": (["key"], []),
     "dedup-hdfs": (["key"], []),
