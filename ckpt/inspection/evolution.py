@@ -207,6 +207,10 @@ class _OperatorPair:
             why = f"the limit is {new.limit}, before {old.limit}: rows that were dropped do not come again"
             yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
         yield from self._compare_filters(old.filters, new.filters)
+        described = ((has.keys, has.aggregates, has.join, has.limit) for has in (old, new))
+        if any(all(part is None for part in parts) for parts in described):
+            why = "ckpt does not see what it computes"
+            yield PartComparison(PartKind.ROWS, None, None, Knowledge.UNKNOWN, why)
 
     def _compare_windows(self) -> PartComparison | None:
         old, new = self.old, self.new
