@@ -5,7 +5,6 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from ckpt.changes.evolve.columns import ColumnOrigin, StoreColumns
@@ -74,6 +73,8 @@ class ColumnReshaping:
         """Leave one row of each key, where several may have got the same: the values of these are alike."""
         if not self.columns.merges or not len(rows):
             return rows
+        import numpy as np
+
         codes = np.asarray(rows.keys.dictionary_encode().indices)
         return rows.take(np.sort(np.unique(codes, return_index=True)[1]))
 
@@ -86,6 +87,8 @@ class ColumnReshaping:
         constants: list[Any],
     ) -> list[Any]:
         arrays = []
+        import numpy as np
+
         rows = np.arange(count)
         for (name, kind), origin, constant in zip(fields, origins, constants, strict=True):
             if origin.old is None:
@@ -104,6 +107,8 @@ class ColumnReshaping:
 
 def _join(blobs: Blobs) -> Any:
     """Rows as an Arrow array of bytes."""
+    import numpy as np
+
     buffers = [None, pa.py_buffer(np.ascontiguousarray(blobs.bounds, np.int64)), pa.py_buffer(blobs.data)]
     return pa.Array.from_buffers(pa.large_binary(), len(blobs.bounds) - 1, buffers, 0)
 

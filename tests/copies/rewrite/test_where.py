@@ -77,7 +77,7 @@ def expected(tables: Tables, name: str, value: Any) -> Tables:
         pytest.param(name, prefix, marks=() if name in QUICK else pytest.mark.slow)
         for name in WRITTEN
         for prefix in ("key_", "value_")
-        if prefix == "key_" or not name.startswith((*BY_KEY, "dedup-hdfs", "dedup-changelog"))
+        if prefix == "key_" or not name.startswith((*BY_KEY, "dedup-hdfs", "dedup-changelog", "real-time-aggregation"))
     ],
 )
 def test_what_is_kept_is_what_arrow_keeps(sample: str, prefix: str, tmp_path: Path) -> None:
