@@ -468,5 +468,7 @@ _CHECKS = (
 
 
 def check(checkpoint: Checkpoint) -> list[Finding]:
-    """Run every check, and return the findings in the order of the checks."""
+    """Run every check, and return the findings in the order of the checks; where parts were not read, these alone."""
+    if links := checkpoint.links_out:
+        return [Finding(diagnoses.others.LINK_OUT, path, "nothing behind it was read") for path in links]
     return [finding for find in _CHECKS for finding in find(checkpoint)]
