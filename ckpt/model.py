@@ -364,6 +364,7 @@ class Operator:
     schema_paths: tuple[str, ...] = ()  # absolute, as operator metadata v2 records them
     has_metadata: bool = False
     recorded_id: int | None = None  # the number in operator metadata, which is that of its folder
+    older: tuple["OperatorMetadata", ...] = ()  # operator metadata v2 of earlier batches, the newest two first
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from ckpt.formats.operators import OPERATORS, OperatorName
 from ckpt.formats.statefiles import JOIN_STORES
 from ckpt.formats.text import quoted
 from ckpt.formats.types import named_fields
-from ckpt.model import DamageKind, Operator, StateDamage, StateFileKind, Store
+from ckpt.model import DamageKind, Json, Operator, StateDamage, StateFileKind, Store
 from ckpt.restart import diagnoses, messages, offsets, remedies
 from ckpt.restart.findings import Finding, Forecast, Outcome
 from ckpt.restart.logs import join_format
@@ -58,7 +58,7 @@ def load_state(start: Start) -> Forecast | None:
     astray = _find_operators_astray(start)
     if astray is not None:
         return astray
-    renamed = _find_renamed_operator(start)
+    renamed = _find_renamed_operator(start) or _find_changed_operator(start)
     if renamed is not None:
         return renamed
     recorded = join_format(start.checkpoint)
@@ -116,6 +116,31 @@ def _find_renamed_operator(start: Start) -> Forecast | None:
             detail = f"it calls operator {operator.id} {operator.name}, and {really}"
             return start.fails(diagnoses.state.OPERATOR_RENAMED, path, detail, None)
     return None
+
+
+def _find_changed_operator(start: Start) -> Forecast | None:
+    """Operator metadata v2 unlike that of the batches before (``OperatorStateMetadataValidator``, ``checkOldConf``).
+
+    Two earlier files that agree are right; of one alone nobody knows.
+    """
+    for operator in start.checkpoint.operators if start.rules.operator_metadata else ():
+        newest = _identify(operator.name, operator.properties)
+        before = [_identify(older.name, older.properties) for older in operator.older]
+        if not before or newest in before:
+            continue
+        names = [name for name, value in newest.items() if value != before[0].get(name)]
+        changed = " and ".join(f"{name} is {newest[name]}, and was {before[0].get(name)}" for name in names)
+        path, detail = f"{STATE}/{operator.id}/_metadata/v2", f"in the newest file {changed} in the one before"
+        if len(before) > 1 and before[0] == before[1]:
+            return start.fails(diagnoses.state.OPERATOR_CHANGED, path, detail, None)
+        return start.stays_unknown(diagnoses.state.OPERATOR_CHANGED, path, detail)
+    return None
+
+
+def _identify(name: str | None, properties: Json) -> dict[str, Json]:
+    """What Spark compares of an operator with the query, by its name in the file."""
+    modes = properties if isinstance(properties, dict) else {}
+    return {"operatorName": name, **{mode: modes.get(mode) for mode in ("timeMode", "outputMode")}}
 
 
 _FORMS = frozenset(

@@ -1,4 +1,4 @@
-"""Who obeys the remedies of CKPT118, 119, 214, 329, 331 to 335: real Spark starts the query, and rows are counted.
+"""Who obeys the remedies of CKPT118, 119, 214, 329, 331 to 336: real Spark starts the query, and rows are counted.
 
 Those of CKPT432 are obeyed in ``copies/evolve``.
 """
@@ -110,6 +110,7 @@ def test_what_is_put_back_from_a_copy_makes_a_query_that_never_broke(
         ("two-sources-offsets-v2-4.2-last-line-gone", "again"),
         ("join-hdfs-3.5-v2-after-v1-first-only", "left-out"),
         ("tws-rocksdb-4.2-operator-id-7", "again"),
+        ("tws-rocksdb-4.2-newest-output-mode-edited", "again"),
     ],
 )
 def test_a_repair_costs_the_rows_that_it_announces(
@@ -142,6 +143,17 @@ def test_a_repair_costs_the_rows_that_it_announces(
 
 def _last(started: Started) -> list[tuple[int, int]]:
     return started.read[max(started.read)]
+
+
+def test_a_snapshot_ahead_is_loaded_by_a_later_start(spark: Any, tmp_path: Path) -> None:
+    """So that CKPT306 holds a start whose own batches it does not spoil."""
+    damage = _DAMAGE["037 state ahead in tws-event-time-changelog-4.2"]
+    case = Case(damage.name, damage.sample, damage.mutations, "transform-with-state-event-time")
+    whole = mutations.copy_of(case.folder, tmp_path / "whole", HOMES[case.sample])
+    checkpoint = mutations.copy_of(case.folder, tmp_path / "checkpoint", case.mutations)
+    alike = [_start(spark, case, checkpoint).rows == _start(spark, case, whole).rows for _ in range(4)]
+    assert alike[:2] == [True, True]
+    assert False in alike
 
 
 _WITHOUT = Case(
