@@ -139,6 +139,7 @@ _UNDECIDED = {
     "CKPT319": "only the user knows which kind of join the query has",
     "CKPT321": "only the user knows which kind of join the query has",
     "CKPT602": "only the user knows whether the query has run before",
+    "CKPT510": "ckpt does not read what is behind a link",
 }
 """Codes of pages that ask for a decision, which a copy does not make."""
 

@@ -153,7 +153,7 @@ def _move(root: Path, mutation: Mutation) -> None:
 def _link_out(root: Path, mutation: Mutation) -> None:
     """Put a file or folder beside the checkpoint, and in its place a symbolic link to it."""
     path = root / mutation["path"]
-    outside = root.parent / f"outside-{path.name}"
+    outside = root.parent / f"{root.name}-outside-{path.name}"
     path.rename(outside)
     path.symlink_to(outside)
 
