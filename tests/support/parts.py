@@ -15,6 +15,11 @@ from tests.support.spark.live import EVERY_CASE
 EACH: dict[str, int] = {
     # Every sample, damaged ones too, by the same code: plans differ by what is damaged, of which each kind has several.
     "changes/offsets/test_set.py::test_every_sample_is_planned_set_and_restored": 4,
+    "changes/relocate/test_command.py::test_a_plan_changes_nothing_and_is_told_as_published": 2,
+    "changes/rewind/test_rewind.py::test_every_batch_that_is_offered_can_be_gone_back_to_and_no_other": 2,
+    "commands/test_prompt.py::test_every_call_on_the_page_of_a_sample_can_be_made": 2,
+    "inspection/test_remedies.py::test_the_next_step_is_never_the_command_that_says_so": 2,
+    "migrate/test_command.py::test_every_sample_is_told_as_published_and_left_alone": 2,
     "changes/prune/test_prune.py::test_what_could_be_done_before_can_be_done_after": 3,
     "changes/rewind/test_rewind.py::test_planned_applied_and_taken_back": 3,
     "inspection/explain/test_findings.py::test_the_finding_of_an_error_is_in_every_checkpoint_of_it": 3,
