@@ -7,7 +7,7 @@ from typing import Annotated
 
 from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.checkpoint.reader import as_checkpoint
+from ckpt.checkpoint.reader import open_to_look
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.checkpoint.state.space import find_temporary_files, size_of
 from ckpt.errors import parse_choice, parse_choices
@@ -212,7 +212,7 @@ def inspect(
     (False, 'CKPT201')
 
     """
-    checkpoint = as_checkpoint(checkpoint, storage_options, batches=batches)
+    checkpoint = open_to_look(checkpoint, storage_options, batches=batches)
     asked, versions = parse_choice(Asked, asked, "asked"), parse_choices(Spark, versions, "versions")
     if isinstance(sink, str):
         from ckpt.live.sink.reader import ask_sink  # a plain look imports nothing of it
@@ -236,6 +236,8 @@ def judge(
 ) -> Inspection:
     """Judge the starts of these versions with this progress tracking; pure. ``inspect`` explains the arguments."""
     checkpoint, origin = evidence.checkpoint, evidence.written_by
+    if checkpoint.links_out:
+        sink, live = None, ()  # their batches and offsets would be compared with logs that may not be read
     modes = [mode for mode in Progress if progress in (Asked.BOTH, mode.value)]
     wanted = [version for version in FORECAST if version in versions or not versions]
     plain = tuple(evidence.forecast(version, mode) for mode in modes for version in wanted)

@@ -111,12 +111,14 @@ def judge_start(
     checkpoint, oldest = evidence.checkpoint, evidence.written_by.at_least
     spark = start.spark or (start.query.spark if start.query else None)
     versions = [spark] if spark else [version for version in Spark if oldest is None or version.at_least(oldest)]
-    compared = _compare_query(checkpoint, start.query, start, spark) if start.query else QueryComparison()
+    compared = QueryComparison()
+    if start.query and not checkpoint.links_out:
+        compared = _compare_query(checkpoint, start.query, start, spark)
     findings = []
     if changed is not None or checkpoint.moving:
         path, detail = changed or "the checkpoint", "it changed while ckpt was looking"
         findings.append(Finding(diagnoses.starting.SECOND_DRIVER, path, detail))
-    if start.must_exist and checkpoint.offsets.latest is None:
+    if start.must_exist and checkpoint.offsets.latest is None and not checkpoint.links_out:
         folder = checkpoint.missing_folder
         detail = f"check the path: {folder} does not exist" if folder else "no batch is planned"
         findings.append(Finding(diagnoses.starting.NOTHING_HERE, "" if folder else "offsets", detail))

@@ -16,6 +16,14 @@ from ckpt.storage.base import Listing
 from ckpt.versions import Progress, Spark
 
 
+def links_out(start: Start) -> Forecast | None:
+    """Whoever does not read all parts of a checkpoint knows nothing of its start."""
+    for path in start.checkpoint.links_out:
+        finding = Finding(diagnoses.others.LINK_OUT, path, "nothing behind it was read")
+        return Forecast(start.spark, start.progress, Outcome.UNKNOWN, because=(finding,))
+    return None
+
+
 def no_micro_batches(start: Start) -> Forecast | None:
     """Continuous processing writes no metadata into its offsets, and ``MicroBatchExecution`` takes it for granted."""
     if start.checkpoint.kind is not Kind.CONTINUOUS:
@@ -111,6 +119,7 @@ def _holds_no_state(listing: Listing) -> bool:
 
 
 RULES = (
+    links_out,
     no_micro_batches,
     query_metadata,
     source_logs,

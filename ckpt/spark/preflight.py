@@ -325,7 +325,7 @@ def _ask_spark(
 ) -> SparkAnswer | None:
     """Return Spark's answer to the next batch; None where there is none, or Spark does not look while it plans."""
     latest = checkpoint.offsets.latest
-    if latest is None or not _find_version(planner.frame).rules.operator_metadata:
+    if latest is None or checkpoint.links_out or not _find_version(planner.frame).rules.operator_metadata:
         return None
     batch = latest + 1 if checkpoint.commits.latest == latest else latest
     with _copy_state(checkpoint, batch, storage_options) as folder:

@@ -67,6 +67,8 @@ class SmallFiles:
         for path in self.selection.first:
             folder, _, name = path.rpartition("/")
             if folder.endswith("/_metadata/v2"):
+                if not name.isdecimal():
+                    continue  # no start reads it
                 key = folder, int(name) > batch
                 newest[key] = max(newest.get(key, path), path, key=lambda one: int(one.rpartition("/")[2]))
             elif path in (METADATA, mark) or folder.startswith((f"{SOURCES}/", f"{STATE}/")):
