@@ -6,7 +6,7 @@ that are the same ones; neither names nor places count. Pure: it knows no checkp
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ckpt.formats.types import named_fields
@@ -251,8 +251,8 @@ class _OperatorPair:
     def _compare_aggregates(
         self, old: Sequence[DescribedAggregate], new: Sequence[DescribedAggregate]
     ) -> Iterator[PartComparison]:
-        texts = [[self.before.translate(_spell_aggregate(part)) for part in old]]
-        texts.append([self.after.translate(_spell_aggregate(part)) for part in new])
+        texts = [[self.before.translate(_spell_kept(part)) for part in old]]
+        texts.append([self.after.translate(_spell_kept(part)) for part in new])
         matching = _match(*texts)
         types = [[bare(buffer.type) for part in parts for buffer in part.buffers] for parts in (old, new)]
         fits = types[0] == types[1]
@@ -373,6 +373,11 @@ def _judge(old: DescribedExpression, new: DescribedExpression) -> Knowledge:
     """Judge a column that computes the same: its type, and whether its computation can be seen."""
     alike = bare(old.type) == bare(new.type) or is_wider(new.type, old.type)
     return Knowledge.FULL if alike and "?" not in new.sql else Knowledge.UNKNOWN
+
+
+def _spell_kept(part: DescribedAggregate) -> str:
+    """The normal form of what decides the state of an aggregate."""
+    return _spell_aggregate(part if part.kept is None else replace(part, sql=part.kept))
 
 
 def _spell_aggregate(part: DescribedAggregate) -> str:

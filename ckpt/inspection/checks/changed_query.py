@@ -4,10 +4,12 @@ Seen in two descriptions, because a checkpoint does not have what the query comp
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.inspection.checks.query import QueryComparison, compare_operators, compare_sources
 from ckpt.inspection.evolution import (
+    Knowledge,
     OperatorComparison,
     PartComparison,
     PartKind,
@@ -50,8 +52,11 @@ def compare_with_old(
     findings: list[Finding] = []
     unknown: list[str] = []
     explained: set[str] = set()
+    begins: set[str] = set()  # operators with a column that knows rows from now on only
     for pair in compare_signatures(old, query, sources, operators):
         path = f"state/{pair.old}"
+        if any(part.verdict is Knowledge.FROM_NOW_ON and part.kind is PartKind.VALUE for part in pair.parts):
+            begins.add(path)
         if not any(_find_operator(name) == path for name in refused):
             findings += _list_findings(pair.parts, path)
         if _explains_names(pair):
@@ -59,7 +64,13 @@ def compare_with_old(
         unknown += [f"operator {pair.old}: {part.why}" for part in pair.parts if "another Spark version" in part.why]
     if checkpoint.operators:
         findings += _list_findings(tuple(compare_watermarks(old, query, sources)), "state")
-    kept = (finding for finding in compared.findings if not _only_names(finding, explained))
+    kept = [
+        replace(finding, remedy=diagnoses.starting.EVOLVE_FROM_NOW_ON)
+        if finding.diagnosis is diagnoses.starting.VALUE_SCHEMA and _find_operator(finding.path) in begins
+        else finding
+        for finding in compared.findings
+        if not _only_names(finding, explained)
+    ]
     return QueryComparison((*kept, *findings), (*compared.unknown, *unknown))
 
 
@@ -72,9 +83,15 @@ def _find_misfit(old: QueryDescription, checkpoint: Checkpoint) -> Finding | Non
 
 def _list_findings(parts: tuple[PartComparison, ...], path: str) -> Iterator[Finding]:
     for kind, diagnosis in _DIAGNOSES.items():
-        details = [part.why for part in parts if part.kind is kind and part.silent]
-        if details:
-            yield Finding(diagnosis, path, "; ".join(details))
+        silent = [part for part in parts if part.kind is kind and part.silent]
+        if not silent:
+            continue
+        verdicts, remedy = {part.verdict for part in silent}, None
+        if kind is not PartKind.ROWS and Knowledge.IMPOSSIBLE in verdicts:
+            remedy = diagnoses.starting.NOT_THERE
+        elif kind is PartKind.VALUE and Knowledge.FROM_NOW_ON in verdicts:
+            remedy = diagnoses.starting.EVOLVE_FROM_NOW_ON
+        yield Finding(diagnosis, path, "; ".join(part.why for part in silent), remedy)
 
 
 def _explains_names(pair: OperatorComparison) -> bool:
