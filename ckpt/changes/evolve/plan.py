@@ -122,8 +122,9 @@ def _match_operators(
     if query.operators is not None:
         changes = match_operators(checkpoint.operators, query.operators, options.map_operator)
         compared = compare_signatures(old, query, _pair_parts(sources), _pair_parts(changes)) if old else ()
-        words = options.columns
-        judged = tuple(judge_operators(changes, checkpoint.operators, query, old, compared, words))
+        words, newest = options.columns, checkpoint.offsets.newest
+        watermark_ms = newest.metadata.watermark_ms if newest is not None and newest.metadata is not None else 0
+        judged = tuple(judge_operators(changes, checkpoint.operators, query, old, compared, words, watermark_ms))
         words.check_used()
         return judged
     if checkpoint.stateful is False:

@@ -3,7 +3,7 @@
 Seen in two descriptions, because a checkpoint does not have what the query computes (``ckpt.inspection.evolution``).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ckpt.checkpoint.checkpoint import Checkpoint
@@ -15,6 +15,7 @@ from ckpt.inspection.evolution import (
     PartKind,
     compare_signatures,
     compare_watermarks,
+    judge_window,
     pair_sources,
 )
 from ckpt.inspection.query import QueryDescription
@@ -53,12 +54,17 @@ def compare_with_old(
     unknown: list[str] = []
     explained: set[str] = set()
     begins: set[str] = set()  # operators with a column that knows rows from now on only
+    metadata = None if checkpoint.offsets.newest is None else checkpoint.offsets.newest.metadata
+    watermark_ms = 0 if metadata is None else metadata.watermark_ms
     for pair in compare_signatures(old, query, sources, operators):
         path = f"state/{pair.old}"
         if any(part.verdict is Knowledge.FROM_NOW_ON and part.kind is PartKind.VALUE for part in pair.parts):
             begins.add(path)
         if not any(_find_operator(name) == path for name in refused):
-            findings += _list_findings(pair.parts, path)
+            both = old.operators[pair.old], query.operators[pair.new]
+            judged = [judge_window(part, *both, watermark_ms).verdict for part in pair.parts]
+            parts = [replace(part, verdict=verdict) for part, verdict in zip(pair.parts, judged, strict=True)]
+            findings += _list_findings(parts, path)
         if _explains_names(pair):
             explained.add(path)
         unknown += [f"operator {pair.old}: {part.why}" for part in pair.parts if "another Spark version" in part.why]
@@ -81,7 +87,7 @@ def _find_misfit(old: QueryDescription, checkpoint: Checkpoint) -> Finding | Non
     return next((finding for finding in findings if finding.diagnosis.severity is Severity.ERROR), None)
 
 
-def _list_findings(parts: tuple[PartComparison, ...], path: str) -> Iterator[Finding]:
+def _list_findings(parts: Sequence[PartComparison], path: str) -> Iterator[Finding]:
     for kind, diagnosis in _DIAGNOSES.items():
         silent = [part for part in parts if part.kind is kind and part.silent]
         if not silent:
@@ -89,7 +95,7 @@ def _list_findings(parts: tuple[PartComparison, ...], path: str) -> Iterator[Fin
         verdicts, remedy = {part.verdict for part in silent}, None
         if kind is not PartKind.ROWS and Knowledge.IMPOSSIBLE in verdicts:
             remedy = diagnoses.starting.NOT_THERE
-        elif kind is PartKind.VALUE and Knowledge.FROM_NOW_ON in verdicts:
+        elif kind in (PartKind.VALUE, PartKind.WINDOW) and Knowledge.FROM_NOW_ON in verdicts:
             remedy = diagnoses.starting.EVOLVE_FROM_NOW_ON
         yield Finding(diagnosis, path, "; ".join(part.why for part in silent), remedy)
 
