@@ -60,9 +60,10 @@ class EvolvePlan(ChangePlan):
 
     @property
     def verdict(self) -> Knowledge:
-        """The worst of its parts."""
+        """The worst of its parts; unknown where it was refused before they were judged."""
         verdicts = (part.verdict for part in self.parts)
-        return max(verdicts, key=lambda verdict: verdict.rank, default=Knowledge.FULL)
+        default = Knowledge.FULL if self.refused is None else Knowledge.UNKNOWN
+        return max(verdicts, key=lambda verdict: verdict.rank, default=default)
 
     @property
     def parts(self) -> tuple[QueryChange, ...]:
