@@ -10,13 +10,15 @@ _EVOLVE = (
     "`ckpt evolve {checkpoint} NEW --to query.json` writes a new checkpoint from which the changed query continues "
     "(query.json is its description, from `ckpt.describe_query`). Or start the query that wrote the checkpoint."
 )
-EVOLVE_STATE = (
-    "`ckpt evolve {checkpoint} NEW --to query.json --from old.json` writes a new checkpoint from which the changed "
-    "query continues, and says what each column of state then knows, or what cannot be carried over (old.json is the "
-    "description of the query that wrote the checkpoint; without one leave out `--from`). Or start the query that "
-    "wrote the checkpoint."
+_CARRIES_OVER = (
+    " writes a new checkpoint from which the changed query continues, and says what each column of state then knows, "
+    "or what cannot be carried over (old.json is the description of the query that wrote the checkpoint; without one "
+    "leave out `--from`). Or start the query that wrote the checkpoint."
 )
-EVOLVE_FROM_NOW_ON = EVOLVE_STATE.replace("old.json`", "old.json --accept-from-now-on`")
+EVOLVE_STATE = "`ckpt evolve {checkpoint} NEW --to query.json --from old.json`" + _CARRIES_OVER
+EVOLVE_FROM_NOW_ON = (
+    "`ckpt evolve {checkpoint} NEW --to query.json --from old.json --accept-from-now-on`" + _CARRIES_OVER
+)
 """For a column that is new: it knows rows from now on only."""
 
 NOT_THERE = f"The checkpoint does not have what the changed query needs. {_OLD_QUERY}"
