@@ -87,6 +87,7 @@ class DescribedAggregate:
     name: str | None  # of the result column that is this aggregate; None where it is part of an expression
     buffers: tuple[DescribedBuffer, ...]
     declarative: bool | None = None  # its buffers are computed by expressions of Spark SQL; None: an old file
+    kept: str | None = None  # as ``sql``, without arguments that only its result depends on; None: it has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +288,7 @@ def _parse_aggregate(value: Any) -> DescribedAggregate:
         _parse_text(value["name"]),
         tuple(buffers),
         value.get("declarative"),
+        _parse_text(value.get("kept")),
     )
 
 
