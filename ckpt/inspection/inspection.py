@@ -239,7 +239,7 @@ def judge(
     wanted = [version for version in FORECAST if version in versions or not versions]
     modes, named = _list_modes(progress, checkpoint), bool(versions)
     every = (evidence.forecast(version, mode) for mode in modes for version in wanted)
-    plain = tuple(f for f in every if named or _is_offered(f, progress))
+    plain = tuple(f for f in every if _is_offered(f, progress, named=named))
     tried = tuple(f for f in plain if _counts(f, origin, progress, named=named))
     if progress is Asked.REALTIME and not named:
         tried = tuple(f for f in tried if f.outcome is not Outcome.REFUSED) or tried
@@ -294,11 +294,13 @@ def _list_modes(progress: Asked, checkpoint: Checkpoint) -> list[Progress]:
     return [mode for mode in Progress if mode is not Progress.REALTIME or history.in_real_time(checkpoint)]
 
 
-def _is_offered(forecast: Forecast, progress: Asked) -> bool:
+def _is_offered(forecast: Forecast, progress: Asked, *, named: bool) -> bool:
     """Tell whether a version has the mode at all, and runs the query in it where nobody asked about the mode."""
     if forecast.progress is not Progress.REALTIME:
         return True
-    return forecast.spark.rules.real_time and (progress is Asked.REALTIME or forecast.outcome is not Outcome.REFUSED)
+    if progress is Asked.REALTIME:
+        return named or forecast.spark.rules.real_time
+    return forecast.outcome is not Outcome.REFUSED
 
 
 def _counts(forecast: Forecast, origin: WrittenBy, progress: Asked, *, named: bool) -> bool:

@@ -138,13 +138,12 @@ def _list_warnings(move: RealTimeMove) -> Iterator[str]:
         yield (
             f"Batch {latest} is planned and not committed: a start in real-time mode deletes it, and reads everything "
             "after the newest commit. No row is lost, but rows that the batch has written are written again. To "
-            'finish it first, start once with `.trigger(availableNow=True)`.'
+            "finish it first, start once with `.trigger(availableNow=True)`."
         )
     if move.outcome is not RealTimeOutcome.ALREADY:
         yield "Spark before 4.2 does not start on it any more, unless the session has state store checkpoint format 2."
     if checkpoint.state is None:
         yield "The checkpoint has no state/ folder: this holds for a query that keeps no state."
     if checkpoint.state is not None:
-        yield "To go back, start it in micro-batches with Spark 4.3 or later, which take the format from the checkpoint."
-
-
+        yield "If the query ran in another output mode than update, it emits other rows from now on."
+        yield "To go back, start it in micro-batches with Spark 4.3 or later: the checkpoint says which format it has."

@@ -15,11 +15,7 @@ from ckpt.restart.findings import Finding, Forecast, Outcome
 from ckpt.restart.logs import latest_commit
 from ckpt.restart.start import Start
 
-REFUSED_SOURCES = {
-    SourceType.FILE: "FileStreamSource",
-    SourceType.RATE: "RateStream",
-    SourceType.RATE_MICRO_BATCH: "RatePerMicroBatchStream",
-}
+REFUSED_SOURCES = frozenset({SourceType.FILE, SourceType.RATE, SourceType.RATE_MICRO_BATCH})
 OPERATORS = AGGREGATIONS | {OperatorName.DEDUPLICATION}
 """The stateful operators that real-time mode of 4.3 has."""
 

@@ -24,8 +24,8 @@ from ckpt.changes.check_fix import (
     plan_first,
 )
 from ckpt.changes.fixes.micro_batches import draft_micro_batches
-from ckpt.changes.fixes.real_time import STARTS_IN_REAL_TIME, draft_real_time
 from ckpt.changes.fixes.read_again import draft_plan_again, draft_read_again, draft_run_again
+from ckpt.changes.fixes.real_time import STARTS_IN_REAL_TIME, draft_real_time
 from ckpt.changes.fixes.repair_async import draft_fill
 from ckpt.changes.fixes.tidy import Tidied, draft_tidying, tidy
 from ckpt.changes.fixes.write_logs import draft_commit, draft_offsets

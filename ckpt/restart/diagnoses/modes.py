@@ -29,7 +29,7 @@ NOT_FOR_REAL_TIME = error(
     "CKPT253 start-not-for-real-time-mode",
     "Real-time mode refuses such a session or query, with any checkpoint (STREAMING_REAL_TIME_MODE, or `is not "
     "compatible with real time mode`). It reads Kafka without maxOffsetsPerTrigger and minPartitions; it runs in "
-    "output mode update, without state or, from Spark 4.3 on, with aggregations and dropDuplicates; and the session leaves "
-    "provider and format of the state store as they are.",
+    "output mode update, without state or, from Spark 4.3 on, with aggregations and dropDuplicates; and the session "
+    "sets no other provider of the state store than RocksDB, and no format of state below 2.",
     "Change the query or the session, or start it in micro-batches, without `.trigger(realTime=...)`.",
 )
