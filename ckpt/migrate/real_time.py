@@ -28,7 +28,7 @@ NEEDS = (
     "state: aggregations and dropDuplicates only, with Spark 4.3 or later",
     "a slot of Spark for each partition of the sources and each shuffle partition, all at once",
 )
-"""What real-time mode asks of the query, which no file of a checkpoint shows."""
+"""Demands of real-time mode on the query, which no file of a checkpoint shows."""
 
 
 class RealTimeOutcome(StrEnum):

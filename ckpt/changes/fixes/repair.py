@@ -177,7 +177,7 @@ def plan_repairs(
         planned = _plan_ways(storage, inspection, tidied, versions, choose)
         ways = tuple(_adapt_to_sink(way, sink, storage) for way in planned)
     possible = [way for way in ways if way.cost is not None]
-    if not possible and (not ways or find_running(inspection)):
+    if not possible and choose is not WayName.TO_REAL_TIME and (not ways or find_running(inspection)):
         why = f"no change to the files makes more starts succeed than now; ckpt found {inspection.trouble_names}"
         why = "a start finds everything it needs" if inspection.sound else why
         return WaysPlan(inspection=inspection, needed=False, why=why)

@@ -1,4 +1,4 @@
-"""What real-time mode asks of a session and a query (``RealTimeStreamExecution``, ``STREAMING_REAL_TIME_MODE``).
+"""The demands of real-time mode on a session and a query (``RealTimeStreamExecution``, ``STREAMING_REAL_TIME_MODE``).
 
 Measured on 4.1, 4.2 and 4.3 (``tests/restart/realtime``).
 """
@@ -9,7 +9,7 @@ from ckpt import settings
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.formats.names import parse_java_int
 from ckpt.inspection.query import QueryDescription
-from ckpt.restart.diagnoses.modes import NOT_FOR_REAL_TIME
+from ckpt.restart import diagnoses
 from ckpt.restart.findings import Finding
 from ckpt.restart.real_time import OPERATORS, REFUSED_SOURCES
 from ckpt.versions import Spark
@@ -26,7 +26,7 @@ def compare_real_time(
     """Find settings of the session, and parts of the query, that real-time mode refuses before it writes anything."""
     reasons = [*_list_reasons(query, session, versions)]
     if reasons:
-        yield Finding(NOT_FOR_REAL_TIME, "", "; ".join(reasons))
+        yield Finding(diagnoses.modes.NOT_FOR_REAL_TIME, "", "; ".join(reasons))
 
 
 def _list_reasons(

@@ -12,9 +12,9 @@ REAL_TIME_FORMAT = error(
     "CKPT251 real-time-mode-needs-format-2",
     "Real-time mode of Spark 4.3 continues only after a commit of version 2, which has state store checkpoint format "
     "2, also without state. It fails at start (CHECKPOINT_FORMAT_V1_NOT_SUPPORTED), and has deleted a planned batch by "
-    "then: a later start in micro-batches reads its rows in a new batch, of another range. (It starts with "
-    "`spark.sql.streaming.realTimeMode.dangerouslyAllowCheckpointV1.enabled=true`, and may then lose state when it is "
-    "killed.)",
+    "then: a later start in micro-batches reads its rows in a new batch, of another range. With "
+    "`spark.sql.streaming.realTimeMode.dangerouslyAllowCheckpointV1.enabled=true` it starts, and may lose state when "
+    "it is killed.",
     "`ckpt migrate real-time {checkpoint}` says how the query continues in real-time mode. Or start it in "
     "micro-batches.",
 )

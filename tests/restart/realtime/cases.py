@@ -158,8 +158,8 @@ def _stateful() -> Iterator[Start]:
         allowed = Case(f"{sample}-format-1-allowed", sample, there, "kafka-aggregation", "default")
         yield Start(allowed, "realtime", ALLOW_FORMAT_1, since="4.3")
         if "format2" not in sample:
-            for kind, damage in (("rewritten", ()), ("planned-rewritten", (planned,))):
-                case = Case(f"{sample}-{kind}", sample, (*there, *damage), "kafka-aggregation", "default")
+            for kind, more in (("rewritten", ()), ("planned-rewritten", (planned,))):
+                case = Case(f"{sample}-{kind}", sample, (*there, *more), "kafka-aggregation", "default")
                 yield Start(case, "realtime", since="4.3", rewritten=True)
 
 

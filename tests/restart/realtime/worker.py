@@ -27,8 +27,16 @@ def run(spark: Any, start: cases.Start, folder: Path, prepared: str | None = Non
         if query.inputs:
             queries.write_input_files(folder / "inputs" / query.name, INPUT_FILES)
         sink = start.sink if start.mode == "realtime" else observe.SINK
-        how = {"store": case.settings, "inputs": folder / "inputs", "conf": start.conf, "sink": sink}
-        return observe.observe(spark, query, checkpoint, start.mode, **how)
+        return observe.observe(
+            spark,
+            query,
+            checkpoint,
+            start.mode,
+            store=case.settings,
+            inputs=folder / "inputs",
+            conf=start.conf,
+            sink=sink,
+        )
     finally:
         if case.stateful:
             forget_state(spark)
