@@ -9,6 +9,7 @@ from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.inspection import activity
 from ckpt.inspection.checks.changed_query import compare_with_old
 from ckpt.inspection.checks.query import QueryComparison, SparkAnswer, add_answer, compare_operators, compare_sources
+from ckpt.inspection.checks.real_time import UNSEEN, compare_real_time, list_untried
 from ckpt.inspection.checks.sink import SinkOutcome
 from ckpt.inspection.inspection import Evidence, Inspection, RatedFinding, gather_evidence, judge
 from ckpt.inspection.query import QueryDescription
@@ -126,6 +127,8 @@ def judge_start(
         findings.append(Finding(diagnoses.starting.NOTHING_HERE, "" if folder else "offsets", detail))
     findings += _compare_state_format(checkpoint, versions, start.settings, all_known=start.all_settings)
     findings += compared.findings
+    if start.progress is Asked.REALTIME:
+        findings += compare_real_time(start.query, start.settings, versions)
     inspection = judge(evidence, (spark,) if spark else (), start.progress, 10, sink, live or (), findings)
     for pattern, file in ((_QUERY_FILE, start.query_file), (_OLD_FILE, start.old_file)):
         if file is not None:
@@ -141,6 +144,7 @@ def judge_start(
         (
             *evidence.unknown,
             *_list_unseen(checkpoint, start, changed, live),
+            *((UNSEEN, *list_untried(start.query)) if start.progress is Asked.REALTIME else ()),
             *_list_unknown(inspection),
             *compared.unknown,
         ),

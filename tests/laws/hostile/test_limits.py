@@ -178,6 +178,7 @@ READING = [
     ["offsets", "show"],
     ["migrate", "changelog", "--to", "on", "--verify", "--files-only"],
     ["migrate", "provider", "--to", "hdfs"],
+    ["migrate", "real-time"],
     ["migrate", "transform-with-state", "--plan", "--to", "x"],
     ["export-state", "--plan", "--to", "x"],
 ]
