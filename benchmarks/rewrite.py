@@ -1,5 +1,7 @@
 """How long `ckpt rewrite` takes, in ratios to a plain export of the same state, and to Spark's own repartitioning.
 
+And how long `ckpt evolve` takes to add an aggregate, in ratios to `ckpt rewrite`.
+
     python benchmarks/rewrite.py [--keys N] [--pairs N] [--folder FOLDER]
 
 The ``ckpt`` beside the interpreter is measured, so install the project into its environment (not editable). All are
@@ -21,7 +23,7 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 
-from benchmarks.many_keys import PARTITIONS, made
+from benchmarks.many_keys import PARTITIONS, described, made
 from benchmarks.measure import Command, Pairs, Run, alternated, circumstances, run
 from benchmarks.state import CKPT
 
@@ -55,14 +57,20 @@ def main() -> None:
         spread = [str(CKPT), "rewrite", str(rocksdb), "--partitions", str(MORE)]
         on_spark = [*to_rocksdb, "--engine", "spark"]
         theirs = partial(_repartitioned, rocksdb, room)
-        for what, ours, other, limit in (
+        comparisons = (
             ("HDFS-backed to RocksDB, against an export", to_rocksdb, partial(_exported, hdfs, room), 3),
             ("HDFS-backed to RocksDB, against Spark's repartitioning of RocksDB", to_rocksdb, theirs, 1),
             ("the same by Spark's executors, against Spark's repartitioning", on_spark, theirs, 1),
             (f"RocksDB, {PARTITIONS} to {MORE} partitions, against Spark's own", spread, theirs, 1),
-        ):
+        )
+        for what, ours, other, limit in comparisons if not asked.only_evolve else ():
             pairs = alternated(partial(_written, ours, room), other, asked.pairs)
             print(f"{asked.keys:,} keys, {what}\n    {_said(pairs, limit)}", flush=True)
+        for provider, checkpoint in (("hdfs", hdfs), ("rocksdb", rocksdb)):
+            plain = [str(CKPT), "rewrite", str(checkpoint), "--provider", provider, "--new-id"]
+            pairs = alternated(partial(_evolved, checkpoint, room), partial(_written, plain, room), asked.pairs)
+            what = f"{provider}, an aggregate more (evolve), against rewrite"
+            print(f"{asked.keys:,} keys, {what}\n    {_said(pairs, 1.3)}", flush=True)
 
 
 def _written(command: Command, room: Path) -> Run:
@@ -71,6 +79,12 @@ def _written(command: Command, room: Path) -> Run:
 
 def _exported(checkpoint: Path, room: Path) -> Run:
     return _into(lambda new: [str(CKPT), "export-state", str(checkpoint), "--to", str(new)], room)
+
+
+def _evolved(checkpoint: Path, room: Path) -> Run:
+    old, new = map(str, described(checkpoint))
+    command = [str(CKPT), "evolve", str(checkpoint), "--from", old, "--to", new, "--accept-from-now-on"]
+    return _into(lambda into: [*command, str(into)], room)
 
 
 def _into(command: Callable[[Path], Command], room: Path) -> Run:
@@ -99,6 +113,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--keys", type=int, default=2_000_000)
     parser.add_argument("--pairs", type=int, default=3)
+    parser.add_argument("--only-evolve", action="store_true", help="only the rows of ckpt evolve")
     parser.add_argument("--folder", help="where the checkpoints are kept from run to run")
     return parser.parse_args()
 

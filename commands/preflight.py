@@ -60,7 +60,14 @@ def preflight(
         raise UsageError("--from is for --expect")
     query, before = (None if path is None else QueryDescription.read(path) for path in (expect, old))
     start = PlannedStart(
-        spark, settings, query=query, query_file=expect, old=before, progress=progress, must_exist=must_exist
+        spark,
+        settings,
+        query=query,
+        query_file=expect,
+        old=before,
+        old_file=old,
+        progress=progress,
+        must_exist=must_exist,
     )
     if is_document(checkpoint):
         if deep or sources or source_option or sink is not None or storage_option:

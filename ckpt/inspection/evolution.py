@@ -6,10 +6,11 @@ that are the same ones; neither names nor places count. Pure: it knows no checkp
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ckpt.formats.types import named_fields
+from ckpt.inspection.aggregates import MADE_OF
 from ckpt.inspection.query import (
     DescribedAggregate,
     DescribedExpression,
@@ -22,6 +23,7 @@ from ckpt.inspection.query import (
     spell_schema,
 )
 from ckpt.model import Json
+from ckpt.texts import instant
 
 _INTEGERS = ("byte", "short", "integer", "long")
 _CAST = re.compile(r"CAST\(([\w%]+)@(\d+) AS (\w+)\)")
@@ -65,6 +67,7 @@ class PartComparison:
     why: str
     silent: bool = False  # a plain start continues the old value as if it were the new one
     side: str | None = None  # of a join: left or right
+    made_of: tuple[int, ...] = ()  # a new function: the places of old ones that have its columns (``MADE_OF``)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +219,7 @@ class _OperatorPair:
         old, new = self.old, self.new
         if old.window is not None and new.window is not None and _times(old.window) != _times(new.window):
             why = f"the window is {_spell_window(new.window)}, before {_spell_window(old.window)}"
-            verdict = Knowledge.UNKNOWN if _is_coarser(old.window, new.window) else Knowledge.IMPOSSIBLE
+            verdict = Knowledge.UNKNOWN if is_coarser(old.window, new.window) else Knowledge.IMPOSSIBLE
             return PartComparison(PartKind.WINDOW, 0, 0, verdict, why, silent=True)
         if None not in (old.gap, new.gap) and old.gap != new.gap:
             why = f"the gap of a session is {spell(str(new.gap))}, before {spell(str(old.gap))}"
@@ -251,13 +254,20 @@ class _OperatorPair:
     def _compare_aggregates(
         self, old: Sequence[DescribedAggregate], new: Sequence[DescribedAggregate]
     ) -> Iterator[PartComparison]:
-        texts = [[self.before.translate(_spell_aggregate(part)) for part in old]]
-        texts.append([self.after.translate(_spell_aggregate(part)) for part in new])
+        texts = [[self.before.translate(_spell_kept(part)) for part in old]]
+        texts.append([self.after.translate(_spell_kept(part)) for part in new])
         matching = _match(*texts)
         types = [[bare(buffer.type) for part in parts for buffer in part.buffers] for parts in (old, new)]
         fits = types[0] == types[1]
         for number, wants in enumerate(new):
             before, name = matching.get(number), spell(_spell_aggregate(wants))
+            sources = () if before is not None else self._find_made_of(wants, old)
+            if sources:
+                made = " and ".join(spell(old[place].sql) for place in sorted({*sources}))
+                why = f"{name} is made of {made}"
+                part = PartComparison(PartKind.VALUE, None, number, Knowledge.FULL, why, silent=fits, made_of=sources)
+                yield part
+                continue
             if before is None:
                 instead = f", before {spell(_spell_aggregate(old[number]))}" if number < len(old) and fits else ""
                 known = all(buffer.empty_known for buffer in wants.buffers)
@@ -278,6 +288,25 @@ class _OperatorPair:
         for before in sorted({*range(len(old))} - {*matching.values()}):
             why = f"{spell(_spell_aggregate(old[before]))} is gone"
             yield PartComparison(PartKind.VALUE, before, None, Knowledge.FULL, why)
+
+    def _find_made_of(self, wants: DescribedAggregate, old: Sequence[DescribedAggregate]) -> tuple[int, ...]:
+        """Find the old functions, of the same argument and filter, that a new one is made of; () if there are none."""
+        argument = self.after.translate(_spell_argument(wants))
+        places = []
+        for function, number in MADE_OF.get(wants.function, ()):
+            fitting = (
+                place
+                for place, part in enumerate(old)
+                if part.function == function
+                and len(part.buffers) == number + 1
+                and self.before.translate(_spell_argument(part)) == argument
+                and not (part.distinct or wants.distinct or "?" in argument)
+            )
+            place = next(fitting, None)
+            if place is None or self._is_reread(wants.sql, plain=False):
+                return ()
+            places.append(place)
+        return tuple(places)
 
     def _is_reread(self, text: str, *, plain: bool) -> bool:
         """Tell whether an expression reads a column whose type has changed, and may give other values for it.
@@ -375,6 +404,16 @@ def _judge(old: DescribedExpression, new: DescribedExpression) -> Knowledge:
     return Knowledge.FULL if alike and "?" not in new.sql else Knowledge.UNKNOWN
 
 
+def _spell_kept(part: DescribedAggregate) -> str:
+    """The normal form of what decides the state of an aggregate."""
+    return _spell_aggregate(part if part.kept is None else replace(part, sql=part.kept))
+
+
+def _spell_argument(part: DescribedAggregate) -> str:
+    """What a function is of, without its name."""
+    return _spell_aggregate(replace(part, sql=part.sql.partition("(")[2]))
+
+
 def _spell_aggregate(part: DescribedAggregate) -> str:
     distinct = "DISTINCT " if part.distinct else ""
     return f"{distinct}{part.sql}" + (f" FILTER ({part.filter})" if part.filter is not None else "")
@@ -407,8 +446,32 @@ def _times(window: DescribedWindow) -> tuple[int, int, int]:
     return window.length_us, window.slide_us, window.offset_us
 
 
-def _is_coarser(old: DescribedWindow, new: DescribedWindow) -> bool:
+def judge_window(
+    part: PartComparison, old: DescribedOperator | None, wants: DescribedOperator, watermark_ms: int
+) -> PartComparison:
+    """Judge a longer window that is made of the old ones: those that the watermark has passed are not in the state."""
+    if part.kind is not PartKind.WINDOW or old is None or not is_coarser(old.window, wants.window):
+        return part
+    assert wants.window is not None
+    if watermark_ms <= 0:
+        return replace(part, verdict=Knowledge.FULL)
+    began = find_window_start(watermark_ms * 1000, wants.window.length_us, wants.window.offset_us) // 1000
+    late = f"{part.why}: rows that were too late for an old window are not in the state, if there were any"
+    if began == watermark_ms:
+        return replace(part, verdict=Knowledge.UNKNOWN, why=late)
+    why = f"{late}; the window that began at {instant(began)} has only the old windows that end after the watermark"
+    return replace(part, verdict=Knowledge.FROM_NOW_ON, why=f"{why}, {instant(watermark_ms)}")
+
+
+def find_window_start(time_us: int, length_us: int, offset_us: int) -> int:
+    """The start of the tumbling window of a time."""
+    return (time_us - offset_us) // length_us * length_us + offset_us
+
+
+def is_coarser(old: DescribedWindow | None, new: DescribedWindow | None) -> bool:
     """Tell whether each new window is made of old ones, whose groups can be merged as long as none was evicted."""
+    if old is None or new is None or _times(old) == _times(new):
+        return False
     tumbling = old.length_us == old.slide_us and new.length_us == new.slide_us
     return tumbling and new.length_us % old.length_us == 0 and (new.offset_us - old.offset_us) % old.length_us == 0
 

@@ -102,7 +102,7 @@ class Inspection(Value):
     uncommitted: tuple[int, ...]
     unplanned: tuple[int, ...]
     sources: tuple[SourceView, ...]  # the position of each at the end of the latest batch
-    forecasts: tuple[Forecast, ...]  # synchronous before asynchronous, versions in order
+    forecasts: tuple[Forecast, ...]  # synchronous, asynchronous, in real-time mode; versions in order
     counted: tuple[Forecast, ...]  # those about a start that somebody may try: the verdict rests on them
     verdict: str  # one sentence without a full stop
     findings: tuple[RatedFinding, ...]  # worst first
@@ -193,7 +193,7 @@ def inspect(
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``, which is not read again.
         versions: The Spark versions to forecast for, as ``"4.2"``; none named is all.
-        asked: The progress tracking that the query is to be started with: ``sync``, ``async`` or ``both``.
+        asked: How the query is to be started: ``sync``, ``async``, ``both`` of them, or ``realtime``.
         batches: How many of the newest batches are shown, 0 for all; of a ``Checkpoint``, those that were read.
         sink: The place that the query writes to (a table or folder, or ``kafka://...``), to compare its log too.
         live: Ask the sources what they have now: the options of the reader of each source by its number, as Spark calls
@@ -238,10 +238,13 @@ def judge(
     checkpoint, origin = evidence.checkpoint, evidence.written_by
     if checkpoint.links_out:
         sink, live = None, ()  # their batches and offsets would be compared with logs that may not be read
-    modes = [mode for mode in Progress if progress in (Asked.BOTH, mode.value)]
     wanted = [version for version in FORECAST if version in versions or not versions]
-    plain = tuple(evidence.forecast(version, mode) for mode in modes for version in wanted)
-    tried = tuple(f for f in plain if _counts(f, origin, progress, named=bool(versions)))
+    modes, named = _list_modes(progress, checkpoint), bool(versions)
+    every = (evidence.forecast(version, mode) for mode in modes for version in wanted)
+    plain = tuple(f for f in every if _is_offered(f, progress, named=named))
+    tried = tuple(f for f in plain if _counts(f, origin, progress, named=named))
+    if progress is Asked.REALTIME and not named:
+        tried = tuple(f for f in tried if f.outcome is not Outcome.REFUSED) or tried
     sink_outlook = foresee_sink(checkpoint, tried, sink) if sink is not None else None
     in_sink = sink_outlook.unread_batch if sink_outlook is not None else None
     refused = (f.spark for f in tried if f.outcome is Outcome.REFUSED)
@@ -286,14 +289,33 @@ def judge(
     )
 
 
+def _list_modes(progress: Asked, checkpoint: Checkpoint) -> list[Progress]:
+    """The modes to forecast: real-time mode where it is asked about, and where files show that it ran."""
+    if progress is not Asked.BOTH:
+        return [Progress(progress.value)]
+    return [mode for mode in Progress if mode is not Progress.REALTIME or history.in_real_time(checkpoint)]
+
+
+def _is_offered(forecast: Forecast, progress: Asked, *, named: bool) -> bool:
+    """Tell whether a version has the mode at all, and runs the query in it where nobody asked about the mode."""
+    if forecast.progress is not Progress.REALTIME:
+        return True
+    if progress is Asked.REALTIME:
+        return named or forecast.spark.rules.real_time
+    return forecast.outcome is not Outcome.REFUSED
+
+
 def _counts(forecast: Forecast, origin: WrittenBy, progress: Asked, *, named: bool) -> bool:
     """Tell whether a forecast is about a start that somebody may try.
 
     Not one with a Spark older than the one that wrote the checkpoint, and not an asynchronous one of a stateful
-    query, unless that version or mode was asked for by name.
+    query, unless that version or mode was asked for by name. One in real-time mode only if it was.
     """
+    if forecast.progress is Progress.REALTIME and progress is not Asked.REALTIME:
+        return False
     too_old = origin.at_least is not None and not forecast.spark.at_least(origin.at_least)
-    return (named or not too_old) and (progress is Asked.ASYNC or forecast.outcome is not Outcome.REFUSED)
+    mode_named = progress in (Asked.ASYNC, Asked.REALTIME)
+    return (named or not too_old) and (mode_named or forecast.outcome is not Outcome.REFUSED)
 
 
 _PLANS_FOR_A_SINK = re.compile(

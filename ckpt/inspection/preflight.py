@@ -9,6 +9,7 @@ from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.inspection import activity
 from ckpt.inspection.checks.changed_query import compare_with_old
 from ckpt.inspection.checks.query import QueryComparison, SparkAnswer, add_answer, compare_operators, compare_sources
+from ckpt.inspection.checks.real_time import UNSEEN, compare_real_time, list_untried
 from ckpt.inspection.checks.sink import SinkOutcome
 from ckpt.inspection.inspection import Evidence, Inspection, RatedFinding, gather_evidence, judge
 from ckpt.inspection.query import QueryDescription
@@ -25,7 +26,8 @@ from ckpt.versions import Spark
 
 _RECENT_S = 600.0
 """A checkpoint that was written to more recently may have a driver: it is worth a few seconds to look again."""
-_QUERY_FILE = re.compile(r"(?<=--to )query\.json(?=`)|(?<=\()query\.json(?= is its description)")
+_QUERY_FILE = re.compile(r"(?<=--to )query\.json(?=[ `])|(?<=\()query\.json(?= is its description)")
+_OLD_FILE = re.compile(r"(?<=--from )old\.json(?=[ `])|(?<=\()old\.json(?= is the description)")
 _NOT_IN_A_CHECKPOINT = (
     "a checkpoint does not have the length of windows, the gap of sessions, the delay of the watermark, which columns "
     "are aggregated, the type of a join, or user code: a change of these is not seen (`old`: the description of the "
@@ -44,6 +46,7 @@ class PlannedStart:
     query: QueryDescription | None = None
     query_file: str | None = None  # of its description, for the commands of remedies
     old: QueryDescription | None = None  # the query that wrote the checkpoint
+    old_file: str | None = None  # of its description, likewise
     answer: SparkAnswer | None = None  # of Spark, asked to plan the next batch
     progress: Asked = Asked.SYNC
     must_exist: bool = False  # the query has run before: a start at batch 0 is a hold
@@ -124,9 +127,12 @@ def judge_start(
         findings.append(Finding(diagnoses.starting.NOTHING_HERE, "" if folder else "offsets", detail))
     findings += _compare_state_format(checkpoint, versions, start.settings, all_known=start.all_settings)
     findings += compared.findings
+    if start.progress is Asked.REALTIME:
+        findings += compare_real_time(start.query, start.settings, versions)
     inspection = judge(evidence, (spark,) if spark else (), start.progress, 10, sink, live or (), findings)
-    if start.query_file is not None:
-        inspection = _name_query_file(inspection, start.query_file)
+    for pattern, file in ((_QUERY_FILE, start.query_file), (_OLD_FILE, start.old_file)):
+        if file is not None:
+            inspection = _name_file(inspection, pattern, file)
     missing = {"sources": live is None, "sink": sink is None, "query": start.query is None}
     counted = (forecast.spark for forecast in inspection.counted)
     newest = spark or max(counted, key=lambda version: version.rank, default=list(Spark)[-1])
@@ -138,6 +144,7 @@ def judge_start(
         (
             *evidence.unknown,
             *_list_unseen(checkpoint, start, changed, live),
+            *((UNSEEN, *list_untried(start.query)) if start.progress is Asked.REALTIME else ()),
             *_list_unknown(inspection),
             *compared.unknown,
         ),
@@ -145,11 +152,11 @@ def judge_start(
     )
 
 
-def _name_query_file(inspection: Inspection, file: str) -> Inspection:
-    """Let the commands of remedies name the file of the query's description."""
+def _name_file(inspection: Inspection, pattern: re.Pattern[str], file: str) -> Inspection:
+    """Let the commands of remedies name the file of a query's description."""
     named = quote_path(file)
     findings = (
-        replace(rated, remedy=rated.remedy and _QUERY_FILE.sub(lambda _: named, rated.remedy))
+        replace(rated, remedy=rated.remedy and pattern.sub(lambda _: named, rated.remedy))
         for rated in inspection.findings
     )
     return replace(inspection, findings=tuple(findings))

@@ -29,6 +29,7 @@ class DescribedSource:
     name: str | None = None  # Spark 4.2 or later: of ``DataStreamReader.name``
     schema: Json = None  # its columns, as Spark writes a StructType in JSON; None: an old file
     start: Mapping[str, str] = field(default_factory=dict)  # such as ``startingoffsets``: names in small letters
+    limits: tuple[str, ...] = ()  # options that real-time mode refuses: ``maxoffsetspertrigger``, ``minpartitions``
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,7 @@ class DescribedAggregate:
     name: str | None  # of the result column that is this aggregate; None where it is part of an expression
     buffers: tuple[DescribedBuffer, ...]
     declarative: bool | None = None  # its buffers are computed by expressions of Spark SQL; None: an old file
+    kept: str | None = None  # as ``sql``, without arguments that only its result depends on; None: it has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +234,7 @@ def _parse_source(value: Any) -> DescribedSource:
         _parse_text(value.get("name")),
         value.get("schema"),
         _parse_texts(value.get("start", {})),
+        tuple(map(str, value.get("limits", ()))),
     )
 
 
@@ -287,6 +290,7 @@ def _parse_aggregate(value: Any) -> DescribedAggregate:
         _parse_text(value["name"]),
         tuple(buffers),
         value.get("declarative"),
+        _parse_text(value.get("kept")),
     )
 
 

@@ -26,6 +26,8 @@ def verdict(
     there is no state, and no file shows whether the query keeps any: a restart that is safe is promised to a
     stateless query only.
     """
+    in_real_time = [f for f in others if f.progress is Progress.REALTIME and f not in forecasts]
+    others = [f for f in others if f not in in_real_time]
     running = [f for f in forecasts if f.outcome.runs]
     if len(running) == len(forecasts):
         which = _name_versions(forecasts, [f for f in others if f.outcome.runs], others)
@@ -33,13 +35,14 @@ def verdict(
         return _starts(running) + which + proviso + (_spell_losses(running) or _spell_troubles(errors))
     if not running:
         failing = [f for f in others if not f.outcome.runs and f.outcome is not Outcome.UNKNOWN]
-        return _spell_none_runs(forecasts, _name_versions(forecasts, failing, others))
+        but = ", but in real-time mode" if any(f.outcome.runs for f in in_real_time) else ""
+        return _spell_none_runs(forecasts, _name_versions(forecasts, failing, others)) + but
     return (_spell_by_mode(forecasts, running) or _spell_by_version(forecasts, running)) + _spell_losses(running)
 
 
 def _spell_by_mode(forecasts: Sequence[Forecast], running: Sequence[Forecast]) -> str | None:
     """Say that one way of tracking progress runs on all versions, and the other on none."""
-    runs = {mode: {f.outcome.runs for f in forecasts if f.progress is mode} for mode in Progress}
+    runs = {mode: {f.outcome.runs for f in forecasts if f.progress is mode} for mode in (Progress.SYNC, Progress.ASYNC)}
     if runs == {Progress.SYNC: {False}, Progress.ASYNC: {True}}:
         return "Will not restart without asynchronous progress tracking"
     if runs == {Progress.SYNC: {True}, Progress.ASYNC: {False}}:
@@ -59,8 +62,9 @@ def _spell_by_version(forecasts: Sequence[Forecast], running: Sequence[Forecast]
 
 
 def _spell_modes(runs: set[Progress], fails: set[Progress]) -> str:
+    how = " in real-time mode" if Progress.REALTIME in runs | fails else ""
     if not runs or not fails:
-        return "restarts on Spark {}" if runs else "will not restart on Spark {}"
+        return f"restarts on Spark {{}}{how}" if runs else f"will not restart on Spark {{}}{how}"
     only = " without asynchronous progress tracking"
     return f"will not restart on Spark {{}}{only}" if Progress.ASYNC in runs else f"restarts on Spark {{}}{only} only"
 
@@ -86,11 +90,13 @@ def _starts(running: Sequence[Forecast]) -> str:
 
 
 def _spell_start(forecast: Forecast) -> str:
+    how = " in real-time mode" if forecast.progress is Progress.REALTIME else ""
     if forecast.outcome is Outcome.STARTS_FRESH:
-        return "starts fresh at batch 0"
-    if forecast.reexecutes:
+        return f"starts fresh at batch 0{how}"
+    if forecast.reexecutes and not how:
         return f"restarts by running batch {forecast.batch_id} again"
-    return f"restarts with new batch {forecast.batch_id}"
+    again = ", which it plans again" if forecast.reexecutes else ""
+    return f"restarts{how} with new batch {forecast.batch_id}{again}"
 
 
 def _spell_losses(running: Sequence[Forecast]) -> str:
@@ -114,8 +120,11 @@ def _spell_troubles(errors: Sequence[str]) -> str:
 def _spell_none_runs(forecasts: Sequence[Forecast], which: str) -> str:
     if any(finding.diagnosis is CONTINUOUS for f in forecasts for finding in f.because):
         return "Will not restart in micro-batches, but with a continuous trigger"
+    which += " in real-time mode" if any(f.progress is Progress.REALTIME for f in forecasts) else ""
     outcomes = {f.outcome for f in forecasts}
     batches = sorted({f.batch_id for f in forecasts if f.batch_id is not None})
+    if outcomes == {Outcome.REFUSED} and forecasts[0].progress is Progress.REALTIME:
+        return f"Will not restart{which}: {_name_reason(forecasts[-1])}"
     if outcomes == {Outcome.REFUSED}:
         return f"Will not restart{which} with asynchronous progress tracking: it is for stateless queries"
     if outcomes <= {Outcome.UNKNOWN}:
@@ -142,8 +151,22 @@ def outcome_words(forecast: Forecast) -> str:
         Outcome.FAILS_AT_START: f"fails at start{error}",
         Outcome.FAILS_IN_BATCH: f"fails while batch {batch} runs{error}",
         Outcome.FAILS_AT_COMMIT: f"runs batch {batch}, writes its rows, then fails at the commit{error}",
-        Outcome.REFUSED: "refused: asynchronous tracking is for stateless queries",
+        Outcome.REFUSED: _explain_refusal(forecast),
         Outcome.UNKNOWN: "not known to ckpt",
     }
-    again = forecast.outcome is Outcome.RESUMES and forecast.reexecutes
-    return f"runs batch {batch} again, then continues" if again else words[forecast.outcome]
+    if forecast.outcome is not Outcome.RESUMES or not forecast.reexecutes:
+        return words[forecast.outcome]
+    if forecast.progress is Progress.REALTIME:
+        return f"deletes what is planned, and resumes with new batch {batch}"
+    return f"runs batch {batch} again, then continues"
+
+
+def _explain_refusal(forecast: Forecast) -> str:
+    if forecast.progress is not Progress.REALTIME:
+        return "refused: asynchronous tracking is for stateless queries"
+    return f"refused: {_name_reason(forecast)}"
+
+
+def _name_reason(forecast: Forecast) -> str:
+    """Return why real-time mode refuses a query."""
+    return next((finding.detail for finding in forecast.because), "Spark does not run it in real-time mode")

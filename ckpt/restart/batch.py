@@ -31,7 +31,7 @@ _STATE_DIAGNOSES = {  # of what is not simply a damaged file
 
 def refuse_asynchronous(start: Start) -> Forecast | None:
     """``AsyncProgressTrackingMicroBatchExecution.markMicroBatchExecutionStart`` looks for stateful operators."""
-    if start.progress is Progress.SYNC or not start.checkpoint.stateful:
+    if start.progress is not Progress.ASYNC or not start.checkpoint.stateful:
         return None
     finding = Finding(diagnoses.logs.ASYNC_REFUSES_STATE, STATE, "the checkpoint has state")
     return start.ends(Outcome.REFUSED, finding, error=messages.ASYNC_REFUSES_STATE)
@@ -51,7 +51,8 @@ def load_state(start: Start) -> Forecast | None:
     named = ((operator.id, operator.name) for operator in kept.operators if operator.name is not None)
     for number, name in named if start.rules.operator_metadata else ():
         of_real_time = name == OperatorName.REAL_TIME_AGGREGATION
-        if name not in OPERATORS or (of_real_time and not start.rules.real_time_state):
+        names_differ = of_real_time and not start.rules.real_time_state and start.first_batch > 0
+        if name not in OPERATORS or names_differ:
             diagnosis = diagnoses.logs.REAL_TIME_OPERATOR if of_real_time else diagnoses.state.OPERATOR_UNKNOWN
             path, detail = f"{STATE}/{number}/_metadata", f"it calls operator {number} {quoted(name)}"
             return start.fails(diagnosis, path, detail, messages.OPERATORS_DIFFER)

@@ -24,10 +24,11 @@ class Severity(StrEnum):
 
 
 class Asked(StrEnum):
-    """Progress tracking that the question was about: ``asked`` of ``inspect``."""
+    """The starts that the question was about: ``asked`` of ``inspect``."""
 
     SYNC = "sync"
     ASYNC = "async"
+    REALTIME = "realtime"
     BOTH = "both"
 
 

@@ -30,6 +30,7 @@ from ckpt.spark.terms import (
     choose,
     column_of_source,
     id_of,
+    read_kept,
     read_term,
     read_terms,
     split_condition,
@@ -221,6 +222,7 @@ class _Reader:
                     _keep_name(self._names.get(_find_result(nodes))),
                     self._read_buffers(functions.apply(number).aggregateFunction()),
                     "DeclarativeAggregate" in _list_kinds(functions.apply(number).aggregateFunction()),
+                    read_kept(nodes[1:], rows.columns),
                 )
                 for number, nodes in enumerate(partial.fields["aggregateExpressions"])
             ),

@@ -52,6 +52,8 @@ _UNSPOKEN = frozenset(
     }
 )
 """Parameters that follow from settings or places in a plan. A session's time zone is among them."""
+_OF_THE_RESULT = ("percentageExpression",)
+"""Arguments of aggregate functions that Spark reads when it makes a result of a buffer, never when it fills one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,19 @@ def read_terms(lists: Any, columns: Columns) -> tuple[Term, ...]:
 def read_term(nodes: list[dict[str, Any]], columns: Columns) -> Term:
     """Read an expression: its nodes, each before its children."""
     return _read_next(iter(nodes), columns)
+
+
+def read_kept(nodes: list[dict[str, Any]], columns: Columns) -> str | None:
+    """Read an aggregate function without the arguments that its state does not depend on; None: it has none of those.
+
+    Percentiles keep all values: which percentile is asked for can change.
+    """
+    term, node = read_term(nodes, columns), nodes[0]
+    numbers = [node[name] for name in _OF_THE_RESULT if isinstance(node.get(name), int)]
+    if not numbers or max(numbers) >= len(term.children):
+        return None
+    kept = tuple(child for number, child in enumerate(term.children) if number not in numbers)
+    return _make_term(term.kind.lower(), term.kind, kept, _list_parameters(node)).text
 
 
 def id_of(nodes: list[dict[str, Any]]) -> int:

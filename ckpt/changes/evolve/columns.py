@@ -11,12 +11,23 @@ from ckpt.changes.plan import NoWay
 from ckpt.errors import UsageError
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.types import fields_of, named_fields, struct_of
-from ckpt.inspection.evolution import Knowledge, PartComparison, PartKind, bare, is_wider, spell
+from ckpt.inspection.aggregates import MADE_OF, Merge, find_merge
+from ckpt.inspection.evolution import (
+    Knowledge,
+    PartComparison,
+    PartKind,
+    bare,
+    is_coarser,
+    is_wider,
+    judge_window,
+    spell,
+)
 from ckpt.inspection.query import DescribedAggregate, DescribedOperator, spell_schema
 from ckpt.model import Json, Operator, Store
 from ckpt.state.reading.columns import flat_columns
 
 _UNNAMED = "_groupingexpression"  # Spark's name for a key that is no plain column
+_EVENT_TIME = "spark.watermarkDelayMs"  # in the metadata of a column that the watermark evicts by
 _MATCHED = "matched"  # of a join side: whether a row was joined already
 
 
@@ -26,6 +37,17 @@ class ColumnOrigin:
 
     old: int | None  # the place of a column of the old state; None: all rows have the constant
     constant: Json = None  # as in ``DescribedBuffer.empty``, or the text that a person gave for a key
+    derived: bool = False  # the column of another function: as a number of this type, the constant where it is NULL
+    window: tuple[int, int] | None = None  # the length and offset in microseconds of windows made of shorter ones
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnMerge:
+    """How columns of rows are merged that get the same key."""
+
+    how: Merge
+    first: int  # place of the first column
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +59,7 @@ class StoreColumns:
     value_schema: Json
     key: tuple[ColumnOrigin, ...] | None = None  # None: keys stay as they are
     value: tuple[ColumnOrigin, ...] | None = None  # None: likewise
-    merges: bool = False  # rows may get the same key: one of them stays
+    merges: tuple[ColumnMerge, ...] | None = None  # rows may get the same key; () if they are alike: one of them stays
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +102,14 @@ def plan_columns(
     parts: Sequence[PartComparison] | None,
     old: DescribedOperator | None,
     words: ColumnWords,
+    watermark_ms: int,
 ) -> ColumnPlan:
     """Plan the new columns of an operator that keeps its state; no store where all stay as they are.
 
     ``parts`` and ``old`` are of the query that wrote the state, where that is known. Raises NoWay.
     """
+    if parts is not None:
+        parts = [judge_window(part, old, wants, watermark_ms) for part in parts]
     planner = _Planner(has, wants, parts, old, words)
     plan = planner.plan()
     if plan.stores and (has.name is None or wants.metadata_version != 1 or any(map(_has_families, has.stores))):
@@ -137,7 +162,7 @@ class _Planner:
 
     def plan(self) -> ColumnPlan:
         for part in self.parts or ():
-            if part.kind is PartKind.WINDOW:
+            if part.kind is PartKind.WINDOW and not self._coarsens:
                 raise self.refuse(f"{part.why} ({part.verdict}). Spark would start and mix old and new values")
         match self.wants.name:
             case OperatorName.AGGREGATION | OperatorName.DEDUPLICATION | OperatorName.DEDUPLICATION_WITHIN_WATERMARK:
@@ -150,6 +175,12 @@ class _Planner:
         if self.parts is None and not self._fits():
             raise self.refuse("its columns differ, and ckpt does not change those of this operator")
         return ColumnPlan((), tuple(self.parts or ()))
+
+    @property
+    def _coarsens(self) -> bool:
+        """True if the windows of an aggregation become longer ones that are made of them."""
+        aggregates = self.wants.name == OperatorName.AGGREGATION
+        return aggregates and self.old is not None and is_coarser(self.old.window, self.wants.window)
 
     def _check_certain(self, part: PartComparison) -> None:
         """Raise NoWay for a column whose old values are none of the new one, as far as can be told."""
@@ -175,14 +206,40 @@ class _Planner:
             value, value_parts = self._plan_aggregates(sides)
         else:
             value, value_parts = None, ()
-        if merges and self.wants.name != OperatorName.DEDUPLICATION:
-            gone = next((part.why for part in key_parts if part.new is None), "the key has fewer columns")
-            raise self.refuse(f"{gone}, and ckpt does not merge what they keep")
+        merging = self._plan_merging(value, key_parts) if merges else None
         others = tuple(part for part in self.parts or () if part.kind not in (PartKind.KEY, PartKind.VALUE))
         parts = (*key_parts, *value_parts, *others)
         if key is None and value is None:
             return ColumnPlan((), parts)
-        return ColumnPlan((StoreColumns(sides.old.name, sides.new_key, sides.new_value, key, value, merges),), parts)
+        return ColumnPlan((StoreColumns(sides.old.name, sides.new_key, sides.new_value, key, value, merging),), parts)
+
+    def _plan_merging(
+        self, value: tuple[ColumnOrigin, ...] | None, key_parts: Sequence[PartComparison]
+    ) -> tuple[ColumnMerge, ...]:
+        """Plan how values of rows are merged that get the same key. Raises NoWay."""
+        if self.wants.name == OperatorName.DEDUPLICATION:
+            return ()
+        gone = next((part.why for part in key_parts if part.new is None), "groups become one")
+        if self.wants.name != OperatorName.AGGREGATION or self.wants.aggregates is None:
+            raise self.refuse(f"{gone}, and ckpt does not merge what they keep")
+        merges = []
+        starts = _list_starts(self.wants.aggregates)
+        for aggregate, start in zip(self.wants.aggregates, starts, strict=True):
+            empty = value is not None and value[start].old is None
+            how = Merge.ALIKE if empty else find_merge(aggregate)
+            if how is None:
+                raise self.refuse(f"{gone}, and ckpt does not merge what {spell(aggregate.sql)} keeps")
+            merges.append(ColumnMerge(how, start, len(aggregate.buffers)))
+        return tuple(merges)
+
+    def _check_gone(self, field: Json) -> None:
+        """Raise NoWay for a key column without which groups would lack what the watermark has evicted."""
+        metadata = field.get("metadata") if isinstance(field, dict) else None
+        if isinstance(metadata, dict) and _EVENT_TIME in metadata:
+            raise self.refuse(
+                f"key column {field['name']} is gone, "  # type: ignore[index, call-overload]
+                "and the state does not have what the watermark has evicted of it"
+            )
 
     def _plan_key(self, sides: _Sides) -> tuple[tuple[ColumnOrigin, ...] | None, bool, tuple[PartComparison, ...]]:
         old, new = sides.list_columns("key")
@@ -215,19 +272,29 @@ class _Planner:
             if part is not None:
                 self._check_certain(part)
             self._check_type(old[before], new[number], "key")
-            origins.append(ColumnOrigin(before))
+            origins.append(ColumnOrigin(before, window=self._find_window(number)))
             judged.append(
                 part or PartComparison(PartKind.KEY, before, number, Knowledge.UNKNOWN, f"{name}, by its name")
             )
         taken = {origin.old for origin in origins}
         for before in range(len(old)):
             if before not in taken:
-                merged = self.wants.name == OperatorName.DEDUPLICATION
-                verdict = Knowledge.FULL if merged and self.parts is not None else Knowledge.UNKNOWN
+                self._check_gone((fields_of(sides.old.key_schema) or [])[before])
+                verdict = Knowledge.FULL if self.parts is not None else Knowledge.UNKNOWN
                 explanation = f"key column {old[before][0]} is gone: keys that differed only there are one"
                 judged.append(PartComparison(PartKind.KEY, before, None, verdict, explanation))
-        same = [origin.old for origin in origins] == list(range(len(old))) and _have_types(old, new)
-        return None if same else tuple(origins), len(taken - {None}) < len(old), tuple(judged)
+        coarser = any(origin.window for origin in origins)
+        same = [origin.old for origin in origins] == list(range(len(old))) and _have_types(old, new) and not coarser
+        if not same and not old:
+            raise self.refuse("its groups are not in the state: all rows are in one group there")
+        return None if same else tuple(origins), coarser or len(taken - {None}) < len(old), tuple(judged)
+
+    def _find_window(self, number: int) -> tuple[int, int] | None:
+        """The length and offset of a key column that is a longer window now; None for any other."""
+        window, keys = self.wants.window, self.wants.keys
+        if not self._coarsens or window is None or keys is None or not keys[number].sql.startswith("window("):
+            return None
+        return window.length_us, window.offset_us
 
     def _find_default(self, column: str | None, name: str) -> str | None:
         for word in (column, name):
@@ -263,6 +330,10 @@ class _Planner:
         judged: list[PartComparison] = []
         for number, aggregate in enumerate(aggregates):
             start, part = starts[number]
+            if part.made_of:
+                origins += self._derive(aggregate, part.made_of)
+                judged.append(part)
+                continue
             if start is None and not all(buffer.empty_known for buffer in aggregate.buffers):
                 raise self.refuse(f"{part.why}: what it begins with is not known")
             for offset, buffer in enumerate(aggregate.buffers):
@@ -272,8 +343,8 @@ class _Planner:
                 self._check_type(old[start + offset], (buffer.name, buffer.type), "value")
                 origins.append(ColumnOrigin(start + offset))
             judged.append(part)
-        taken = {origin.old for origin in origins}
-        if sum(origin.old is not None for origin in origins) > len(taken - {None}):
+        taken = {origin.old for origin in origins if not origin.derived}
+        if sum(origin.old is not None and not origin.derived for origin in origins) > len(taken - {None}):
             raise self.refuse("two aggregates would take the same column of the old state: say it with `map_column`")
         if self.parts is not None:
             gone = [part for part in self.parts if part.kind is PartKind.VALUE and part.new is None]
@@ -285,6 +356,15 @@ class _Planner:
                     judged.append(PartComparison(PartKind.VALUE, ordinal, None, Knowledge.FULL, f"{name} is gone"))
         same = [origin.old for origin in origins] == list(range(len(old))) and _have_types(old, new)
         return None if same else tuple(origins), tuple(judged)
+
+    def _derive(self, aggregate: DescribedAggregate, places: Sequence[int]) -> Iterator[ColumnOrigin]:
+        """The columns of a function that is made of others, which are at these places of the old query."""
+        assert self.old is not None
+        assert self.old.aggregates is not None
+        starts = _list_starts(self.old.aggregates)
+        columns = zip(aggregate.buffers, places, MADE_OF[aggregate.function], strict=True)
+        for buffer, place, (_, number) in columns:
+            yield ColumnOrigin(starts[place] + number, buffer.empty, derived=True)
 
     def _match_aggregates(
         self, sides: _Sides, aggregates: Sequence[DescribedAggregate], old: list[tuple[str, Json]]

@@ -132,10 +132,11 @@ def judge_operators(
     old: QueryDescription | None,
     compared: Sequence[OperatorComparison],
     words: ColumnWords,
+    watermark_ms: int,
 ) -> Iterator[OperatorChange]:
     """Judge operators that keep their state, column by column. Raises NoWay for columns that cannot be kept.
 
-    ``compared`` are the operators of both queries where the old one is known.
+    ``compared`` are the operators of both queries where the old one is known; the watermark is of the newest batch.
     """
     by_new = {comparison.new: comparison for comparison in compared}
     by_id = {operator.id: operator for operator in there}
@@ -146,7 +147,7 @@ def judge_operators(
         comparison = by_new.get(change.new)
         wrote = old.operators[change.old] if comparison is not None and old is not None and old.operators else None
         parts = None if comparison is None else comparison.parts
-        plan = plan_columns(by_id[change.old], query.operators[change.new], parts, wrote, words)
+        plan = plan_columns(by_id[change.old], query.operators[change.new], parts, wrote, words, watermark_ms)
         if parts is None and not plan.stores:
             yield change
             continue

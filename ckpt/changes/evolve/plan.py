@@ -60,9 +60,10 @@ class EvolvePlan(ChangePlan):
 
     @property
     def verdict(self) -> Knowledge:
-        """The worst of its parts."""
+        """The worst of its parts; unknown where it was refused before they were judged."""
         verdicts = (part.verdict for part in self.parts)
-        return max(verdicts, key=lambda verdict: verdict.rank, default=Knowledge.FULL)
+        default = Knowledge.FULL if self.refused is None else Knowledge.UNKNOWN
+        return max(verdicts, key=lambda verdict: verdict.rank, default=default)
 
     @property
     def parts(self) -> tuple[QueryChange, ...]:
@@ -122,8 +123,9 @@ def _match_operators(
     if query.operators is not None:
         changes = match_operators(checkpoint.operators, query.operators, options.map_operator)
         compared = compare_signatures(old, query, _pair_parts(sources), _pair_parts(changes)) if old else ()
-        words = options.columns
-        judged = tuple(judge_operators(changes, checkpoint.operators, query, old, compared, words))
+        words, newest = options.columns, checkpoint.offsets.newest
+        watermark_ms = newest.metadata.watermark_ms if newest is not None and newest.metadata is not None else 0
+        judged = tuple(judge_operators(changes, checkpoint.operators, query, old, compared, words, watermark_ms))
         words.check_used()
         return judged
     if checkpoint.stateful is False:

@@ -10,13 +10,14 @@ import pyarrow as pa
 from ckpt.changes.evolve.columns import ColumnOrigin, StoreColumns
 from ckpt.copies.fill.fitting import Misfit, fit_array
 from ckpt.copies.rewrite.filtering import Column
-from ckpt.copies.rewrite.stored_rows import Stored, prepend
+from ckpt.copies.rewrite.stored_rows import Stored, join_stored, prepend
 from ckpt.errors import Undecodable, UsageError
 from ckpt.formats.rows.arrow import structs
 from ckpt.formats.rows.types import arrow_type
-from ckpt.formats.rows.unsafe import VERSION
+from ckpt.formats.rows.unsafe import VERSION, rows_of, structs_of
 from ckpt.formats.rows.unsafe_writer import Blobs, rows_from
 from ckpt.formats.types import named_fields
+from ckpt.inspection.evolution import find_window_start
 from ckpt.model import Json, Provider, Store
 from ckpt.state.native.lookup import parse_typed
 
@@ -32,6 +33,11 @@ class ColumnReshaping:
     def changes_keys(self) -> bool:
         """True if rows get other keys, and so may change their partition."""
         return self.columns.key is not None
+
+    @property
+    def one_partition(self) -> bool:
+        """True if the new key has no columns: its only row is in partition 0."""
+        return not list(named_fields(self.columns.key_schema))
 
     @cached_property
     def _constants(self) -> list[Any]:
@@ -70,13 +76,28 @@ class ColumnReshaping:
         return Stored(keys, values)
 
     def merge(self, rows: Stored) -> Stored:
-        """Leave one row of each key, where several may have got the same: the values of these are alike."""
-        if not self.columns.merges or not len(rows):
+        """Merge the rows of each key, of which several may have got the same. Raises Undecodable."""
+        if self.columns.merges is None or not len(rows):
             return rows
         import numpy as np
 
         codes = np.asarray(rows.keys.dictionary_encode().indices)
-        return rows.take(np.sort(np.unique(codes, return_index=True)[1]))
+        if not self.columns.merges:
+            return rows.take(np.sort(np.unique(codes, return_index=True)[1]))
+        from ckpt.copies.evolve.merging import merge_columns
+
+        repeated = np.bincount(codes)[codes] > 1
+        if not repeated.any():
+            return rows
+        several = np.flatnonzero(repeated)
+        order = several[np.argsort(codes[several], kind="stable")]
+        starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+        groups, schema = rows.take(order), self.columns.value_schema
+        version = VERSION if self.provider is Provider.HDFS else b""  # that rows in RocksDB have already
+        blobs = rows_of([version + value for value in groups.values.to_pylist()])
+        columns = merge_columns(structs_of(schema, blobs, "value").flatten(), starts, self.columns.merges)
+        values = self._encode(schema, columns, len(starts))
+        return join_stored([rows.leave_out(repeated), Stored(groups.take(starts).keys, values)])
 
     def _pick(
         self,
@@ -95,7 +116,15 @@ class ColumnReshaping:
                 arrays.append(_repeat(kind, constant, count))
                 continue
             try:
-                arrays.append(fit_array(kind, old[origin.old], rows, name))
+                array = old[origin.old]
+                if origin.window is not None:
+                    array = _lengthen_windows(kind, array, *origin.window)
+                elif origin.derived:
+                    array = array.cast(arrow_type(kind))
+                    array = array if constant is None else array.fill_null(constant)
+                arrays.append(fit_array(kind, array, rows, name))
+            except pa.ArrowInvalid as error:
+                raise Undecodable(f"{name}: {error}") from None
             except Misfit as error:
                 raise Undecodable(error.why) from None
         return arrays
@@ -103,6 +132,16 @@ class ColumnReshaping:
     def _encode(self, schema: Json, arrays: list[Any], count: int) -> Any:
         blobs = _join(rows_from(schema, structs([name for name, _ in named_fields(schema)], arrays, count)))
         return prepend(VERSION, blobs) if self.provider is Provider.ROCKSDB else blobs
+
+
+def _lengthen_windows(kind: Json, windows: Any, length_us: int, offset_us: int) -> Any:
+    """Return for each window, a struct of its start and end, the longer one that it is in."""
+    start = windows.flatten()[0]
+    import numpy as np
+
+    starts = find_window_start(np.asarray(start.cast(pa.int64())), length_us, offset_us)
+    times = [pa.array(each).cast(start.type) for each in (starts, starts + length_us)]
+    return structs([name for name, _ in named_fields(kind)], times, len(start))
 
 
 def _join(blobs: Blobs) -> Any:

@@ -25,6 +25,7 @@ from ckpt.formats.commits import format_commit_log
 from ckpt.formats.operators import format_operator_metadata, parse_operator_metadata
 from ckpt.formats.schemas import format_state_schema
 from ckpt.formats.statefiles import DEFAULT_STORE, LZ4
+from ckpt.formats.types import named_fields
 from ckpt.inspection.query import DescribedOperator, DescribedStore, QueryDescription
 from ckpt.model import ColumnFamily, Operator, OperatorMetadata, Provider, Store, StoreMetadata, Unreadable
 from ckpt.state.native.store_files import context_of as context_of_chosen
@@ -178,6 +179,7 @@ def _reshape(
                 reshaping.check()
             reshapings[old, store.name] = reshaping
         counts = {store.name: count_partitions(operator, store, form.partitions) for store in operator.stores}
+        counts |= {name: 1 for name, own in columns.items() if not list(named_fields(own.key_schema))}
         if form.version > 1:
             own_ids[old] = [[str(uuid4()) for _ in operator.stores] for _ in range(max(counts.values()))]
             ids[numbers[old]] = own_ids[old]

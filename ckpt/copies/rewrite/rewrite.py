@@ -188,7 +188,7 @@ class Move:
         tasks = (
             Task(operator.id, store.name, partition)
             for operator, store in self.stores
-            for partition in range(count_partitions(operator, store, self.state.partitions))
+            for partition in range(self.count_new(operator, store))
         )
         return {task: number for number, task in enumerate(tasks)}
 
@@ -221,7 +221,8 @@ class Move:
         for planned in self.versions:
             moved_rows = list(self._move_rows(task, planned=planned))
             places = [np.zeros(0, np.int64), *(places for places, _ in moved_rows)]
-            order, starts = divide_rows(np.concatenate(places), self.state.partitions)
+            count = self.count_new(*self.find_store(task))
+            order, starts = divide_rows(np.concatenate(places), count)
             rows = join_stored(rows for _, rows in moved_rows).take(order)
             batch = pa.record_batch([rows.keys, rows.values], names=_PIECES[planned])
             for partition, (start, end) in enumerate(pairwise(starts)):
@@ -255,6 +256,13 @@ class Move:
         moves = reshaping is not None and reshaping.changes_keys
         return not is_single(operator, store) and (moves or self.state.partitions != self.old.partitions)
 
+    def count_new(self, operator: Operator, store: Store) -> int:
+        """In how many partitions the new state has a store."""
+        reshaping = self.find_reshaping(operator, store)
+        if reshaping is not None and reshaping.one_partition:
+            return 1
+        return count_partitions(operator, store, self.state.partitions)
+
     def find_reshaping(self, operator: Operator, store: Store) -> Reshaping | None:
         """The new columns of a store, where it gets any."""
         return (self.reshapings or {}).get((operator.id, store.name))
@@ -286,7 +294,7 @@ class Move:
             old=self.old.provider,
             new=self.state.provider,
             before=self.old.partitions,
-            partitions=self.state.partitions if self.spreads(operator, store) else None,
+            partitions=self.count_new(operator, store) if self.spreads(operator, store) else None,
             avro=recorded.get(settings.ENCODING_FORMAT) == "avro" and bool(operator.variables),
             delimiter=delimiter_of(recorded),
             leaving=self.leaving.get(operator.id, NOTHING),

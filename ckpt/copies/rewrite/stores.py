@@ -96,6 +96,11 @@ class Reshaping(Protocol):
         """True if rows get other keys, and so may change their partition."""
         ...
 
+    @property
+    def one_partition(self) -> bool:
+        """True if all new rows are in partition 0."""
+        ...
+
     def make_key(self, columns: list[Column], count: int) -> list[Column]:
         """Make the new grouping key of so many rows."""
         ...
@@ -105,7 +110,7 @@ class Reshaping(Protocol):
         ...
 
     def merge(self, rows: Stored) -> Stored:
-        """Leave one row of each key, where several may have got the same."""
+        """Leave one row of each key, where several may have got the same. Raises Undecodable."""
         ...
 
 

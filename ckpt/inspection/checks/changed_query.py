@@ -3,16 +3,19 @@
 Seen in two descriptions, because a checkpoint does not have what the query computes (``ckpt.inspection.evolution``).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.inspection.checks.query import QueryComparison, compare_operators, compare_sources
 from ckpt.inspection.evolution import (
+    Knowledge,
     OperatorComparison,
     PartComparison,
     PartKind,
     compare_signatures,
     compare_watermarks,
+    judge_window,
     pair_sources,
 )
 from ckpt.inspection.query import QueryDescription
@@ -50,16 +53,30 @@ def compare_with_old(
     findings: list[Finding] = []
     unknown: list[str] = []
     explained: set[str] = set()
+    begins: set[str] = set()  # operators with a column that knows rows from now on only
+    metadata = None if checkpoint.offsets.newest is None else checkpoint.offsets.newest.metadata
+    watermark_ms = 0 if metadata is None else metadata.watermark_ms
     for pair in compare_signatures(old, query, sources, operators):
         path = f"state/{pair.old}"
+        if any(part.verdict is Knowledge.FROM_NOW_ON and part.kind is PartKind.VALUE for part in pair.parts):
+            begins.add(path)
         if not any(_find_operator(name) == path for name in refused):
-            findings += _list_findings(pair.parts, path)
+            both = old.operators[pair.old], query.operators[pair.new]
+            judged = [judge_window(part, *both, watermark_ms).verdict for part in pair.parts]
+            parts = [replace(part, verdict=verdict) for part, verdict in zip(pair.parts, judged, strict=True)]
+            findings += _list_findings(parts, path)
         if _explains_names(pair):
             explained.add(path)
         unknown += [f"operator {pair.old}: {part.why}" for part in pair.parts if "another Spark version" in part.why]
     if checkpoint.operators:
         findings += _list_findings(tuple(compare_watermarks(old, query, sources)), "state")
-    kept = (finding for finding in compared.findings if not _only_names(finding, explained))
+    kept = [
+        replace(finding, remedy=diagnoses.starting.EVOLVE_FROM_NOW_ON)
+        if finding.diagnosis is diagnoses.starting.VALUE_SCHEMA and _find_operator(finding.path) in begins
+        else finding
+        for finding in compared.findings
+        if not _only_names(finding, explained)
+    ]
     return QueryComparison((*kept, *findings), (*compared.unknown, *unknown))
 
 
@@ -70,11 +87,17 @@ def _find_misfit(old: QueryDescription, checkpoint: Checkpoint) -> Finding | Non
     return next((finding for finding in findings if finding.diagnosis.severity is Severity.ERROR), None)
 
 
-def _list_findings(parts: tuple[PartComparison, ...], path: str) -> Iterator[Finding]:
+def _list_findings(parts: Sequence[PartComparison], path: str) -> Iterator[Finding]:
     for kind, diagnosis in _DIAGNOSES.items():
-        details = [part.why for part in parts if part.kind is kind and part.silent]
-        if details:
-            yield Finding(diagnosis, path, "; ".join(details))
+        silent = [part for part in parts if part.kind is kind and part.silent]
+        if not silent:
+            continue
+        verdicts, remedy = {part.verdict for part in silent}, None
+        if kind is not PartKind.ROWS and Knowledge.IMPOSSIBLE in verdicts:
+            remedy = diagnoses.starting.NOT_THERE
+        elif kind in (PartKind.VALUE, PartKind.WINDOW) and Knowledge.FROM_NOW_ON in verdicts:
+            remedy = diagnoses.starting.EVOLVE_FROM_NOW_ON
+        yield Finding(diagnosis, path, "; ".join(part.why for part in silent), remedy)
 
 
 def _explains_names(pair: OperatorComparison) -> bool:

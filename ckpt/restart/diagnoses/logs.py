@@ -226,10 +226,9 @@ LOG_LAGS_BEHIND = note(
 )
 REAL_TIME = note(
     "CKPT216 written-in-real-time-mode",
-    "Real-time mode (Spark 4.3) wrote this checkpoint, and the forecasts are of starts in micro-batches. A start in "
-    "real-time mode deletes a planned batch that is not committed, and reads everything after the newest commit. "
-    "Real-time mode plans a batch only at its end: if it was killed before, rows after the newest offsets are in the "
-    "sink already, and any start writes them again.",
+    "Real-time mode (Spark 4.3) wrote this checkpoint. It plans a batch only at its end: if it was killed before, rows "
+    "after the newest offsets are in the sink already, and any start writes them again. The forecasts `sync` and "
+    "`async` are of starts in micro-batches, `realtime` is of a start in real-time mode.",
 )
 COMMIT_CUT_SHORT = note(
     "CKPT110 commit-without-content",

@@ -10,6 +10,20 @@ _EVOLVE = (
     "`ckpt evolve {checkpoint} NEW --to query.json` writes a new checkpoint from which the changed query continues "
     "(query.json is its description, from `ckpt.describe_query`). Or start the query that wrote the checkpoint."
 )
+_CARRIES_OVER = (
+    " writes a new checkpoint from which the changed query continues, and says what each column of state then knows, "
+    "or what cannot be carried over (old.json is the description of the query that wrote the checkpoint; without one "
+    "leave out `--from`). Or start the query that wrote the checkpoint."
+)
+EVOLVE_STATE = "`ckpt evolve {checkpoint} NEW --to query.json --from old.json`" + _CARRIES_OVER
+EVOLVE_FROM_NOW_ON = (
+    "`ckpt evolve {checkpoint} NEW --to query.json --from old.json --accept-from-now-on`" + _CARRIES_OVER
+)
+"""For a column that is new: it knows rows from now on only."""
+
+NOT_THERE = f"The checkpoint does not have what the changed query needs. {_OLD_QUERY}"
+"""For a change that no command can carry over."""
+
 _LEAVES = (
     "The failed start leaves a new offsets file. When the right query starts again, it runs that batch over the "
     "range in this file."
@@ -43,13 +57,13 @@ KEY_SCHEMA = error(
     "CKPT435 query-has-another-state-key",
     "The key of the state has different types, or a different number or order of columns, than in the checkpoint "
     f"(STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE). {_LEAVES}",
-    _OLD_QUERY,
+    EVOLVE_STATE,
 )
 VALUE_SCHEMA = error(
     "CKPT436 query-has-another-state-value",
     "The value of the state has different types, or a different number or order of columns, than in the checkpoint "
     f"(STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE): an aggregate was added, removed or changed its type. {_LEAVES}",
-    _OLD_QUERY,
+    EVOLVE_STATE,
 )
 NOT_SUPPORTED = error(
     "CKPT437 query-not-supported",
@@ -121,20 +135,20 @@ OTHER_KEY = error(
     "A column of the state's key is computed from other columns than in the query that wrote the checkpoint, or the "
     "columns are in another order, with the same types. Spark compares only types: it starts, finds the old values "
     "under the new keys, and mixes groups, repeats or pairs.",
-    f"Compute the key as before, with its columns in the same order. Otherwise: {_OLD_QUERY}",
+    f"Compute the key as before, with its columns in the same order. Otherwise: {EVOLVE_STATE}",
 )
 OTHER_VALUE = error(
     "CKPT448 query-computes-another-state-value",
     "An aggregate, or a column that a join keeps, is another one than in the query that wrote the checkpoint, or they "
     "are in another order, with the same types. Spark compares only types: it starts, and continues the old values as "
     "if they were those of the new one.",
-    f"Put the aggregates and columns in the order of the old query. Otherwise: {_OLD_QUERY}",
+    f"Put the aggregates and columns in the order of the old query. Otherwise: {EVOLVE_STATE}",
 )
 OTHER_WINDOW = error(
     "CKPT449 query-has-another-window",
     "The window, or the gap of sessions, differs from the query that wrote the checkpoint. Spark starts: rows go into "
     "new windows, to which the rows that the old ones counted do not come, and old sessions keep their ends.",
-    f"Give the window its old times. Otherwise: {_OLD_QUERY}",
+    f"Give the window its old times. Otherwise: {EVOLVE_STATE}",
 )
 OTHER_ROWS = warning(
     "CKPT481 query-counts-other-rows",

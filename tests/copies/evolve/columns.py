@@ -20,6 +20,7 @@ class Query:
     aggregates: tuple[str, ...] = ()  # expressions with names
     schema: str = SCHEMA
     window: str | None = None
+    watermark: str = "1 day"  # of windows; none if empty
     distinct: tuple[str, ...] = ()  # the columns of a deduplication
     within: bool = False  # the watermark
     join: tuple[tuple[str, ...], tuple[str, ...]] = ()  # type: ignore[assignment]  # columns of both sides
@@ -41,6 +42,14 @@ class ColumnCase:
     verdict: str | None = None
     since: str = "4.0"
     needs: str = ""
+
+    def fits(self, columns: dict[str, str]) -> bool:
+        """Tell whether each column was as expected; some are full where new rows alone give the same."""
+        expected = dict(self.expected)
+        either = f"{FULL}, and {NOW}"
+        return columns.keys() == expected.keys() and all(
+            text == expected[name] or (text == either and expected[name] == FULL) for name, text in columns.items()
+        )
 
     @property
     def job(self) -> dict[str, Any]:
@@ -149,10 +158,94 @@ def _keys() -> Iterator[ColumnCase]:
     yield ColumnCase(
         "a key column without a value", BASE, replace(BASE, keys=("k", "c")), (), refused="`default` key_c=VALUE"
     )
-    less = replace(BASE, keys=("k", "g"))
-    yield ColumnCase("a key column less", less, BASE, (), refused="ckpt does not merge what they keep")
+    every = replace(BASE, keys=())
+    yield ColumnCase(
+        "keys where none were", every, BASE, (), default=(("k", "1"),), refused="all rows are in one group there"
+    )
     other = replace(BASE, keys=("k % 2",))
     yield ColumnCase("another key", replace(BASE, keys=("k % 3",)), other, (), refused="the state does not know it")
+
+
+MERGED = (
+    *("count(*) AS n", "count(v) AS c", "sum(v) AS s", "sum(f) AS fs", "sum(d) AS ds", "avg(v) AS m", "avg(d) AS dm"),
+    *("min(v) AS lo", "max(v) AS hi", "min(c) AS cl", "max(d) AS dh", "max(t) AS th", "bool_or(v > 70) AS any"),
+    *("bool_and(v2 > -15) AS all", "bit_or(v) AS bo", "bit_and(v2) AS ba", "bit_xor(v) AS bx", "stddev(v) AS sd"),
+    *("var_pop(v) AS vp", "skewness(v2) AS sk", "kurtosis(v2) AS ku", "corr(v, v2) AS co", "covar_samp(v, v2) AS cs"),
+    *("approx_count_distinct(v2) AS ad", "try_sum(v) AS ts", "min(CAST(f AS DOUBLE)) AS fl", "sum(dd) AS dds"),
+)
+UNMERGED = ("first(v)", "max_by(v, v2)", "collect_list(v)", "regr_slope(v, v2)", "percentile(v, 0.5)", "mode(v)")
+
+
+def _merged() -> Iterator[ColumnCase]:
+    for store in STORES:
+        two = replace(BASE, keys=("k", "g"))
+        since = "4.2" if store == "format2" else "4.0"
+        yield ColumnCase(f"{store}: a key column less", two, BASE, _full("n", "s"), store, since=since)
+    schema = f"{SCHEMA}, dd DECIMAL(24,2)"
+    all_of_them = Query(keys=("g", "k"), aggregates=MERGED, schema=schema)
+    names = [text.rpartition(" AS ")[2] for text in MERGED]
+    for store in ("hdfs", "rocksdb"):
+        less = replace(all_of_them, keys=("k",))
+        yield ColumnCase(f"{store}: every function merged", all_of_them, less, _full(*names), store)
+        every = replace(all_of_them, keys=())
+        yield ColumnCase(f"{store}: every function in one group", all_of_them, every, _full(*names), store)
+    two = replace(BASE, keys=("k", "g"))
+    more = replace(BASE, aggregates=("collect_list(v2) AS l", "max(v2) AS hi", *BASE.aggregates[::-1]))
+    yield ColumnCase("a key column less, aggregates more", two, more, (("l", NOW), ("hi", NOW), *_full("n", "s")))
+    wide = replace(BASE, schema=WIDE_KEYS, aggregates=(*BASE.aggregates, "count(v2) AS c2"))
+    yield ColumnCase("a key column less, and wider", two, wide, (*_full("n", "s"), ("c2", NOW)))
+    name = "a key column less, without the old query"
+    yield ColumnCase(name, two, BASE, _full("n", "s"), known=False, verdict="unknown")
+    for function in UNMERGED:
+        old = replace(two, aggregates=(f"{function} AS x", "count(*) AS n"))
+        why = f"does not merge what {function.partition('(')[0].replace('_', '')}("
+        yield ColumnCase(f"merge {function}", old, replace(old, keys=("k",)), (), refused=why)
+
+
+def _windows() -> Iterator[ColumnCase]:
+    short = replace(BASE, window="10 seconds", watermark="")
+    for store in STORES:
+        since = "4.2" if store == "format2" else "4.0"
+        longer = replace(short, window="20 seconds")
+        yield ColumnCase(f"{store}: longer windows", short, longer, _full("n", "s"), store, since=since)
+    keyless = replace(short, keys=())
+    yield ColumnCase("longer windows without keys", keyless, replace(keyless, window="30 seconds"), _full("n", "s"))
+    both = replace(short, window="20 seconds", keys=(), aggregates=("max(v2) AS hi", "avg(v) AS m", "sum(v) AS s"))
+    old = replace(short, keys=("k", "g"), aggregates=("sum(v) AS s", "count(v) AS c"))
+    yield ColumnCase("longer windows, keys and aggregates", old, both, (("hi", NOW), *_full("m", "s")))
+    watched = replace(short, watermark="1 day")
+    yield ColumnCase(
+        "longer windows behind a watermark",
+        watched,
+        replace(watched, window="20 seconds"),
+        _full("n", "s"),
+        verdict="from-now-on",
+    )
+    yield ColumnCase(
+        "windows that are not made of the old", short, replace(short, window="15 seconds"), (), refused="(impossible)"
+    )
+    yield ColumnCase("shorter windows", short, replace(short, window="5 seconds"), (), refused="(impossible)")
+    yield ColumnCase("key of a window less", replace(watched, keys=("k", "g")), watched, _full("n", "s"))
+    gone = "what the watermark has evicted"
+    yield ColumnCase("the window gone", watched, replace(watched, window=None), (), refused=gone)
+    yield ColumnCase("the window gone, no watermark", short, replace(short, window=None), _full("n", "s"))
+
+
+def _derived() -> Iterator[ColumnCase]:
+    old = replace(BASE, aggregates=("sum(v) AS s", "count(v) AS c", "sum(f) AS fs", "count(f) AS fc"))
+    new = replace(BASE, aggregates=("avg(v) AS m", "avg(f) AS fm", "sum(v) AS s"))
+    for store in ("hdfs", "changelog"):
+        yield ColumnCase(f"{store}: averages of sums and counts", old, new, _full("m", "fm", "s"), store)
+    average = replace(BASE, aggregates=("avg(v) AS m",))
+    counted = replace(BASE, aggregates=("count(v) AS c", "avg(v) AS m"))
+    yield ColumnCase("a count of an average", average, counted, _full("c", "m"))
+    rows = replace(BASE, aggregates=("avg(v) AS m", *BASE.aggregates))
+    yield ColumnCase("an average of a count of rows", BASE, rows, (("m", NOW), *_full("n", "s")))
+    other = replace(BASE, aggregates=("sum(v) AS s", "count(v2) AS c"))
+    yield ColumnCase("an average of two columns", other, average, (("m", NOW),))
+    for function in ("percentile(v, {})", "percentile_approx(v, {})"):
+        half, most = (replace(BASE, aggregates=(f"{function.format(at)} AS p",)) for at in (0.5, 0.9))
+        yield ColumnCase(f"another {function}", half, most, _full("p"))
 
 
 def _distinct() -> Iterator[ColumnCase]:
@@ -186,4 +279,4 @@ def _joins() -> Iterator[ColumnCase]:
     yield ColumnCase("join, without the old query", old, less, rows, known=False, verdict="unknown")
 
 
-COLUMN_CASES = (*_aggregates(), *_wider(), *_keys(), *_distinct(), *_joins())
+COLUMN_CASES = (*_aggregates(), *_wider(), *_keys(), *_merged(), *_windows(), *_derived(), *_distinct(), *_joins())

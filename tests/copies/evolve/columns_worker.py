@@ -29,7 +29,13 @@ def make_rows(number: int) -> list[dict[str, Any]]:
                     "c": "one" if number < OLD or n % 3 else "two",
                     "g": n % 3,
                 },
-                **{"v": value, "v2": (n * 53 + 7) % 61 - number * 5, "d": f"{(n * 17) % 97}.25", "f": (n % 13) / 4},
+                **{
+                    "v": value,
+                    "v2": (n * 53 + 7) % 61 - number * 5,
+                    "d": f"{(n * 17) % 97}.25",
+                    "dd": f"{n}.5",
+                    "f": (n % 13) / 4,
+                },
                 "t": f"2024-01-01T00:00:{(n * 3) % 40:02}.000Z",
             }
         )
@@ -66,7 +72,7 @@ def build(spark: Any, folder: Path, query: Mapping[str, Any]) -> Any:
         return rows.dropDuplicates(list(query["distinct"]))
     keys = [functions.expr(key) for key in query["keys"]]
     if query["window"]:
-        rows = rows.withWatermark("t", "1 day")
+        rows = rows.withWatermark("t", query["watermark"]) if query["watermark"] else rows
         keys.append(functions.window("t", query["window"]))
     return rows.groupBy(*keys).agg(*[functions.expr(text) for text in query["aggregates"]])
 

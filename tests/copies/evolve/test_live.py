@@ -54,6 +54,7 @@ def test_a_changed_query_continues(
     if case.refused is not None:
         assert case.refused in answer["refused"]
     elif isinstance(case, ColumnCase):
-        assert (answer["error"], answer["columns"]) == (None, dict(case.expected))
+        assert answer["error"] is None
+        assert case.fits(answer["columns"]), answer["columns"]
     else:
         assert (answer["error"], answer["wrong"]) == (None, {})

@@ -20,7 +20,8 @@ def test_every_row_came_once(minor: str) -> None:
         if case.refused is not None:
             assert case.refused in answer["refused"], case.name
         elif isinstance(case, ColumnCase):
-            assert (answer["error"], answer["columns"]) == (None, dict(case.expected)), case.name
+            assert answer["error"] is None, case.name
+            assert case.fits(answer["columns"]), (case.name, answer["columns"])
         else:
             assert (answer["error"], answer["wrong"]) == (None, {}), case.name
 

@@ -168,8 +168,8 @@ class Line:
             (file for file in (self.checkpoint / "offsets").iterdir() if file.name.isdigit()),
             key=lambda file: int(file.name),
         )
-        lines = newest.read_text().split("\n")[2:]
-        name = words[number].partition("@")[2]
+        version, _, *lines = newest.read_text().split("\n")
+        name = words[number].partition("@")[2] or (str(number) if version == "v2" else "")  # v2 has them in any order
         line = next(line for line in lines if line.startswith(f"{name}:")) if name else lines[number]
         return list(range(json.loads(line[line.index("{") :])["offset"]))
 

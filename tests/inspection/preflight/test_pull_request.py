@@ -111,6 +111,17 @@ def test_a_query_that_does_not_fit(repository: Path) -> None:
     assert "> [!CAUTION]\n> HOLD" in step.summary
 
 
+def test_the_query_of_the_last_release(repository: Path) -> None:
+    """With it a reason names the command that carries the state over, with both files."""
+    git(repository, "checkout", "--quiet", "change")
+    (repository / "released.json").write_text(git(repository, "show", "main:query.json"))
+    step = run_step(repository, "preflight", {**INPUTS, "from": "released.json"})
+
+    assert step.code == 1
+    assert "CKPT435" in step.log
+    assert "--to query.json --from released.json" in step.summary.replace("\\", "")
+
+
 @pytest.mark.parametrize(
     ("inputs", "code", "words"),
     [

@@ -1,6 +1,7 @@
 """Descriptions that every Spark version made: what a start passes over is held, and what means the same is not."""
 
 import json
+import re
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -92,6 +93,29 @@ def test_what_spark_starts_silently_wrong_is_held(checkpoints: Any) -> None:
                 assert codes(readiness) == {*change.codes}, change.id
                 assert readiness.go == (change.codes == signatures.ROWS), change.id
                 assert answers[change.id]["error"] is None, change.id
+
+
+def test_remedies_name_the_command_that_carries_the_change_over(checkpoints: Any, tmp_path: Path) -> None:
+    """Followed exactly: what leads to ``ckpt evolve`` it accepts, and what does not, it refuses."""
+    led = 0
+    for change in of("4.2", signatures.WRONG):
+        if change.codes == signatures.ROWS:
+            continue
+        held = [rated for rated in judged("4.2", change, checkpoints).holds if rated.finding.diagnosis.code in SILENT]
+        commands = [re.findall("`(ckpt evolve [^`]*)`", rated.remedy or "") for rated in held]
+        accepted = any("--accept-from-now-on" in command for own in commands for command in own)
+        plan, _ = ckpt.evolve(
+            described("4.2", change.id),
+            checkpoints("4.2", change.base).uri,
+            str(tmp_path / "new"),
+            from_query=described("4.2", change.base),
+            accept_from_now_on=accepted,
+            plan=True,
+        )
+        assert [bool(own) for own in commands] == [plan.refused is None] * len(held), (change.id, plan.refused)
+        assert accepted == (plan.refused is None and plan.verdict is Knowledge.FROM_NOW_ON), change.id
+        led += plan.refused is None
+    assert led >= 12
 
 
 def test_what_means_the_same_is_not_held(checkpoints: Any) -> None:

@@ -14,6 +14,7 @@ import pytest
 from ckpt.formats.limits import LARGEST_RECORD
 from tests.conftest import OUTPUTS, Ckpt, CopyOf
 from tests.laws.hostile.measure import measured
+from tests.support.places import some_quick
 from tests.support.spark.live import EVERY_CASE
 
 CPU_S, PEAK_MIB = 2.0, 300.0
@@ -177,6 +178,7 @@ READING = [
     ["offsets", "show"],
     ["migrate", "changelog", "--to", "on", "--verify", "--files-only"],
     ["migrate", "provider", "--to", "hdfs"],
+    ["migrate", "real-time"],
     ["migrate", "transform-with-state", "--plan", "--to", "x"],
     ["export-state", "--plan", "--to", "x"],
 ]
@@ -322,7 +324,9 @@ def test_a_sparse_state_file_is_read_no_further_than_its_checksum_says(copy_of: 
 
 @pytest.mark.parametrize(
     "path",
-    ["_ckpt_export.json", "operator-0/_ckpt_export.json", "part", "smaller part", "operator-0/_delta_log/0.json"],
+    some_quick(
+        ["_ckpt_export.json", "operator-0/_ckpt_export.json", "part", "smaller part", "operator-0/_delta_log/0.json"], 3
+    ),
 )
 def test_a_sparse_file_of_an_export_is_refused_in_a_line(path: str, tmp_path: Path) -> None:
     import ckpt
