@@ -122,7 +122,7 @@ def _find_renamed_operator(start: Start) -> Forecast | None:
 def _find_changed_operator(start: Start) -> Forecast | None:
     """Operator metadata v2 unlike that of the batches before (``OperatorStateMetadataValidator``, ``checkOldConf``).
 
-    Two earlier files that agree are right; of one alone nobody knows.
+    Two earlier files that agree are right; of one alone it is unknown.
     """
     for operator in start.checkpoint.operators if start.rules.operator_metadata else ():
         newest = _identify(operator.name, operator.properties)

@@ -18,14 +18,6 @@ from ckpt.storage.base import Listing
 from ckpt.versions import Progress, Spark
 
 
-def links_out(start: Start) -> Forecast | None:
-    """Whoever does not read all parts of a checkpoint knows nothing of its start."""
-    for path in start.checkpoint.links_out:
-        finding = Finding(diagnoses.others.LINK_OUT, path, "nothing behind it was read")
-        return Forecast(start.spark, start.progress, Outcome.UNKNOWN, because=(finding,))
-    return None
-
-
 def no_micro_batches(start: Start) -> Forecast | None:
     """Continuous processing writes no metadata into its offsets, and ``MicroBatchExecution`` takes it for granted."""
     if start.checkpoint.kind is not Kind.CONTINUOUS:
@@ -121,7 +113,6 @@ def _holds_no_state(listing: Listing) -> bool:
 
 
 RULES = (
-    links_out,
     no_micro_batches,
     query_metadata,
     source_logs,
@@ -170,6 +161,9 @@ _ONCE_PLANS_ARE_DELETED = (
 
 def forecast(checkpoint: Checkpoint, spark: Spark, progress: Progress) -> Forecast:
     """Forecast the next start: a pure function of what was read."""
+    for path in checkpoint.links_out:  # whoever does not read all parts of a checkpoint knows nothing of its start
+        finding = Finding(diagnoses.others.LINK_OUT, path, "nothing behind it was read")
+        return Forecast(spark, progress, Outcome.UNKNOWN, because=(finding,))
     start = Start(checkpoint, spark, progress)
     if progress is Progress.REALTIME:
         return _forecast_real_time(start)
