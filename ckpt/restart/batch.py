@@ -142,7 +142,7 @@ def _find_changed_operator(start: Start) -> Forecast | None:
 
 
 def _identify(name: str | None, properties: Json) -> dict[str, Json]:
-    """What Spark compares of an operator with the query, by its name in the file."""
+    """List the name and modes of an operator, which Spark compares with the query, by their names in the file."""
     modes = properties if isinstance(properties, dict) else {}
     return {"operatorName": name, **{mode: modes.get(mode) for mode in ("timeMode", "outputMode")}}
 
