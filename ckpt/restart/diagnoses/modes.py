@@ -1,6 +1,6 @@
 """Diagnoses of real-time mode, declarative pipelines and other younger modes (CKPT25x)."""
 
-from ckpt.restart.diagnoses.common import error, note
+from ckpt.restart.diagnoses.common import error, note, warning
 
 REAL_TIME_REFUSED = error(
     "CKPT250 real-time-mode-refused",
@@ -32,4 +32,11 @@ NOT_FOR_REAL_TIME = error(
     "output mode update, without state or, from Spark 4.3 on, with aggregations and dropDuplicates; and the session "
     "sets no other provider of the state store than RocksDB, and no format of state below 2.",
     "Change the query or the session, or start it in micro-batches, without `.trigger(realTime=...)`.",
+)
+PROVIDER_OF_SESSION = warning(
+    "CKPT254 session-with-another-provider",
+    "The session sets a state store provider that is none of Spark's, and the checkpoint records none. A query with "
+    "state takes that of the session. Without that class its batch is planned and then fails, and Spark's whole "
+    "message is the class name. A query without state does not notice.",
+    "Start the query with the library that has this class, or leave the setting out.",
 )
