@@ -11,6 +11,7 @@ from ckpt.versions import Spark
 from tests.conftest import Ckpt, CopyOf
 from tests.restart.oracle import answers
 from tests.restart.oracle.cases import younger
+from tests.restart.oracle.cases.model import latest
 from tests.support.places import SAMPLES
 
 FOREIGN = "com.acme.MyProvider"
@@ -20,7 +21,7 @@ FIXED = f"{SAMPLE}-older-offsets-record-acme/sync"
 
 
 def _copy_with_foreign_provider(copy_of: CopyOf, sample: str = SAMPLE) -> Path:
-    newest = younger.latest(sample)
+    newest = latest(sample)
     return copy_of(sample, *younger.name_provider(sample, FOREIGN, newest + 1))
 
 
@@ -31,7 +32,7 @@ def test_the_newest_offsets_get_the_bytes_with_which_spark_resumed(copy_of: Copy
     assert library.repair(str(checkpoint))[0].chosen is None
     _, receipt = library.repair(str(checkpoint), choose="name-provider", apply=True, grace_s=0)
     assert receipt.applied
-    newest = younger.latest(sample)
+    newest = latest(sample)
     for batch in (newest, newest - 1):
         fixed = (checkpoint / "offsets" / str(batch)).read_text()
         assert fixed == (SAMPLES / sample / "offsets" / str(batch)).read_text()

@@ -35,7 +35,7 @@ def run(spark: Any, case: Case, folder: Path, number: str) -> dict[str, Any]:
         failure = failure or None
     except Exception as error:
         failure, new, numbers = [observe.neutral(str(error), checkpoint)[: observe.MESSAGE]], [], []
-    answer = {
+    answer: dict[str, Any] = {
         "outcome": "fails-at-start" if failure and not new else "resumes" if new else "timeout",
         "epoch": min(new, default=None),
         "error": failure,
