@@ -81,3 +81,4 @@ def test_state_is_exported_by_its_layout(ckpt: Ckpt, copy_of: CopyOf, tmp_path: 
     assert library.read_state_arrow(str(checkpoint)).to_pylist() == own
     run = ckpt("export-state", checkpoint, "--to", tmp_path / "state", "--engine", "native")
     assert run.exit_code == 0
+    assert FOREIGN in ckpt("export-state", checkpoint, "--to", tmp_path / "other", "--plan").stdout

@@ -25,9 +25,10 @@ def run(spark: Any, case: Case, folder: Path, number: str) -> dict[str, Any]:
     query, out = queries.QUERIES[case.query], f"out-{number}"
     kafka = query.needs == "kafka"
     options = {"kafka.bootstrap.servers": topics.options()["kafka.bootstrap.servers"], "topic": out} if kafka else {}
-    how = {"sink": "kafka" if kafka and not query.stateful else "noop", "options": options}
+    sink = "kafka" if kafka and not query.stateful else "noop"
     try:
-        handle = queries.start(spark, query, checkpoint, trigger={"continuous": "1 second"}, **how)
+        trigger = {"continuous": "1 second"}
+        handle = queries.start(spark, query, checkpoint, sink=sink, trigger=trigger, options=options)
         failure, new = _wait(handle, checkpoint)
         numbers = _wait_for_rows(spark, out) if kafka and new else []
         with contextlib.suppress(Exception):
