@@ -42,11 +42,17 @@ NEWEST = list(Spark)[-1]
 
 
 class Progress(StrEnum):
-    """How the query logs its progress: the option ``asyncProgressTrackingEnabled``, or the trigger ``realTime``."""
+    """How the query logs its progress: by ``asyncProgressTrackingEnabled``, or a trigger with a log of its own."""
 
     SYNC = "sync"
     ASYNC = "async"
     REALTIME = "realtime"
+    CONTINUOUS = "continuous"
+
+    @property
+    def in_micro_batches(self) -> bool:
+        """False for a mode with a trigger of its own."""
+        return self in (Progress.SYNC, Progress.ASYNC)
 
 
 class ChecksumCheck(StrEnum):

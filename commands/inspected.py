@@ -100,7 +100,7 @@ def _build_evidence(document: InspectionDocument, path: str) -> Evidence:
     }
 
     def find_forecast(spark: Spark, progress: Progress) -> Forecast:
-        left_out = progress is Progress.REALTIME and any(mode is progress for _, mode in forecasts)
+        left_out = not progress.in_micro_batches and any(mode is progress for _, mode in forecasts)
         if left_out and (spark.value, progress) not in forecasts:
             return Forecast(spark, progress, Outcome.REFUSED)
         return forecasts.get((spark.value, progress)) or refuse(spark, progress)

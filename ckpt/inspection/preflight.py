@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.state.chains import is_known_provider
+from ckpt.formats.text import quoted
 from ckpt.inspection import activity
 from ckpt.inspection.checks.changed_query import compare_with_old
 from ckpt.inspection.checks.query import QueryComparison, SparkAnswer, add_answer, compare_operators, compare_sources
@@ -126,6 +128,7 @@ def judge_start(
         detail = f"check the path: {folder} does not exist" if folder else "no batch is planned"
         findings.append(Finding(diagnoses.starting.NOTHING_HERE, "" if folder else "offsets", detail))
     findings += _compare_state_format(checkpoint, versions, start.settings, all_known=start.all_settings)
+    findings += _compare_provider(checkpoint, start)
     findings += compared.findings
     if start.progress is Asked.REALTIME:
         findings += compare_real_time(start.query, start.settings, versions)
@@ -192,6 +195,16 @@ def _compare_state_format(
         diagnosis, why = diagnoses.starting.NEEDED_SETTING, f", which needs {name}={needed}"
     detail = f"the state has checkpoint format {needed}{why}"
     yield Finding(diagnosis, "state", detail, f"Start the query with `{name}={needed}`.")
+
+
+def _compare_provider(checkpoint: Checkpoint, start: PlannedStart) -> Iterator[Finding]:
+    """Find a state store provider of the session that is none of Spark's, where no offsets record another."""
+    provider = start.settings.get(settings.PROVIDER_CLASS)
+    stateless = checkpoint.stateful is False if start.query is None else start.query.operators == ()
+    recorded = settings.PROVIDER_CLASS in checkpoint.conf
+    if provider is not None and not is_known_provider(provider) and not recorded and not stateless:
+        detail = f"the session sets {settings.PROVIDER_CLASS}={quoted(provider, 80)}, and no offsets record another"
+        yield Finding(diagnoses.modes.PROVIDER_OF_SESSION, "", detail)
 
 
 def _holds(inspection: Inspection, start: PlannedStart) -> tuple[RatedFinding, ...]:

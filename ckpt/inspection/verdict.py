@@ -9,6 +9,12 @@ from ckpt.restart.findings import Forecast, Outcome
 from ckpt.texts import span
 from ckpt.versions import Progress, Spark
 
+_HOW = {
+    Progress.SYNC: "",
+    Progress.ASYNC: "",
+    Progress.REALTIME: " in real-time mode",
+    Progress.CONTINUOUS: " with a continuous trigger",
+}
 IF_STATELESS = ", if the query keeps no state"
 
 
@@ -26,8 +32,8 @@ def verdict(
     there is no state, and no file shows whether the query keeps any: a restart that is safe is promised to a
     stateless query only.
     """
-    in_real_time = [f for f in others if f.progress is Progress.REALTIME and f not in forecasts]
-    others = [f for f in others if f not in in_real_time]
+    otherwise = [f for f in others if not f.progress.in_micro_batches and f not in forecasts]
+    others = [f for f in others if f not in otherwise]
     running = [f for f in forecasts if f.outcome.runs]
     if len(running) == len(forecasts):
         which = _name_versions(forecasts, [f for f in others if f.outcome.runs], others)
@@ -35,8 +41,10 @@ def verdict(
         return _starts(running) + which + proviso + (_spell_losses(running) or _spell_troubles(errors))
     if not running:
         failing = [f for f in others if not f.outcome.runs and f.outcome is not Outcome.UNKNOWN]
-        but = ", but in real-time mode" if any(f.outcome.runs for f in in_real_time) else ""
-        return _spell_none_runs(forecasts, _name_versions(forecasts, failing, others)) + but
+        modes = dict.fromkeys(_HOW[f.progress] for f in otherwise if f.outcome.runs)
+        return _spell_none_runs(forecasts, _name_versions(forecasts, failing, others)) + "".join(
+            f", but{how}" for how in modes
+        )
     return (_spell_by_mode(forecasts, running) or _spell_by_version(forecasts, running)) + _spell_losses(running)
 
 
@@ -62,7 +70,7 @@ def _spell_by_version(forecasts: Sequence[Forecast], running: Sequence[Forecast]
 
 
 def _spell_modes(runs: set[Progress], fails: set[Progress]) -> str:
-    how = " in real-time mode" if Progress.REALTIME in runs | fails else ""
+    how = "".join(dict.fromkeys(_HOW[mode] for mode in runs | fails))
     if not runs or not fails:
         return f"restarts on Spark {{}}{how}" if runs else f"will not restart on Spark {{}}{how}"
     only = " without asynchronous progress tracking"
@@ -90,7 +98,7 @@ def _starts(running: Sequence[Forecast]) -> str:
 
 
 def _spell_start(forecast: Forecast) -> str:
-    how = " in real-time mode" if forecast.progress is Progress.REALTIME else ""
+    how = _HOW[forecast.progress]
     if forecast.outcome is Outcome.STARTS_FRESH:
         return f"starts fresh at batch 0{how}"
     if forecast.reexecutes and not how:
@@ -119,11 +127,11 @@ def _spell_troubles(errors: Sequence[str]) -> str:
 
 def _spell_none_runs(forecasts: Sequence[Forecast], which: str) -> str:
     if any(finding.diagnosis is CONTINUOUS for f in forecasts for finding in f.because):
-        return "Will not restart in micro-batches, but with a continuous trigger"
-    which += " in real-time mode" if any(f.progress is Progress.REALTIME for f in forecasts) else ""
+        which += " in micro-batches"
+    which += _HOW[forecasts[-1].progress]
     outcomes = {f.outcome for f in forecasts}
     batches = sorted({f.batch_id for f in forecasts if f.batch_id is not None})
-    if outcomes == {Outcome.REFUSED} and forecasts[0].progress is Progress.REALTIME:
+    if outcomes == {Outcome.REFUSED} and not forecasts[0].progress.in_micro_batches:
         return f"Will not restart{which}: {_name_reason(forecasts[-1])}"
     if outcomes == {Outcome.REFUSED}:
         return f"Will not restart{which} with asynchronous progress tracking: it is for stateless queries"
@@ -156,17 +164,17 @@ def outcome_words(forecast: Forecast) -> str:
     }
     if forecast.outcome is not Outcome.RESUMES or not forecast.reexecutes:
         return words[forecast.outcome]
-    if forecast.progress is Progress.REALTIME:
+    if not forecast.progress.in_micro_batches:
         return f"deletes what is planned, and resumes with new batch {batch}"
     return f"runs batch {batch} again, then continues"
 
 
 def _explain_refusal(forecast: Forecast) -> str:
-    if forecast.progress is not Progress.REALTIME:
+    if forecast.progress.in_micro_batches:
         return "refused: asynchronous tracking is for stateless queries"
     return f"refused: {_name_reason(forecast)}"
 
 
 def _name_reason(forecast: Forecast) -> str:
-    """Return why real-time mode refuses a query."""
-    return next((finding.detail for finding in forecast.because), "Spark does not run it in real-time mode")
+    """Return why a mode refuses a query."""
+    return next((finding.detail for finding in forecast.because), "Spark does not run it so")

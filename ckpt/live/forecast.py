@@ -15,13 +15,13 @@ from ckpt.live.records import DeltaNow, FilesNow, IcebergNow, KafkaNow, LiveSour
 from ckpt.restart.findings import Forecast, Outcome
 from ckpt.versions import Progress
 
-_NOT_TRIED = "some of what the next start in micro-batches needs is gone: what real-time mode does was not tried"
+_NOT_TRIED = "some of what the next start in micro-batches needs is gone: what this trigger makes of it was not tried"
 _NO_START = "no start that is forecast reads it: repair the checkpoint first"
 
 
 def inform_forecast(forecast: Forecast, live: Sequence[LiveSource], in_sink: int | None = None) -> Forecast:
     """Return a forecast as it is with the sources that are there, and with a batch that the sink has; pure."""
-    if forecast.outcome is not Outcome.RESUMES or forecast.batch_id is None or forecast.progress is Progress.REALTIME:
+    if forecast.outcome is not Outcome.RESUMES or forecast.batch_id is None or not forecast.progress.in_micro_batches:
         return forecast
     for source in live:
         stop = _foresee(forecast, source, in_sink).stop
@@ -43,7 +43,7 @@ def foresee_sources(
     synchronous = [forecast for forecast in running if forecast.progress is Progress.SYNC]
     start = next(reversed(synchronous or running), None)
     outlooks = tuple(_foresee(start, source, in_sink) for source in live)
-    if start is None or start.progress is not Progress.REALTIME:
+    if start is None or start.progress.in_micro_batches:
         return outlooks
     return tuple(
         replace(outlook, outcome=SourceOutcome.UNKNOWN, said=_NOT_TRIED, findings=(), stop=None)

@@ -29,7 +29,13 @@ class Asked(StrEnum):
     SYNC = "sync"
     ASYNC = "async"
     REALTIME = "realtime"
+    CONTINUOUS = "continuous"
     BOTH = "both"
+
+    @property
+    def in_micro_batches(self) -> bool:
+        """False for a mode with a trigger of its own."""
+        return self is Asked.BOTH or Progress(self.value).in_micro_batches
 
 
 @dataclass(frozen=True, slots=True)

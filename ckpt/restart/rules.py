@@ -10,7 +10,7 @@ from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, STATE, Checkp
 from ckpt.checkpoint.sources.file_logs import file_source_logs
 from ckpt.formats.metadata import is_query_id
 from ckpt.model import Fault, Kind, Unreadable
-from ckpt.restart import batch, diagnoses, logs, messages, offsets, real_time, remedies, settings_and_state
+from ckpt.restart import batch, continuous, diagnoses, logs, messages, offsets, real_time, remedies, settings_and_state
 from ckpt.restart.batch import find_obstacle, meet_obstacle
 from ckpt.restart.findings import Finding, Forecast, Outcome
 from ckpt.restart.start import Start
@@ -167,7 +167,28 @@ def forecast(checkpoint: Checkpoint, spark: Spark, progress: Progress) -> Foreca
     start = Start(checkpoint, spark, progress)
     if progress is Progress.REALTIME:
         return _forecast_real_time(start)
+    if progress is Progress.CONTINUOUS:
+        return _forecast_continuous(start)
     return next(answer for rule in RULES if (answer := rule(start)) is not None)
+
+
+def _forecast_continuous(start: Start) -> Forecast:
+    before = (
+        continuous.refuse_continuous,
+        query_metadata,
+        logs.latest_commit,
+        continuous.doubt_unreadable_plan,
+        continuous.fail_without_offsets,
+    )
+    for rule in before:
+        if (answer := rule(start)) is not None:
+            return answer
+    start = real_time.delete_planned(start)
+    opens = (logs.latest_offsets,) if start.latest is not None else ()
+    answer = next((a for rule in (*opens, continuous.doubt_other_source) if (a := rule(start)) is not None), None)
+    answer = answer or continuous.continue_after(start)
+    deleted = real_time.find_deleted(start)
+    return answer if deleted is None else replace(answer, because=(*answer.because, deleted))
 
 
 def _forecast_real_time(start: Start) -> Forecast:

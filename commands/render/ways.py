@@ -94,8 +94,7 @@ class WaysReport(ChangeReport[WaysPlan]):
 
     def options(self) -> str:
         chosen = self.plan.chosen
-        default = chosen is None or (chosen.recommended and chosen.name is not WayName.TO_REAL_TIME)
-        choose = "" if chosen is None or default else f" --choose {chosen.name}"
+        choose = f" --choose {chosen.name}" if chosen is not None and not chosen.recommended else ""
         query_id = "" if self.plan.query_id is None else f" --query-id {quote_word(self.plan.query_id)}"
         return choose + query_id + " --leftovers" * self.plan.remove_leftovers
 

@@ -91,10 +91,10 @@ CONTRADICTING_SETTING = error(
 OTHER_PROVIDER = warning(
     "CKPT117 state-store-provider-unknown",
     "The newest offsets record a state store provider that is none of Spark's. A restart takes it from there, whatever "
-    "the session has. Without that class it fails when it loads the state, and Spark's whole message is the class name "
+    "the session has. Without that class it plans a batch and fails, and Spark's whole message is the class name "
     "(ClassNotFoundException). With it, ckpt does not know what it makes of the state.",
-    "Start the query with the library that has this class, as before. If there is none, the setting was edited: "
-    "`ckpt repair {checkpoint}` shows the fixes, and what each costs.",
+    "Start the query with the library that has this class, as before. If there is none, and Spark's own provider wrote "
+    "the state files, `ckpt repair {checkpoint} --choose name-provider` plans to record that.",
 )
 REAL_TIME_OPERATOR = error(
     "CKPT125 state-of-real-time-mode",

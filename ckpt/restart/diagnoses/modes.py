@@ -1,6 +1,6 @@
 """Diagnoses of real-time mode, declarative pipelines and other younger modes (CKPT25x)."""
 
-from ckpt.restart.diagnoses.common import error, note
+from ckpt.restart.diagnoses.common import error, note, warning
 
 REAL_TIME_REFUSED = error(
     "CKPT250 real-time-mode-refused",
@@ -20,10 +20,10 @@ REAL_TIME_FORMAT = error(
 )
 PLANNED_DELETED = note(
     "CKPT252 planned-batch-deleted",
-    "A start in real-time mode deletes planned batches that are not committed, and plans the next one from the end of "
-    "the newest commit to what the sources have then: the id gets another range. No row is lost; rows that the deleted "
-    "batch has written are written again. So `ckpt rewind --replay same` and `ckpt offsets set` do not hold for such a "
-    "batch.",
+    "A start in real-time mode, or with a continuous trigger, deletes planned batches that are not committed, and "
+    "plans the next one from the end of the newest commit to what the sources have then: the id gets another range. No "
+    "row is lost; rows that the deleted batch has written are written again. So `ckpt rewind --replay same` and `ckpt "
+    "offsets set` do not hold for such a batch.",
 )
 NOT_FOR_REAL_TIME = error(
     "CKPT253 start-not-for-real-time-mode",
@@ -32,4 +32,17 @@ NOT_FOR_REAL_TIME = error(
     "output mode update, without state or, from Spark 4.3 on, with aggregations and dropDuplicates; and the session "
     "sets no other provider of the state store than RocksDB, and no format of state below 2.",
     "Change the query or the session, or start it in micro-batches, without `.trigger(realTime=...)`.",
+)
+CONTINUOUS_REFUSED = error(
+    "CKPT255 continuous-trigger-refused",
+    "Spark does not run this query with a continuous trigger: it is for queries without state, and for sources with a "
+    "continuous reader, which are Kafka and rate. A start that it refuses writes nothing.",
+    "Start the query in micro-batches, without `.trigger(continuous=...)`.",
+)
+PROVIDER_OF_SESSION = warning(
+    "CKPT254 session-with-another-provider",
+    "The session sets a state store provider that is none of Spark's, and the checkpoint records none. A query with "
+    "state takes that of the session. Without that class its batch is planned and then fails, and Spark's whole "
+    "message is the class name. A query without state does not notice.",
+    "Start the query with the library that has this class, or leave the setting out.",
 )

@@ -63,8 +63,8 @@ def _operator_names() -> Iterator[Case]:
         newest, older = f"state/0/_metadata/v2/{latest(sample)}", f"state/0/_metadata/v2/{latest(sample) - 1}"
         mode = ('\\"outputMode\\":\\"Append\\"', '\\"outputMode\\":\\"Update\\"')
         time = ('\\"timeMode\\":\\"ProcessingTime\\"', '\\"timeMode\\":\\"EventTime\\"')
-        other_name = ('"transformWithStateInPandasExec"', '"dedupe"')
-        edits = {"output-mode": mode, "time-mode": time, "name": other_name}
+        named = ('"transformWithStateInPandasExec"', '"dedupe"')
+        edits = {"output-mode": mode, "time-mode": time, "name": named}
         for which, (old, new) in edits.items():
             yield _case(sample, f"newest-{which}-edited", [replace(newest, old, new)])
         yield _case(sample, "older-output-mode-edited", [replace(older, *mode)])
