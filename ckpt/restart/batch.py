@@ -93,16 +93,17 @@ def _find_operators_astray(start: Start) -> Forecast | None:
     if not wrong:
         return None
     folder, number = wrong[0]
-    path, detail = f"{STATE}/{folder}/_metadata", f"it says that it is of operator {number}"
+    detail = f"it says that it is of operator {number}"
     exchanged = {folder for folder, _ in wrong} == {number for _, number in wrong}
     names = {operator.id: operator.name for operator in start.checkpoint.operators}
     copied = names.get(number) == names[folder]  # the query may have no such operator
-    if exchanged or copied:
-        return start.stays_unknown(diagnoses.state.OPERATOR_ASTRAY, path, detail)
+    if exchanged or copied:  # its state with it
+        return start.stays_unknown(diagnoses.state.OPERATOR_ASTRAY, f"{STATE}/{folder}", detail)
     if not start.rules.operator_metadata:
         return None
     each_batch = any(operator.id == folder and operator.schema_paths for operator in start.checkpoint.operators)
     remedy = diagnoses.common.REPAIR if each_batch else None  # of metadata v2 the file of an older batch may be right
+    path = f"{STATE}/{folder}/_metadata"
     return start.fails(diagnoses.state.OPERATOR_ASTRAY, path, detail, messages.OPERATORS_DIFFER, remedy)
 
 
