@@ -38,6 +38,7 @@ class Fault(StrEnum):
     UNFINISHED = "unfinished"  # what stands for the newest offsets until ckpt has written a new checkpoint as a whole
     UNFINISHED_CHANGE = "unfinished-change"  # what stands for them while ckpt changes a checkpoint in place
     VANISHED = "vanished"  # listed, and gone when it was to be read
+    LEADS_OUT = "leads-out"  # a symbolic link out of the checkpoint, which Spark follows and ckpt does not
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,6 +364,7 @@ class Operator:
     schema_paths: tuple[str, ...] = ()  # absolute, as operator metadata v2 records them
     has_metadata: bool = False
     recorded_id: int | None = None  # the number in operator metadata, which is that of its folder
+    older: tuple["OperatorMetadata", ...] = ()  # operator metadata v2 of earlier batches, the newest two first
 
 
 @dataclass(frozen=True, slots=True)

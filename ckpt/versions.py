@@ -42,10 +42,17 @@ NEWEST = list(Spark)[-1]
 
 
 class Progress(StrEnum):
-    """How the query tracks its progress: the option ``asyncProgressTrackingEnabled``."""
+    """How the query logs its progress: by ``asyncProgressTrackingEnabled``, or a trigger with a log of its own."""
 
     SYNC = "sync"
     ASYNC = "async"
+    REALTIME = "realtime"
+    CONTINUOUS = "continuous"
+
+    @property
+    def in_micro_batches(self) -> bool:
+        """False for a mode with a trigger of its own."""
+        return self in (Progress.SYNC, Progress.ASYNC)
 
 
 class ChecksumCheck(StrEnum):
@@ -78,7 +85,8 @@ class Rules:
     describes_join_format_1: bool  # it can write the schemas of a join in state format 1
     compares_base_ids: bool  # checkpoint format 2: a batch fails its commit if a store was loaded with another id
     transform_with_state: bool  # it has that operator
-    real_time_state: bool  # its real-time mode keeps state, and its micro-batches go on with it
+    real_time: bool  # it has real-time mode
+    real_time_state: bool  # which keeps state, in format 2 only, and logs as asynchronous tracking does
     operator_metadata: bool  # it writes operator metadata, and compares it with the query before any task runs
     state_checksums: bool  # it writes its own checksum files for state files
     checks_state_folder: bool  # it looks for state/ itself before any task runs
@@ -118,6 +126,7 @@ _3_5 = Rules(
     describes_join_format_1=True,
     compares_base_ids=False,
     transform_with_state=False,
+    real_time=False,
     real_time_state=False,
     operator_metadata=False,
     state_checksums=False,
@@ -157,6 +166,7 @@ _4_0 = replace(
 _4_1 = replace(
     _4_0,
     new_query_needs_empty=True,
+    real_time=True,
     newest_join_format=3,
     runs_join_format=3,
     describes_join_format_1=False,

@@ -3,7 +3,7 @@
 import typer
 
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.checkpoint.reader import open_checkpoint
+from ckpt.checkpoint.reader import open_to_look
 from ckpt.errors import UsageError
 from ckpt.inspection.inspection import inspect as inspect_checkpoint
 from ckpt.live.kind import source_options
@@ -53,7 +53,7 @@ def inspect(
     opened = (
         open_deep(checkpoint, storage_options, batches, jobs, quiet=common.quiet)
         if deep
-        else open_checkpoint(checkpoint, storage_options, batches=batches)
+        else open_to_look(checkpoint, storage_options, batches=batches)
     )
     has: SinkLog | None = None
     live: tuple[LiveSource, ...] = ()

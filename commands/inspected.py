@@ -30,7 +30,7 @@ from ckpt.model import (
     Store,
 )
 from ckpt.restart.diagnoses import all_diagnoses
-from ckpt.restart.findings import Asked, Diagnosis, Finding, Forecast, Severity
+from ckpt.restart.findings import Asked, Diagnosis, Finding, Forecast, Outcome, Severity
 from ckpt.storage.base import FileInfo, Listing
 from ckpt.storage.local import read_text
 from ckpt.texts import instant, mask_secrets
@@ -100,6 +100,9 @@ def _build_evidence(document: InspectionDocument, path: str) -> Evidence:
     }
 
     def find_forecast(spark: Spark, progress: Progress) -> Forecast:
+        left_out = not progress.in_micro_batches and any(mode is progress for _, mode in forecasts)
+        if left_out and (spark.value, progress) not in forecasts:
+            return Forecast(spark, progress, Outcome.REFUSED)
         return forecasts.get((spark.value, progress)) or refuse(spark, progress)
 
     def refuse(spark: Spark, progress: Progress) -> NoReturn:

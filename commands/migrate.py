@@ -8,14 +8,17 @@ import ckpt
 from ckpt.errors import UsageError
 from ckpt.migrate.changelog import Changelog
 from ckpt.migrate.provider import ToProvider, migrate_provider
+from ckpt.migrate.real_time import migrate_real_time
 from ckpt.migrate.transform import Api, TransformRefused
 from ckpt.spark.calls import migrate_transform_with_state
 from ckpt.state.export.targets import Format
+from ckpt.versions import NEWEST, Spark
 
 from . import options
 from .help import CommandGroup
 from .render.changelog import ChangelogReport
 from .render.provider import ProviderReport
+from .render.real_time import RealTimeReport
 from .render.transform import RefusalReport, TransformReport
 from .report import Output, emit
 from .run_options import session
@@ -75,6 +78,28 @@ def provider(
     emit(ProviderReport(move), common.output)
 
 
+def real_time(
+    checkpoint: options.CheckpointArg,
+    common: options.CommonOptions,
+    spark: Annotated[
+        Spark, typer.Option(parser=options.spark_version, metavar="VERSION", help="That is to run it.")
+    ] = NEWEST,
+) -> None:
+    """Say how the query continues in real-time mode.
+
+    Only reads; starts no JVM. Spark 4.3 refuses the checkpoint of micro-batches, unless its state has format 2.
+
+    Examples:
+    ckpt migrate real-time /cp/orders
+    ckpt migrate real-time s3://bucket/orders --spark 4.2
+
+    Exit status: 0 it continues as it is; 1 it can be changed; 2 bad usage; 3 real-time mode does not run it, refused or
+    could not read.
+    """
+    move = migrate_real_time(checkpoint, spark, common.storage_options)
+    emit(RealTimeReport(move), common.output)
+
+
 def transform_with_state(
     checkpoint: options.CheckpointArg,
     common: options.CommonOptions,
@@ -120,6 +145,11 @@ def transform_with_state(
 
 
 migrate = CommandGroup(
-    "Move to transformWithState, RocksDB or changelogs.",
-    {"changelog": changelog, "provider": provider, "transform-with-state": transform_with_state},
+    "Move to real-time mode, transformWithState, RocksDB or changelogs.",
+    {
+        "changelog": changelog,
+        "provider": provider,
+        "real-time": real_time,
+        "transform-with-state": transform_with_state,
+    },
 )

@@ -80,7 +80,7 @@ SparkOption = Annotated[
     list[Spark] | None,
     typer.Option(parser=spark_version, metavar="VERSION", help="Forecast for this version only; repeatable."),
 ]
-ProgressOption = Annotated[Asked, typer.Option(help="Progress tracking of the start.")]
+ProgressOption = Annotated[Asked, typer.Option(metavar="MODE", help="sync, async, both, realtime, continuous.")]
 BatchesOption = Annotated[int, typer.Option(min=0, metavar="N", help="Show the newest N batches; 0: all.")]
 SinkOption = Annotated[str | None, typer.Option(metavar="URI", help="Also read the sink: Delta, Iceberg, file sink.")]
 SourcesOption = Annotated[bool, typer.Option("--sources", help="Also ask the sources what they have now.")]

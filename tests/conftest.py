@@ -22,7 +22,12 @@ from commands.report import Output
 from tests.support.places import HERE, SAMPLES
 from tests.support.spark import mutations
 
-pytest_plugins = ["tests.support.services.fixtures", "tests.support.spark.live", "tests.laws.tiers"]
+pytest_plugins = [
+    "tests.support.services.fixtures",
+    "tests.support.spark.live",
+    "tests.support.parts",
+    "tests.laws.tiers",
+]
 
 _IN_MEMORY, _ROOM = Path("/dev/shm"), 8 << 30  # bytes
 

@@ -60,7 +60,7 @@ def must_run_first(batch: int) -> Rule:
     """One start at least runs ``batch`` first, and loses no batch."""
     return Rule(
         lambda before, after: None if find_running(after, batch) else _explain_failure(after),
-        partial(_warn_of_failing, batch=batch),
+        partial(warn_of_failing, batch=batch),
     )
 
 
@@ -141,7 +141,7 @@ def _explain_failure(after: Inspection) -> str:
     return f"the next start would fail{error}: {finding.path}: {finding.detail} ({finding.diagnosis.code})"
 
 
-def _warn_of_failing(after: Inspection, batch: int | None = None) -> Iterator[str]:
+def warn_of_failing(after: Inspection, batch: int | None = None) -> Iterator[str]:
     """Name the versions that will not start, where others do, and why."""
     failing = find_failing(after, batch)
     starts = [f for f in _synchronous_forecasts(after) if f.spark in failing]
@@ -154,11 +154,11 @@ def _name_codes(forecast: Forecast) -> str:
     return ", ".join(dict.fromkeys(finding.diagnosis.code for finding in forecast.because))
 
 
-MORE_STARTS = Rule(_refuse_without_gain, _warn_of_failing)
+MORE_STARTS = Rule(_refuse_without_gain, warn_of_failing)
 """More versions start than before, or all, and none has an error to fear after its first batch."""
-NO_LOST_BATCH = Rule(_refuse_lost_batches, _warn_of_failing)
+NO_LOST_BATCH = Rule(_refuse_lost_batches, warn_of_failing)
 """One version starts at least, and none loses a batch."""
-CLOSED_GAP = Rule(lambda *both: _refuse_lost_batches(*both) or _refuse_without_gain(*both), _warn_of_failing)
+CLOSED_GAP = Rule(lambda *both: _refuse_lost_batches(*both) or _refuse_without_gain(*both), warn_of_failing)
 """No start loses a batch, and more versions start than before."""
 ANY_START = Rule(_refuse_without_start)
 """One version starts at least in one mode, and loses no batch."""

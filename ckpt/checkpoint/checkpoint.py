@@ -23,12 +23,13 @@ from ckpt.model import (
     Store,
     Unreadable,
 )
-from ckpt.storage.base import Listing
+from ckpt.storage.base import Listing, Oddity
 from ckpt.values import Value
 
 OFFSETS, COMMITS, METADATA, STATE, SOURCES = "offsets", "commits", "metadata", "state", "sources"
 FIRST_START = "ckpt-first-start.json"
 SKIPPED = "ckpt-skipped.json"
+PARTS = (OFFSETS, COMMITS, METADATA, STATE, SOURCES)
 
 JUDGED = 10
 """How many of the newest batches are judged by what they say of one another, however many were read: what happened
@@ -143,6 +144,13 @@ class Checkpoint(Value):
     def is_past(self, batch_id: int) -> bool:
         """True if a planned batch is further back than the newest, which are judged."""
         return batch_id not in self.offsets.ids[-JUDGED:]
+
+    @property
+    def links_out(self) -> tuple[str, ...]:
+        """Parts of it that are symbolic links out of it: Spark follows them, ckpt does not. A look alone has any."""
+        parts = (*PARTS, FIRST_START, SKIPPED)
+        odd = self.listing.oddities.items()
+        return tuple(path for path, oddity in odd if oddity is Oddity.OUTSIDE and path.partition("/")[0] in parts)
 
     @property
     def unfinished(self) -> bool:

@@ -13,9 +13,9 @@ from ckpt.checkpoint.checkpoint import (
     JUDGED,
     METADATA,
     OFFSETS,
+    PARTS,
     SKIPPED,
     SOURCES,
-    STATE,
     Checkpoint,
     Log,
 )
@@ -35,7 +35,6 @@ from ckpt.storage.base import NOT_FOLLOWED, Oddity
 from ckpt.storage.local import is_gone
 from ckpt.storage.locations import find_parent
 
-PARTS = (OFFSETS, COMMITS, METADATA, STATE, SOURCES)
 _LOOKS = 3  # how often a checkpoint that moves is read again
 _UNCOMMITTED = 50  # how many uncommitted batches are read besides the newest
 _LOOK_BELOW = 50  # how many folders are opened to find checkpoints one level below
@@ -45,6 +44,10 @@ Parser: TypeAlias = Callable[[str, bytes], Record | Unreadable]
 
 class NotACheckpoint(CkptError):
     """There is something at the path, but it is not a checkpoint."""
+
+
+class LeadsOut(StorageError):
+    """A part of the checkpoint is a symbolic link out of it, which Spark follows and ckpt does not."""
 
 
 def open_checkpoint(
@@ -72,14 +75,14 @@ def open_checkpoint(
 def open_for_start(checkpoint: Location, storage_options: Mapping[str, str] | None = None) -> Checkpoint:
     """Read the checkpoint on which a query is to be started: where there is no folder yet, Spark makes one.
 
-    Raises as ``open_checkpoint``, and NotFound where there is no bucket either.
+    Raises as ``open_to_look``, and NotFound where there is no bucket either.
     """
     if isinstance(checkpoint, Checkpoint):
         return checkpoint
     uri, options = fspath(checkpoint), storage_options or {}
     storage = open_storage(uri, options)
     try:
-        return read_checkpoint(storage)
+        return read_checkpoint(storage, look_only=True)
     except NotThereYet:
         missing = _find_missing_folder(uri, options)
         if missing is None:
@@ -105,14 +108,37 @@ def as_checkpoint(
 ) -> Checkpoint:
     """Return a checkpoint as it was read, or read the one at a path or URI, as ``open_checkpoint`` does."""
     if isinstance(checkpoint, Checkpoint):
+        refuse_links_out(checkpoint)
         return checkpoint
     return open_checkpoint(checkpoint, storage_options, batches=batches)
 
 
-def read_checkpoint(storage: Storage, *, batches: int = 10, fully_read: Verified = NOTHING) -> Checkpoint:
+def open_to_look(
+    checkpoint: Location, storage_options: Mapping[str, str] | None = None, *, batches: int = 10
+) -> Checkpoint:
+    """Return a checkpoint for whoever only says what there is: links out of it are not read, and are a finding.
+
+    Raises NotACheckpoint, NotFound, StorageError, UsageError as ``open_checkpoint``, but not LeadsOut.
+    """
+    if isinstance(checkpoint, Checkpoint):
+        return checkpoint
+    storage = open_storage(fspath(checkpoint), storage_options or {})
+    return read_checkpoint(storage, batches=batches, look_only=True)
+
+
+def refuse_links_out(checkpoint: Checkpoint) -> None:
+    """Raise LeadsOut where a part of the checkpoint is a link out of it."""
+    for path in checkpoint.links_out:
+        raise LeadsOut(f"{one_line(f'{checkpoint.uri}/{path}')} is {Oddity.OUTSIDE}: {NOT_FOLLOWED}")
+
+
+def read_checkpoint(
+    storage: Storage, *, batches: int = 10, fully_read: Verified = NOTHING, look_only: bool = False
+) -> Checkpoint:
     """Read a checkpoint whose storage is open already.
 
-    ``fully_read``: verdicts on the state files that ``ckpt.state.verify`` read completely.
+    ``fully_read``: verdicts on the state files that ``ckpt.state.verify`` read completely. Raises LeadsOut where a part
+    is a link out of it, unless this is ``look_only``.
     """
     if storage.look_deeper is not None and fully_read is NOTHING:
         checkpoint: Checkpoint = storage.look_deeper(storage, batches)
@@ -122,8 +148,9 @@ def read_checkpoint(storage: Storage, *, batches: int = 10, fully_read: Verified
         _must_be_new(storage, top)
     with _without_collector():
         listing = storage.list_tree()
-        _refuse_outside(storage.uri, listing)
         checkpoint = _Reading(storage, listing, batches, fully_read).checkpoint()
+        if not look_only:
+            refuse_links_out(checkpoint)
         for _ in range(_LOOKS):
             listed = {folder: checkpoint.listing.in_folder(folder).keys() for folder in (OFFSETS, COMMITS)}
             if not _is_torn(checkpoint) or all(_list_files(storage, path) == files for path, files in listed.items()):
@@ -171,13 +198,6 @@ def _must_be_new(storage: Storage, top: Folder) -> None:
     raise NotACheckpoint(f"{storage.uri}: not a checkpoint (it has no offsets/, commits/ or metadata); {hint}")
 
 
-def _refuse_outside(uri: str, listing: Listing) -> None:
-    """Raise StorageError where a part of the checkpoint is a link that leads out of it: Spark follows it, ckpt not."""
-    for path, oddity in listing.oddities.items():
-        if oddity is Oddity.OUTSIDE and path.partition("/")[0] in (*PARTS, FIRST_START, SKIPPED):
-            raise StorageError(f"{one_line(f'{uri}/{path}')} is {oddity}: {NOT_FOLLOWED}")
-
-
 @dataclass
 class _Reading:
     """One reading in progress."""
@@ -203,27 +223,38 @@ class _Reading:
         commit_log = self._parse_log(COMMITS, commit_names, raw, commits.parse_commit_log)
         marked = self._parse_file(SKIPPED, raw.get(SKIPPED), metadata.parse_skipped)
         query = self._parse_file(METADATA, raw.get(METADATA), metadata.parse_metadata)
+        first = self._parse_file(FIRST_START, raw.get(FIRST_START), metadata.parse_first_start)
+        skipped = marked if isinstance(marked, tuple) else ()
+        read = Checkpoint(
+            self.storage.uri,
+            Kind.MICRO_BATCH,
+            self.listing,
+            query,
+            offset_log,
+            commit_log,
+            local=self.storage.local,
+            first_start=first,
+            marked_skipped=skipped,
+        )
+        if read.links_out:  # what the rest says, without those parts, could be wrong
+            if {OFFSETS, COMMITS}.isdisjoint(read.links_out):
+                return read
+            nothing = names.sort_batch_names(())
+            return replace(read, offsets=Log(OFFSETS, nothing), commits=Log(COMMITS, nothing))
         most_tails, whole = MOST_TAILS if self.storage.local else MOST_TAILS_REMOTE, self.storage.whole_files
         logs, uri = (offset_log, commit_log), self.storage.uri
         fully_read = self.fully_read.without_changed(self.listing)
         step = read_state(self.listing, *logs, uri, most_tails, fully_read, whole_files=whole)
         state = run(step, self._read_many)
-        return Checkpoint(
-            uri,
-            _judge_kind(offset_log, commit_log, state),
-            self.listing,
-            query,
-            offset_log,
-            commit_log,
-            state,
+        return replace(
+            read,
+            kind=_judge_kind(offset_log, commit_log, state),
+            state=state,
             stale_sidecars=self._find_stale_sidecars(raw),
             source_entries=self._read_source_entries(offset_log.newest, planned=bool(offset_names.ids)),
             initial_offsets=self._read_initial_offsets(offset_log, commit_log),
             lost_schemas=tuple(path for path in (state.moved_schemas if state else ()) if is_gone(path)),
             vanished=tuple(self.vanished),
-            local=self.storage.local,
-            first_start=self._parse_file(FIRST_START, raw.get(FIRST_START), metadata.parse_first_start),
-            marked_skipped=marked if isinstance(marked, tuple) else (),
         )
 
     def _choose_ids(self, ids: Sequence[int], besides: Set[int] = frozenset()) -> Sequence[int]:
@@ -233,7 +264,9 @@ class _Reading:
 
     def _read(self, paths: Sequence[str]) -> dict[str, bytes | None]:
         """Files by path; None for one that has vanished or is too large."""
-        sized = [path for path in paths if 0 < self._size_of(path) <= limits.LARGEST_RECORD]
+        odd = self.listing.oddities
+        readable = [path for path in paths if odd.get(path) is not Oddity.OUTSIDE]
+        sized = [path for path in readable if 0 < self._size_of(path) <= limits.LARGEST_RECORD]
         answers = self._read_many([ReadRequest(path) for path in sized])
         contents: dict[str, bytes | None] = {
             path: None if limits.refuse_too_large(path, self._size_of(path)) else b"" for path in paths
@@ -276,6 +309,8 @@ class _Reading:
         """A parsed file; None where it is not there."""
         if self.listing.info(path) is None:
             return None
+        if self.listing.oddities.get(path) is Oddity.OUTSIDE:
+            return Unreadable(path, Fault.LEADS_OUT, f"it is {Oddity.OUTSIDE}")
         if data is None:
             gone = Unreadable(path, Fault.VANISHED, "it was gone when ckpt tried to read it")
             return limits.refuse_too_large(path, self._size_of(path)) or gone

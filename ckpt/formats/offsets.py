@@ -91,6 +91,16 @@ def format_for_names(log: OffsetLog, *, named: bool) -> OffsetLog:
     return replace(log, version=2 if named else 1, metadata=metadata)
 
 
+def record_setting(log: OffsetLog, name: str, value: str) -> OffsetLog:
+    """An offset file that records another value of a setting, and is the same otherwise."""
+    if log.metadata is None:
+        return log
+    fields = dict(fields_of(json_of(_metadata_text(log.metadata))))
+    conf = {**text_map(fields, "conf"), name: value}
+    text = json.dumps({**fields, "conf": conf}, separators=(",", ":"), ensure_ascii=False)
+    return replace(log, metadata=replace(log.metadata, conf=conf, text=text))
+
+
 def is_continuous(log: OffsetLog) -> bool | None:
     """Tell whether continuous processing wrote this file; None if it does not say.
 

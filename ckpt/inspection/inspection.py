@@ -7,7 +7,7 @@ from typing import Annotated
 
 from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.checkpoint.reader import as_checkpoint
+from ckpt.checkpoint.reader import open_to_look
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.checkpoint.state.space import find_temporary_files, size_of
 from ckpt.errors import parse_choice, parse_choices
@@ -19,7 +19,7 @@ from ckpt.inspection.written_by import WrittenBy, written_by
 from ckpt.live.outlook import SourceOutlook
 from ckpt.live.records import LiveSource
 from ckpt.live.sink.records import SinkLog
-from ckpt.model import Location, Unneeded
+from ckpt.model import Kind, Location, Unneeded
 from ckpt.restart.diagnoses.logs import ASYNC_REFUSES_STATE
 from ckpt.restart.diagnoses.others import EMPTY
 from ckpt.restart.diagnoses.state import NO_STATE_FOLDER, STATE_SEEMS_LOST
@@ -102,7 +102,7 @@ class Inspection(Value):
     uncommitted: tuple[int, ...]
     unplanned: tuple[int, ...]
     sources: tuple[SourceView, ...]  # the position of each at the end of the latest batch
-    forecasts: tuple[Forecast, ...]  # synchronous before asynchronous, versions in order
+    forecasts: tuple[Forecast, ...]  # in the order of ``Progress``, versions in order
     counted: tuple[Forecast, ...]  # those about a start that somebody may try: the verdict rests on them
     verdict: str  # one sentence without a full stop
     findings: tuple[RatedFinding, ...]  # worst first
@@ -193,7 +193,8 @@ def inspect(
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``, which is not read again.
         versions: The Spark versions to forecast for, as ``"4.2"``; none named is all.
-        asked: The progress tracking that the query is to be started with: ``sync``, ``async`` or ``both``.
+        asked: How the query is to be started: ``sync``, ``async``, ``both`` of them,
+            ``realtime`` or ``continuous``.
         batches: How many of the newest batches are shown, 0 for all; of a ``Checkpoint``, those that were read.
         sink: The place that the query writes to (a table or folder, or ``kafka://...``), to compare its log too.
         live: Ask the sources what they have now: the options of the reader of each source by its number, as Spark calls
@@ -212,7 +213,7 @@ def inspect(
     (False, 'CKPT201')
 
     """
-    checkpoint = as_checkpoint(checkpoint, storage_options, batches=batches)
+    checkpoint = open_to_look(checkpoint, storage_options, batches=batches)
     asked, versions = parse_choice(Asked, asked, "asked"), parse_choices(Spark, versions, "versions")
     if isinstance(sink, str):
         from ckpt.live.sink.reader import ask_sink  # a plain look imports nothing of it
@@ -236,10 +237,15 @@ def judge(
 ) -> Inspection:
     """Judge the starts of these versions with this progress tracking; pure. ``inspect`` explains the arguments."""
     checkpoint, origin = evidence.checkpoint, evidence.written_by
-    modes = [mode for mode in Progress if progress in (Asked.BOTH, mode.value)]
+    if checkpoint.links_out:
+        sink, live = None, ()  # their batches and offsets would be compared with logs that may not be read
     wanted = [version for version in FORECAST if version in versions or not versions]
-    plain = tuple(evidence.forecast(version, mode) for mode in modes for version in wanted)
-    tried = tuple(f for f in plain if _counts(f, origin, progress, named=bool(versions)))
+    modes, named = _list_modes(progress, checkpoint), bool(versions)
+    every = (evidence.forecast(version, mode) for mode in modes for version in wanted)
+    plain = tuple(f for f in every if _is_offered(f, progress, named=named))
+    tried = tuple(f for f in plain if _counts(f, origin, progress, named=named))
+    if not progress.in_micro_batches and not named:
+        tried = tuple(f for f in tried if f.outcome is not Outcome.REFUSED) or tried
     sink_outlook = foresee_sink(checkpoint, tried, sink) if sink is not None else None
     in_sink = sink_outlook.unread_batch if sink_outlook is not None else None
     refused = (f.spark for f in tried if f.outcome is Outcome.REFUSED)
@@ -284,14 +290,34 @@ def judge(
     )
 
 
+def _list_modes(progress: Asked, checkpoint: Checkpoint) -> list[Progress]:
+    """The modes to forecast: those with a trigger of their own where one is asked about, or files show that it ran."""
+    if progress is not Asked.BOTH:
+        return [Progress(progress.value)]
+    ran = {Progress.REALTIME: history.in_real_time(checkpoint), Progress.CONTINUOUS: checkpoint.kind is Kind.CONTINUOUS}
+    return [mode for mode in Progress if ran.get(mode, True)]
+
+
+def _is_offered(forecast: Forecast, progress: Asked, *, named: bool) -> bool:
+    """Tell whether a version has the mode at all, and runs the query in it where nobody asked about the mode."""
+    if forecast.progress.in_micro_batches:
+        return True
+    if progress is Asked.BOTH:
+        return forecast.outcome is not Outcome.REFUSED
+    return named or forecast.progress is Progress.CONTINUOUS or forecast.spark.rules.real_time
+
+
 def _counts(forecast: Forecast, origin: WrittenBy, progress: Asked, *, named: bool) -> bool:
     """Tell whether a forecast is about a start that somebody may try.
 
     Not one with a Spark older than the one that wrote the checkpoint, and not an asynchronous one of a stateful
-    query, unless that version or mode was asked for by name.
+    query, unless that version or mode was asked for by name. One with a trigger of its own only if it was.
     """
+    if progress is Asked.BOTH and not forecast.progress.in_micro_batches:
+        return False
     too_old = origin.at_least is not None and not forecast.spark.at_least(origin.at_least)
-    return (named or not too_old) and (progress is Asked.ASYNC or forecast.outcome is not Outcome.REFUSED)
+    mode_named = progress is Asked.ASYNC or not progress.in_micro_batches
+    return (named or not too_old) and (mode_named or forecast.outcome is not Outcome.REFUSED)
 
 
 _PLANS_FOR_A_SINK = re.compile(

@@ -6,9 +6,12 @@ from dataclasses import dataclass, field, replace
 
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.state.chains import is_known_provider
+from ckpt.formats.text import quoted
 from ckpt.inspection import activity
 from ckpt.inspection.checks.changed_query import compare_with_old
 from ckpt.inspection.checks.query import QueryComparison, SparkAnswer, add_answer, compare_operators, compare_sources
+from ckpt.inspection.checks.real_time import UNSEEN, compare_real_time, list_untried
 from ckpt.inspection.checks.sink import SinkOutcome
 from ckpt.inspection.inspection import Evidence, Inspection, RatedFinding, gather_evidence, judge
 from ckpt.inspection.query import QueryDescription
@@ -113,17 +116,22 @@ def judge_start(
     checkpoint, oldest = evidence.checkpoint, evidence.written_by.at_least
     spark = start.spark or (start.query.spark if start.query else None)
     versions = [spark] if spark else [version for version in Spark if oldest is None or version.at_least(oldest)]
-    compared = _compare_query(checkpoint, start.query, start, spark) if start.query else QueryComparison()
+    compared = QueryComparison()
+    if start.query and not checkpoint.links_out:
+        compared = _compare_query(checkpoint, start.query, start, spark)
     findings = []
     if changed is not None or checkpoint.moving:
         path, detail = changed or "the checkpoint", "it changed while ckpt was looking"
         findings.append(Finding(diagnoses.starting.SECOND_DRIVER, path, detail))
-    if start.must_exist and checkpoint.offsets.latest is None:
+    if start.must_exist and checkpoint.offsets.latest is None and not checkpoint.links_out:
         folder = checkpoint.missing_folder
         detail = f"check the path: {folder} does not exist" if folder else "no batch is planned"
         findings.append(Finding(diagnoses.starting.NOTHING_HERE, "" if folder else "offsets", detail))
     findings += _compare_state_format(checkpoint, versions, start.settings, all_known=start.all_settings)
+    findings += _compare_provider(checkpoint, start)
     findings += compared.findings
+    if start.progress is Asked.REALTIME:
+        findings += compare_real_time(start.query, start.settings, versions)
     inspection = judge(evidence, (spark,) if spark else (), start.progress, 10, sink, live or (), findings)
     for pattern, file in ((_QUERY_FILE, start.query_file), (_OLD_FILE, start.old_file)):
         if file is not None:
@@ -139,6 +147,7 @@ def judge_start(
         (
             *evidence.unknown,
             *_list_unseen(checkpoint, start, changed, live),
+            *((UNSEEN, *list_untried(start.query)) if start.progress is Asked.REALTIME else ()),
             *_list_unknown(inspection),
             *compared.unknown,
         ),
@@ -186,6 +195,16 @@ def _compare_state_format(
         diagnosis, why = diagnoses.starting.NEEDED_SETTING, f", which needs {name}={needed}"
     detail = f"the state has checkpoint format {needed}{why}"
     yield Finding(diagnosis, "state", detail, f"Start the query with `{name}={needed}`.")
+
+
+def _compare_provider(checkpoint: Checkpoint, start: PlannedStart) -> Iterator[Finding]:
+    """Find a state store provider of the session that is none of Spark's, where no offsets record another."""
+    provider = start.settings.get(settings.PROVIDER_CLASS)
+    stateless = checkpoint.stateful is False if start.query is None else start.query.operators == ()
+    recorded = settings.PROVIDER_CLASS in checkpoint.conf
+    if provider is not None and not is_known_provider(provider) and not recorded and not stateless:
+        detail = f"the session sets {settings.PROVIDER_CLASS}={quoted(provider, 80)}, and no offsets record another"
+        yield Finding(diagnoses.modes.PROVIDER_OF_SESSION, "", detail)
 
 
 def _holds(inspection: Inspection, start: PlannedStart) -> tuple[RatedFinding, ...]:

@@ -29,6 +29,7 @@ class DescribedSource:
     name: str | None = None  # Spark 4.2 or later: of ``DataStreamReader.name``
     schema: Json = None  # its columns, as Spark writes a StructType in JSON; None: an old file
     start: Mapping[str, str] = field(default_factory=dict)  # such as ``startingoffsets``: names in small letters
+    limits: tuple[str, ...] = ()  # options that real-time mode refuses: ``maxoffsetspertrigger``, ``minpartitions``
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +234,7 @@ def _parse_source(value: Any) -> DescribedSource:
         _parse_text(value.get("name")),
         value.get("schema"),
         _parse_texts(value.get("start", {})),
+        tuple(map(str, value.get("limits", ()))),
     )
 
 

@@ -9,6 +9,12 @@ from ckpt.restart.findings import Forecast, Outcome
 from ckpt.texts import span
 from ckpt.versions import Progress, Spark
 
+_HOW = {
+    Progress.SYNC: "",
+    Progress.ASYNC: "",
+    Progress.REALTIME: " in real-time mode",
+    Progress.CONTINUOUS: " with a continuous trigger",
+}
 IF_STATELESS = ", if the query keeps no state"
 
 
@@ -26,6 +32,8 @@ def verdict(
     there is no state, and no file shows whether the query keeps any: a restart that is safe is promised to a
     stateless query only.
     """
+    otherwise = [f for f in others if not f.progress.in_micro_batches and f not in forecasts]
+    others = [f for f in others if f not in otherwise]
     running = [f for f in forecasts if f.outcome.runs]
     if len(running) == len(forecasts):
         which = _name_versions(forecasts, [f for f in others if f.outcome.runs], others)
@@ -33,13 +41,16 @@ def verdict(
         return _starts(running) + which + proviso + (_spell_losses(running) or _spell_troubles(errors))
     if not running:
         failing = [f for f in others if not f.outcome.runs and f.outcome is not Outcome.UNKNOWN]
-        return _spell_none_runs(forecasts, _name_versions(forecasts, failing, others))
+        modes = dict.fromkeys(_HOW[f.progress] for f in otherwise if f.outcome.runs)
+        return _spell_none_runs(forecasts, _name_versions(forecasts, failing, others)) + "".join(
+            f", but{how}" for how in modes
+        )
     return (_spell_by_mode(forecasts, running) or _spell_by_version(forecasts, running)) + _spell_losses(running)
 
 
 def _spell_by_mode(forecasts: Sequence[Forecast], running: Sequence[Forecast]) -> str | None:
     """Say that one way of tracking progress runs on all versions, and the other on none."""
-    runs = {mode: {f.outcome.runs for f in forecasts if f.progress is mode} for mode in Progress}
+    runs = {mode: {f.outcome.runs for f in forecasts if f.progress is mode} for mode in (Progress.SYNC, Progress.ASYNC)}
     if runs == {Progress.SYNC: {False}, Progress.ASYNC: {True}}:
         return "Will not restart without asynchronous progress tracking"
     if runs == {Progress.SYNC: {True}, Progress.ASYNC: {False}}:
@@ -59,8 +70,9 @@ def _spell_by_version(forecasts: Sequence[Forecast], running: Sequence[Forecast]
 
 
 def _spell_modes(runs: set[Progress], fails: set[Progress]) -> str:
+    how = "".join(dict.fromkeys(_HOW[mode] for mode in runs | fails))
     if not runs or not fails:
-        return "restarts on Spark {}" if runs else "will not restart on Spark {}"
+        return f"restarts on Spark {{}}{how}" if runs else f"will not restart on Spark {{}}{how}"
     only = " without asynchronous progress tracking"
     return f"will not restart on Spark {{}}{only}" if Progress.ASYNC in runs else f"restarts on Spark {{}}{only} only"
 
@@ -86,11 +98,13 @@ def _starts(running: Sequence[Forecast]) -> str:
 
 
 def _spell_start(forecast: Forecast) -> str:
+    how = _HOW[forecast.progress]
     if forecast.outcome is Outcome.STARTS_FRESH:
-        return "starts fresh at batch 0"
-    if forecast.reexecutes:
+        return f"starts fresh at batch 0{how}"
+    if forecast.reexecutes and not how:
         return f"restarts by running batch {forecast.batch_id} again"
-    return f"restarts with new batch {forecast.batch_id}"
+    again = ", which it plans again" if forecast.reexecutes else ""
+    return f"restarts{how} with new batch {forecast.batch_id}{again}"
 
 
 def _spell_losses(running: Sequence[Forecast]) -> str:
@@ -113,9 +127,12 @@ def _spell_troubles(errors: Sequence[str]) -> str:
 
 def _spell_none_runs(forecasts: Sequence[Forecast], which: str) -> str:
     if any(finding.diagnosis is CONTINUOUS for f in forecasts for finding in f.because):
-        return "Will not restart in micro-batches, but with a continuous trigger"
+        which += " in micro-batches"
+    which += _HOW[forecasts[-1].progress]
     outcomes = {f.outcome for f in forecasts}
     batches = sorted({f.batch_id for f in forecasts if f.batch_id is not None})
+    if outcomes == {Outcome.REFUSED} and not forecasts[0].progress.in_micro_batches:
+        return f"Will not restart{which}: {_name_reason(forecasts[-1])}"
     if outcomes == {Outcome.REFUSED}:
         return f"Will not restart{which} with asynchronous progress tracking: it is for stateless queries"
     if outcomes <= {Outcome.UNKNOWN}:
@@ -142,8 +159,22 @@ def outcome_words(forecast: Forecast) -> str:
         Outcome.FAILS_AT_START: f"fails at start{error}",
         Outcome.FAILS_IN_BATCH: f"fails while batch {batch} runs{error}",
         Outcome.FAILS_AT_COMMIT: f"runs batch {batch}, writes its rows, then fails at the commit{error}",
-        Outcome.REFUSED: "refused: asynchronous tracking is for stateless queries",
+        Outcome.REFUSED: _explain_refusal(forecast),
         Outcome.UNKNOWN: "not known to ckpt",
     }
-    again = forecast.outcome is Outcome.RESUMES and forecast.reexecutes
-    return f"runs batch {batch} again, then continues" if again else words[forecast.outcome]
+    if forecast.outcome is not Outcome.RESUMES or not forecast.reexecutes:
+        return words[forecast.outcome]
+    if not forecast.progress.in_micro_batches:
+        return f"deletes what is planned, and resumes with new batch {batch}"
+    return f"runs batch {batch} again, then continues"
+
+
+def _explain_refusal(forecast: Forecast) -> str:
+    if forecast.progress.in_micro_batches:
+        return "refused: asynchronous tracking is for stateless queries"
+    return f"refused: {_name_reason(forecast)}"
+
+
+def _name_reason(forecast: Forecast) -> str:
+    """Return why a mode refuses a query."""
+    return next((finding.detail for finding in forecast.because), "Spark does not run it so")

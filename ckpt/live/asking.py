@@ -77,7 +77,7 @@ def ask_sources(
             if not partial:
                 raise
             answer = Unreached(str(error))
-        answers.append(LiveSource(view.index, answer))
+        answers.append(LiveSource(view.index, answer, view.name))
     return tuple(answers)
 
 

@@ -15,12 +15,13 @@ from ckpt.live.records import DeltaNow, FilesNow, IcebergNow, KafkaNow, LiveSour
 from ckpt.restart.findings import Forecast, Outcome
 from ckpt.versions import Progress
 
+_NOT_TRIED = "some of what the next start in micro-batches needs is gone: what this trigger makes of it was not tried"
 _NO_START = "no start that is forecast reads it: repair the checkpoint first"
 
 
 def inform_forecast(forecast: Forecast, live: Sequence[LiveSource], in_sink: int | None = None) -> Forecast:
     """Return a forecast as it is with the sources that are there, and with a batch that the sink has; pure."""
-    if forecast.outcome is not Outcome.RESUMES or forecast.batch_id is None:
+    if forecast.outcome is not Outcome.RESUMES or forecast.batch_id is None or not forecast.progress.in_micro_batches:
         return forecast
     for source in live:
         stop = _foresee(forecast, source, in_sink).stop
@@ -41,7 +42,15 @@ def foresee_sources(
     running = [forecast for forecast in forecasts if forecast.outcome is Outcome.RESUMES]
     synchronous = [forecast for forecast in running if forecast.progress is Progress.SYNC]
     start = next(reversed(synchronous or running), None)
-    return tuple(_foresee(start, source, in_sink) for source in live)
+    outlooks = tuple(_foresee(start, source, in_sink) for source in live)
+    if start is None or start.progress.in_micro_batches:
+        return outlooks
+    return tuple(
+        replace(outlook, outcome=SourceOutcome.UNKNOWN, said=_NOT_TRIED, findings=(), stop=None)
+        if outlook.stop is not None or outlook.findings
+        else outlook
+        for outlook in outlooks
+    )
 
 
 def _foresee(start: Forecast | None, source: LiveSource, in_sink: int | None) -> SourceOutlook:

@@ -136,7 +136,7 @@ class Trouble:
 
 def judge_source(source: LiveSource, troubles: Sequence[Trouble], sentence: str) -> SourceOutlook:
     """Foresee what the next start makes of a source by its troubles, in the order in which it comes to them."""
-    path = f"sources/{source.index}"
+    path = source.folder
     findings = tuple(Finding(trouble.diagnosis, path, trouble.detail, trouble.remedy) for trouble in troubles)
     failing = [pair for pair in zip(troubles, findings, strict=True) if not pair[0].runs]
     stops = (Stop(trouble.outcome, trouble.error, (finding,)) for trouble, finding in failing if not trouble.later)

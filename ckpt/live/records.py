@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from ckpt.checkpoint.sources.delta import DeltaOffset
+from ckpt.checkpoint.sources.file_logs import name_folder
 from ckpt.checkpoint.sources.iceberg import IcebergOffset
 from ckpt.checkpoint.sources.kind import Unit
 from ckpt.checkpoint.sources.plugins import PluginOffset
@@ -189,6 +190,12 @@ class LiveSource:
 
     index: int
     answer: Answer
+    name: str | None = None  # in the query, which its folder of the checkpoint then has
+
+    @property
+    def folder(self) -> str:
+        """The folder of the source in the checkpoint."""
+        return name_folder(self.index, self.name)
 
     @property
     def not_asked(self) -> str | None:

@@ -194,12 +194,12 @@ def migrate_provider(
     return ProviderMove(continuation, to, MoveOutcome.POSSIBLE, operators)
 
 
-def is_rewritable(checkpoint: Checkpoint, to: ToProvider) -> bool:
-    """Tell whether ``ckpt rewrite`` writes this state for the other provider."""
+def is_rewritable(checkpoint: Checkpoint, to: ToProvider, version: int = 1) -> bool:
+    """Tell whether ``ckpt rewrite`` writes this state for a provider, in a state store checkpoint format."""
     latest, state = checkpoint.offsets.newest, checkpoint.state
     if latest is None or latest.metadata is None or state is None:
         return False
-    old, new = Form(state.provider, 0, state.format_version), Form(Provider(to), 0, 1)
+    old, new = Form(state.provider, 0, state.format_version), Form(Provider(to), 0, version)
     if any(refuse_rewrite(state, checkpoint.conf, old, new)):
         return False
     newest = checkpoint.commits.latest or 0
@@ -240,17 +240,18 @@ def _list_steps(move: ProviderMove) -> Iterator[Advice]:
 
 def rewrite_command(path: str, to: ToProvider) -> str:
     """The command that writes the state for the other provider."""
-    return f"ckpt rewrite {quote_path(path)} {quote_path(_name_beside(path, to))} --provider {to}"
+    new = name_beside(path, f"on-{to}")
+    return f"ckpt rewrite {quote_path(path)} {quote_path(new)} --provider {to}"
 
 
-def _name_beside(path: str, to: ToProvider) -> str:
+def name_beside(path: str, ending: str) -> str:
     """A new checkpoint next to the old one: where a cluster finds the one, it finds the other."""
     path = path.rstrip("/")
-    return f"{path}/../on-{to}" if path.rpartition("/")[2] in {"", ".", ".."} else f"{path}-on-{to}"
+    return f"{path}/../{ending}" if path.rpartition("/")[2] in {"", ".", ".."} else f"{path}-{ending}"
 
 
 def _advise_rewrite(move: ProviderMove, path: str) -> Iterator[Advice]:
-    new = _name_beside(path, move.to)
+    new = name_beside(path, f"on-{move.to}")
     checkpoint = move.handoff.inspection.checkpoint
     yield Advice("stop the query")
     yield Advice("write its state for the other provider, into a new checkpoint", rewrite_command(path, move.to))

@@ -3,11 +3,12 @@
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, STATE
 from ckpt.checkpoint.state.descriptions import list_descriptions
+from ckpt.checkpoint.state.folders import sort_numbers
 from ckpt.formats.operators import OPERATORS, OperatorName
 from ckpt.formats.statefiles import JOIN_STORES
 from ckpt.formats.text import quoted
 from ckpt.formats.types import named_fields
-from ckpt.model import DamageKind, Operator, StateDamage, StateFileKind, Store
+from ckpt.model import DamageKind, Json, Operator, StateDamage, StateFileKind, Store
 from ckpt.restart import diagnoses, messages, offsets, remedies
 from ckpt.restart.findings import Finding, Forecast, Outcome
 from ckpt.restart.logs import join_format
@@ -31,7 +32,7 @@ _STATE_DIAGNOSES = {  # of what is not simply a damaged file
 
 def refuse_asynchronous(start: Start) -> Forecast | None:
     """``AsyncProgressTrackingMicroBatchExecution.markMicroBatchExecutionStart`` looks for stateful operators."""
-    if start.progress is Progress.SYNC or not start.checkpoint.stateful:
+    if start.progress is not Progress.ASYNC or not start.checkpoint.stateful:
         return None
     finding = Finding(diagnoses.logs.ASYNC_REFUSES_STATE, STATE, "the checkpoint has state")
     return start.ends(Outcome.REFUSED, finding, error=messages.ASYNC_REFUSES_STATE)
@@ -51,14 +52,15 @@ def load_state(start: Start) -> Forecast | None:
     named = ((operator.id, operator.name) for operator in kept.operators if operator.name is not None)
     for number, name in named if start.rules.operator_metadata else ():
         of_real_time = name == OperatorName.REAL_TIME_AGGREGATION
-        if name not in OPERATORS or (of_real_time and not start.rules.real_time_state):
+        names_differ = of_real_time and not start.rules.real_time_state and start.first_batch > 0
+        if name not in OPERATORS or names_differ:
             diagnosis = diagnoses.logs.REAL_TIME_OPERATOR if of_real_time else diagnoses.state.OPERATOR_UNKNOWN
             path, detail = f"{STATE}/{number}/_metadata", f"it calls operator {number} {quoted(name)}"
             return start.fails(diagnosis, path, detail, messages.OPERATORS_DIFFER)
     astray = _find_operators_astray(start)
     if astray is not None:
         return astray
-    renamed = _find_renamed_operator(start)
+    renamed = _find_renamed_operator(start) or _find_changed_operator(start)
     if renamed is not None:
         return renamed
     recorded = join_format(start.checkpoint)
@@ -116,6 +118,33 @@ def _find_renamed_operator(start: Start) -> Forecast | None:
             detail = f"it calls operator {operator.id} {operator.name}, and {really}"
             return start.fails(diagnoses.state.OPERATOR_RENAMED, path, detail, None)
     return None
+
+
+def _find_changed_operator(start: Start) -> Forecast | None:
+    """Operator metadata v2 unlike that of the batches before (``OperatorStateMetadataValidator``, ``checkOldConf``).
+
+    Two earlier files that agree are right; of one alone it is unknown.
+    """
+    for operator in start.checkpoint.operators if start.rules.operator_metadata else ():
+        newest = _identify(operator.name, operator.properties)
+        before = [_identify(older.name, older.properties) for older in operator.older]
+        if not before or newest in before:
+            continue
+        names = [name for name, value in newest.items() if value != before[0].get(name)]
+        changed = " and ".join(f"{name} is {newest[name]}, and was {before[0].get(name)}" for name in names)
+        folder = f"{STATE}/{operator.id}/_metadata/v2"
+        batch = sort_numbers(start.checkpoint.listing.in_folder(folder))[-1]
+        path, detail = f"{folder}/{batch}", f"{changed} in the file before"
+        if len(before) > 1 and before[0] == before[1]:
+            return start.fails(diagnoses.state.OPERATOR_CHANGED, path, detail, None)
+        return start.stays_unknown(diagnoses.state.OPERATOR_CHANGED, path, detail)
+    return None
+
+
+def _identify(name: str | None, properties: Json) -> dict[str, Json]:
+    """List the name and modes of an operator, which Spark compares with the query, by their names in the file."""
+    modes = properties if isinstance(properties, dict) else {}
+    return {"operatorName": name, **{mode: modes.get(mode) for mode in ("timeMode", "outputMode")}}
 
 
 _FORMS = frozenset(

@@ -24,11 +24,18 @@ class Severity(StrEnum):
 
 
 class Asked(StrEnum):
-    """Progress tracking that the question was about: ``asked`` of ``inspect``."""
+    """The starts that the question was about: ``asked`` of ``inspect``."""
 
     SYNC = "sync"
     ASYNC = "async"
+    REALTIME = "realtime"
+    CONTINUOUS = "continuous"
     BOTH = "both"
+
+    @property
+    def in_micro_batches(self) -> bool:
+        """False for a mode with a trigger of its own."""
+        return self is Asked.BOTH or Progress(self.value).in_micro_batches
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from ckpt.restart.findings import Forecast
 from ckpt.restart.recorded_settings import find_refused
 from ckpt.restart.start import MOST_BATCHES, Start
 from ckpt.settings import CHECKPOINT_FORMAT, JOIN_FORMAT, SHUFFLE_PARTITIONS, SOURCE_EVOLUTION
-from ckpt.versions import Progress
 
 
 def latest_offsets(start: Start) -> Forecast | None:
@@ -71,7 +70,7 @@ def unfinished_repartition(start: Start) -> Forecast | None:
     trips over whatever is missing there. Asynchronous tracking leaves it out.
     """
     latest, committed = start.latest, start.committed
-    if not (start.rules.checks_repartition and start.progress is Progress.SYNC and latest):
+    if not (start.rules.checks_repartition and not start.takes_gaps and latest):
         return None
     if committed is None or committed >= latest:
         return None
@@ -111,7 +110,7 @@ def predecessor(start: Start) -> Forecast | None:
     """The offsets that the latest batch begins at (``validateOffsetLogAndGetPrevOffset``)."""
     latest, before = start.latest, start.predecessor
     assert latest is not None
-    if start.progress is Progress.ASYNC:
+    if start.takes_gaps:
         names = [*start.checkpoint.listing.subfolders(OFFSETS), *start.checkpoint.offsets.names.odd]
         taken = max((i for name in names if (i := parse_java_long(name)) is not None and i < latest), default=-1)
         if taken > (-1 if before is None else before):
@@ -121,7 +120,7 @@ def predecessor(start: Start) -> Forecast | None:
             return start.fails(diagnoses.others.ODD_NAME, f"{OFFSETS}/{name}", detail, error)
     if before is not None:
         return _check_offset_file(start, before) or _check_number_of_sources(start)
-    if latest == 0 or start.progress is Progress.ASYNC:
+    if latest == 0 or start.takes_gaps:
         return None
     return _fail_without_predecessor(start, latest, messages.DOES_NOT_EXIST.format(latest - 1))
 
@@ -189,6 +188,11 @@ def _find_written_version(checkpoint: Checkpoint) -> int:
     commits = [entry for entry in checkpoint.commits.entries.values() if isinstance(entry, CommitLog)]
     names_state = any(commit.state_unique_ids for commit in commits)
     return 2 if names_state and {commit.version for commit in commits} == {2} else 1
+
+
+def early_commit(start: Start) -> Forecast | None:
+    """Since Spark has real-time mode, every start reads the newest commit before the predecessor."""
+    return latest_commit(start) if start.rules.real_time else None
 
 
 def latest_commit(start: Start) -> Forecast | None:

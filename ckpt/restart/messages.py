@@ -46,6 +46,12 @@ OTHER_BASE_ID = "STATE_STORE_BASE_CHECKPOINT_ID_MISMATCH"  # StateStoreWriter, 4
 NO_FAMILIES = "STDS_FAILED_TO_READ_OPERATOR_METADATA"  # a join in state format 3 or 4 looks for its schemas
 NO_AVRO = "StateSchemaProvider should always be defined"  # RocksDBStateEncoder
 NO_TABLE_FORMAT = "Unsupported BlockBasedTable format_version"  # RocksDB
+NO_END_OFFSETS = "Batch {} was committed without end epoch offsets"  # ContinuousExecution
+# STREAMING_REAL_TIME_MODE, which goes on:
+REAL_TIME_FORMAT_1 = "CHECKPOINT_FORMAT_V1_NOT_SUPPORTED"
+REAL_TIME_SOURCE = "INPUT_STREAM_NOT_SUPPORTED"
+REAL_TIME_OPERATOR = "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"
+REAL_TIME_NO_END = "latestPartitionOffsets should be set"  # KafkaMicroBatchStream: batch L is to run, and c is later
 SOURCES_UNNAMED = "All sources should be named"  # MicroBatchExecution
 
 

@@ -4,11 +4,13 @@ They follow ``MicroBatchExecution.populateStartOffsets`` and what it calls; the 
 decides. ``docs/restart.md`` explains them in the same order, and ``tests/restart/oracle`` holds Spark's own answers.
 """
 
+from dataclasses import replace
+
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, STATE, Checkpoint
 from ckpt.checkpoint.sources.file_logs import file_source_logs
 from ckpt.formats.metadata import is_query_id
 from ckpt.model import Fault, Kind, Unreadable
-from ckpt.restart import batch, diagnoses, logs, messages, offsets, remedies, settings_and_state
+from ckpt.restart import batch, continuous, diagnoses, logs, messages, offsets, real_time, remedies, settings_and_state
 from ckpt.restart.batch import find_obstacle, meet_obstacle
 from ckpt.restart.findings import Finding, Forecast, Outcome
 from ckpt.restart.start import Start
@@ -118,6 +120,7 @@ RULES = (
     logs.latest_offsets,
     logs.unfinished_repartition,
     logs.latest_sources,
+    logs.early_commit,
     logs.predecessor,
     logs.recorded_settings,
     logs.latest_commit,
@@ -135,7 +138,64 @@ RULES = (
 )
 
 
+_UP_TO_THE_COMMITS = (
+    real_time.refuse_real_time,
+    query_metadata,
+    real_time.commit_alone,
+    real_time.begin_without_offsets,
+    nothing_planned,
+    logs.latest_offsets,
+    logs.unfinished_repartition,
+    logs.latest_commit,
+)
+_ONCE_PLANS_ARE_DELETED = (
+    real_time.refuse_format_1,
+    no_micro_batches,
+    real_time.fail_without_end,
+    real_time.doubt_deleted_state,
+    real_time.begin_without_offsets,
+    *RULES[RULES.index(logs.latest_sources) :],
+)
+"""The order of a start in real-time mode."""
+
+
 def forecast(checkpoint: Checkpoint, spark: Spark, progress: Progress) -> Forecast:
     """Forecast the next start: a pure function of what was read."""
+    for path in checkpoint.links_out:  # whoever does not read all parts of a checkpoint knows nothing of its start
+        finding = Finding(diagnoses.others.LINK_OUT, path, "nothing behind it was read")
+        return Forecast(spark, progress, Outcome.UNKNOWN, because=(finding,))
     start = Start(checkpoint, spark, progress)
+    if progress is Progress.REALTIME:
+        return _forecast_real_time(start)
+    if progress is Progress.CONTINUOUS:
+        return _forecast_continuous(start)
     return next(answer for rule in RULES if (answer := rule(start)) is not None)
+
+
+def _forecast_continuous(start: Start) -> Forecast:
+    before = (
+        continuous.refuse_continuous,
+        query_metadata,
+        logs.latest_commit,
+        continuous.doubt_unreadable_plan,
+        continuous.fail_without_offsets,
+    )
+    for rule in before:
+        if (answer := rule(start)) is not None:
+            return answer
+    start = real_time.delete_planned(start)
+    opens = (logs.latest_offsets,) if start.latest is not None else ()
+    answer = next((a for rule in (*opens, continuous.doubt_other_source) if (a := rule(start)) is not None), None)
+    answer = answer or continuous.continue_after(start)
+    deleted = real_time.find_deleted(start)
+    return answer if deleted is None else replace(answer, because=(*answer.because, deleted))
+
+
+def _forecast_real_time(start: Start) -> Forecast:
+    for rule in _UP_TO_THE_COMMITS:
+        if (answer := rule(start)) is not None:
+            return answer
+    start = real_time.delete_planned(start)
+    answer = next(answer for rule in _ONCE_PLANS_ARE_DELETED if (answer := rule(start)) is not None)
+    deleted = real_time.find_deleted(start)
+    return answer if deleted is None else replace(answer, because=(*answer.because, deleted))

@@ -22,6 +22,7 @@ class Start:
     checkpoint: Checkpoint
     spark: Spark
     progress: Progress
+    deleted: tuple[int, ...] = ()  # planned batches whose offsets a start in real-time mode has deleted by now
 
     @property
     def rules(self) -> Rules:
@@ -43,12 +44,18 @@ class Start:
         """True if the latest planned batch is the latest committed one, so that a new batch comes next."""
         return self.latest is not None and self.latest == self.committed
 
+    @property
+    def takes_gaps(self) -> bool:
+        """True if the latest batch may begin at the end of any earlier one (asynchronous tracking)."""
+        of_real_time = self.progress is Progress.REALTIME and self.rules.real_time_state
+        return self.progress is Progress.ASYNC or (of_real_time and not self.checkpoint.stateful)
+
     @cached_property
     def predecessor(self) -> int | None:
         """The batch whose offsets the latest one begins at, where this mode finds it."""
         if not self.latest:
             return None
-        if self.progress is Progress.ASYNC:
+        if self.takes_gaps:
             return self.checkpoint.offsets.before(self.latest)
         return self.latest - 1 if self.latest - 1 in self.checkpoint.offsets else None
 
@@ -134,7 +141,7 @@ class Start:
         )
         if outcome in (Outcome.FAILS_AT_START, Outcome.REFUSED, Outcome.UNKNOWN):
             return forecast
-        again = self.latest is not None and not self.resumes
+        again = self.first_batch in self.deleted or (self.latest is not None and not self.resumes)
         return replace(forecast, batch_id=self.first_batch, reexecutes=again, sources=self._list_ranges())
 
     def fails(

@@ -8,6 +8,7 @@ from typing import Any, Unpack, cast
 from ckpt.changes.apply import ChangeResult, How
 from ckpt.changes.evolve.plan import EvolvePlan
 from ckpt.errors import CkptError, UsageError, argument, parse_choice
+from ckpt.formats.text import quoted
 from ckpt.inspection.query import QueryDescription
 from ckpt.migrate.changelog import Changelog, ChangelogSwitch, SwitchOutcome, switch_changelog
 from ckpt.migrate.comparison import Comparison
@@ -69,6 +70,12 @@ def export_state(
             raise UsageError(f"{argument('engine', Engine.NATIVE)}: {why}")
     plans = request.action is Action.PLAN
     plan = plan_export(request, storage_options, _find_spark_version(needed=not plans))
+    other = next((reading.other_provider for reading in plan.all_readings if reading.other_provider), None)
+    if other is not None and not plans:
+        raise CkptError(
+            f"{request.checkpoint}: its offsets record the state store provider {quoted(other, 80)}, without which "
+            f"Spark's reader fails: use {argument('engine', Engine.NATIVE)}, which goes by the layout of the files"
+        )
     return StateExport(plan, plan.parts if plans else tuple(_run_with_spark(plan, session)), not_native=why)
 
 

@@ -55,6 +55,7 @@ _STARTS = frozenset(
     }
 )
 """Options of readers that say where a new query begins."""
+_LIMITS = frozenset({"maxoffsetspertrigger", "minpartitions"})
 _RATES = {"ratestream": SourceType.RATE, "rate": SourceType.RATE, "rate-micro-batch": SourceType.RATE_MICRO_BATCH}
 
 
@@ -236,6 +237,7 @@ def _describe_sources(planner: Planner) -> Iterator[DescribedSource]:
             name=_find_name(leaf),
             schema=_drop_metadata(json.loads(leaf.schema().json())),
             start={name: options[name] for name in sorted(_STARTS & options.keys())},
+            limits=tuple(sorted(_LIMITS & options.keys())),
         )
         match kind:
             case SourceType.KAFKA if "subscribe" in options:
@@ -325,7 +327,7 @@ def _ask_spark(
 ) -> SparkAnswer | None:
     """Return Spark's answer to the next batch; None where there is none, or Spark does not look while it plans."""
     latest = checkpoint.offsets.latest
-    if latest is None or not _find_version(planner.frame).rules.operator_metadata:
+    if latest is None or checkpoint.links_out or not _find_version(planner.frame).rules.operator_metadata:
         return None
     batch = latest + 1 if checkpoint.commits.latest == latest else latest
     with _copy_state(checkpoint, batch, storage_options) as folder:

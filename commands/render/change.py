@@ -214,7 +214,7 @@ class ChangeReport(Report[Planned]):
         names = ("Before", "Now") if self.changed else ("Now", "After")
         for name, forecasts in zip(names, (self.plan.before, self._after), strict=True):
             yield Heading(name)
-            yield forecast_cases([f for f in forecasts if f.progress is Progress.SYNC])
+            yield forecast_cases([f for f in forecasts if f.progress is not Progress.ASYNC])
 
     def steps(self) -> Iterator[Block]:
         """Steps with their files."""

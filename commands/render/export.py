@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 
+from ckpt.formats.text import quoted
 from ckpt.formats.types import sql_type
 from ckpt.state.export.manifest import describe
 from ckpt.state.export.request import Action, Engine, ExportPart, ExportPlan, ExportRequest, StateExport
@@ -122,6 +123,9 @@ def _describe_needs(part: ExportPart) -> Iterator[tuple[str, str]]:
         "state",
         f"{unit.provider}, checkpoint format {unit.format_version}, version {part.reading.moment.state_version}",
     )
+    if part.reading.other_provider is not None:
+        other = f"the offsets record {quoted(part.reading.other_provider, 80)}, which is none of Spark's"
+        yield "provider", f"{other}: the state is read by the layout of its files, as tried with files that Spark wrote"
     if unit.oldest_spark is not None:
         yield "spark", f"{unit.oldest_spark} or later: no earlier version reads such state"
     yield "readable", batch_ranges(unit.readable_batches)

@@ -36,6 +36,10 @@ def _describe_usual_start(inspection: Inspection) -> str:
     usual = "nothing to repair; start the query as usual"
     if inspection.asked is Asked.ASYNC:
         usual = 'nothing to repair; start the query with `.writeStream.option("asyncProgressTrackingEnabled", "true")`'
+    if inspection.asked is Asked.CONTINUOUS:
+        return 'nothing to repair; start the query with `.trigger(continuous="1 second")`'
+    if inspection.asked is Asked.REALTIME:
+        return 'nothing to repair; start the query with `.trigger(realTime="5 minutes")`'
     latest = inspection.checkpoint.offsets.latest
     if latest is not None and latest in inspection.uncommitted:
         command = f"ckpt skip {quote_path(inspection.checkpoint.uri)}{' --deep' * inspection.deep}"

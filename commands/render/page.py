@@ -87,7 +87,8 @@ def show_title(inspection: Inspection) -> Iterator[Block]:
     continuous = ["continuous processing"] if checkpoint.kind is Kind.CONTINUOUS else []
     latest = checkpoint.offsets.readable(checkpoint.offsets.latest)
     when = f", {instant(latest.metadata.timestamp_ms)}" if latest and latest.metadata else ""
-    batch = f"batch {checkpoint.offsets.latest}{when}" if checkpoint.offsets.ids else "no batch planned"
+    none = "batches unknown" if checkpoint.links_out else "no batch planned"
+    batch = f"batch {checkpoint.offsets.latest}{when}" if checkpoint.offsets.ids else none
     query = "query id unknown" if checkpoint.query_id is None else f"query {checkpoint.query_id}"
     since = inspection.written_by.at_least
     writer = [f"written by Spark {since} or later"] if since else []

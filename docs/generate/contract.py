@@ -35,6 +35,7 @@ DOCUMENTS = {
     "handoff": ("handoff", "HandoffDocument"),
     "offsets show": ("positions", "PositionsDocument"),
     "migrate provider": ("provider", "ProviderDocument"),
+    "migrate real-time": ("real_time", "RealTimeDocument"),
     "migrate changelog": ("changelog", "ChangelogDocument"),
     "migrate transform-with-state": ("transform", "TransformDocument"),
     "state show": ("rows", "RowsDocument"),

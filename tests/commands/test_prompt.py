@@ -20,7 +20,7 @@ from ckpt.values import Value
 from commands import prompt
 from commands.calls import as_call
 from tests.conftest import CopyOf
-from tests.support.places import ROOT, SAMPLES
+from tests.support.places import ROOT, SAMPLE_NAMES, SAMPLES, some_quick
 
 ASYNC, KAFKA, HDFS, ROCKSDB = (
     str(SAMPLES / name) for name in ("async-kafka-4.2", "kafka-4.2", "aggregation-hdfs-4.2", "aggregation-rocksdb-4.2")
@@ -59,6 +59,7 @@ VALUES: dict[str, Callable[[], Any]] = {
     "handoff": lambda: ckpt.handoff(KAFKA),
     "migrate_changelog": lambda: ckpt.migrate_changelog(ROCKSDB, "on"),
     "migrate_provider": lambda: ckpt.migrate_provider(HDFS, "rocksdb"),
+    "migrate_real_time": lambda: ckpt.migrate_real_time(HDFS),
     "migrate_transform_with_state": lambda: ckpt.migrate_transform_with_state(ROCKSDB, "new-query", plan=True),
     "query": lambda: ckpt.types.QueryDescription.read(str(ROOT / "docs" / "query.json")),
 }
@@ -99,7 +100,7 @@ def binds(call: str) -> None:
     assert named.keys() <= signature.parameters.keys() | OPTIONS
 
 
-@pytest.mark.parametrize("sample", sorted(path.name for path in SAMPLES.iterdir() if path.is_dir()))
+@pytest.mark.parametrize("sample", some_quick(SAMPLE_NAMES, 3))
 def test_every_call_on_the_page_of_a_sample_can_be_made(sample: str) -> None:
     for value in (ckpt.inspect(SAMPLES / sample), ckpt.repair(SAMPLES / sample)):
         page = str(value)

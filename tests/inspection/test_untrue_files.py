@@ -57,6 +57,9 @@ def test_void_is_compared_with_rows(sample: str, ckpt: Ckpt, copy_of: CopyOf) ->
         ("aggregation-rocksdb-4.2-operator-called-dedupe", "CKPT334"),
         ("dedup-hdfs-4.0-operator-called-stateStoreSave", "CKPT334"),
         ("join-hdfs-3.5-v2-after-v1-first-only", "CKPT119"),
+        ("tws-rocksdb-4.2-newest-output-mode-edited", "CKPT336"),
+        ("tws-rocksdb-4.2-newest-time-mode-edited", "CKPT336"),
+        ("tws-changelog-4.0-newest-name-edited", "CKPT336"),
     ],
 )
 def test_a_start_is_held(name: str, code: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
@@ -127,6 +130,7 @@ def test_a_watermark_in_the_future_is_named_with_its_batch(ckpt: Ckpt, copy_of: 
         "named-sources-4.2-lines-exchanged-uncommitted",
         "join-v3-changelog-4.2-schema-void",
         "join-v3-changelog-4.2-schema-key-misspelt",
+        "tws-rocksdb-4.2-older-output-mode-edited",
     ],
 )
 def test_no_start_is_held_over_what_spark_does_not_look_at(name: str, ckpt: Ckpt, copy_of: CopyOf) -> None:

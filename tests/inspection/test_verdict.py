@@ -16,7 +16,7 @@ TWO = (Spark.V4_2, Spark.V4_3)
 
 def forecasts(*outcomes: Outcome) -> list[Forecast]:
     """Synchronous starts, then asynchronous ones, with each of the versions."""
-    starts = itertools.product(Progress, TWO)
+    starts = itertools.product((Progress.SYNC, Progress.ASYNC), TWO)
     return [Forecast(version, mode, outcome, 7) for (mode, version), outcome in zip(starts, outcomes, strict=True)]
 
 

@@ -117,7 +117,7 @@ CHANGES = ("ckpt.changes", "ckpt.relocat", "ckpt.storage.writer", "ckpt.storage.
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
-@pytest.mark.parametrize("sample", some_quick(THOROUGH, 3))
+@pytest.mark.parametrize("sample", some_quick(THOROUGH, 6))
 def test_a_local_run_imports_nothing_heavy(sample: str, output: str) -> None:
     modules = watched("", "inspect", f"sample_checkpoints/{sample}", "-o", output)["modules"]
     assert "ckpt.inspection.inspection" in modules

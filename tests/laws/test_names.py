@@ -1,6 +1,10 @@
 """No name that a stranger cannot guess is left: ``python -m tests.laws.names`` lists each that comes."""
 
+import pytest
+
 from tests.laws import names
+
+pytestmark = pytest.mark.slow  # `make check` runs it
 
 RIDDLES, VAGUE_NAMES, CLASSES = 0, 0, 0  # nothing raises them
 

@@ -38,7 +38,6 @@ ROW_API = [
 _OF_ONE_BUFFER = "real-time-aggregation-4.3"  # otherwise like the aggregations that are recorded
 RUNS = [(name, Api.PANDAS) for name in STATEFUL if name != _OF_ONE_BUFFER] + [(name, Api.ROW) for name in ROW_API]
 LIVE = [
-    ("join-hdfs-3.5", Api.PANDAS),
     ("tws-avro-changelog-4.2", Api.PANDAS),
     ("session-window-changelog-4.2", Api.ROW),
 ]

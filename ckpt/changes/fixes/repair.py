@@ -25,7 +25,9 @@ from ckpt.changes.check_fix import (
 )
 from ckpt.changes.fixes.micro_batches import draft_micro_batches
 from ckpt.changes.fixes.read_again import draft_plan_again, draft_read_again, draft_run_again
+from ckpt.changes.fixes.real_time import STARTS_IN_REAL_TIME, draft_real_time
 from ckpt.changes.fixes.repair_async import draft_fill
+from ckpt.changes.fixes.state_provider import draft_provider
 from ckpt.changes.fixes.tidy import Tidied, draft_tidying, tidy
 from ckpt.changes.fixes.write_logs import draft_commit, draft_offsets
 from ckpt.changes.plan import NEVER_FINISHED, ChangePlan, NoWay, adapt_to_sink, add_mark
@@ -52,6 +54,8 @@ class WayName(StrEnum):
     RUN_AGAIN = "run-again"  # go back, and run the next batch again over its range
     READ_AGAIN = "read-again"  # a stateless query reads the rows of its newest batches again, in a new batch
     TO_MICRO_BATCH = "to-micro-batch"  # let micro-batches continue after continuous processing, where Kafka is read
+    NAME_PROVIDER = "name-provider"  # only if chosen: record the provider of Spark whose layout the state files have
+    TO_REAL_TIME = "to-real-time"  # only if chosen: let real-time mode of Spark 4.3 continue a query without state
     PLAN_AGAIN = "plan-again"  # go back, and let Spark plan a new range for the next batch
 
 
@@ -62,9 +66,14 @@ _FIXES: Mapping[WayName, Drafter] = {
     WayName.RUN_AGAIN: draft_run_again,
     WayName.READ_AGAIN: draft_read_again,
     WayName.TO_MICRO_BATCH: draft_micro_batches,
+    WayName.NAME_PROVIDER: draft_provider,
+    WayName.TO_REAL_TIME: draft_real_time,
     WayName.PLAN_AGAIN: draft_plan_again,
 }
 """Every fix but to tidy up, which comes before them."""
+ONLY_IF_CHOSEN = (WayName.NAME_PROVIDER, WayName.TO_REAL_TIME)
+"""Fixes that change what the user wants, not what is wrong."""
+_RULES = {WayName.FILL: CLOSED_GAP, WayName.TO_REAL_TIME: STARTS_IN_REAL_TIME}
 LOST_ID = (
     f"{METADATA}, which has the query id, is lost, and no other file of a checkpoint has the id: find it, and give "
     "it with `query_id`"
@@ -169,15 +178,16 @@ def plan_repairs(
             found_id=only.app_id if only else None,
         )
     ways: tuple[Way, ...] = ()
-    if tidied or find_failing(inspection) or find_trouble(inspection):
-        ways = tuple(_adapt_to_sink(way, sink, storage) for way in _plan_ways(storage, inspection, tidied, versions))
+    if choose in ONLY_IF_CHOSEN or tidied or find_failing(inspection) or find_trouble(inspection):
+        planned = _plan_ways(storage, inspection, tidied, versions, choose)
+        ways = tuple(_adapt_to_sink(way, sink, storage) for way in planned)
     possible = [way for way in ways if way.cost is not None]
-    if not possible and (not ways or find_running(inspection)):
+    if not possible and choose not in ONLY_IF_CHOSEN and (not ways or find_running(inspection)):
         why = f"no change to the files makes more starts succeed than now; ckpt found {inspection.trouble_names}"
         why = "a start finds everything it needs" if inspection.sound else why
         return WaysPlan(inspection=inspection, needed=False, why=why)
     preferred = min(possible, key=lambda way: (way.cost, way.batches)).name if possible else None
-    ways = tuple(replace(way, recommended=way.name is preferred) for way in ways)
+    ways = tuple(replace(way, recommended=way.name is preferred and way.name not in ONLY_IF_CHOSEN) for way in ways)
     chosen = next((way for way in ways if way.name is (choose or preferred)), None)
     if chosen is None and choose is not None:
         raise UsageError(f"{argument('choose', choose)}: there is {', '.join(way.name for way in ways)}")
@@ -199,7 +209,11 @@ def _adapt_to_sink(way: Way, sink: SinkLog | None, storage: Storage) -> Way:
 
 
 def _plan_ways(
-    storage: Storage, inspection: Inspection, tidied: tuple[Tidied, ...], versions: Sequence[Spark]
+    storage: Storage,
+    inspection: Inspection,
+    tidied: tuple[Tidied, ...],
+    versions: Sequence[Spark],
+    choose: WayName | None,
 ) -> Iterator[Way]:
     """Plan to tidy up if that alone will do, or else every other fix after it."""
 
@@ -222,11 +236,13 @@ def _plan_ways(
     changed = Changed(storage, inspection.checkpoint.listing, steps)
     left = inspect(read_checkpoint(changed, batches=0), versions)
     for name, draft_fix in _FIXES.items():
+        if (name in ONLY_IF_CHOSEN or choose in ONLY_IF_CHOSEN) and name is not choose:
+            continue
         drafts = (
             replace(draft, steps=(*steps, *draft.steps), cost=max(draft.cost, cost))
             for draft in draft_fix(changed, left)
         )
-        way = plan_way(name, drafts, CLOSED_GAP if name is WayName.FILL else MORE_STARTS)
+        way = plan_way(name, drafts, _RULES.get(name, MORE_STARTS))
         if way is not None:
             yield way
 

@@ -13,6 +13,8 @@ from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.model import ColumnFamily, Fault, Operator, OperatorMetadata, Unreadable
 from ckpt.storage.base import Listing, ReadRequest
 
+_OLDER = 2  # which file is the odd one out of three shows which was edited
+
 
 @dataclass(frozen=True, slots=True)
 class Description:
@@ -20,6 +22,7 @@ class Description:
 
     metadata: OperatorMetadata | Unreadable | None
     schemas: Mapping[str, tuple[ColumnFamily, ...] | Unreadable]  # by store
+    older: tuple[OperatorMetadata, ...] = ()  # metadata v2 of earlier batches, newest first, as far as it can be read
 
     @property
     def known(self) -> OperatorMetadata | None:
@@ -36,7 +39,8 @@ def describe(listing: Listing, folders: tuple[OperatorFolder, ...]) -> Step[dict
     """Read metadata and schemas of every operator."""
     metadata = {folder.id: path for folder in folders if (path := _find_metadata(listing, folder))}
     schemas = {(folder.id, store): path for folder in folders for store, path in _find_schemas(listing, folder)}
-    paths = [*metadata.values(), *schemas.values()]
+    older = {folder.id: _find_versions(listing, folder)[-2 : -2 - _OLDER : -1] for folder in folders}
+    paths = [*metadata.values(), *schemas.values(), *(path for paths in older.values() for path in paths)]
     contents: dict[str, bytes | Unreadable] = {
         path: big for path in paths if (info := listing.info(path)) and (big := refuse_too_large(path, info.size))
     }
@@ -57,7 +61,10 @@ def describe(listing: Listing, folders: tuple[OperatorFolder, ...]) -> Step[dict
         if folder.id in metadata:
             data = contents[metadata[folder.id]]
             parsed = parse_operator_metadata(metadata[folder.id], data) if isinstance(data, bytes) else data
-        descriptions[folder.id] = Description(parsed, of_stores)
+        before = ((path, contents[path]) for path in older[folder.id])
+        records = (parse_operator_metadata(path, data) for path, data in before if isinstance(data, bytes))
+        known = tuple(record for record in records if isinstance(record, OperatorMetadata))
+        descriptions[folder.id] = Description(parsed, of_stores, known)
     return descriptions
 
 
@@ -76,12 +83,17 @@ def list_descriptions(operator: Operator) -> Iterator[str]:
             yield f"{folder}/0/{f'{store.name}/' if store.name != DEFAULT_STORE else ''}_metadata/schema"
 
 
+def _find_versions(listing: Listing, folder: OperatorFolder) -> list[str]:
+    """Files of operator metadata v2, one for each batch that a start planned, oldest first."""
+    versioned = f"{folder.path}/_metadata/v2"
+    return [f"{versioned}/{batch}" for batch in sort_numbers(listing.in_folder(versioned))]
+
+
 def _find_metadata(listing: Listing, folder: OperatorFolder) -> str | None:
     """The file of operator metadata that Spark reads: the newest of v2, or the only one of v1."""
-    versioned = f"{folder.path}/_metadata/v2"
-    batches = sort_numbers(listing.in_folder(versioned))
-    if batches:
-        return f"{versioned}/{batches[-1]}"
+    versions = _find_versions(listing, folder)
+    if versions:
+        return versions[-1]
     path = f"{folder.path}/_metadata/metadata"
     return path if listing.info(path) is not None else None
 

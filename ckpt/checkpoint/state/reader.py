@@ -146,6 +146,7 @@ def _make_operator(collected: CollectedState, folder: OperatorFolder) -> Operato
         schema_paths=tuple(path for store in stored for path in store.schema_paths),
         has_metadata=description.metadata is not None,
         recorded_id=metadata.operator_id if metadata else None,
+        older=description.older,
     )
 
 

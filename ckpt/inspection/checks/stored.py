@@ -99,14 +99,16 @@ def find_two_writers(checkpoint: Checkpoint) -> Iterator[Finding]:
 def find_far_watermark(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find a watermark beyond the time at which its batch was planned: only a row from the future brings it there.
 
-    The watermark that a batch leaves is in its commit, and in the offsets of the batch after it.
+    The watermark that a batch leaves is in its commit, and in the offsets of the batch after it; a start takes the
+    higher one of the newest of both (``MicroBatchExecution.populateStartOffsets``).
     """
     entries = sorted(checkpoint.offsets.entries.items())
     planned = [(i, entry.metadata) for i, entry in entries if isinstance(entry, OffsetLog) and entry.metadata]
     left = [(i - 1, metadata.watermark_ms, metadata.timestamp_ms) for i, metadata in planned]
     latest, commit = checkpoint.commits.latest, checkpoint.commits.newest
     if planned and latest == planned[-1][0] and commit is not None and commit.next_watermark_ms is not None:
-        left.append((latest, commit.next_watermark_ms, planned[-1][1].timestamp_ms))
+        newest = planned[-1][1]
+        left.append((latest, max(commit.next_watermark_ms, newest.watermark_ms), newest.timestamp_ms))
     ahead = [(batch, ms, ms - time_ms) for batch, ms, time_ms in left if time_ms > 0 and ms - time_ms > _FAR_MS]
     if not ahead or ahead[-1][0] != left[-1][0]:
         return
@@ -468,5 +470,7 @@ _CHECKS = (
 
 
 def check(checkpoint: Checkpoint) -> list[Finding]:
-    """Run every check, and return the findings in the order of the checks."""
+    """Run every check, and return the findings in the order of the checks; where parts were not read, these alone."""
+    if links := checkpoint.links_out:
+        return [Finding(diagnoses.others.LINK_OUT, path, "nothing behind it was read") for path in links]
     return [finding for find in _CHECKS for finding in find(checkpoint)]

@@ -16,6 +16,7 @@ from ckpt.inspection.explain.lines import read_chunks
 from ckpt.inspection.explain.search import Hit, Search
 from ckpt.inspection.inspection import Inspection, RatedFinding, inspect
 from ckpt.model import Location
+from ckpt.settings import PROVIDER_CLASS
 from ckpt.texts import mask_secrets, quote_path, span
 from ckpt.values import Value
 
@@ -98,6 +99,9 @@ _SCHEME = re.compile(r"^[a-z][a-z0-9+.-]{0,20}:")
 _BATCH = re.compile(r"\bbatch(?:Id| id)?[ =:]{1,3}(\d{1,18})\b|/(?:offsets|commits)/(\d{1,18})\b")
 _SHOWN = 500  # characters of a line
 _WRAPPED = "terminated with exception: "
+_NOT_FOUND = "java.lang.ClassNotFoundException: "
+_LOADER = "org.apache.spark.sql.execution.streaming.state.StateStoreProvider$.create"
+_JAVA_CLASS = re.compile(r"(?:[A-Za-z_][\w$]*\.)+[A-Za-z_][\w$]*")
 _EXCEPTION = re.compile(r"(?:(?<=: )|^)(?:[A-Za-z_][\w$]*\.)*[A-Z]\w*(?:Exception|Error)(?=: |:?\s*$)")
 _CLASS = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_.]*")  # an error class on its own
 _CODE = re.compile(r"ckpt\d{3}", re.I)  # a finding on its own
@@ -163,6 +167,8 @@ def explain(
         text = f"[{text.strip()}]"
     if isinstance(text, str) and _CODE.fullmatch(text.strip()):
         text = text.upper()
+    if isinstance(text, str) and (provider := _find_provider(text, inspection)) is not None:
+        text = f"{_NOT_FOUND}{provider}\n\tat {_LOADER}"
     for lines in read_chunks(text):
         search.add(lines)
     hits = search.found()
@@ -175,6 +181,15 @@ def explain(
         return Explanation(matches, message, near, None)
     elsewhere = _find_contradictions(hits[0].line if hits else line, search.queries, inspection.checkpoint)
     return Explanation(matches, message, near, inspection, tuple(map(mask_secrets, elsewhere)))
+
+
+def _find_provider(text: str, inspection: Inspection | None) -> str | None:
+    """Find a state store provider that is the whole message: Spark says no more of a class that is not there."""
+    name = text.strip().rpartition(_WRAPPED)[2].removeprefix(_NOT_FOUND)
+    if len(name) > _LONGEST or not _JAVA_CLASS.fullmatch(name):
+        return None
+    recorded = inspection.checkpoint.conf.get(PROVIDER_CLASS) if inspection is not None else None
+    return name if name == recorded or name.endswith("Provider") else None
 
 
 def _match(hit: Hit, thrown: str, inspection: Inspection | None) -> ErrorMatch:

@@ -259,7 +259,7 @@ def _make_row(
 def _inspect_one(storage: Storage, reader: Mapping[str, str] | None) -> tuple[ScannedCheckpoint, Inspection | None]:
     """Inspect a checkpoint, with what its Kafka sources have now if these are to be asked; None where it cannot."""
     try:
-        checkpoint = read_checkpoint(storage)
+        checkpoint = read_checkpoint(storage, look_only=True)
         kafka = {view.index: reader for view in sources(checkpoint) if reader and view.type is SourceType.KAFKA}
         unasked = None
         try:

@@ -31,12 +31,12 @@ def foresee_files(start: NextRead, now: FilesNow) -> SourceOutlook:
         return judge_source(source, [trouble], f"{plural(now.files, 'file')}, none of which is read")
     planned = again and not start.passed
     if planned and now.apart:
-        findings = tuple(_find_changes(now, (), now.changed, batch, f"sources/{reading.index}"))
+        findings = tuple(_find_changes(now, (), now.changed, batch, source.folder))
         sentence = f"{plural_of(now.apart, 'file')} of batch {batch} in other folders: ckpt did not look there"
         return SourceOutlook(source, said=f"{now.apart:,} {sentence}", findings=findings)
     gone = now.gone if planned else ()
     changed = now.changed + (0 if planned else now.changed_last)
-    findings = tuple(_find_changes(now, gone, changed, batch, f"sources/{reading.index}"))
+    findings = tuple(_find_changes(now, gone, changed, batch, source.folder))
     skips = bool(gone or now.old)
     rerun = f"; {now.planned:,} of batch {batch} are read again" if planned else ""
     sentence = f"{plural(now.files, 'file')}, {now.unseen:,} of them not read yet{rerun}"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
+from ckpt.checkpoint.sources.file_logs import name_folder
 from ckpt.checkpoint.sources.iceberg import IcebergOffset
 from ckpt.checkpoint.sources.registry import Offset, parse_offset
 from ckpt.errors import NotFound, StorageError, one_line
@@ -76,7 +77,11 @@ def _read_first_offset(request: SourceRequest) -> IcebergOffset | None:
     """Read where the query began (``SparkMicroBatchStream.InitialOffsetStore``); None where that is not there."""
     storage = open_storage(request.checkpoint.uri, request.storage_options)
     try:
-        return _only_iceberg(parse_offset(storage.read_range(f"sources/{request.index}/offsets/0", 0, LARGEST_RECORD)))
+        return _only_iceberg(
+            parse_offset(
+                storage.read_range(f"{name_folder(request.index, request.view.name)}/offsets/0", 0, LARGEST_RECORD)
+            )
+        )
     except StorageError:
         return None
 

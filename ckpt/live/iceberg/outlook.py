@@ -46,6 +46,7 @@ class _Judge:
 
     def __init__(self, start: NextRead, now: IcebergNow, begin: IcebergOffset, end: IcebergOffset) -> None:
         self._now, self._index = now, start.range.index
+        self._folder = start.source.folder
         self._batch, self._planned = start.forecast.batch_id, start.range.end is not None
         self._at = {snapshot.id: number for number, snapshot in enumerate(now.chain)}
         self._begin, self._end = self._resolve(begin), self._resolve(end)
@@ -235,7 +236,7 @@ class _Judge:
         names = {snapshot.operation for snapshot in barring}
         options = " and ".join(sorted(f"{option}=true" for name, option in _OPTIONS.items() if name in names))
         kept = f"start it with {options} from now on" if options else ""
-        file = f"sources/{self._index}/offsets"
+        file = f"{self._folder}/offsets"
         if first.snapshot in self._at:
             detail = f"snapshot {barring[0].id}, since then, is not an append"
             remedy = f"Start the query with another trigger{f', or {kept}' if kept else ''}."

@@ -185,11 +185,12 @@ class _Judge:
 
     def __init__(self, start: NextRead, now: KafkaNow, parts: tuple[PartOutlook, ...]) -> None:
         self.now, self.parts, self.index, self.batch = now, parts, start.range.index, start.forecast.batch_id
+        self.folder = start.source.folder
         self.passed = start.passed  # the batch that runs again is in the sink, which passes over it
         self.again = bool(start.forecast.reexecutes) and not start.passed
 
     def find(self) -> Iterator[Finding]:
-        path = f"sources/{self.index}"
+        path = self.folder
         certain = {part.topic for part in self.parts if part.fate in _CERTAIN}
         groups: dict[Diagnosis, list[PartOutlook]] = {diagnosis: [] for diagnosis in _DIAGNOSES.values()}
         for part in self.parts:

@@ -5,12 +5,14 @@ reused. In ``meaning`` and ``remedy``, ``{checkpoint}`` is the path that was ins
 finding and ``{batch}`` the batch that this place belongs to.
 """
 
-from ckpt.restart.diagnoses import logs, others, sinks, sources, starting, state
+from ckpt.restart.diagnoses import logs, modes, others, sinks, sources, starting, state
 from ckpt.restart.findings import Diagnosis
 
 
 def all_diagnoses() -> tuple[Diagnosis, ...]:
     """Every diagnosis, in the order of its code."""
-    declared = (value for block in (logs, state, others, sinks, sources, starting) for value in vars(block).values())
+    declared = (
+        value for block in (logs, modes, state, others, sinks, sources, starting) for value in vars(block).values()
+    )
     diagnoses = (value for value in declared if isinstance(value, Diagnosis))
     return tuple(sorted(diagnoses, key=lambda diagnosis: diagnosis.code))

@@ -91,10 +91,10 @@ CONTRADICTING_SETTING = error(
 OTHER_PROVIDER = warning(
     "CKPT117 state-store-provider-unknown",
     "The newest offsets record a state store provider that is none of Spark's. A restart takes it from there, whatever "
-    "the session has. Without that class it fails when it loads the state, and Spark's whole message is the class name "
+    "the session has. Without that class it plans a batch and fails, and Spark's whole message is the class name "
     "(ClassNotFoundException). With it, ckpt does not know what it makes of the state.",
-    "Start the query with the library that has this class, as before. If there is none, the setting was edited: "
-    "`ckpt repair {checkpoint}` shows the fixes, and what each costs.",
+    "Start the query with the library that has this class, as before. If there is none, and Spark's own provider wrote "
+    "the state files, `ckpt repair {checkpoint} --choose name-provider` plans to record that.",
 )
 REAL_TIME_OPERATOR = error(
     "CKPT125 state-of-real-time-mode",
@@ -226,10 +226,9 @@ LOG_LAGS_BEHIND = note(
 )
 REAL_TIME = note(
     "CKPT216 written-in-real-time-mode",
-    "Real-time mode (Spark 4.3) wrote this checkpoint, and the forecasts are of starts in micro-batches. A start in "
-    "real-time mode deletes a planned batch that is not committed, and reads everything after the newest commit. "
-    "Real-time mode plans a batch only at its end: if it was killed before, rows after the newest offsets are in the "
-    "sink already, and any start writes them again.",
+    "Real-time mode (Spark 4.3) wrote this checkpoint. It plans a batch only at its end: if it was killed before, rows "
+    "after the newest offsets are in the sink already, and any start writes them again. The forecasts `sync` and "
+    "`async` are of starts in micro-batches, `realtime` is of a start in real-time mode.",
 )
 COMMIT_CUT_SHORT = note(
     "CKPT110 commit-without-content",

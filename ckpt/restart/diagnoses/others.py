@@ -111,6 +111,14 @@ TOO_LARGE = error(
     "it.",
     RESTORE,
 )
+LINK_OUT = warning(
+    "CKPT510 link-out-of-the-checkpoint",
+    "A part of this checkpoint is a symbolic link out of it. Spark follows such a link. ckpt reads nothing outside, so "
+    "what the start does is unknown, and no command changes this checkpoint.",
+    "Inspect a copy in which the files themselves are in the place of the link: `cp -rL {checkpoint} COPY`, then "
+    "`ckpt inspect COPY`. Do not start the query on the copy. To change the checkpoint, stop the query and put the "
+    "files themselves in the place of the link, or mount their disk there.",
+)
 CONTINUOUS = warning(
     "CKPT601 continuous-processing",
     "Continuous processing wrote this checkpoint, whose offsets have no metadata. A start in micro-batches looks for "

@@ -223,6 +223,13 @@ OPERATOR_RENAMED = error(
     "comes from another checkpoint. Spark 4.0 and later compare the name with the query's, and fail at start.",
     RESTORE,
 )
+OPERATOR_CHANGED = error(
+    "CKPT336 operator-metadata-unlike-that-of-earlier-batches",
+    "The newest operator metadata has another operator name, time mode or output mode than that of earlier batches: "
+    "the file was edited, or comes from another checkpoint. Spark never changes them. It compares the newest with the "
+    "query, and fails at start if they differ.",
+    REPAIR,
+)
 SCHEMA_OF_OTHER_ROWS = warning(
     "CKPT335 schema-of-a-moved-join-does-not-fit",
     "Operator metadata of a join names its schema files at another location, and the schema here fits no row of any "

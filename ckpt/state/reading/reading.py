@@ -8,9 +8,11 @@ from typing import Any
 
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.checkpoint.state.chains import is_known_provider
 from ckpt.errors import CkptError, UsageError, argument
 from ckpt.formats.types import fields_of, struct_of
 from ckpt.model import Json, Provider, QueryMetadata, Unreadable
+from ckpt.settings import PROVIDER_CLASS
 from ckpt.state.reading.choose import RequestedPart, check_operators, choose_batch, choose_units
 from ckpt.state.reading.confs import Conf, Situation, confs_for
 from ckpt.state.reading.mount import Mount, mount_for
@@ -69,6 +71,7 @@ class Reading:
     confs: tuple[Conf, ...]
     location: str  # the path that Spark loads; inside ``mount`` where there is one
     mount: Mount | None
+    other_provider: str | None = None  # that the offsets record, where it is none of Spark's
 
     @property
     def schema(self) -> Json:
@@ -113,7 +116,13 @@ def _plan(chosen: "Chosen", unit: StateUnit, spark: Spark) -> Reading:
         confs=confs_for(Situation(unit, chosen.recorded, mount is not None, spark)),
         location=spark_uri(uri) if mount is None else mount.path,
         mount=mount,
+        other_provider=_find_other_provider(chosen.recorded),
     )
+
+
+def _find_other_provider(recorded: Mapping[str, str]) -> str | None:
+    provider = recorded.get(PROVIDER_CLASS)
+    return None if provider is None or is_known_provider(provider) else provider
 
 
 @dataclass(frozen=True, slots=True)

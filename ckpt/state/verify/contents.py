@@ -39,6 +39,7 @@ _MOST_UNPACKED = 256 << 20  # bytes of a partition that are in memory
 
 _KEYS = 50  # of a partition: of files that were swapped, nearly all are wrong
 _LOGS = 5  # how many of the newest deltas or changelogs are opened to find a key
+_MOST_REPLAYED = 8 << 20  # bytes of changelogs that are read together with their snapshot, for each variable
 _LARGEST = 64 << 20  # bytes of a file that is decompressed for that, and of what comes of it
 
 _ONE_NULL = struct_of([("__dummy__", "void")])  # what a deduplication stores, whatever its schema says
@@ -235,10 +236,13 @@ def _read_first_keys(files: StoreFiles, unit: StateUnit, layout: UnitLayout) -> 
 def _list_worth_opening(files: StoreFiles, layout: UnitLayout) -> Iterator[StoreFiles]:
     """Files of a version, each as if it were alone: a key is in its partition in every one of them.
 
-    Only snapshots have the numbers of column families.
+    Only snapshots have the numbers of column families: changelogs with these are opened together with theirs.
     """
     names = files.place.names
     files = replace(files, most=_LARGEST)
+    logs = [files.place.log(log).size for log in files.chain.logs]
+    if layout.family is not None and logs and sum(logs) <= _MOST_REPLAYED:
+        yield files
     for log in files.chain.logs[: -_LOGS - 1 : -1] if layout.family is None else ():
         if files.place.log(log).size <= _LARGEST:
             yield replace(files, chain=Chain(None, (log,)))

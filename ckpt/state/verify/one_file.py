@@ -1,6 +1,5 @@
 """Every byte of one state file: read once, in pieces, and compared with whatever checksums there are."""
 
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 from zlib import crc32
@@ -24,7 +23,7 @@ from ckpt.formats.sidecars import (
 )
 from ckpt.formats.sst import FOOTER, CorruptData, UnknownTable, check_footer, check_sst
 from ckpt.formats.statefiles import CHECKSUM, LZ4, last_bytes
-from ckpt.model import DamageKind, StateFileKind
+from ckpt.model import DamageKind, StateFileKind, Unreadable
 from ckpt.processes import Processes, Runner
 from ckpt.storage import Storage, open_storage
 from ckpt.storage.locations import is_in_memory
@@ -79,6 +78,7 @@ class _File:
         self._read = 0
         self._crc32c = 0
         self._hidden = self._read_hidden_checksums()
+        self._recorded = self._read_spark_checksum()
         self._hidden_wrong: int | None = None  # the first byte of the first piece that is not of its checksum
         self._compared_by_hadoop = 0  # how many bytes Hadoop compares where Spark reads the file: not those of streams
 
@@ -96,17 +96,17 @@ class _File:
             itself = self._stream()
         else:
             head = self._storage.read_range(self._file.path, 0, len(MAGIC))
-            _exhaust(self._pieces())
+            self._read_on(self._pieces())
             if kind is not None and head == MAGIC:
                 itself = judge_codec(self._file.codec)
         return itself if isinstance(itself, Verdict) else self._judge_by_checksums(itself)
 
     def _judge_by_checksums(self, unknown: str | None) -> FileOutcome:
-        recorded = self._read_spark_checksum()
-        if isinstance(recorded, Verdict):
-            return recorded
+        wrong = self._compare_recorded()
+        if wrong is not None:
+            return wrong
         if self._hidden_wrong is None:
-            return unknown if recorded is None and self._hidden is None else None
+            return unknown if self._recorded is None and self._hidden is None else None
         name = hadoop_sidecar_name(self._file.path.rpartition("/")[2])
         detail = f"the bytes from {self._hidden_wrong:,} on do not match its hidden checksum file {name}"
         if self._hidden_wrong < self._compared_by_hadoop or unknown:
@@ -119,16 +119,16 @@ class _File:
         try:
             check_footer(end)  # what does not end as an SST file is not held in memory
         except Corrupt as error:
-            _exhaust(self._pieces())
+            self._read_on(self._pieces())
             return Verdict(DamageKind.UNREADABLE, str(error), self._judge_as_hadoop())
         except UnknownTable as error:
-            _exhaust(self._pieces())
+            self._read_on(self._pieces())
             return str(error)
         return self._check_whole_file(check_sst)
 
     def _zip(self) -> FileOutcome:
         if self._file.size > LARGEST_ZIP:
-            _exhaust(self._pieces())
+            self._read_on(self._pieces())
             return f"a zip of more than {LARGEST_ZIP:,} bytes"
 
         def check(data: bytes) -> None:
@@ -139,7 +139,7 @@ class _File:
     def _check_whole_file(self, check: Callable[[bytes], None]) -> FileOutcome:
         """A file that is looked at as a whole."""
         if self._file.size > _LARGEST_WHOLE:
-            _exhaust(self._pieces())
+            self._read_on(self._pieces())
             return f"an SST file of more than {_LARGEST_WHOLE:,} bytes"
         data = self._storage.read(self._file.path)
         for at in range(0, len(data), _PIECE):
@@ -171,7 +171,7 @@ class _File:
             return Verdict(DamageKind.LEADS_OUTSIDE, str(error))
         except Corrupt as error:
             return Verdict(DamageKind.UNREADABLE, str(error))
-        _exhaust(pieces)
+        self._read_on(pieces)
         complete = bool(head) and stream.tail.endswith(last_bytes(head))
         if stream.wrong is None and stream.marked and complete:
             return None
@@ -232,23 +232,32 @@ class _File:
         usable = isinstance(checksums, HadoopChecksums) and _PIECE % checksums.bytes_per_checksum == 0
         return checksums if isinstance(checksums, HadoopChecksums) and usable else None
 
-    def _read_spark_checksum(self) -> SparkChecksum | Verdict | None:
-        """Spark's checksum file: what is wrong with it, or with the file by it."""
+    def _read_spark_checksum(self) -> SparkChecksum | Unreadable | None:
+        """Spark's checksum file; None where there is none."""
         if not self._file.checksum:
             return None
         path = self._file.path + CHECKSUM
-        recorded = parse_spark(path, self._storage.read_range(path, 0, _LARGEST_CHECKSUM))
-        name = path.rpartition("/")[2]
+        return parse_spark(path, self._storage.read_range(path, 0, _LARGEST_CHECKSUM))
+
+    def _compare_recorded(self) -> Verdict | None:
+        """Compare Spark's checksum file with the bytes that were read; None where nothing is wrong."""
+        recorded, name = self._recorded, (self._file.path + CHECKSUM).rpartition("/")[2]
+        if recorded is None:
+            return None
         if not isinstance(recorded, SparkChecksum) or recorded.algorithm != "CRC32C":
             return Verdict(DamageKind.ODD_END, f"the checksum file {name} cannot be read")
         if recorded.size != self._read:
-            detail = f"{self._read:,} bytes, where its checksum file {name} records {recorded.size:,}"
+            size = max(self._read, self._file.size)
+            detail = f"{size:,} bytes, where its checksum file {name} records {recorded.size:,}"
         elif recorded.value & 0xFFFFFFFF != self._crc32c:
             detail = f"its checksum is not the one that {name} records"
         else:
-            return recorded
+            return None
         return Verdict(DamageKind.ODD_END if self._file.codec == LZ4 else DamageKind.UNREADABLE, detail)
 
-
-def _exhaust(pieces: Iterator[bytes]) -> None:
-    deque(pieces, maxlen=0)
+    def _read_on(self, pieces: Iterator[bytes]) -> None:
+        """Read the rest of the file, as long as the checksums beside it could say more."""
+        most = self._recorded.size if isinstance(self._recorded, SparkChecksum) else -1
+        while self._read <= most or (self._hidden is not None and self._hidden_wrong is None):
+            if next(pieces, None) is None:
+                return

@@ -8,7 +8,7 @@ from functools import partial, reduce
 from os import fspath
 
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.checkpoint.reader import LeadsOut, read_checkpoint, refuse_links_out
 from ckpt.checkpoint.state.file_ends import Verdict, Verified
 from ckpt.checkpoint.state.folders import STATE
 from ckpt.checkpoint.state.needed_files import Needed, find_needed_files
@@ -78,6 +78,7 @@ def verify_state(
 
     """
     opened = read_every_byte(fspath(checkpoint), storage_options, jobs=jobs, by=by, announce=told, watcher=watcher)
+    refuse_links_out(opened)
     verification = opened.state.every_byte if opened.state else None
     if verification is None:
         raise CkptError(f"{opened.uri}: there is no state to verify")
@@ -103,10 +104,13 @@ def read_every_byte(
     announce: Callable[[Estimate], None] | None = None,
     watcher: Watcher | None = None,
 ) -> Checkpoint:
-    """The checkpoint as ``open_checkpoint`` reads it, and besides every byte of its state."""
+    """Read a checkpoint as ``open_to_look`` does, and besides every byte of its state."""
     options = storage_options or {}
     storage = open_storage(uri, options)
-    look_at_every_byte(storage, options, jobs=jobs, by=by, announce=announce, watcher=watcher)
+    try:
+        look_at_every_byte(storage, options, jobs=jobs, by=by, announce=announce, watcher=watcher)
+    except LeadsOut:
+        return read_checkpoint(storage, batches=batches, look_only=True)
     return read_checkpoint(storage, batches=batches)
 
 

@@ -39,7 +39,7 @@ def kinds(plan: PrunePlan) -> dict[PruneReason, set[str]]:
 
 
 @pytest.mark.parametrize("keep", [1, 3])
-@pytest.mark.parametrize("sample", some_quick(STATEFUL, 6))
+@pytest.mark.parametrize("sample", some_quick(STATEFUL, 12))
 def test_what_could_be_done_before_can_be_done_after(sample: str, keep: int, tmp_path: Path) -> None:
     checkpoint = aged(sample, tmp_path / "checkpoint", keep)
     before, starts, ways = facts(checkpoint), outcomes(checkpoint), targets(checkpoint)
@@ -60,7 +60,7 @@ def test_what_could_be_done_before_can_be_done_after(sample: str, keep: int, tmp
 
 
 @pytest.mark.parametrize("keep", [1, 2, 4])
-@pytest.mark.parametrize("sample", [HDFS, CHANGELOG, ROCKSDB, FORMAT_2])
+@pytest.mark.parametrize("sample", some_quick([HDFS, CHANGELOG, ROCKSDB, FORMAT_2], 3))
 def test_rows_of_every_batch_that_is_kept_are_the_same(sample: str, keep: int, tmp_path: Path) -> None:
     checkpoint = aged(sample, tmp_path / "checkpoint", keep)
     plan, receipt = ckpt.prune(str(checkpoint), **NOW)

@@ -9,7 +9,7 @@ from ckpt.formats.sidecars import build_hadoop_sidecar
 from tests.changes.fixes.async_gap.test_command import after_next, everything
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
-from tests.support.places import EACH_SAMPLE, SAMPLE_NAMES
+from tests.support.places import SAMPLE_NAMES, some_quick
 from tests.support.spark.samples import ORIGIN
 
 TWS, JOIN = "tws-changelog-4.0", "join-v4-changelog-4.3"
@@ -20,7 +20,7 @@ def metadata_files(checkpoint: Path) -> list[Path]:
     return sorted(checkpoint.glob("state/*/_metadata/v2/[0-9]*"))
 
 
-@pytest.mark.parametrize("sample", EACH_SAMPLE)
+@pytest.mark.parametrize("sample", some_quick(SAMPLE_NAMES, 3))
 def test_a_plan_changes_nothing_and_is_told_as_published(sample: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of(sample)
     before = everything(checkpoint)

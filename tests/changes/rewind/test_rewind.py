@@ -18,7 +18,7 @@ from tests.changes.fixes.async_gap.test_command import after_next
 from tests.changes.fixes.async_gap.test_laws import told
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
-from tests.support.places import SAMPLE_NAMES, SAMPLES
+from tests.support.places import SAMPLE_NAMES, SAMPLES, some_quick
 
 WITHOUT = ("async-3.5", "continuous-4.2", "continuous-kafka-4.2")
 WHOLE = [name for name in SAMPLE_NAMES if "damaged" not in name and name not in WITHOUT]
@@ -83,7 +83,7 @@ def test_planned_applied_and_taken_back(sample: str, replayed: Replayed, copy_of
             assert facts(top) == before
 
 
-@pytest.mark.parametrize("sample", WHOLE)
+@pytest.mark.parametrize("sample", some_quick(WHOLE, 3))
 def test_every_batch_that_is_offered_can_be_gone_back_to_and_no_other(sample: str) -> None:
     top = SAMPLES / sample
     ids = inspected(top).checkpoint.offsets.ids

@@ -394,6 +394,7 @@ def test_a_plan_checks_every_row_and_writes_nothing(ckpt: Ckpt, tmp_path: Path) 
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.slow
 def test_processes_write_what_one_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     export = exported(AGGREGATION, tmp_path / "export")
     monkeypatch.setattr(workplace, "_WORTH_A_PROCESS", 1)

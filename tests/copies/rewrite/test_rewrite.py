@@ -15,6 +15,7 @@ from tests.changes.killing import killed, stops
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.copies.rewrite.continuing import state
+from tests.restart.oracle.cases.model import write
 from tests.support.places import SAMPLE_NAMES, SAMPLES
 from tests.support.spark.live import EVERY_CASE
 
@@ -239,6 +240,13 @@ def test_an_id_of_its_own(tmp_path: Path) -> None:
     made = ckpt.rewrite(str(SAMPLES / "limit-hdfs-4.2"), str(tmp_path / "new"), new_id=True)
     written = json.loads((tmp_path / "new/metadata").read_text())["id"]
     assert made.query_id == written != ckpt.open_checkpoint(str(SAMPLES / "limit-hdfs-4.2")).query_id
+
+
+def test_a_stray_name_among_operator_metadata_is_left_behind(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
+    folder = "state/0/_metadata/v2"
+    checkpoint = copy_of("join-v3-changelog-4.2", write(f"{folder}/1.delta", "v2"))
+    assert ckpt("rewrite", checkpoint, tmp_path / "new", "--partitions", "2").exit_code == 0
+    assert [path.name for path in (tmp_path / "new" / folder).iterdir() if path.name[0] != "."] == ["4"]
 
 
 def test_a_plan_writes_nothing_and_a_full_folder_is_refused(ckpt: Ckpt, tmp_path: Path) -> None:

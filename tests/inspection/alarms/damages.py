@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from random import Random
 
-from tests.restart.oracle.cases.model import SAMPLES, Mutation, copy, delete_tree, latest, replace, write
+from tests.restart.oracle.cases.model import SAMPLES, Mutation, copy, delete, delete_tree, latest, replace, write
 from tests.restart.oracle.cases.operators import HOMES
 from tests.restart.oracle.cases.untrue import FAR, LONG, SETTINGS, exchange, recorded
 from tests.support.spark.queries import INPUTS
@@ -21,6 +21,8 @@ COUNT = 300
 ACROSS = 3
 """Each third damage is started on every version that can run the query, the others on 4.2 only."""
 _SEED = 26
+OF_VARIABLES = 36
+"""Damages to samples of transformWithState, besides; started on 4.2, where they can be, and 4.3."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ def _usable() -> list[Sample]:
 
 
 USABLE = {sample.name: sample for sample in _usable()}
+WITH_VARIABLES = {sample.name: sample for sample in DECLARED if sample.query.startswith("transform-with-state")}
+STARTED = USABLE | WITH_VARIABLES
 
 
 def _stores(sample: str) -> list[str]:
@@ -134,6 +138,36 @@ def _edit_schema(rng: Random, sample: str) -> list[Mutation]:
     content = file.read_bytes()
     old = rng.choice([old for old in _TYPES if old.encode() in content])
     return [replace(str(file.relative_to(root)), old, rng.choice(_TYPES[old]))]
+
+
+_PROPERTY_EDITS = (
+    (r'\\"stateName\\":\\"rows\\"', (r"\"stateName\":\"lines\"", r"\"stateName\":\"last\"")),
+    (r'\\"stateVariableType\\":\\"\w+\\"', tuple(rf"\"stateVariableType\":\"{k}State\"" for k in ("Map", "List"))),
+    (r'\\"ttlEnabled\\":\w+', (r"\"ttlEnabled\":true", r"\"ttlEnabled\":false")),
+    (r'\\"timeMode\\":\\"\w+\\"', tuple(rf"\"timeMode\":\"{mode}\"" for mode in ("NoTime", "EventTime"))),
+    (r'\\"outputMode\\":\\"\w+\\"', (r"\"outputMode\":\"Update\"", r"\"outputMode\":\"Complete\"")),
+)
+
+
+def _edit_properties(rng: Random, sample: str) -> list[Mutation]:
+    """Another name, kind or mode in the newest operator metadata of transformWithState."""
+    folder = SAMPLES / sample / "state/0/_metadata/v2"
+    if not folder.is_dir():
+        return []
+    path = f"state/0/_metadata/v2/{max(int(path.name) for path in folder.glob('[0-9]*'))}"
+    pattern, values = rng.choice(_PROPERTY_EDITS)
+    old, new = re.search(pattern, _text(sample, path)), rng.choice(values)
+    return [replace(path, old[0], new)] if old and old[0] != new else []
+
+
+def _lose_metadata(rng: Random, sample: str) -> list[Mutation]:
+    """Operator metadata that is gone, or exchanged with that of another batch."""
+    folder = "state/0/_metadata/v2"
+    batches = sorted(int(path.name) for path in (SAMPLES / sample / folder).glob("[0-9]*"))
+    if len(batches) < 2:
+        return []
+    first, last = f"{folder}/{batches[0]}", f"{folder}/{batches[-1]}"
+    return rng.choice([[*delete(last)], [*delete(first)], [copy(first, last)], [*delete(f"{folder}/[0-9]*")]])
 
 
 def _edit_setting(rng: Random, sample: str) -> list[Mutation]:
@@ -355,21 +389,33 @@ _ANY: dict[str, tuple[Kind, int]] = {
 }
 
 
+_OF_VARIABLES: dict[str, tuple[Kind, int]] = {
+    **{name: (kind, weight) for name, (kind, weight) in _STATEFUL.items() if name != "operators exchanged"},
+    **{name: _ANY[name] for name in ("setting edited", "watermark edited", "offset edited", "logs exchanged")},
+    "properties edited": (_edit_properties, 6),
+    "metadata lost": (_lose_metadata, 3),
+}
+
+
 @cache
 def damages() -> tuple[Damage, ...]:
     """Every damage, the same in every run; first the samples as they are."""
-    return (*(Damage(f"{name} as it is", name, tuple(HOMES[name]), everywhere=True) for name in USABLE), *_seeded())
+    intact = (Damage(f"{name} as it is", name, tuple(HOMES[name]), everywhere=True) for name in STARTED)
+    seeded = _seeded(_SEED, range(COUNT), _STATEFUL | _ANY, USABLE)
+    of_variables = _seeded(_SEED + 1, range(COUNT, COUNT + OF_VARIABLES), _OF_VARIABLES, WITH_VARIABLES)
+    return (*intact, *seeded, *of_variables)
 
 
-def _seeded() -> Iterator[Damage]:
-    rng = Random(_SEED)
-    kinds = _STATEFUL | _ANY
+def _seeded(
+    seed: int, numbers: range, kinds: Mapping[str, tuple[Kind, int]], samples: Iterable[str]
+) -> Iterator[Damage]:
+    rng = Random(seed)
     names, weights = [*kinds], [weight for _, weight in kinds.values()]
     made: set[str] = set()
-    number = 0
-    while number < COUNT:
+    number = numbers.start
+    while number < numbers.stop:
         name = rng.choices(names, weights)[0]
-        fitting = [sample for sample in USABLE if name in _ANY or (SAMPLES / sample / "state").is_dir()]
+        fitting = [sample for sample in samples if name in _ANY or (SAMPLES / sample / "state").is_dir()]
         for sample in rng.sample(fitting, len(fitting)):
             if steps := kinds[name][0](rng, sample):
                 break

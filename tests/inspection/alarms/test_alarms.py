@@ -33,6 +33,7 @@ UNSEEN: dict[str, str] = {
     "246 state file replaced in windowed-aggregation-hdfs-4.2": _VERSION,
     "258 offset edited in join-changelog-4.2": _MOVED,
     "291 offset edited in join-hdfs-3.5": _MOVED,
+    "319 schema edited in tws-rocksdb-4.2": "a type of the same form, which all rows fit",
 }
 """Damages that do harm and that no file shows, and why."""
 
@@ -41,6 +42,9 @@ NEEDLESS: dict[str, str] = {
     "282 sources edited in join-hdfs-3.5": "the sources go back to the batch before, which ends at the same rows",
 }
 """Damages that do no harm and that hold a start, and why."""
+
+LATE = {"037 state ahead in tws-event-time-changelog-4.2": "the snapshot ahead is loaded by the third start"}
+"""Damages that do harm after the batches that were run (``test_remedies_live.py``), and why."""
 
 LATER = ("partitions exchanged", "stores exchanged", "partitions of a store exchanged", "state file replaced")
 """Kinds of damage to state that may do no harm in the few batches that were run: no row of theirs had a lost key."""
@@ -98,7 +102,7 @@ def test_a_look_says_whether_a_start_does_harm(damage: Damage, tmp_path: Path) -
         harm = does_harm(damage, minor)
         if harm and clear:
             assert damage.name in UNSEEN, f"a false all-clear on {minor}: {RECORDED[minor][damage.name]}"
-        if harm is False and hold and kind_of(damage) not in LATER:
+        if harm is False and hold and kind_of(damage) not in LATER and damage.name not in LATE:
             assert damage.name in NEEDLESS, f"an alarm without harm on {minor}"
 
 

@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.inspection.alarms.damages import USABLE, Damage, damages
+from tests.inspection.alarms.damages import STARTED, Damage, damages
 from tests.restart.oracle import observe
 from tests.restart.oracle.cases import SAMPLES
 from tests.restart.oracle.worker import forget_state, serve
@@ -32,7 +32,7 @@ def run(spark: Any, damage: Damage, folder: Path) -> dict[str, Any]:
     ``error`` is what the last start ended with, and None if each ran.
     """
     folder.mkdir(parents=True)
-    sample = USABLE[damage.sample]
+    sample = STARTED[damage.sample]
     query = queries.QUERIES[sample.query]
     checkpoint = mutations.copy_of(SAMPLES / damage.sample, folder / "ck", damage.mutations)
     if query.inputs:

@@ -159,6 +159,7 @@ def test_a_stack_elsewhere_is_not_of_a_checkpoint() -> None:
     assert causes(mine) == []
 
 
+@pytest.mark.slow
 def test_a_large_compressed_log_is_read_in_bounded_memory() -> None:
     text = logs()["4.2-damaged-one-source-short"]
     noise = logs()[f"4.2-{HEALTHY['4.2']}"]

@@ -91,6 +91,7 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["--plan", "--to", "{out}", "--operator", "0", "--format", "delta"],
     ],
     "migrate changelog": [["--to", "on"], ["--to", "off"], ["--to", "on", "--verify", "--files-only"]],
+    "migrate real-time": [[], ["--spark", "4.2"]],
     "migrate provider": [["--to", "rocksdb"], ["--to", "hdfs"]],
     "state show": [[], ["--key", "key=3"], ["--batch", "2", "--limit", "2"], ["--timers"], ["--side", "left"]],
     "state keys": [[], ["--skew", "--limit", "1"], ["--side", "left"]],

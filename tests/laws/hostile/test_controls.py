@@ -78,6 +78,7 @@ COMMANDS = [
     ["offsets", "show", "{checkpoint}"],
     ["migrate", "changelog", "{checkpoint}", "--to", "off"],
     ["migrate", "provider", "{checkpoint}", "--to", "hdfs"],
+    ["migrate", "real-time", "{checkpoint}"],
     ["migrate", "transform-with-state", "{checkpoint}", "--plan", "--to", "x"],
     ["export-state", "{checkpoint}", "--plan", "--all", "--to", "x"],
 ]

@@ -14,6 +14,7 @@ import pytest
 from ckpt.formats.limits import LARGEST_RECORD
 from tests.conftest import OUTPUTS, Ckpt, CopyOf
 from tests.laws.hostile.measure import measured
+from tests.support.places import some_quick
 from tests.support.spark.live import EVERY_CASE
 
 CPU_S, PEAK_MIB = 2.0, 300.0
@@ -177,6 +178,7 @@ READING = [
     ["offsets", "show"],
     ["migrate", "changelog", "--to", "on", "--verify", "--files-only"],
     ["migrate", "provider", "--to", "hdfs"],
+    ["migrate", "real-time"],
     ["migrate", "transform-with-state", "--plan", "--to", "x"],
     ["export-state", "--plan", "--to", "x"],
 ]
@@ -250,24 +252,81 @@ def test_what_spark_does_with_a_file_that_is_too_large_is_unknown(where: str, co
     assert ("CKPT509", where) in {(found["code"], found["path"]) for found in document["findings"]}
 
 
-@pytest.mark.parametrize("part", ["state", "metadata", "offsets/5", "commits", "state/0/0/1.delta"])
-@pytest.mark.parametrize("words", [["inspect"], ["scan"], ["preflight"], ["repair"], ["state", "show"], ["handoff"]])
-def test_a_link_out_of_the_checkpoint_is_named_and_not_read(
+PARTS_LINKED = pytest.mark.parametrize("part", ["state", "metadata", "offsets/5", "commits", "state/0/0/1.delta"])
+
+
+def _link_out(checkpoint: Path, part: str) -> Path:
+    """Put a part of a checkpoint on another disk, and a link in its place."""
+    disk = checkpoint.parent / "disk"
+    shutil.move(checkpoint / part, disk)
+    (checkpoint / part).symlink_to(disk)
+    return checkpoint
+
+
+@PARTS_LINKED
+@pytest.mark.parametrize(
+    "words",
+    [["inspect"], ["inspect", "--deep"], ["inspect", "--batches", "0"], ["scan", "--depth", "1"], ["preflight"]],
+)
+def test_a_link_out_of_the_checkpoint_is_a_finding(words: list[str], part: str, copy_of: CopyOf, ckpt: Ckpt) -> None:
+    checkpoint = _link_out(copy_of("aggregation-hdfs-4.2"), part)
+    run = ckpt(*words, checkpoint, "-o", "json")
+    assert run.exit_code == 1
+    document = run.json()
+    if words[0] == "scan":
+        assert (document["checkpoints"][0]["codes"], document["checkpoints"][0]["outcome"]) == (["CKPT510"], "unknown")
+        return
+    found = document["holds" if words == ["preflight"] else "findings"]
+    troubles = [finding for finding in found if finding["severity"] != "note"]
+    assert [(finding["code"], finding["path"]) for finding in troubles] == [("CKPT510", part)]
+    assert {forecast["outcome"] for forecast in document["restart"]} == {"unknown"}
+    assert document["next"]
+    assert ckpt("inspect", shutil.copytree(checkpoint, checkpoint.parent / "copy")).exit_code == 0
+
+
+@PARTS_LINKED
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["repair"], ["repair", "--deep"], ["rewind", "--to-batch", "3"], ["prune"], ["state", "show"]),
+        *(["state", "verify"], ["handoff"], ["copy", "{new}"], ["rewrite", "{new}", "--partitions", "2"]),
+    ],
+)
+def test_other_commands_refuse_a_link_out_in_a_line(
     words: list[str], part: str, copy_of: CopyOf, ckpt: Ckpt, tmp_path: Path
 ) -> None:
-    checkpoint = copy_of("aggregation-hdfs-4.2")
-    shutil.move(checkpoint / part, tmp_path / "disk")
-    (checkpoint / part).symlink_to(tmp_path / "disk")
-    run = ckpt(*words, checkpoint)
-    said = f"{part} is a symbolic link that leads out of the checkpoint"
-    assert said in " ".join((run.stdout if words == ["scan"] else run.refusal()).split())
-    assert run.exit_code == (1 if words == ["scan"] else 3)
-    assert ckpt("inspect", shutil.copytree(checkpoint, tmp_path / "copy")).exit_code == 0
+    checkpoint = _link_out(copy_of("aggregation-hdfs-4.2"), part)
+    number = 2 if words[0] == "state" else 1
+    options = [word.format(new=tmp_path / "new") for word in words[number:]]
+    run = ckpt(*words[:number], checkpoint, *options)
+    assert run.exit_code == 3
+    assert f"{part} is a symbolic link that leads out of the checkpoint" in " ".join(run.refusal().split())
+    assert not (tmp_path / "new").exists()
+
+
+def test_who_looked_past_a_link_reads_no_state(copy_of: CopyOf) -> None:
+    import ckpt
+
+    looked = ckpt.inspect(_link_out(copy_of("aggregation-hdfs-4.2"), "state/0/0")).checkpoint
+    for read in (ckpt.state_units, ckpt.read_state_arrow, ckpt.verify_state):
+        with pytest.raises(ckpt.StorageError, match="leads out of the checkpoint"):
+            read(looked)
+
+
+def test_a_sparse_state_file_is_read_no_further_than_its_checksum_says(copy_of: CopyOf) -> None:
+    checkpoint = copy_of("aggregation-format2-4.2")
+    (file, *_) = checkpoint.glob("state/0/1/1_*.changelog")
+    os.truncate(file, 1 << 40)
+    run, cost = measured("state", "verify", checkpoint, "--jobs", "1", "-o", "json")
+    assert str(file.relative_to(checkpoint)) in {damage["path"] for damage in run.json()["damages"]}
+    assert cost.cpu_s < 5
 
 
 @pytest.mark.parametrize(
     "path",
-    ["_ckpt_export.json", "operator-0/_ckpt_export.json", "part", "smaller part", "operator-0/_delta_log/0.json"],
+    some_quick(
+        ["_ckpt_export.json", "operator-0/_ckpt_export.json", "part", "smaller part", "operator-0/_delta_log/0.json"], 3
+    ),
 )
 def test_a_sparse_file_of_an_export_is_refused_in_a_line(path: str, tmp_path: Path) -> None:
     import ckpt

@@ -84,6 +84,7 @@ WORDS = [
     ["handoff"],
     ["migrate", "changelog", "--to", "on"],
     ["migrate", "provider", "--to", "rocksdb"],
+    ["migrate", "real-time"],
     ["offsets", "show"],
     ["state", "verify"],
     ["state", "count"],

@@ -10,7 +10,7 @@ import contextlib
 import json
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,9 @@ ONE_BATCH = {"processingTime": "10000 hours"}
 """A trigger under which the first batch runs at once and the second never."""
 UNHURRIED = {"processingTime": "300 milliseconds"}
 """A trigger that lets the log writes of asynchronous tracking end before the next batch starts."""
+REAL_TIME = {"realTime": "1 second"}
+SHORT_BATCHES = {"spark.sql.streaming.realTimeMode.minBatchDuration": "1000"}
+"""Real-time mode demands batches of 5 seconds, unless told otherwise."""
 SINK = "noop"
 SCRATCH = "/[^ :]*/ckpt-oracle-"
 """A pattern of how the paths of a worker's scratch folder begin."""
@@ -38,21 +41,25 @@ def observe(
     store: str | None = None,
     batches: int = 1,
     inputs: Path = queries.INPUTS,
+    conf: Mapping[str, str] | None = None,
+    sink: str = SINK,
 ) -> dict[str, Any]:
     """Start `query` on `checkpoint`, let `batches` batches run to their commits, and return what happened.
 
-    The keys are described in README.md. `mode` is "sync" or "async".
+    The keys are described in README.md. `mode` is "sync", "async" or "realtime".
     """
     planned, before = _ids(checkpoint / "offsets"), _ids(checkpoint / "commits")
     trigger = ONE_BATCH if mode == "sync" and batches == 1 else UNHURRIED
     options = ASYNC if mode == "async" else None
-    how = {"store": store, "inputs": inputs, "sink": SINK, "trigger": trigger, "options": options}
+    if mode == "realtime":
+        trigger, conf = REAL_TIME, SHORT_BATCHES | dict(conf or {})
+    how = {"store": store, "inputs": inputs, "sink": sink, "trigger": trigger, "options": options, "conf": conf}
     handle, refusal = _start(spark, query, checkpoint, how)
     if handle is None:
         ran = _never_ran("fails-at-start", refusal)
     else:
         try:
-            ran = _watch(spark, handle, checkpoint, batches if mode == "sync" else 3)
+            ran = _watch(spark, handle, checkpoint, 3 if mode == "async" else batches)
         finally:
             with contextlib.suppress(Exception):
                 handle.stop()
@@ -63,7 +70,8 @@ def observe(
         ran["outcome"] = "starts-fresh"
     ran["reexecutes"] = None if first is None else first in planned
     ran["committed"] = first is not None and (checkpoint / "commits" / str(first)).is_file()
-    if mode == "sync" and batches == 1:  # otherwise it depends on how far the query got before it was stopped
+    failed = mode == "realtime" and ran["outcome"] == "fails-at-start"
+    if (mode == "sync" and batches == 1) or failed:  # otherwise it depends on how far the query got before it stopped
         ran["offsets"], ran["commits"] = _names(checkpoint / "offsets"), _names(checkpoint / "commits")
     return ran
 

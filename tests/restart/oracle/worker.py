@@ -52,11 +52,11 @@ def run(spark: Any, case: cases.Case, mode: str, folder: Path) -> dict[str, Any]
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def session(scratch: Path) -> Any:
+def session(scratch: Path, master: str = "local[1]") -> Any:
     """Return the session that all cases of a worker share; each query gets a session of its own below it."""
     spark = queries.session(
         app="ckpt-oracle",
-        master="local[1]",
+        master=master,
         spark__driver__extraJavaOptions="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # many short queries
         spark__local__dir=str(scratch / "local"),
         spark__sql__warehouse__dir=str(scratch / "warehouse"),

@@ -17,17 +17,21 @@ from tests.support.places import ROOT
 from tests.support.services.fixtures import or_skip
 from tests.support.services.hdfs import HdfsCluster
 from tests.support.services.s3 import S3Server, s3a_jars
+from tests.support.spark.live import EVERY_CASE
 
 pytestmark = [pytest.mark.spark, pytest.mark.service]
 
 Export = Callable[[list[list[str]]], list[Run]]
 
 SAMPLES = {
-    "RocksDB": ("aggregation-rocksdb-4.2", ()),
-    "changelog": ("aggregation-changelog-4.2", ()),
     "HDFS-backed": ("join-hdfs-3.5", ("--side", "left")),
-    "moved": ("tws-rocksdb-4.2", ("--variable", "rows")),
+    "changelog": ("aggregation-changelog-4.2", ()),
 }
+if EVERY_CASE:
+    SAMPLES |= {
+        "RocksDB": ("aggregation-rocksdb-4.2", ()),
+        "moved": ("tws-rocksdb-4.2", ("--variable", "rows")),
+    }
 
 
 def test_s3(s3: S3Server, copy_of: CopyOf, tmp_path: Path) -> None:

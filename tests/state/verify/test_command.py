@@ -217,12 +217,11 @@ def test_a_bomb_is_refused(ckpt: Ckpt, copy_of: CopyOf) -> None:
     assert reason.endswith("it unpacks to more than 67,108,864 bytes")
 
 
-def large(to: Path) -> Path:
-    """A checkpoint with two deltas of 60 MB: enough for several workers."""
+def large(to: Path, content: bytes = bytes(1 << 15)) -> Path:
+    """A checkpoint with two deltas of 60 MB: enough for several workers; zeros take long to read."""
     shutil.copytree(SAMPLES / DELTAS, to)
-    zeros = bytes(1 << 15)
-    body = pa.Codec("lz4_raw").compress(zeros, asbytes=True)
-    block = MAGIC + struct.pack("<BiiI", 0x25, len(body), len(zeros), of_lz4_block(zeros)) + body
+    body = pa.Codec("lz4_raw").compress(content, asbytes=True)
+    block = MAGIC + struct.pack("<BiiI", 0x25, len(body), len(content), of_lz4_block(content)) + body
     for name in ("1.delta", "2.delta"):
         (to / "state/0/0" / name).write_bytes(block * (60_000_000 // len(block)))
         (to / f"state/0/0/.{name}.crc").unlink()
@@ -231,7 +230,7 @@ def large(to: Path) -> Path:
 
 @pytest.mark.slow
 def test_a_worker_takes_no_module_from_the_folder_that_it_is_run_in(tmp_path: Path) -> None:
-    checkpoint, script = large(tmp_path / "checkpoint"), Path(sys.executable).with_name("ckpt")
+    checkpoint, script = large(tmp_path / "checkpoint", os.urandom(1 << 15)), Path(sys.executable).with_name("ckpt")
     if not script.exists():
         pytest.skip("ckpt is not installed beside Python")
     (tmp_path / "xxhash.py").write_text("from pathlib import Path; Path('ran').touch()")

@@ -150,6 +150,14 @@ def _move(root: Path, mutation: Mutation) -> None:
         crc_of(source).rename(crc_of(target))
 
 
+def _link_out(root: Path, mutation: Mutation) -> None:
+    """Put a file or folder beside the checkpoint, and in its place a symbolic link to it."""
+    path = root / mutation["path"]
+    outside = root.parent / f"{root.name}-outside-{path.name}"
+    path.rename(outside)
+    path.symlink_to(outside)
+
+
 def _mkdir(root: Path, mutation: Mutation) -> None:
     (root / mutation["path"]).mkdir(parents=True)
 
@@ -165,6 +173,7 @@ OPERATIONS: dict[str, Callable[[Path, Mutation], None]] = {
     "copy": _copy,  # path, to, keep_crc
     "move": _move,  # path, to, keep_crc
     "mkdir": _mkdir,  # path
+    "link_out": _link_out,  # path
 }
 
 

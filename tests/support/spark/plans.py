@@ -180,6 +180,31 @@ def kafka_counts(spark: SparkSession, inputs: Path) -> DataFrame:
     return kafka_orders(spark, inputs).selectExpr("right(CAST(key AS STRING), 1) AS digit").groupBy("digit").count()
 
 
+def kafka_aggregation(spark: SparkSession, inputs: Path) -> DataFrame:
+    """`aggregation` over the numbers of `orders`: state of the samples of `aggregation` fits it."""
+    numbers = kafka_orders(spark, inputs).selectExpr("CAST(CAST(value AS STRING) AS BIGINT) AS value")
+    return numbers.selectExpr("value", "value % 7 AS key").groupBy("key").agg({"*": "count", "value": "sum"})
+
+
+def kafka_join(spark: SparkSession, inputs: Path) -> DataFrame:
+    """`orders` joined with itself."""
+    orders = kafka_orders(spark, inputs)
+    return orders.join(kafka_orders(spark, inputs).selectExpr("key", "value AS other"), "key")
+
+
+def kafka_dedup(spark: SparkSession, inputs: Path) -> DataFrame:
+    return kafka_orders(spark, inputs).dropDuplicates(["key"])
+
+
+def kafka_sessions(spark: SparkSession, _: Path) -> DataFrame:
+    """Sessions of the records of `orders`."""
+    from pyspark.sql.functions import session_window
+
+    reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", spark.conf.get(KAFKA))
+    orders = reader.option("subscribe", "orders").option("startingOffsets", "earliest").load()
+    return orders.withWatermark("timestamp", "1 minute").groupBy(session_window("timestamp", "5 seconds")).count()
+
+
 def joined_by_spark_2(how: str) -> Callable[[SparkSession, Path], DataFrame]:
     """The join of Spark's own checkpoint `version-2.4.0-streaming-join`, of any type."""
 

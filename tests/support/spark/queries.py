@@ -7,6 +7,7 @@ Under `trigger(availableNow=True)` one start of a `rate-micro-batch` query runs 
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import shutil
@@ -107,10 +108,19 @@ def start(
         query.inputs(inputs / query.name)
     writer = query.build(own, inputs / query.name).writeStream.outputMode(query.output_mode)
     writer = writer.option("checkpointLocation", str(checkpoint)).options(**(options or {}))
-    writer = writer.trigger(**(trigger or {"availableNow": True}))
+    writer = _set_trigger(spark, writer, trigger or {"availableNow": True})
     if query.sink_name:  # Python's writer has no name() as of 4.3
         writer._jwrite = writer._jwrite.name(query.sink_name)
     return writer.foreachBatch(sink).start() if callable(sink) else writer.format(sink).start()
+
+
+def _set_trigger(spark: SparkSession, writer: Any, trigger: Mapping[str, Any]) -> Any:
+    """Set a trigger; that of real-time mode through the JVM, where this Spark has it and Python has not (4.1)."""
+    if "realTime" not in trigger or "realTime" in inspect.signature(writer.trigger).parameters:
+        return writer.trigger(**trigger)
+    of_jvm = spark.sparkContext._jvm.org.apache.spark.sql.execution.streaming.RealTimeTrigger
+    writer._jwrite = writer._jwrite.trigger(of_jvm.apply(trigger["realTime"]))
+    return writer
 
 
 def write_input_files(folder: Path, count: int = 12) -> None:
@@ -169,6 +179,11 @@ _ALL = (
     Query("kafka", plans.kafka(), stateful=False, needs="kafka"),
     Query("kafka-orders", plans.kafka_orders, "update", stateful=False, needs="kafka"),
     Query("kafka-counts", plans.kafka_counts, "update", needs="kafka"),
+    Query("kafka-aggregation", plans.kafka_aggregation, "update", needs="kafka"),
+    Query("kafka-appended", plans.kafka_orders, stateful=False, needs="kafka"),
+    Query("kafka-join", plans.kafka_join, needs="kafka"),
+    Query("kafka-dedup", plans.kafka_dedup, "update", needs="kafka"),
+    Query("kafka-sessions", plans.kafka_sessions, needs="kafka"),
     Query("kafka-lenient", plans.kafka(failOnDataLoss="false"), stateful=False, needs="kafka"),
     Query("kafka-renamed", plans.kafka("renamed"), stateful=False, needs="kafka"),
     Query("kafka-renamed-lenient", plans.kafka("renamed", failOnDataLoss="false"), stateful=False, needs="kafka"),

@@ -11,6 +11,7 @@ from . import (
     contents,
     flipped,
     kafka,
+    links,
     logs,
     old_spark,
     operators,
@@ -51,6 +52,7 @@ CASES: tuple[Case, ...] = tuple(
             strays.cases(),
             untrue.cases(),
             younger.cases(),
+            links.cases(),
         )
     )
 )

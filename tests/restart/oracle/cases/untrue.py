@@ -59,6 +59,15 @@ def _operator_names() -> Iterator[Case]:
         for other in others:
             edit = replace(file, f'"operatorName":"{name}"', f'"operatorName":"{other}"')
             yield _case(sample, f"operator-called-{other}", [edit])
+    for sample in ("tws-changelog-4.0", "tws-rocksdb-4.2"):
+        newest, older = f"state/0/_metadata/v2/{latest(sample)}", f"state/0/_metadata/v2/{latest(sample) - 1}"
+        mode = ('\\"outputMode\\":\\"Append\\"', '\\"outputMode\\":\\"Update\\"')
+        time = ('\\"timeMode\\":\\"ProcessingTime\\"', '\\"timeMode\\":\\"EventTime\\"')
+        named = ('"transformWithStateInPandasExec"', '"dedupe"')
+        edits = {"output-mode": mode, "time-mode": time, "name": named}
+        for which, (old, new) in edits.items():
+            yield _case(sample, f"newest-{which}-edited", [replace(newest, old, new)])
+        yield _case(sample, "older-output-mode-edited", [replace(older, *mode)])
     for sample in ("aggregation-rocksdb-4.2", "aggregation-changelog-4.0", "dedup-hdfs-4.0"):
         edit = replace(file, '"storeName":"default"', '"storeName":"other"')
         yield _case(sample, "store-called-other", [edit], batches=2)

@@ -1,0 +1,119 @@
+"""Rules of a start in real-time mode (``RealTimeTrigger``): 4.1 and 4.2 without state, 4.3 also with it.
+
+It deletes what is planned and not committed, once it has read both logs, and plans that batch again from the end of
+the newest commit. From there on it goes by the rules of a synchronous start, on 4.3 by those of an asynchronous one.
+"""
+
+from dataclasses import replace
+
+from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE, Checkpoint
+from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.checkpoint.sources.registry import source_views
+from ckpt.formats.operators import AGGREGATIONS, OperatorName
+from ckpt.restart import diagnoses, messages
+from ckpt.restart.findings import Finding, Forecast, Outcome
+from ckpt.restart.logs import latest_commit
+from ckpt.restart.start import Start
+
+REFUSED_SOURCES = frozenset({SourceType.FILE, SourceType.RATE, SourceType.RATE_MICRO_BATCH})
+OPERATORS = AGGREGATIONS | {OperatorName.DEDUPLICATION}
+"""The stateful operators that real-time mode of 4.3 has."""
+
+
+def refuse_real_time(start: Start) -> Forecast | None:
+    """Refuse versions, sources and operators that real-time mode does not have, as far as the files tell."""
+    if not start.rules.real_time:
+        return _refuse(start, "", f"Spark {start.spark} has no real-time mode", None)
+    views = source_views(start.end, ()) if start.end is not None else ()
+    for view in views:
+        if view.type in REFUSED_SOURCES:
+            detail = f"source {view.index} is {view.type}, and real-time mode reads Kafka"
+            return _refuse(start, OFFSETS, detail, messages.REAL_TIME_SOURCE)
+    others = [view for view in views if view.type is not SourceType.KAFKA]
+    if others:
+        detail = f"whether real-time mode reads source {others[0].index}, {others[0].type}, was not tried"
+        return start.stays_unknown(diagnoses.modes.REAL_TIME_REFUSED, OFFSETS, detail)
+    return _refuse_state(start)
+
+
+def _refuse_state(start: Start) -> Forecast | None:
+    if start.checkpoint.stateful and not start.rules.real_time_state:
+        return _refuse(start, STATE, f"real-time mode of Spark {start.spark} keeps no state", None)
+    for operator in start.checkpoint.operators:
+        if operator.name is not None and operator.name not in OPERATORS:
+            detail = f"operator {operator.id} is {operator.name}, which real-time mode does not have"
+            return _refuse(start, f"{STATE}/{operator.id}", detail, messages.REAL_TIME_OPERATOR)
+    return None
+
+
+def _refuse(start: Start, path: str, detail: str, error: str | None) -> Forecast:
+    finding = Finding(diagnoses.modes.REAL_TIME_REFUSED, path, detail)
+    return start.ends(Outcome.REFUSED, finding, error=error)
+
+
+def delete_planned(start: Start) -> Start:
+    """Return the start as it goes on once it has deleted the offsets above the newest commit."""
+    committed = -1 if start.committed is None else start.committed
+    deleted = tuple(batch for batch in start.checkpoint.offsets.ids if batch > committed)
+    if not deleted:
+        return start
+    return replace(start, checkpoint=_leave_out(start.checkpoint, committed), deleted=deleted)
+
+
+def _leave_out(checkpoint: Checkpoint, committed: int) -> Checkpoint:
+    offsets = checkpoint.offsets
+    names = replace(offsets.names, ids=tuple(batch for batch in offsets.ids if batch <= committed))
+    entries = {batch: entry for batch, entry in offsets.entries.items() if batch <= committed}
+    return replace(checkpoint, offsets=replace(offsets, names=names, entries=entries))
+
+
+def commit_alone(start: Start) -> Forecast | None:
+    """Without offsets the newest commit is read, and can fail the start, before commits are found to be left."""
+    return latest_commit(start) if start.latest is None else None
+
+
+def begin_without_offsets(start: Start) -> Forecast | None:
+    """Without offsets batch 0 is planned; that there is state of a first batch is no trouble, unlike commits."""
+    if start.latest is not None or start.committed is not None:
+        return None
+    return start.ends(Outcome.RESUMES if 0 in start.deleted else Outcome.STARTS_FRESH)
+
+
+def refuse_format_1(start: Start) -> Forecast | None:
+    """Refuse commits of version 1, also without state: Spark 4.3."""
+    commit = start.checkpoint.commits.newest
+    if not start.rules.real_time_state or commit is None or commit.version != 1:
+        return None
+    detail = "its version line is v1, and real-time mode continues after v2 only"
+    if start.deleted:
+        detail += f"; the start deletes {OFFSETS}/{start.deleted[0]}, which is not committed, before it fails"
+    path = f"{COMMITS}/{start.committed}"
+    return start.fails(diagnoses.modes.REAL_TIME_FORMAT, path, detail, messages.REAL_TIME_FORMAT_1)
+
+
+def fail_without_end(start: Start) -> Forecast | None:
+    """The offsets end before the commits: the source is asked for the end of a batch that is not planned."""
+    if start.committed is None or start.latest is None or start.latest >= start.committed:
+        return None
+    detail = f"commits/ ends at batch {start.committed}, offsets/ at batch {start.latest}"
+    path = f"{COMMITS}/{start.committed}"
+    return start.fails(diagnoses.logs.COMMITS_AHEAD, path, detail, messages.REAL_TIME_NO_END)
+
+
+def doubt_deleted_state(start: Start) -> Forecast | None:
+    """The state that was looked at is that of the latest batch, not of the batch that is planned again."""
+    if len(start.deleted) > 1 and start.checkpoint.stateful:
+        detail = f"batches {start.deleted[0]} to {start.deleted[-1]} are deleted, and state of batch {start.deleted[0]}"
+        return start.stays_unknown(diagnoses.modes.PLANNED_DELETED, STATE, f"{detail} is loaded")
+    return None
+
+
+def find_deleted(start: Start) -> Finding | None:
+    """Say what becomes of a planned batch."""
+    if not start.deleted:
+        return None
+    batch, begins = start.first_batch, "the beginning of the sources"
+    if start.latest is not None:
+        begins = f"the end of batch {start.latest}"
+    detail = f"it is not committed: the start deletes it, and plans batch {batch} from {begins}"
+    return Finding(diagnoses.modes.PLANNED_DELETED, f"{OFFSETS}/{start.deleted[0]}", detail)

@@ -1,0 +1,66 @@
+"""Every start of `cases.py`, by a real Spark and a real broker: the suite `real-time` of `python -m tests.record`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import ckpt
+from tests.record.answers import Document, Folder
+from tests.record.suite import Cases
+from tests.record.worker import Installed, Session
+from tests.restart.oracle import answers
+from tests.restart.realtime.cases import STARTS, Start
+from tests.support.services.kafka import connector_jars, kafka_broker
+from tests.support.spark import mutations, topics
+
+ANSWERS = Folder(Path(__file__).parent / "answers", compact=True)
+
+
+class RealTime(Cases[Start]):
+    """Starts in real-time mode, and in micro-batches after it."""
+
+    partly = True  # real-time mode came with Spark 4.1
+    answers = ANSWERS
+    worker = "tests.restart.realtime.worker"
+    hanging = {"outcome": "timeout"}  # noqa: RUF012
+
+    def cases(self, minor: str) -> Iterator[Start]:
+        return (start for start in STARTS if minor >= start.since)
+
+    def ask(self, session: Session, case: Start, folder: Path) -> Document:
+        if not case.rewritten:
+            return session.ask({"start": case.name})
+        new = rewrite(case, folder)
+        answer = session.ask({"start": case.name, "checkpoint": str(new)})
+        return {**answer, "counts": read_counts(new, answer["batch"])}
+
+    def fingerprint(self, case: Start) -> str:
+        told = [answers.fingerprint(case.case), case.mode, case.conf, case.sink, *["rewritten"] * case.rewritten]
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
+
+    @contextmanager
+    def settings(self, spark: Installed, case: Start) -> Iterator[dict[str, str]]:
+        with TemporaryDirectory(prefix="ckpt-broker-") as folder, kafka_broker(Path(folder)) as broker:
+            yield {topics.JARS: ",".join(map(str, connector_jars(spark.minor))), topics.BROKER: broker}
+
+
+def rewrite(start: Start, folder: Path) -> Path:
+    """Write the checkpoint with which real-time mode continues a sample."""
+    folder.mkdir(parents=True)
+    old = mutations.copy_of(start.case.folder, folder / "old", start.case.mutations)
+    ckpt.rewrite(str(old), str(folder / "new"), provider="rocksdb", format_version=2)
+    return folder / "new"
+
+
+def read_counts(checkpoint: Path, batch: int) -> dict[str, list[int]]:
+    """Read how many numbers each key has in state, and their sum."""
+    rows = ckpt.read_state_arrow(str(checkpoint), batch=batch).to_pylist()
+    return {str(row["key_key"]): [row["value_count"], row["value_sum"]] for row in rows}
+
+
+SUITE = RealTime()

@@ -1,0 +1,72 @@
+"""Tests of which `make test` runs each n-th case, because others prove that the rest would show the same.
+
+`CKPT_TEST_ALL=1` runs all cases; those of `make quick` are always run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.support.places import ROOT
+from tests.support.spark.live import EVERY_CASE
+
+EACH: dict[str, int] = {
+    # Every sample, damaged ones too, by the same code: plans differ by what is damaged, of which each kind has several.
+    "changes/offsets/test_set.py::test_every_sample_is_planned_set_and_restored": 4,
+    "changes/relocate/test_command.py::test_a_plan_changes_nothing_and_is_told_as_published": 2,
+    "changes/rewind/test_rewind.py::test_every_batch_that_is_offered_can_be_gone_back_to_and_no_other": 2,
+    "commands/test_prompt.py::test_every_call_on_the_page_of_a_sample_can_be_made": 2,
+    "inspection/test_remedies.py::test_the_next_step_is_never_the_command_that_says_so": 2,
+    "migrate/test_command.py::test_every_sample_is_told_as_published_and_left_alone": 2,
+    "changes/prune/test_prune.py::test_what_could_be_done_before_can_be_done_after": 3,
+    "changes/rewind/test_rewind.py::test_planned_applied_and_taken_back": 3,
+    "inspection/explain/test_findings.py::test_the_finding_of_an_error_is_in_every_checkpoint_of_it": 3,
+    "inspection/scan/test_scan.py::test_a_remote_root_is_told_as_a_local_one": 2,
+    "laws/hostile/test_limits.py::test_the_cost_is_bounded_and_a_finding_names_the_file": 2,
+    "laws/hostile/test_places.py::test_a_recorded_path_is_not_opened": 2,
+    "laws/hostile/test_schemas.py::test_a_schema_that_is_odd_breaks_no_report": 2,
+    "laws/test_same_everywhere.py::test_remote_and_local_inspections_differ_in_the_path_only": 3,
+    "migrate/test_provider.py::test_every_sample_is_told_as_published_and_left_alone": 4,
+    # One plan, undone by one code on each storage; the patterns take turns.
+    "changes/fixes/async_gap/test_remote.py::test_planned_applied_and_taken_back": 4,
+    # Recorded for five versions, and compared with ckpt in `make quick`.
+    "changes/fixes/async_gap/oracle/test_repairs_live.py::test_spark_starts_a_repaired_checkpoint_as_promised": 3,
+    "restart/oracle/test_forecast.py::test_the_forecast_of_who_reads_every_byte_is_what_spark_did": 4,
+    # All damages of the oracle, in sixteen parts.
+    "inspection/preflight/test_holds.py::test_every_hold_has_a_finding": 4,
+    # Each kill leaves what a stop at the same change leaves.
+    "changes/test_kill.py::test_a_change_killed_anywhere_is_undone_or_finished": 2,
+    "changes/test_kill.py::test_an_undo_killed_anywhere_is_finished_by_another": 2,
+    # Rows of every store are compared with Spark's in state/export/matrix.json and, without Spark, in state/native.
+    "state/export/test_cluster.py::test_an_export_on_a_cluster_is_the_local_one": 2,
+    "state/export/test_initial.py::test_every_key_has_all_its_state_and_nothing_else": 3,
+    "state/export/test_places.py::test_awkward_names": 5,
+    "state/export/test_samples.py::test_a_round_trip_as_text_changes_nothing": 3,
+    "state/export/test_samples.py::test_a_round_trip_of_everything_changes_nothing": 2,
+    "state/export/test_samples.py::test_rows_are_those_of_an_independent_reading": 3,
+    "state/native/test_diff.py::test_every_two_batches": 3,
+    "state/native/test_export_live.py::test_samples": 3,
+    "state/native/test_heavy.py::test_every_key_of_every_unit": 3,
+    "state/native/test_show.py::test_every_key_is_found_in_the_partition_that_its_hash_names": 4,
+}
+"""A test, and which of its cases are run: the first, and each n-th after it."""
+_OF_MAKE_TEST = ("slow", "spark", "service")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what others show, unless all is asked for."""
+    if EVERY_CASE:
+        return
+    met: Counter[str] = Counter()
+    kept: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
+    for item in items:
+        name = f"{item.path.relative_to(ROOT / 'tests')}::{getattr(item, 'originalname', '')}"
+        each = EACH.get(name, 1) if any(map(item.get_closest_marker, _OF_MAKE_TEST)) else 1
+        (left_out if met[name] % each else kept).append(item)
+        met[name] += each > 1
+    items[:] = kept
+    config.hook.pytest_deselected(items=left_out)
