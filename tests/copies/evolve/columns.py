@@ -279,4 +279,25 @@ def _joins() -> Iterator[ColumnCase]:
     yield ColumnCase("join, without the old query", old, less, rows, known=False, verdict="unknown")
 
 
-COLUMN_CASES = (*_aggregates(), *_wider(), *_keys(), *_merged(), *_windows(), *_derived(), *_distinct(), *_joins())
+def _late_additions() -> Iterator[ColumnCase]:
+    """Cases that came after other versions were asked: each fifth case is still the one that they know."""
+    for store in ("changelog", "format2"):
+        every = replace(BASE, keys=())
+        since = "4.2" if store == "format2" else "4.0"
+        yield ColumnCase(f"{store}: no key any more", BASE, every, _full("n", "s"), store, since=since)
+    late = replace(BASE, window="10 seconds", watermark="0 seconds")
+    longer, none = replace(late, window="20 seconds"), (("n", NONE), ("s", NONE))
+    yield ColumnCase("longer windows, of which some were evicted", late, longer, none, verdict="from-now-on")
+
+
+COLUMN_CASES = (
+    *_aggregates(),
+    *_wider(),
+    *_keys(),
+    *_merged(),
+    *_windows(),
+    *_derived(),
+    *_distinct(),
+    *_joins(),
+    *_late_additions(),
+)
