@@ -263,7 +263,7 @@ class _OperatorPair:
             before, name = matching.get(number), spell(_spell_aggregate(wants))
             sources = () if before is not None else self._find_made_of(wants, old)
             if sources:
-                made = " and ".join(spell(old[place].sql) for place in sorted({*sources}))
+                made = " and ".join(spell(old[ordinal].sql) for ordinal in sorted({*sources}))
                 why = f"{name} is made of {made}"
                 part = PartComparison(PartKind.VALUE, None, number, Knowledge.FULL, why, silent=fits, made_of=sources)
                 yield part
@@ -295,17 +295,17 @@ class _OperatorPair:
         places = []
         for function, number in MADE_OF.get(wants.function, ()):
             fitting = (
-                place
-                for place, part in enumerate(old)
+                ordinal
+                for ordinal, part in enumerate(old)
                 if part.function == function
                 and len(part.buffers) == number + 1
                 and self.before.translate(_spell_argument(part)) == argument
                 and not (part.distinct or wants.distinct or "?" in argument)
             )
-            place = next(fitting, None)
-            if place is None or self._is_reread(wants.sql, plain=False):
+            ordinal = next(fitting, None)
+            if ordinal is None or self._is_reread(wants.sql, plain=False):
                 return ()
-            places.append(place)
+            places.append(ordinal)
         return tuple(places)
 
     def _is_reread(self, text: str, *, plain: bool) -> bool:
@@ -410,7 +410,7 @@ def _spell_kept(part: DescribedAggregate) -> str:
 
 
 def _spell_argument(part: DescribedAggregate) -> str:
-    """What a function is of, without its name."""
+    """The argument and the filter of a function."""
     return _spell_aggregate(replace(part, sql=part.sql.partition("(")[2]))
 
 

@@ -3,6 +3,7 @@
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, STATE
 from ckpt.checkpoint.state.descriptions import list_descriptions
+from ckpt.checkpoint.state.folders import sort_numbers
 from ckpt.formats.operators import OPERATORS, OperatorName
 from ckpt.formats.statefiles import JOIN_STORES
 from ckpt.formats.text import quoted
@@ -131,7 +132,9 @@ def _find_changed_operator(start: Start) -> Forecast | None:
             continue
         names = [name for name, value in newest.items() if value != before[0].get(name)]
         changed = " and ".join(f"{name} is {newest[name]}, and was {before[0].get(name)}" for name in names)
-        path, detail = f"{STATE}/{operator.id}/_metadata/v2", f"in the newest file {changed} in the one before"
+        folder = f"{STATE}/{operator.id}/_metadata/v2"
+        batch = sort_numbers(start.checkpoint.listing.in_folder(folder))[-1]
+        path, detail = f"{folder}/{batch}", f"{changed} in the file before"
         if len(before) > 1 and before[0] == before[1]:
             return start.fails(diagnoses.state.OPERATOR_CHANGED, path, detail, None)
         return start.stays_unknown(diagnoses.state.OPERATOR_CHANGED, path, detail)

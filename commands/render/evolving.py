@@ -137,10 +137,18 @@ class EvolveReport(ChangeReport[EvolvePlan]):
 
     def next_if_refused(self) -> Iterator[Block]:
         steps = tuple(step for step in split_remedy(self._refusal or "") if step.command)
-        if steps:
+        if self.plan.needs_acceptance:
+            yield Next((NextStep("accept that", self._spell("--accept-from-now-on"), rows=RowCost.NONE, writes=True),))
+        elif steps:
             yield Next(steps)
         else:
             yield from ChangeReport.next_if_refused(self)
+
+    def _spell(self, *more: str) -> str:
+        """Spell the command that was typed, with more options and without ``--plan``."""
+        plan = self.plan
+        words = ["ckpt", "evolve", plan.inspection.checkpoint.uri, plan.into or "--in-place", "--to", self.query]
+        return " ".join(map(quote_word, [*words, *self.words, *more, *["--new-id"] * plan.new_id]))
 
     def start(self) -> str:
         return "start the changed query"
@@ -152,9 +160,8 @@ class EvolveReport(ChangeReport[EvolvePlan]):
             return
         new = quote_path(plan.into)
         if not plan.written:
-            words = ["ckpt", "evolve", plan.inspection.checkpoint.uri, plan.into, "--to", self.query, *self.words]
-            command = " ".join(map(quote_word, words + ["--new-id"] * plan.new_id))
-            step = NextStep("write it", command, RowCost.NONE, writes=True, before=("stop the old query",))
+            before = ("stop the old query",)
+            step = NextStep("write it", self._spell(), RowCost.NONE, writes=True, before=before)
             yield Next((step,))
             return
         look = NextStep(

@@ -363,8 +363,8 @@ class _Planner:
         assert self.old.aggregates is not None
         starts = _list_starts(self.old.aggregates)
         columns = zip(aggregate.buffers, places, MADE_OF[aggregate.function], strict=True)
-        for buffer, place, (_, number) in columns:
-            yield ColumnOrigin(starts[place] + number, buffer.empty, derived=True)
+        for buffer, ordinal, (_, number) in columns:
+            yield ColumnOrigin(starts[ordinal] + number, buffer.empty, derived=True)
 
     def _match_aggregates(
         self, sides: _Sides, aggregates: Sequence[DescribedAggregate], old: list[tuple[str, Json]]

@@ -37,6 +37,8 @@ class EvolveOptions:
     from_query: QueryDescription | None = None  # that wrote the checkpoint
 
 
+_ACCEPT = "`accept_from_now_on` accepts that"
+
 PlanState = Callable[[Storage, Checkpoint, QueryDescription, Sequence[OperatorChange]], Iterator[Step]]
 """A function that plans the state of a new checkpoint; raises NoWay, StorageError."""
 
@@ -64,6 +66,11 @@ class EvolvePlan(ChangePlan):
         verdicts = (part.verdict for part in self.parts)
         default = Knowledge.FULL if self.refused is None else Knowledge.UNKNOWN
         return max(verdicts, key=lambda verdict: verdict.rank, default=default)
+
+    @property
+    def needs_acceptance(self) -> bool:
+        """True if it is refused only until somebody accepts that what is new knows rows from now on."""
+        return self.refused is not None and self.refused.endswith(_ACCEPT)
 
     @property
     def parts(self) -> tuple[QueryChange, ...]:
@@ -207,11 +214,10 @@ def _check_changes(checkpoint: Checkpoint, query: QueryDescription, plan: Evolve
         new = [column.why for column in columns if column.verdict is Knowledge.FROM_NOW_ON]
         if new:
             raise NoWay(
-                f"operator {part.new} of the query: {'; '.join(new)}: it knows rows from now on only; "
-                "`accept_from_now_on` accepts that"
+                f"operator {part.new} of the query: {'; '.join(new)}: it knows rows from now on only; {_ACCEPT}"
             )
         if part.verdict is Knowledge.FROM_NOW_ON:
-            raise NoWay(f"{kind} {part.new} of the query {part.why}: `accept_from_now_on` accepts that")
+            raise NoWay(f"{kind} {part.new} of the query {part.why}: {_ACCEPT}")
 
 
 def _compare(query: QueryDescription, checkpoint: Checkpoint) -> str | None:

@@ -61,11 +61,13 @@ class ColumnReshaping:
 
     def reshape(self, rows: Any, key: list[Column], store: Store) -> Stored:
         """Make the new bytes of rows, whose new grouping key is ``key``. Raises Undecodable."""
-        stored: Stored = rows.make_stored()
-        keys, values = stored.keys, stored.values
-        if self.columns.key is not None:
+        if self.columns.key is None:
+            keys = rows.make_keys()
+        else:
             keys = self._encode(self.columns.key_schema, [array for _, _, array in key], len(rows))
-        if self.columns.value is not None:
+        if self.columns.value is None:
+            values = rows.make_values()
+        else:
             fields = list(named_fields(self.columns.value_schema))
             constants = [
                 _read_constant(kind, origin) for (_, kind), origin in zip(fields, self.columns.value, strict=True)

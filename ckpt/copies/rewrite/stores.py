@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from ckpt.copies.rewrite.filtering import Column, Leaving
 from ckpt.copies.rewrite.spreading import find_grouping, hash_rows, is_single
-from ckpt.copies.rewrite.stored_rows import Stored, array_of, bounds, make_stored, memory, prepend, strip_first
+from ckpt.copies.rewrite.stored_rows import Stored, array_of, bounds, memory, prepend, strip_first
 from ckpt.errors import Undecodable
 from ckpt.formats.rows.arrow import copy_pieces
 from ckpt.formats.rows.avro import elements, key_columns
@@ -255,11 +255,17 @@ class _HdfsRows:
         """The values as an array of structs. Raises Undecodable."""
         return structs_of(kind, self.values, "value")
 
+    def make_keys(self) -> Any:
+        """Return the bytes of the keys."""
+        return copy_pieces(self.keys.raw, self.keys.at * WORD, self.keys.size).cast(_BYTES)
+
+    def make_values(self) -> Any:
+        """Return the bytes of the values."""
+        return copy_pieces(self.values.raw, self.values.at * WORD, self.values.size).cast(_BYTES)
+
     def make_stored(self) -> Stored:
         """Return the bytes of the rows."""
-        return Stored(
-            *(copy_pieces(rows.raw, rows.at * WORD, rows.size).cast(_BYTES) for rows in (self.keys, self.values))
-        )
+        return Stored(self.make_keys(), self.make_values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,9 +295,17 @@ class _RocksDBRows:
     def _strip_families(self) -> list[bytes]:
         return [key[len(self.number) :] for key, _ in self.pairs]
 
+    def make_keys(self) -> Any:
+        """Return the bytes of the keys."""
+        return array_of([key for key, _ in self.pairs])
+
+    def make_values(self) -> Any:
+        """Return the bytes of the values."""
+        return array_of([value for _, value in self.pairs])
+
     def make_stored(self) -> Stored:
         """Return the bytes of the rows."""
-        return make_stored([key for key, _ in self.pairs], [value for _, value in self.pairs])
+        return Stored(self.make_keys(), self.make_values())
 
 
 def _read_rocksdb(files: StoreFiles, delimiter: bytes) -> Iterator[_RocksDBRows]:

@@ -16,7 +16,7 @@ from uuid import uuid4
 from ckpt import settings
 from ckpt.changes.backup import choose_options
 from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SOURCES
-from ckpt.checkpoint.state.folders import STATE
+from ckpt.checkpoint.state.folders import STATE, sort_numbers
 from ckpt.copies.copy.placing import Placing, Watcher, open_new
 from ckpt.copies.copy.selection import Selection
 from ckpt.copies.rewrite.plan import CannotRewrite, PlannedState, Rewrite, RewrittenUnit, list_settings, list_starting
@@ -67,7 +67,7 @@ class SmallFiles:
         for path in self.selection.first:
             folder, _, name = path.rpartition("/")
             if folder.endswith("/_metadata/v2"):
-                if not name.isdecimal():
+                if not sort_numbers([name]):
                     continue  # no start reads it
                 key = folder, int(name) > batch
                 newest[key] = max(newest.get(key, path), path, key=lambda one: int(one.rpartition("/")[2]))

@@ -278,7 +278,7 @@ def _compare_pairs(pairs: Sequence[tuple[DescribedSource, SourceView]], checkpoi
     unknown = tuple(
         f"source {has.index}: whether a source of type {wants.kind} continues from its offset"
         for wants, has in pairs
-        if wants.kind not in _KNOWN or has.type is SourceType.UNKNOWN
+        if has.record is not None and (wants.kind not in _KNOWN or has.type is SourceType.UNKNOWN)
     )
     return QueryComparison(findings, unknown)
 

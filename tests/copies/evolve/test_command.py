@@ -74,6 +74,18 @@ def test_a_new_checkpoint_has_the_source_and_the_old_one_is_only_read(
     assert (again.exit_code, "NOTHING TO CHANGE" in again.stdout) == (0, True)
 
 
+def test_what_is_refused_until_it_is_accepted_names_the_command(
+    ckpt: Ckpt, copy_of: CopyOf, describe: Describe, tmp_path: Path
+) -> None:
+    checkpoint, new = copy_of(STATEFUL), tmp_path / "new"
+    refused = ckpt("evolve", checkpoint, new, "--to", describe(RATE, like="dedup-changelog-4.3"), "--plan")
+    assert (refused.exit_code, new.exists()) == (3, False)
+    words = after_next(refused.stdout)
+    assert words[-1] == "--accept-from-now-on"
+    assert ckpt(*words).exit_code == 0
+    assert new.exists()
+
+
 def test_in_place_from_the_plan_to_the_end_and_back(ckpt: Ckpt, copy_of: CopyOf, describe: Describe) -> None:
     checkpoint = copy_of(FILES)
     before, query = everything(checkpoint), describe(MORE, OLD)

@@ -28,7 +28,7 @@ def assert_as_inspected(found: ckpt.types.Scan, options: dict[str, str]) -> None
 def alone(path: str, options: dict[str, str]) -> ckpt.types.ScannedCheckpoint:
     """The line of a checkpoint that is looked at by itself."""
     try:
-        return make_row(ckpt.inspect(ckpt.open_checkpoint(path, options)), path)
+        return make_row(ckpt.inspect(path, storage_options=options), path)
     except CkptError as error:
         return make_unreadable_row(path, str(error))
 
