@@ -28,7 +28,6 @@ from ckpt.inspection.inspection import Inspection as Inspection, inspect as insp
 from ckpt.inspection.scan.scan import scan as scan
 from ckpt.migrate.handoff.plan import handoff as handoff
 from ckpt.migrate.provider import migrate_provider as migrate_provider
-from ckpt.migrate.real_time import migrate_real_time as migrate_real_time
 from ckpt.spark.api import (
     read_changes as read_changes,
     read_initial_state as read_initial_state,

@@ -50,7 +50,6 @@ from ckpt.migrate.changelog import Changelog as Changelog, ChangelogSwitch as Ch
 from ckpt.migrate.handoff.plan import Handoff as Handoff
 from ckpt.migrate.handoff.snippets import Language as Language
 from ckpt.migrate.provider import ProviderMove as ProviderMove, ToProvider as ToProvider
-from ckpt.migrate.real_time import RealTimeMove as RealTimeMove
 from ckpt.migrate.transform import Api as Api, TransformMigration as TransformMigration, TransformPlan as TransformPlan
 from ckpt.spark.executors import Executors as Executors
 from ckpt.spark.installed import Session as Session, SparkMissing as SparkMissing

@@ -79,7 +79,8 @@ def migrate_real_time(
     Raises:
         NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint cannot be read.
 
-    >>> move = ckpt.migrate_real_time("sample_checkpoints/kafka-4.2")
+    >>> from ckpt.migrate.real_time import migrate_real_time
+    >>> move = migrate_real_time("sample_checkpoints/kafka-4.2")
     >>> move.outcome.value, [step.command for step in move.steps if step.command]
     ('commit', ['ckpt repair sample_checkpoints/kafka-4.2 --choose to-real-time --apply'])
 

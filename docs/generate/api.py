@@ -42,7 +42,6 @@ CALLS = {
         "handoff",
         "migrate_changelog",
         "migrate_provider",
-        "migrate_real_time",
         "migrate_transform_with_state",
     ),
     "What everything is about": ("Checkpoint", "Inspection", "Spark"),

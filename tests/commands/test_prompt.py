@@ -59,7 +59,6 @@ VALUES: dict[str, Callable[[], Any]] = {
     "handoff": lambda: ckpt.handoff(KAFKA),
     "migrate_changelog": lambda: ckpt.migrate_changelog(ROCKSDB, "on"),
     "migrate_provider": lambda: ckpt.migrate_provider(HDFS, "rocksdb"),
-    "migrate_real_time": lambda: ckpt.migrate_real_time(HDFS),
     "migrate_transform_with_state": lambda: ckpt.migrate_transform_with_state(ROCKSDB, "new-query", plan=True),
     "query": lambda: ckpt.types.QueryDescription.read(str(ROOT / "docs" / "query.json")),
 }

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import ckpt as library
+from ckpt.migrate.real_time import migrate_real_time
 from ckpt.restart.findings import Asked
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
@@ -41,19 +42,19 @@ def test_what_is_said_of_samples(ckpt: Ckpt, sample: str, outcome: str, exit_cod
 
 def test_state_goes_over_by_a_rewrite(ckpt: Ckpt, tmp_path: Path) -> None:
     checkpoint = _read_kafka(tmp_path, COUNTS)
-    move = library.migrate_real_time(str(checkpoint))
+    move = migrate_real_time(str(checkpoint))
     (command,) = [step.command for step in move.steps if step.command]
     new = f"{checkpoint}-real-time"
     assert command == f"ckpt rewrite {checkpoint} {new} --provider rocksdb --format-version 2"
     assert ckpt(*command.split()[1:]).exit_code == 0
-    assert library.migrate_real_time(new).outcome.value == "already"
+    assert migrate_real_time(new).outcome.value == "already"
     assert library.inspect(new, ["4.3"], Asked.REALTIME).verdict == "Restarts in real-time mode with new batch 10"
 
 
 def test_a_planned_batch_is_said_to_be_deleted(tmp_path: Path) -> None:
     checkpoint = _read_kafka(tmp_path, COUNTS)
     mutations.apply(checkpoint, delete_logs(commits=[9]))
-    move = library.migrate_real_time(str(checkpoint))
+    move = migrate_real_time(str(checkpoint))
     assert any(warning.startswith("Batch 9 is planned and not committed") for warning in move.warnings)
 
 
@@ -65,7 +66,7 @@ def test_a_commit_gets_version_2_only_if_that_is_chosen(ckpt: Ckpt, copy_of: Cop
     plan, receipt = library.repair(str(checkpoint), choose="to-real-time", apply=True)
     assert receipt.applied
     assert (checkpoint / "commits" / "5").read_text() == 'v2\n{"nextBatchWatermarkMs":0}'
-    assert library.migrate_real_time(str(checkpoint)).outcome.value == "already"
+    assert migrate_real_time(str(checkpoint)).outcome.value == "already"
     library.repair(str(checkpoint), undo=receipt.backup)
     assert (checkpoint / "commits" / "5").read_text() == (SAMPLES / "kafka-4.2" / "commits" / "5").read_text()
     assert plan.chosen is not None

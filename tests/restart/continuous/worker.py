@@ -15,6 +15,7 @@ from tests.restart.oracle.worker import serve, session
 from tests.support.spark import mutations, queries, topics
 
 PATIENCE_S, EPOCHS = 25.0, 2
+_UNCHANGED = 2  # times that the topic had the same rows, a second apart
 PARTITIONS = ("0", "1")
 
 
@@ -66,11 +67,15 @@ def _wait(handle: Any, checkpoint: Path) -> tuple[list[str] | None, list[int]]:
 def _wait_for_rows(spark: Any, topic: str) -> list[int]:
     """Read the topic until it has some rows and gets no more: the numbers that were written."""
     numbers: list[int] = []
+    same = 0
     limit = time.monotonic() + PATIENCE_S
     while time.monotonic() < limit:
         rows = spark.read.format("kafka").options(**topics.options(), subscribe=topic).load()
-        now = [int(row[0]) for row in rows.selectExpr("CAST(value AS STRING)").collect()]
-        if now and now == numbers:
+        now = []
+        with contextlib.suppress(Exception):  # the topic is made by the first row
+            now = [int(row[0]) for row in rows.selectExpr("CAST(value AS STRING)").collect()]
+        same = same + 1 if now and now == numbers else 0
+        if same > _UNCHANGED:
             break
         numbers = now
         time.sleep(1)
