@@ -130,6 +130,7 @@ _UNDECIDED = {
     "CKPT205": "only the sink says whether the batches were written",
     "CKPT211": "another query may be running",
     "CKPT214": "the row that brought the watermark is in the source, and the query has to leave it out",
+    "CKPT215": "only the user knows whether the query is running",
     "CKPT302": "versions of Spark differ, and somebody has to choose one",
     "CKPT332": "there may be a copy of the later batches",
     "CKPT306": "there may be a copy of the later batches",
