@@ -140,6 +140,7 @@ _UNDECIDED = {
     "CKPT317": "a version of Spark that can read the state has to be chosen",
     "CKPT319": "only the user knows which kind of join the query has",
     "CKPT321": "only the user knows which kind of join the query has",
+    "CKPT601": "somebody has to choose the trigger",
     "CKPT602": "only the user knows whether the query has run before",
     "CKPT510": "ckpt does not read what is behind a link",
 }
