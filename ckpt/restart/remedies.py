@@ -114,7 +114,7 @@ def far_watermark(batch: int) -> str:
         f"Find the row: `ckpt offsets show {{checkpoint}} --batch {batch}` says what batch {batch} read. Let the query "
         "leave out such rows before withWatermark, or each of them does this again. Then stop it: `ckpt rewind "
         f"{{checkpoint}} --to-batch {batch - 1}` plans to go back to the state before, reads the rows again, and says "
-        "what the sink does with them. `ckpt offsets set` does not help: it moves a source, and leaves the watermark."
+        "what the sink does with them. To move a source with `ckpt offsets` does not help: that leaves the watermark."
     )
 
 

@@ -72,6 +72,10 @@ def _find_contradictions(start: Start, checkpoint: Checkpoint) -> Iterator[_Cont
     conf = checkpoint.conf
     table = parse_java_int(conf.get(settings.ROCKSDB_FORMAT, ""))
     provider = checkpoint.state.provider if checkpoint.state else Provider.UNKNOWN
+    left_out = _find_partition_left_out(checkpoint)
+    if left_out is not None:
+        shown = f"{left_out} has the state of the newest batch too, which no start would load"
+        yield _Contradiction(settings.SHUFFLE_PARTITIONS, shown, Outcome.UNKNOWN, None)
     early = start.rules.checks_schemas_at_start
     schema_outcome = Outcome.FAILS_AT_START if early else Outcome.FAILS_IN_BATCH
     for operator in checkpoint.operators:
@@ -95,6 +99,19 @@ def _find_contradictions(start: Start, checkpoint: Checkpoint) -> Iterator[_Cont
     if provider is Provider.ROCKSDB and table is not None and table > _NEWEST_TABLE:
         words = messages.NO_TABLE_FORMAT
         yield _Contradiction(settings.ROCKSDB_FORMAT, "RocksDB has no such format", Outcome.FAILS_IN_BATCH, words)
+
+
+def _find_partition_left_out(checkpoint: Checkpoint) -> str | None:
+    """Find the folder of a partition beyond the recorded number that has the version which a start loads."""
+    count = parse_java_int(checkpoint.conf.get(settings.SHUFFLE_PARTITIONS, "").strip())
+    needed = checkpoint.state.needed_version if checkpoint.state else None
+    if count is None or not needed:
+        return None
+    for operator, store in checkpoint.stores():
+        for state in store.partitions:
+            if state.partition >= count and (state.newest_version or 0) >= needed:
+                return f"{STATE}/{operator.id}/{state.partition}"
+    return None
 
 
 def _keeps_key_apart(operator: Operator, store: Store) -> bool:

@@ -114,6 +114,14 @@ def test_two_buffers_of_one_name_are_refused_in_the_raw_shape(ckpt: Ckpt, copy_o
     assert ckpt("export-state", checkpoint, *to).exit_code == 0
 
 
+def test_fewer_partitions_recorded_than_the_state_has(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    """A start loads as many partitions as the newest offsets record, and would count the keys of the others again."""
+    setting = '"spark.sql.shuffle.partitions":"{}"'.format
+    for sample in ("aggregation-hdfs-4.2", "aggregation-rocksdb-4.2", "aggregation-hdfs-3.5", "join-hdfs-3.5"):
+        fewer = replace("offsets/[0-9]*", setting(2), setting(1))
+        assert "CKPT116" in troubles(ckpt, copy_of(sample, fewer, to=f"fewer-{sample}")), sample
+
+
 def test_joins_in_state_format_1(ckpt: Ckpt, copy_of: CopyOf) -> None:
     """The setting is absent in Spark up to 2.4, and 1 where a later one continued an inner join of it."""
     setting = '"spark.sql.streaming.join.stateFormatVersion":"2"'

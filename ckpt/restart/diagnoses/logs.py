@@ -84,8 +84,8 @@ REFUSED_SETTING = error(
 CONTRADICTING_SETTING = error(
     "CKPT116 recorded-setting-contradicts-state",
     "The newest offsets record a setting with another value than the one that the state was written with, or have lost "
-    "it, which counts as an old default. A restart takes it from there, whatever the session has, and cannot load the "
-    "state.",
+    "it, which counts as an old default. A restart takes it from there, whatever the session has, and does not load "
+    "the state, or not all of it.",
     REPAIR,
 )
 OTHER_PROVIDER = warning(
