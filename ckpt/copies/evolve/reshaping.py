@@ -86,7 +86,7 @@ class ColumnReshaping:
         codes = np.asarray(rows.keys.dictionary_encode().indices)
         if not self.columns.merges:
             return rows.take(np.sort(np.unique(codes, return_index=True)[1]))
-        from ckpt.copies.evolve.merging import merge_columns
+        from ckpt.copies.rewrite.merging import merge_columns
 
         repeated = np.bincount(codes)[codes] > 1
         if not repeated.any():

@@ -1,4 +1,4 @@
-"""Who obeys the remedies of CKPT118, 119, 214, 329, 331 to 336: real Spark starts the query, and rows are counted.
+"""Who obeys the remedies of CKPT116, 118, 119, 214, 329, 331 to 336: real Spark starts the query, and rows are counted.
 
 Those of CKPT432 are obeyed in ``copies/evolve``.
 """
@@ -33,6 +33,7 @@ _STORES = "081 stores exchanged in join-changelog-4.2"
 _CASE = {case.name: case for case in CASES} | {
     _STORES: Case(_STORES, _DAMAGE[_STORES].sample, _DAMAGE[_STORES].mutations, "join")
 }
+_FEWER = "aggregation-changelog-4.2-recorded-shuffle.partitions=1"
 _MOST_STARTS = 4
 _FUTURE = datetime(2100, 1, 1)
 
@@ -124,6 +125,7 @@ def test_what_is_put_back_from_a_copy_makes_a_query_that_never_broke(
         ("join-hdfs-3.5-v2-after-v1-first-only", "left-out"),
         ("tws-rocksdb-4.2-operator-id-7", "again"),
         ("tws-rocksdb-4.2-newest-output-mode-edited", "again"),
+        (_FEWER, "again"),
     ],
 )
 def test_a_repair_costs_the_rows_that_it_announces(
@@ -152,6 +154,16 @@ def test_a_repair_costs_the_rows_that_it_announces(
         ranges = zip(("left", "right"), (start for start, _ in first), (end for _, end in _last(started)), strict=True)
         wanted = Counter((side, value) for side, start, end in ranges for value in range(start, end))
         assert Counter(row for rows in started.rows.values() for row in rows) == wanted
+
+
+def test_a_start_with_fewer_recorded_partitions_counts_without_their_state(spark: Any, tmp_path: Path) -> None:
+    """Of CKPT116: there is no error, and a key of the partition that is left out has fewer rows than it had."""
+    case = _CASE[_FEWER]
+    sound = _start(spark, case, mutations.copy_of(case.folder, tmp_path / "whole", HOMES[case.sample]))
+    started = _start(spark, case, mutations.copy_of(case.folder, tmp_path / "checkpoint", case.mutations))
+    fewer = [key for key, row in started.totals.items() if key in sound.totals and row[1] < sound.totals[key][1]]
+    assert started.totals.keys() == sound.totals.keys()
+    assert fewer
 
 
 def _last(started: Started) -> list[tuple[int, int]]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from ckpt.changes.evolve.columns import ColumnMerge
-from ckpt.copies.evolve.merging import merge_columns
+from ckpt.copies.rewrite.merging import merge_columns
 from ckpt.errors import Undecodable
 from ckpt.inspection.aggregates import MADE_OF, Merge, find_merge
 from ckpt.inspection.query import DescribedAggregate, DescribedBuffer
