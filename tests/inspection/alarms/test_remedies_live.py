@@ -125,7 +125,7 @@ def test_what_is_put_back_from_a_copy_makes_a_query_that_never_broke(
         ("join-hdfs-3.5-v2-after-v1-first-only", "left-out"),
         ("tws-rocksdb-4.2-operator-id-7", "again"),
         ("tws-rocksdb-4.2-newest-output-mode-edited", "again"),
-        (_FEWER, "again"),
+        (_FEWER, "left-out"),
     ],
 )
 def test_a_repair_costs_the_rows_that_it_announces(
