@@ -115,7 +115,7 @@ class ExplanationReport(Report[Explanation]):
             _show_first(first),
             here,
             _show_elsewhere(explanation),
-            _show_cure(first),
+            _show_cure(first, explanation.inspection),
             _show_twins(twins),
             _show_others(others),
         )
@@ -136,8 +136,11 @@ def _show_first(match: ErrorMatch) -> Iterator[Block]:
         yield Item(_name_codes(error.codes), _WIDTH, "  Finding ")
 
 
-def _show_cure(match: ErrorMatch) -> Iterator[Block]:
+def _show_cure(match: ErrorMatch, inspection: Inspection | None) -> Iterator[Block]:
     """Remedy of the checkpoint's finding, which knows the files, or else the cure of the catalog."""
+    if _LOG_OF_FILES in match.error.frames and not match.shown and inspection is not None and inspection.sound:
+        yield Next((_look_into_sink(inspection),))  # the log of a file sink is read by the same class
+        return
     here = next((rated.remedy for rated in match.shown if rated.remedy), None)
     steps = split_remedy(here or match.cure)
     if match.command and not here and f"`{match.command}`" not in match.cure:
@@ -145,6 +148,7 @@ def _show_cure(match: ErrorMatch) -> Iterator[Block]:
     yield Next(steps)
 
 
+_LOG_OF_FILES = "CompactibleFileStreamLog"
 _SYSTEMS = {"spark": "Spark", "rocksdb": "Spark with RocksDB", "kafka": "Spark's Kafka source", "storage": "Spark"}
 
 
@@ -212,13 +216,18 @@ def _show_hidden_causes(inspection: Inspection | None) -> Iterator[NextStep]:
     if inspection is None or not inspection.sound:
         return
     checkpoint = quote_path(inspection.checkpoint.uri)
-    what = "If the query writes files, or to a Delta or Iceberg table, what fails may be there"
-    yield NextStep(f"{what}: `ckpt inspect {checkpoint} --sink URI`.", rows=RowCost.NONE)
+    yield _look_into_sink(inspection)
     again = [forecast.batch_id for forecast in inspection.counted if forecast.reexecutes]
     if again:
         command = f"ckpt skip {checkpoint}"
         what = f"If a row of batch {again[0]} makes each start fail, `{command}` plans how to leave the batch out."
         yield NextStep(what, command, RowCost.LEFT_OUT)
+
+
+def _look_into_sink(inspection: Inspection) -> NextStep:
+    what = "If the query writes files, or to a Delta or Iceberg table, what fails may be there"
+    command = f"ckpt inspect {quote_path(inspection.checkpoint.uri)} --sink URI"
+    return NextStep(f"{what}: `{command}`.", rows=RowCost.NONE)
 
 
 def _name_codes(codes: tuple[str, ...]) -> str:

@@ -176,8 +176,9 @@ class _Operator:
     def _ask(self, error: str) -> dict[str, Any]:
         """Obey to the end, and return how the query is to be started: arguments of `World.start`. Raises Unfinished."""
         if error:
+            asked = self._options
             end, step = self._obey(error)
-            if step is not None or end is not End.NOTHING:
+            if self._options == asked and (step is not None or end is not End.NOTHING):
                 return self._read(end, step)
         return self._read(*self._obey(""))
 
