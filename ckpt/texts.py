@@ -22,31 +22,49 @@ _S3_KEY = re.compile(r"(?<![\w+.-])(s3[an]?:/+)[^/:@\s]{0,500}:[^@\s\"'<>]{0,500
 _USER = re.compile(r"(?<![\w+.-])(?!file:)([A-Za-z][\w+.-]*+:/+)[^/:@\s]{0,500}:[^/\s\"'<>]{0,500}@", re.I)
 # A token alone, or a password of Oracle.
 _TOKEN = re.compile(r"(\bhttps?://|\bjdbc:oracle:\w+:[^/\s@]{1,200}/)[^/:@?#\s\"'<>]{8,500}@", re.I)
+# ``user:secret@host`` alone; no hash of an object, version of a table or port before a path.
+_LOGIN = re.compile(
+    r"(?<![\w.+:/%-])((?!file:|mailto:)[A-Za-z][\w.+-]{0,100}+:)(?!/|\d+/)[^\s\"'<>\\,;]{1,200}@"
+    r"(?![\da-f]{5,8}(?![\w.:/-])|jar\b|v\d+\b|sha\d+:)(?=[a-z\d*\[])",
+    re.I,
+)
+# ``curl -u user:secret``, ``IDENTIFIED BY 'secret'``.
+_OF_USER = re.compile(r"((?<![\w-])(?:-u|--(?:proxy-)?user)[ =]*+\\*+[\"']?[^\s:\"'\\=]++:)(?!/)[^\s\"'\\]++")
+_IDENTIFIED = re.compile(r"(\bidentified\s++by\s++(\\*+[\"']))(?:(?!\2).)++", re.I | re.S)
 
 # A name and what stands between it and its value: ``name=value``, ``'name': "value"``, ``\"name\":\"value\"``,
-# ``name -> value``, ``(name,value)``, ``--name value``, ``<name>...</name><value>...</value>``, ``<name>value</name>``.
+# ``name -> value``, ``(name,value)``, ``name value``, ``<name>...</name><value>...</value>``, ``<name>value</name>``,
+# with ``--`` or ``-D`` before it.
 # What follows a slash is the name of a folder, unless it is a setting of Hadoop.
 _KEY = re.compile(
-    r"(?<![\w.%+-])(?:(?<!/)|(?=fs\.))(?:(?P<option>--))?(?P<name>[\w.%+]++(?:-++[\w.%+]++)*+)(?P<end>\\*+[\"']?)"
-    r"(?P<sep>[ \t]{0,3}(?:=>?|->|:(?!/)|,)[ \t]{0,3}|</name>(?:\s|\\++n)*+<value>|>|(?(option)[ ]++|(?!)))"
+    r"(?<![\w.%+-])(?:(?<!/)|(?=fs\.))(?P<option>-++D?)?(?P<name>[\w.%+]++(?:-++[\w.%+]++)*+)(?P<end>(?:\\*+[\"'])?+)"
+    r"(?P<sep>[ \t]*+(?:=>?|->|:(?!/)|,)[ \t]*+|</name>(?:\s|\\++n)*+<value>|>|(?:[ \t]|\\++t)++)"
 )
 # A value in quotes, up to them or to the end of a text that was cut; or a word. A backquote that ends a word is not
 # part of it: it ends a command in a sentence.
 _VALUE = re.compile(
-    r"\"(?P<double>(?:[^\"\\]++|\\.)*+)|'(?P<single>(?:[^'\\]++|\\.)*+)"
+    r"(?P<mark>(?P<third>\\*+[\"'])(?P=third){2})(?P<triple>(?:(?!(?P=mark)).)*+)"
+    r"|\"(?P<double>(?:[^\"\\]++|\\.)*+)|'(?P<single>(?:[^'\\]++|\\.)*+)"
     r"|(?P<quote>\\++[\"'])(?P<escaped>(?:[^\\\"']++|(?!(?P=quote))\\++[\"']?)*+)"
     r"|(?P<word>(?:[^\s&,;'\"\\`]++|`(?![.:!?)]*+(?:[\s&,;'\"\\]|$)))++)",
     re.S,
 )
 _XML_VALUE = re.compile(r"(?P<word>[^<]++)")
-_SCHEMED = re.compile(r"(?:Basic|Bearer|Digest|Negotiate|NTLM|SharedKey\w*|AWS4-HMAC-SHA256)[ ]++", re.I)
+_SCHEMED = re.compile(r"(?:Basic|Bearer|Digest|Negotiate|NTLM|Token|SharedKey\w*|AWS4-HMAC-SHA256)[ ]++", re.I)
+# ``scheme secret`` of any other scheme; ``name="value", name=value`` after a scheme.
+_CREDENTIALS = re.compile(
+    r"(?P<word>\w++=\\*+\"[^\"\\]*+\\*+\"(?:,[ ]*+\w++=(?:\\*+\"[^\"\\]*+\\*+\"|[^\s,\"\\]++))*+"
+    r"|[A-Za-z][\w-]*+[ ]++[^\s&,;'\"\\`]++)"
+)
 
 _SECRET = re.compile(
-    r"secret|passw|passphrase|jaas|authorization|^pwd$|\bsas\b"
-    r"|(?:account|storage|shared|private|api|access|encryption|signing)[._-]?(?:access[._-]?)?key",
+    r"secret|passw|passphrase|jaas|authorization|(?:^|[._-])pwd?$|\bsas\b|auth[._-]?user[._-]?info"
+    r"|(?:account|storage|shared|private|api|access|encryption|signing|keystore)[._-]?(?:access[._-]?)?key",
     re.I,
 )
-_MAYBE = re.compile(r"token|signature|credential|^sig$", re.I)  # also what errors and parsers speak of
+_MAYBE = re.compile(
+    r"token|signature|credential|^sig$|(?:^|[._-]|db|user)pass$", re.I
+)  # also what errors and parsers speak of
 _OF_SECRET = re.compile(
     r"[._-](?:class|types?|mechanism|ur[il]|endpoint|enabled|required|interval|timeout|ms|seconds|count|algorithm"
     r"|file(?:name)?|path|location|version|expir\w*|lifetime|size|length|id|name)$"
@@ -59,6 +77,11 @@ _PLAIN = re.compile(
 _NUMBER = re.compile(r"-?[\d.]+[)}\]]*$")
 _RANDOM = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])\S{12,}")
 
+# What blanks alone may stand after: a key with dots, or a word for a password; and what is prose there.
+_BLANKS = re.compile(r"(?:[ \t]|\\++t)++")
+_KEPT_APART = re.compile(r"\w\.\w|(?:passw(?:or)?d|passphrase|pwd)$", re.I)
+_PROSE = re.compile(r"\W*+(?:[A-Za-z]?[a-z]*+(?:'[a-z]++)?|[A-Z_]++|\d++)\W*+$")
+
 # What is a secret by its own form.
 _HEADER = re.compile(
     r"\b((?i:Bearer|SharedKey(?:Lite)?))[ ]+[\w.~+/:=-]{8,}"
@@ -69,8 +92,8 @@ _BY_FORM = re.compile(
     r"|(?<=sig%3[Dd])(?:[^%&\s\"'\\]|%(?!26))+|(?<=PRIVATE KEY-----)[^-]{16,}"
 )
 _HINTS = (
-    *("pass", "pwd", "secret", "token", "sig", "credential", "key", "auth", "bearer", "basic ", "jaas", "sas", "@"),
-    *("akia", "asia", "eyj", "dapi", "gh"),
+    *("pass", "pw", "secret", "token", "sig", "credential", "key", "auth", "bearer", "basic ", "jaas", "sas", "@"),
+    *("akia", "asia", "eyj", "dapi", "gh", "identified", "-u"),
 )
 """A text without one of these, in small letters, holds nothing to mask."""
 _ESCAPED = 17  # characters before a name: a parenthesis, a quote, and what escapes it in JSON in JSON in JSON
@@ -193,8 +216,10 @@ def mask_secrets(text: str) -> str:
     """
     if not _may_hold_secrets(text):
         return text
-    for pattern in (_S3_KEY, _USER, _TOKEN):
+    for pattern in (_S3_KEY, _USER, _TOKEN, _LOGIN):
         text = pattern.sub(rf"\1{_MASK}@", text)
+    for pattern in (_OF_USER, _IDENTIFIED):
+        text = pattern.sub(rf"\1{_MASK}", text)
     text = _mask_named(text)
     return _BY_FORM.sub(_MASK, _HEADER.sub(lambda match: f"{match[1] or match[2]} {_MASK}", text))
 
@@ -232,15 +257,20 @@ def _mask_named(text: str) -> str:
     parts: list[str] = []
     end = 0  # of what is in parts
     for key in _KEY.finditer(text):
-        if key.start() < end or not _is_pair(text, key):
+        name = key["name"]
+        if key.start() < end or not _names_secret(name) or not _is_pair(text, key):
             continue
-        name, is_xml = key["name"], key["sep"].endswith(">") and key["sep"].startswith(("<", ">"))
-        scheme = _SCHEMED.match(text, key.end()) if name.lower().endswith("authorization") else None
-        value = (_XML_VALUE if is_xml else _VALUE).match(text, scheme.end() if scheme else key.end())
+        is_xml, value = key["sep"].endswith(">") and key["sep"].startswith(("<", ">")), None
+        start = key.end()
+        if name.lower().endswith("authorization") and key["sep"].strip():
+            scheme = _SCHEMED.match(text, start)
+            start = scheme.end() if scheme else start
+            value = _CREDENTIALS.match(text, start) if scheme is None or "=" in text[start : start + 40] else None
+        value = value or (_XML_VALUE if is_xml else _VALUE).match(text, start)
         if value is None or value.lastgroup is None:
             continue
-        content = value[value.lastgroup]
-        if _is_secret(key, content):
+        is_apart = _BLANKS.fullmatch(key["sep"]) and not key["option"]
+        if _is_apart(key, value) if is_apart else _is_secret(key, value[value.lastgroup]):
             parts += (text[end : value.start(value.lastgroup)], _MASK)
             end = value.end(value.lastgroup)
     return "".join((*parts, text[end:]))
@@ -258,10 +288,21 @@ def _is_pair(text: str, key: re.Match[str]) -> bool:
             return True
 
 
+def _is_apart(key: re.Match[str], value: re.Match[str]) -> bool:
+    """Tell whether a value that only blanks keep apart from its name is a secret: in quotes, on a line, or no prose."""
+    name, text = key["name"], value.string
+    if not _KEPT_APART.search(name) or _PLAIN.match(value[value.lastgroup or 0]):
+        return False
+    if value.lastgroup != "word" or key["sep"].strip(" ") or not _PROSE.match(value["word"]):
+        return True
+    before = text[max(key.start() - 80, 0) : key.start()].rpartition("\n")[2]
+    return "." in name and not before.strip() and text[value.end() : value.end() + 80].partition("\n")[0].strip() == ""
+
+
 def _is_secret(key: re.Match[str], value: str) -> bool:
     """Tell whether a value is one, by its name, what is between both, and its own form."""
     name, is_prose = key["name"], key["sep"].strip() == ":" and not key["end"]
-    if not _names_secret(name) or _PLAIN.match(value):
+    if _PLAIN.match(value):
         return False
     if key["sep"].strip() == "," and not key["end"] and ")" not in value:
         return False  # of more than two

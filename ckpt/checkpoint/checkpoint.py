@@ -148,7 +148,7 @@ class Checkpoint(Value):
     @property
     def links_out(self) -> tuple[str, ...]:
         """Parts of it that are symbolic links out of it: Spark follows them, ckpt does not. A look alone has any."""
-        parts = (*PARTS, FIRST_START, SKIPPED)
+        parts = [name for part in (*PARTS, FIRST_START, SKIPPED) for name in (part, f".{part}.crc")]
         odd = self.listing.oddities.items()
         return tuple(path for path, oddity in odd if oddity is Oddity.OUTSIDE and path.partition("/")[0] in parts)
 

@@ -220,6 +220,8 @@ class LocalStorage(Root):
     def _explain_error(self, error: OSError, path: str) -> StorageError:
         shown = self._shown(path)
         match error.errno:
+            case errno.ENOENT if not path and os.path.islink(self._root.rstrip("/")):
+                return NotFound(f"{shown} is a link that leads to nothing: check what it should lead to")
             case errno.ENOENT:
                 return NotThereYet(f"{shown} does not exist: check the path")
             case errno.ENOTDIR:

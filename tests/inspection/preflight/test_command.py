@@ -177,6 +177,18 @@ def test_a_folder_that_does_not_exist_yet_starts_fresh_and_the_path_is_named(
     assert ckpt("inspect", tmp_path / path).exit_code == 3
 
 
+@pytest.mark.parametrize("below", ["", "/", "/below"])
+@pytest.mark.parametrize("command", ["preflight", "inspect"])
+def test_a_link_that_leads_to_nothing_is_no_checkpoint_to_be(
+    command: str, below: str, ckpt: Ckpt, tmp_path: Path
+) -> None:
+    """The disk behind it may not be mounted."""
+    (tmp_path / "link").symlink_to("nowhere")
+    told = ckpt(command, f"{tmp_path}/link{below}").refusal()
+    if command == "preflight" or below != "/below":
+        assert told == f"ckpt: {tmp_path}/link is a link that leads to nothing: check what it should lead to"
+
+
 @pytest.mark.parametrize("left", [(), ("metadata",), ("metadata", "commits", "state")])
 def test_a_checkpoint_that_has_to_be_there(left: tuple[str, ...], ckpt: Ckpt, copy_of: CopyOf) -> None:
     """A volume that is not mounted leaves an empty folder; somebody may have deleted the logs only."""

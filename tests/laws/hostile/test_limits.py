@@ -252,7 +252,9 @@ def test_what_spark_does_with_a_file_that_is_too_large_is_unknown(where: str, co
     assert ("CKPT509", where) in {(found["code"], found["path"]) for found in document["findings"]}
 
 
-PARTS_LINKED = pytest.mark.parametrize("part", ["state", "metadata", "offsets/5", "commits", "state/0/0/1.delta"])
+PARTS_LINKED = pytest.mark.parametrize(
+    "part", ["state", "metadata", "offsets/5", "commits", "state/0/0/1.delta", ".metadata.crc"]
+)
 
 
 def _link_out(checkpoint: Path, part: str) -> Path:

@@ -48,6 +48,15 @@ NAMES = [
     *("fs.azure.account.key.a.dfs.core.windows.net", "fs.azure.sas.box.a.blob.core.windows.net", "AccountKey"),
     *("fs.azure.account.oauth2.client.secret", "client_secret", "clientSecret", "private_key", "api-key", "apiKey"),
     *("spark.hadoop.fs.s3a.bucket.x.secret.key", "sasl.jaas.config", "bearerToken", "access_token", "sig", "sas"),
+    *(
+        "-Dpassword",
+        "-Djavax.net.ssl.keyStorePassword",
+        "pw",
+        "schema.registry.basic.auth.user.info",
+        "pass",
+        "db_pass",
+        "dbPass",
+    ),
     *("Authorization", "Proxy-Authorization", "X-Amz-Security-Token", "X-Amz-Signature", "ssl.truststore.password"),
 ]
 BETWEEN = ["=", " = ", ":", ": ", " : ", " -> ", "->", " => "]
@@ -56,11 +65,23 @@ QUOTED += [('\\"{}\\"', '\\"{}\\"'), ('\\\\\\"{}\\\\\\"', '\\\\\\"{}\\\\\\"'), (
 OTHER_FORMS = [
     *("--{} {}", "({},{})", '("{}", "{}")', "('{}', '{}')", '(\\"{}\\", \\"{}\\")'),
     *("<{}>{}</x>", "<name>{}</name><value>{}</value>", "<name>{}</name>\n  <value>{}</value>"),
+    *("{} = '''{}'''", '{}="""{}"""', "{}     =     {}"),
     *('.option("{}", "{}")', "Map({} -> {}, b -> c)", "{{'b': 'c', '{}': '{}'}}", 'x required a="b" {}="{}";'),
 ]
 AROUND = ["{}", "a=b, {}, c=d", "26/11/24 10:00:00 ERROR X: {}", "[{}]", "https://host/x?{}&y=z", "jdbc:x://h/d;{};a=b"]
 VALUES = [f"A1{SECRET}", f"a.b/{SECRET}+c==", f"p@ss:{SECRET}!", f"{SECRET[:9]}$`{SECRET[9:]}0x"]
-SCHEMES = ["Basic ", "Bearer ", "SharedKey account:", "AWS4-HMAC-SHA256 Credential=AK", "Negotiate "]
+# A name that only blanks keep apart from its value.
+APART = [name for name in NAMES if "." in name or name.lower().endswith(("passwd", "pwd", "password"))]
+APART_FORMS = ["{} {}", "{}\t{}", '{} "{}"', "{} '{}'", "{}     {}", '"{}" "{}"']
+SCHEMES = [
+    "Token ",
+    "ApiKey ",
+    "Basic ",
+    "Bearer ",
+    "SharedKey account:",
+    "AWS4-HMAC-SHA256 Credential=AK",
+    "Negotiate ",
+]
 BY_FORM = [
     f"https://user:{SECRET}@host/x",
     f"https://{SECRET}@github.com/x",
@@ -72,6 +93,10 @@ BY_FORM = [
     f"redirect=https%3A%2F%2Fa%2Fx%3Fsv%3D1%26sig%3D{SECRET}%253D%26x%3Dy",
     f"-----BEGIN PRIVATE KEY-----\\n{SECRET}\\n-----END PRIVATE KEY-----",
     f"url=https://a/x?sig={SECRET}",
+    f'Authorization: Token token="{SECRET}", nonce="{SECRET}"',
+    *(form + SECRET for form in ("curl -u u:", "curl -uu:", "curl --user u:", "curl -u 'u:", 'curl --proxy-user "u:')),
+    *(f"CREATE USER u {by} '{SECRET}'" for by in ("identified by", "IDENTIFIED  BY")),
+    *(f"user:{value}@{host}" for value in VALUES for host in ("host", "host:5432/x", "db.example.com", "10.0.0.1")),
 ]
 
 
@@ -84,8 +109,12 @@ def generated() -> Iterator[str]:
             yield next(around).replace("{}", pair)
         for form in OTHER_FORMS:
             yield next(around).replace("{}", form.format(name, next(values)))
-    for scheme, between in product(SCHEMES, (": ", "=", '": "', "' -> '")):
-        yield next(around).replace("{}", f"'Authorization{between}{scheme}{SECRET}'")
+    for name, form in product(APART, APART_FORMS):
+        yield next(around).replace("{}", form.format(name, next(values).replace("`", "")))
+    for scheme, (name, between) in product(
+        SCHEMES, [("'{}'", ": "), ("'{}'", "="), ("'{}'", '": "'), ("'{}'", "' -> '"), ("{}", ": "), ("{}", "=")]
+    ):
+        yield next(around).replace("{}", name.format(f"Authorization{between}{scheme}{SECRET}"))
     for text, frame in product(BY_FORM, AROUND):
         yield frame.replace("{}", text)
 
@@ -98,6 +127,18 @@ HARMLESS = [
     *("spark.redaction.regex=(?i)x", '{"token":{"0":5,"1":7}}', '{"password":{"0":306}}', "secret/0=306", "token/0=5"),
     *("maxTokens=5", "signature: no such method", "a key -> value map", "by key: value", "primary key = id"),
     *("Authentication failed: bad user", "Basic authentication is off", "org.apache.kafka.common.security.X: y"),
+    *(
+        "the password file",
+        "a password is wrong",
+        "Second pass through the log",
+        "pass 2 of 3",
+        "pass=2",
+        "pass: failed",
+    ),
+    *("token expired", "Unexpected token 'SELECT'", "partition key 5", "a secret that nobody has", "no passwd entry"),
+    *("the option kafka.ssl.key.password is not set", "column user.password cannot be resolved", "password (SASL)"),
+    *("batch identified by its id", "delta:events@v12", "io.delta:delta-spark_2.13:4.0@jar", "x:Provider@1a2b3c4d"),
+    *("host:8020/a@b", "docker -u root", "sort -u x", "by user: somebody", "a password, user or key", "-Dfile=x"),
     *("StructType(StructField(token,StringType,true))", "['token', 'password']", '["secret","b"]', "tokens: 5"),
 ]
 HOLD_NONE = [
@@ -134,6 +175,11 @@ def test_a_secret_is_masked_in_every_form_that_logs_and_offsets_have() -> None:
             assert "***" in shown
         assert mask_secrets(mask_secrets(text)) == mask_secrets(text)
         json.loads(mask_json(once)), json.loads(json.loads(mask_json(twice))[0])
+
+
+def test_a_line_of_a_properties_file_holds_a_secret_that_is_a_word() -> None:
+    for line in ("spark.x.password hunter", "  spark.x.password   hunter  ", "a b\nspark.x.password hunter\nc d"):
+        assert mask_secrets(line) == line.replace("hunter", "***")
 
 
 def test_nothing_else_is_masked() -> None:
@@ -174,7 +220,23 @@ def test_a_backquote_hides_no_part_of_a_secret() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["s3:/a:", "a=", "='", '\\"token\\":', "x:/a:b", "a.%-", '"', "secret_key= ", "token=`.", '"token":']
+    "text",
+    [
+        "s3:/a:",
+        "a=",
+        "='",
+        '\\"token\\":',
+        "x:/a:b",
+        "a.%-",
+        '"',
+        "secret_key= ",
+        "token=`.",
+        "a:b",
+        "-u a",
+        "password ",
+        "x.token '",
+        '"token":',
+    ],
 )
 def test_masking_takes_time_in_proportion(text: str) -> None:
     mask_json(json.dumps([mask_secrets(text * 20_000), text * 20_000]))  # a quadratic one would take minutes
