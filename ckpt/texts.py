@@ -34,11 +34,11 @@ _IDENTIFIED = re.compile(r"(\bidentified\s++by\s++(\\*+[\"']))(?:(?!\2).)++", re
 
 # A name and what stands between it and its value: ``name=value``, ``'name': "value"``, ``\"name\":\"value\"``,
 # ``name -> value``, ``(name,value)``, ``name value``, ``<name>...</name><value>...</value>``, ``<name>value</name>``,
-# with ``--`` or ``-D`` before it.
+# ``setName("value")``, with ``--`` or ``-D`` before it.
 # What follows a slash is the name of a folder, unless it is a setting of Hadoop.
 _KEY = re.compile(
     r"(?<![\w.%+-])(?:(?<!/)|(?=fs\.))(?P<option>-++D?)?(?P<name>[\w.%+]++(?:-++[\w.%+]++)*+)(?P<end>(?:\\*+[\"'])?+)"
-    r"(?P<sep>[ \t]*+(?:=>?|->|:(?!/)|,)[ \t]*+|</name>(?:\s|\\++n)*+<value>|>|(?:[ \t]|\\++t)++)"
+    r"(?P<sep>[ \t]*+(?:=>?|->|:(?!/)|,)[ \t]*+|</name>(?:\s|\\++n)*+<value>|>|\((?=\\*+[\"'])|(?:[ \t]|\\++t)++)"
 )
 # A value in quotes, up to them or to the end of a text that was cut; or a word. A backquote that ends a word is not
 # part of it: it ends a command in a sentence.
@@ -284,6 +284,8 @@ def _is_pair(text: str, key: re.Match[str]) -> bool:
             return before.endswith("(")
         case ">":
             return before.endswith("<")
+        case "(":
+            return _KEPT_APART.search(key["name"]) is not None and "get" not in key["name"].lower()
         case _:
             return True
 

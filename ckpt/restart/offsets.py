@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS
+from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.checkpoint.history import find_renumbered_entry
 from ckpt.checkpoint.sources.file_logs import FileSourceLog, file_source_logs
 from ckpt.checkpoint.sources.files import FileOffset, entry_at
@@ -25,6 +25,7 @@ from ckpt.model import Json, OffsetLog, SourceOffset, Unreadable
 from ckpt.restart import diagnoses, messages, remedies
 from ckpt.restart.findings import Diagnosis, Finding, Forecast, Outcome
 from ckpt.restart.start import MOST_BATCHES, Start
+from ckpt.texts import instant
 
 
 def malformed_offsets(start: Start) -> Forecast | None:
@@ -80,8 +81,41 @@ def endless_watermark(start: Start) -> Forecast | None:
     for log, batch, watermark_ms in watermarks if start.checkpoint.stateful and used else ():
         if watermark_ms is not None and watermark_ms > LONG // 1000:
             detail = f"the watermark is {watermark_ms} ms"
-            return start.stays_unknown(diagnoses.logs.FAR_WATERMARK, f"{log}/{batch}", detail)
+            finding = find_far_watermark(start.checkpoint)
+            return start.ends(
+                Outcome.UNKNOWN, finding or Finding(diagnoses.logs.FAR_WATERMARK, f"{log}/{batch}", detail)
+            )
     return None
+
+
+_DAY_MS = 86_400_000
+FAR_MS = _DAY_MS  # more than any time zone, or the clock of another machine, is ahead
+
+
+def find_far_watermark(checkpoint: Checkpoint) -> Finding | None:
+    """Find a watermark beyond the time at which its batch was planned: only a row from the future brings it there.
+
+    The watermark that a batch leaves is in its commit, and in the offsets of the batch after it; a start takes the
+    higher one of the newest of both (``MicroBatchExecution.populateStartOffsets``).
+    """
+    entries = sorted(checkpoint.offsets.entries.items())
+    planned = [(i, entry.metadata) for i, entry in entries if isinstance(entry, OffsetLog) and entry.metadata]
+    left = [(i - 1, metadata.watermark_ms, metadata.timestamp_ms) for i, metadata in planned]
+    latest, commit = checkpoint.commits.latest, checkpoint.commits.newest
+    if planned and latest == planned[-1][0] and commit is not None and commit.next_watermark_ms is not None:
+        newest = planned[-1][1]
+        left.append((latest, max(commit.next_watermark_ms, newest.watermark_ms), newest.timestamp_ms))
+    ahead = [(batch, ms, ms - time_ms) for batch, ms, time_ms in left if time_ms > 0 and ms - time_ms > FAR_MS]
+    if not ahead or ahead[-1][0] != left[-1][0]:
+        return None
+    batch, (_, watermark_ms, ahead_ms) = ahead[0][0], ahead[-1]
+    unseen = len(ahead) == len(left) and batch > 0  # it was there before the batches that were read
+    since = f"since batch {batch} or an earlier one" if unseen else f"since batch {batch}"
+    detail = f"{since}; it is {instant(watermark_ms)} now, {ahead_ms // _DAY_MS:,} days ahead"
+    goes_back = not unseen and any(i < batch for i in checkpoint.commits.ids)
+    return Finding(
+        diagnoses.logs.FAR_WATERMARK, f"{COMMITS}/{batch}", detail, remedies.far_watermark(batch) if goes_back else None
+    )
 
 
 _MANY_ROWS = 1 << 31

@@ -16,16 +16,14 @@ from ckpt.checkpoint.sources.registry import advances, offset_of
 from ckpt.formats.names import compactible_id, compactible_log, sort_batch_names
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.model import DamageKind, Kind, OffsetLog, Unreadable
-from ckpt.restart import diagnoses
+from ckpt.restart import diagnoses, offsets
 from ckpt.restart.findings import Finding
-from ckpt.restart.remedies import far_watermark, offsets_moved_back, repair_offsets, topic_was_recreated
+from ckpt.restart.remedies import offsets_moved_back, repair_offsets, topic_was_recreated
 from ckpt.restart.state_errors import load_failure
 from ckpt.texts import instant, span
 from ckpt.versions import Spark
 
-_DAY_MS = 86_400_000
-_FAR_MS = _DAY_MS  # more than any time zone, or the clock of another machine, is ahead
-_MAX_FILE_AGE_MS = 7 * _DAY_MS  # the default of the option maxFileAge
+_MAX_FILE_AGE_MS = 7 * 86_400_000  # the default of the option maxFileAge
 _LAG = 50  # versions that a load replays before it is worth a word: half of Spark's minBatchesToRetain
 _OUTLIVES_A_LOAD = {
     DamageKind.CHECKSUM_DIFFERS: diagnoses.others.STALE_SIDECAR,
@@ -97,29 +95,9 @@ def find_two_writers(checkpoint: Checkpoint) -> Iterator[Finding]:
 
 
 def find_far_watermark(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """Find a watermark beyond the time at which its batch was planned: only a row from the future brings it there.
-
-    The watermark that a batch leaves is in its commit, and in the offsets of the batch after it; a start takes the
-    higher one of the newest of both (``MicroBatchExecution.populateStartOffsets``).
-    """
-    entries = sorted(checkpoint.offsets.entries.items())
-    planned = [(i, entry.metadata) for i, entry in entries if isinstance(entry, OffsetLog) and entry.metadata]
-    left = [(i - 1, metadata.watermark_ms, metadata.timestamp_ms) for i, metadata in planned]
-    latest, commit = checkpoint.commits.latest, checkpoint.commits.newest
-    if planned and latest == planned[-1][0] and commit is not None and commit.next_watermark_ms is not None:
-        newest = planned[-1][1]
-        left.append((latest, max(commit.next_watermark_ms, newest.watermark_ms), newest.timestamp_ms))
-    ahead = [(batch, ms, ms - time_ms) for batch, ms, time_ms in left if time_ms > 0 and ms - time_ms > _FAR_MS]
-    if not ahead or ahead[-1][0] != left[-1][0]:
-        return
-    batch, (_, watermark_ms, ahead_ms) = ahead[0][0], ahead[-1]
-    unseen = len(ahead) == len(left) and batch > 0  # it was there before the batches that were read
-    since = f"since batch {batch} or an earlier one" if unseen else f"since batch {batch}"
-    detail = f"{since}; it is {instant(watermark_ms)} now, {ahead_ms // _DAY_MS:,} days ahead"
-    goes_back = not unseen and any(i < batch for i in checkpoint.commits.ids)
-    yield Finding(
-        diagnoses.logs.FAR_WATERMARK, f"{COMMITS}/{batch}", detail, far_watermark(batch) if goes_back else None
-    )
+    """Find a watermark beyond the time at which its batch was planned."""
+    if (finding := offsets.find_far_watermark(checkpoint)) is not None:
+        yield finding
 
 
 def find_lagging_log(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -204,7 +182,7 @@ def find_edited_file_logs(checkpoint: Checkpoint) -> Iterator[Finding]:
                 detail = f"it has an entry that calls itself {file.log_offset}"
             elif file.path[:1] != "/" and ":" not in file.path:
                 detail = f"entry {file.log_offset} has no absolute path of a file"
-            elif planned_ms and time_ms - planned_ms > _FAR_MS:
+            elif planned_ms and time_ms - planned_ms > offsets.FAR_MS:
                 detail = f"{shown}, after the newest batch was planned: later files count as too old"
             elif before_ms - time_ms > _MAX_FILE_AGE_MS:
                 detail = f"{shown}, long before files in earlier entries: the file counts as not read"

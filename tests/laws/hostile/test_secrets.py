@@ -93,6 +93,8 @@ BY_FORM = [
     f"redirect=https%3A%2F%2Fa%2Fx%3Fsv%3D1%26sig%3D{SECRET}%253D%26x%3Dy",
     f"-----BEGIN PRIVATE KEY-----\\n{SECRET}\\n-----END PRIVATE KEY-----",
     f"url=https://a/x?sig={SECRET}",
+    f'x.setPassword("{SECRET}").y()',
+    f"x(password('{SECRET}'))",
     f'Authorization: Token token="{SECRET}", nonce="{SECRET}"',
     *(form + SECRET for form in ("curl -u u:", "curl -uu:", "curl --user u:", "curl -u 'u:", 'curl --proxy-user "u:')),
     *(f"CREATE USER u {by} '{SECRET}'" for by in ("identified by", "IDENTIFIED  BY")),
@@ -138,7 +140,16 @@ HARMLESS = [
     *("token expired", "Unexpected token 'SELECT'", "partition key 5", "a secret that nobody has", "no passwd entry"),
     *("the option kafka.ssl.key.password is not set", "column user.password cannot be resolved", "password (SASL)"),
     *("batch identified by its id", "delta:events@v12", "io.delta:delta-spark_2.13:4.0@jar", "x:Provider@1a2b3c4d"),
-    *("host:8020/a@b", "docker -u root", "sort -u x", "by user: somebody", "a password, user or key", "-Dfile=x"),
+    *(
+        "host:8020/a@b",
+        "docker -u root",
+        "sort -u x",
+        "by user: somebody",
+        "a password, user or key",
+        "-Dfile=x",
+        'getPassword("a.b")',
+        'token("a")',
+    ),
     *("StructType(StructField(token,StringType,true))", "['token', 'password']", '["secret","b"]', "tokens: 5"),
 ]
 HOLD_NONE = [
