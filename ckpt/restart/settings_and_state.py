@@ -3,7 +3,7 @@
 The state has no record of the settings that it was written with, but the form of its schemas shows them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ckpt import settings
@@ -102,16 +102,22 @@ def _find_contradictions(start: Start, checkpoint: Checkpoint) -> Iterator[_Cont
 
 
 def _find_partition_left_out(checkpoint: Checkpoint) -> str | None:
-    """Find the folder of a partition beyond the recorded number that has the version which a start loads."""
-    count = parse_java_int(checkpoint.conf.get(settings.SHUFFLE_PARTITIONS, "").strip())
+    """Find the folder of a partition that earlier offsets count and the newest do not, with the version to load."""
     needed = checkpoint.state.needed_version if checkpoint.state else None
-    if count is None or not needed:
+    logged = map(checkpoint.offsets.readable, checkpoint.offsets.entries)
+    before = [_count_partitions(entry.metadata.conf) for entry in logged if entry and entry.metadata]
+    count = _count_partitions(checkpoint.conf)
+    if not count or not needed:
         return None
     for operator, store in checkpoint.stores():
         for state in store.partitions:
-            if state.partition >= count and (state.newest_version or 0) >= needed:
+            if count <= state.partition < max(before, default=0) and (state.newest_version or 0) >= needed:
                 return f"{STATE}/{operator.id}/{state.partition}"
     return None
+
+
+def _count_partitions(conf: Mapping[str, str]) -> int:
+    return parse_java_int(conf.get(settings.SHUFFLE_PARTITIONS, "").strip()) or 0
 
 
 def _keeps_key_apart(operator: Operator, store: Store) -> bool:

@@ -60,6 +60,7 @@ DOUBTFUL = {
     "watermark-largest": "an operator overflows if it counts in microseconds, which no file says",
     "operators-exchanged": "how far the state of one operator fits the other, no file says",
     "operator-1-extra": "whether the query has a second operator like the first, no file says",
+    "recorded-shuffle.partitions=1": "it runs without the state of a partition, so that no batch is right",
     "recorded-join.stateFormatVersion=1": "whether the join is an inner one, no file says",
     "recorded-stateStore.providerClass": "whether the session has that class, no file says",
     "kafka-another-topic": "the option failOnDataLoss decides",
