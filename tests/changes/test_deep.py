@@ -44,7 +44,7 @@ def errors(checkpoint: Path) -> list[str]:
     return [rated.finding.path for rated in look(checkpoint, DEEP).troubles]
 
 
-@pytest.mark.parametrize("sample", some_quick([name for name in CHANGED if (SAMPLES / name).is_dir()], 3))
+@pytest.mark.parametrize("sample", some_quick([name for name in CHANGED if (SAMPLES / name).is_dir()], 6))
 def test_who_obeys_a_deep_look_gets_out_and_back(sample: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of(sample)
     flip(checkpoint, CHANGED[sample], at=200 if "rocksdb" in sample else 17)
@@ -106,7 +106,7 @@ def test_a_skip_needs_state_that_loads_and_not_what_a_crash_left(ckpt: Ckpt, cop
     assert run.json()["next"][0]["command"] == ["ckpt", "inspect", str(damaged), "--deep"]
 
 
-@pytest.mark.parametrize("case", some_quick(CONTENTS, 3), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", some_quick(CONTENTS, 6), ids=lambda case: case.name)
 def test_rows_that_do_not_fit_are_in_no_state_that_a_repair_goes_back_to(case: Any, copy_of: CopyOf) -> None:
     checkpoint = copy_of(case.sample)
     mutations.apply(checkpoint, case.mutations)

@@ -99,7 +99,7 @@ def binds(call: str) -> None:
     assert named.keys() <= signature.parameters.keys() | OPTIONS
 
 
-@pytest.mark.parametrize("sample", some_quick(SAMPLE_NAMES, 3))
+@pytest.mark.parametrize("sample", some_quick(SAMPLE_NAMES, 6))
 def test_every_call_on_the_page_of_a_sample_can_be_made(sample: str) -> None:
     for value in (ckpt.inspect(SAMPLES / sample), ckpt.repair(SAMPLES / sample)):
         page = str(value)

@@ -36,7 +36,7 @@ from tests.support.places import SAMPLE_NAMES
 from tests.support.spark import mutations
 from tests.support.spark.live import EVERY_CASE
 
-_EACH = 32  # of the damages, one of so many is for each edit
+_EACH = 64  # of the damages, one of so many is for each edit
 
 CASES = oracle_cases()
 _ALL = CASES if EVERY_CASE else CASES[1::16]  # of the damages, for `make test`

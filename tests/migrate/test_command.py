@@ -19,7 +19,7 @@ def document(ckpt: Ckpt, checkpoint: object, *words: str) -> Any:
     return ckpt("migrate", "changelog", checkpoint, "-o", "json", *words).json()
 
 
-@pytest.mark.parametrize("sample", some_quick(SAMPLE_NAMES, 3))
+@pytest.mark.parametrize("sample", some_quick(SAMPLE_NAMES, 6))
 @pytest.mark.parametrize("words", [("--to", "on"), ("--to", "off", "--verify", "--files-only")], ids=" ".join)
 def test_every_sample_is_told_as_published_and_left_alone(sample: str, words: tuple[str, ...], ckpt: Ckpt) -> None:
     before = everything(SAMPLES / sample)

@@ -156,6 +156,7 @@ def typed(folder: Path, types: Path) -> None:
 _UNTYPED = ("--follow-imports=silent", "--ignore-missing-imports", "--allow-subclassing-any", "--allow-untyped-calls")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("zone", "code"), [("UTC", 0), ("Europe/Berlin", 1)])
 @pytest.mark.skipif(find_spec("pyspark") is None, reason="pyspark is not installed")
 def test_python_in_a_zone_of_its_own_is_refused_where_times_would_shift(zone: str, code: int, generated: Path) -> None:

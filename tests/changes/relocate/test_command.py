@@ -20,7 +20,7 @@ def metadata_files(checkpoint: Path) -> list[Path]:
     return sorted(checkpoint.glob("state/*/_metadata/v2/[0-9]*"))
 
 
-@pytest.mark.parametrize("sample", some_quick(SAMPLE_NAMES, 3))
+@pytest.mark.parametrize("sample", some_quick(SAMPLE_NAMES, 6))
 def test_a_plan_changes_nothing_and_is_told_as_published(sample: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of(sample)
     before = everything(checkpoint)

@@ -80,7 +80,7 @@ def test_every_file_of_later_batches_goes_and_no_other(name: str) -> None:
         assert {path for path in gone - kept if not path.startswith("sources/")} == planned & expected
 
 
-@pytest.mark.parametrize("name", some_quick(INTERRUPTED, 3))
+@pytest.mark.parametrize("name", some_quick(INTERRUPTED, 6))
 @pytest.mark.parametrize("keep_planned", [True, False])
 def test_an_interrupted_removal_starts_as_before_or_as_planned_or_not_at_all(name: str, keep_planned: bool) -> None:
     storage = open_storage(str(SAMPLES / name))

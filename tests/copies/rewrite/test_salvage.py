@@ -14,7 +14,7 @@ from tests.conftest import Ckpt, CopyOf
 from tests.copies.rewrite.continuing import state
 from tests.copies.rewrite.record import MAIN
 from tests.copies.rewrite.salvaged import DAMAGES, SUITE
-from tests.support.places import SAMPLES
+from tests.support.places import SAMPLES, some_quick
 
 ANSWERS = SUITE.recorded(MAIN)
 AGGREGATION = "aggregation-hdfs-4.2"
@@ -46,7 +46,7 @@ def test_a_query_continued_with_what_was_salvaged(case: str) -> None:
         ("dedup-aggregation-hdfs-4.2", "state/1/1"),
     ],
 )
-@pytest.mark.parametrize("form", [{}, {"partitions": 3}], ids=str)
+@pytest.mark.parametrize("form", some_quick([{}, {"partitions": 3}], 2), ids=str)
 def test_an_operator_in_a_partition_is_lost_as_a_whole(
     sample: str, lost: str, form: dict[str, Any], copy_of: CopyOf, tmp_path: Path
 ) -> None:

@@ -179,6 +179,7 @@ def test_in_a_log_of_something_else_nothing_is_found_and_nothing_is_near(path: P
         assert (found.matches, found.nearest) == ((), ())
 
 
+@pytest.mark.slow
 def test_little_of_the_recorded_logs_is_near_an_error() -> None:
     lines = {line[:200] for text in logs().values() for line in text.splitlines()[::17] if not line.startswith("\tat")}
     near = [line for line in lines if find_nearest(line) and not explain(line).matches]
