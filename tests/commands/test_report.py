@@ -166,6 +166,7 @@ ADDED = {
 """Of functions that add an option to the command lines of a remedy or a cure."""
 
 
+@pytest.mark.slow
 def test_messages_of_the_library_name_arguments_and_no_options() -> None:
     """``ckpt handoff --batch`` as a command to be typed is none of it."""
     texts = [text for module in (ROOT / "ckpt").rglob("*.py") for text in messages(module)]

@@ -38,6 +38,7 @@ def members(ranges):
     return {number for first, last in ranges for number in range(first, last + 1)}
 
 
+@pytest.mark.slow
 @given(sets, sets, st.integers(-5, 5))
 def test_ranges_are_sets(one, other, by) -> None:
     a, b = ranges_of(sorted(one)), ranges_of(sorted(other))

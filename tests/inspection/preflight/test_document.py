@@ -87,6 +87,7 @@ def test_a_damage(case: Case, tmp_path: Path) -> None:
     compare(open_checkpoint(str(tmp_path / "checkpoint")), STARTS, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("minor", "base"), [(minor, base.name) for minor in ("3.5", "4.2") for base in changes.bases(minor)]
 )

@@ -18,6 +18,8 @@ from tests.inspection.preflight.test_document import print_document
 from tests.inspection.preflight.test_recorded import answers
 from tests.support.places import ROOT
 
+pytestmark = pytest.mark.slow
+
 BASE, FITS, CHANGED = "aggregation", "aggregation: nothing", "aggregation: key type"
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 (HOOK,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
