@@ -1,7 +1,7 @@
 """Rules of a start with a continuous trigger (``ContinuousExecution.getStartOffsets``), measured on 3.5 to 4.3.
 
 It reads the newest commit and the offsets of that batch, which continuous processing and micro-batches write alike for
-Kafka, deletes later offsets, and goes on with the next epoch.
+Kafka, deletes later offsets, and continues with the next epoch.
 """
 
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE

@@ -47,7 +47,7 @@ NO_FAMILIES = "STDS_FAILED_TO_READ_OPERATOR_METADATA"  # a join in state format 
 NO_AVRO = "StateSchemaProvider should always be defined"  # RocksDBStateEncoder
 NO_TABLE_FORMAT = "Unsupported BlockBasedTable format_version"  # RocksDB
 NO_END_OFFSETS = "Batch {} was committed without end epoch offsets"  # ContinuousExecution
-# STREAMING_REAL_TIME_MODE, which goes on:
+# The end of STREAMING_REAL_TIME_MODE:
 REAL_TIME_FORMAT_1 = "CHECKPOINT_FORMAT_V1_NOT_SUPPORTED"
 REAL_TIME_SOURCE = "INPUT_STREAM_NOT_SUPPORTED"
 REAL_TIME_OPERATOR = "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"

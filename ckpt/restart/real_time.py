@@ -52,7 +52,7 @@ def _refuse(start: Start, path: str, detail: str, error: str | None) -> Forecast
 
 
 def delete_planned(start: Start) -> Start:
-    """Return the start as it goes on once it has deleted the offsets above the newest commit."""
+    """Return the start after it has deleted the offsets above the newest commit."""
     committed = -1 if start.committed is None else start.committed
     deleted = tuple(batch for batch in start.checkpoint.offsets.ids if batch > committed)
     if not deleted:

@@ -233,7 +233,7 @@ def test_a_start_that_is_unknown_is_explained(ckpt: Ckpt) -> None:
 
 
 @pytest.mark.parametrize("words", [["inspect"], ["repair"], ["rewind", "--to-batch", 3], ["skip"]], ids=lambda w: w[0])
-@pytest.mark.parametrize("sample", some_quick([one.name for one in DAMAGED], 6))
+@pytest.mark.parametrize("sample", some_quick([damage.name for damage in DAMAGED], 6))
 def test_the_next_step_is_never_the_command_that_says_so(sample: str, words: list[object], ckpt: Ckpt) -> None:
     """But where a file is to be put back before."""
     checkpoint = f"sample_checkpoints/{sample}"

@@ -1,4 +1,4 @@
-"""What `make test` runs in part is there under that name: a test that was renamed would run whole, unnoticed."""
+"""The tests that `make test` runs in part exist: one that was renamed would run whole, unnoticed."""
 
 from tests.support.parts import EACH
 from tests.support.places import ROOT

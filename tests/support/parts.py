@@ -1,4 +1,4 @@
-"""Tests of which `make test` runs each n-th case, because others prove that the rest would show the same.
+"""Tests that `make test` runs in part: each n-th case, where other tests prove the rest.
 
 `CKPT_TEST_ALL=1` runs all cases; those of `make quick` are always run.
 """
@@ -13,7 +13,7 @@ from tests.support.places import ROOT
 from tests.support.spark.live import EVERY_CASE
 
 EACH: dict[str, int] = {
-    # Every sample, damaged ones too, by the same code: plans differ by what is damaged, of which each kind has several.
+    # Every sample by the same code: plans differ by the kind of damage, and each kind has several samples.
     "changes/offsets/test_set.py::test_every_sample_is_planned_set_and_restored": 4,
     "changes/relocate/test_command.py::test_a_plan_changes_nothing_and_is_told_as_published": 2,
     "changes/rewind/test_rewind.py::test_every_batch_that_is_offered_can_be_gone_back_to_and_no_other": 2,

@@ -16,7 +16,7 @@ EACH_SAMPLE = [
     pytest.param(name, marks=pytest.mark.slow if place % 2 or name.startswith("damaged-") else ())
     for place, name in enumerate(SAMPLE_NAMES)
 ]
-"""The same as parameters, for what looks at every sample: half of them, and no damaged one, are for each edit."""
+"""All samples as parameters; `make quick` takes half of the undamaged ones."""
 
 
 def some_quick(names: Iterable[Any], each: int) -> list[Any]:

@@ -78,7 +78,7 @@ class ColumnReshaping:
         return Stored(keys, values)
 
     def merge(self, rows: Stored) -> Stored:
-        """Merge the rows of each key, of which several may have got the same. Raises Undecodable."""
+        """Merge rows that now have the same key. Raises Undecodable."""
         if self.columns.merges is None or not len(rows):
             return rows
         import numpy as np

@@ -110,7 +110,7 @@ class Reshaping(Protocol):
         ...
 
     def merge(self, rows: Stored) -> Stored:
-        """Leave one row of each key, where several may have got the same. Raises Undecodable."""
+        """Merge rows that now have the same key. Raises Undecodable."""
         ...
 
 

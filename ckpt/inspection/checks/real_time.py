@@ -61,7 +61,7 @@ def _compare_settings(session: Mapping[str, str]) -> Iterator[str]:
 
 
 def list_untried(query: QueryDescription | None) -> Iterator[str]:
-    """List the sources of which it is not known whether real-time mode reads them."""
+    """List the sources that real-time mode may not read: no Spark was asked."""
     for index, source in enumerate(query.sources if query is not None else ()):
         if source.kind != SourceType.KAFKA and source.kind not in REFUSED_SOURCES:
             yield f"whether real-time mode reads source {index}, {source.kind}, was not tried"

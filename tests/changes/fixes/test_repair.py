@@ -62,7 +62,7 @@ def repaired(top: Path, way: WayName, backup: Path) -> Receipt:
     )[1]
 
 
-@pytest.mark.parametrize("sample", some_quick((one.name for one in DAMAGED), 6))
+@pytest.mark.parametrize("sample", some_quick((damage.name for damage in DAMAGED), 6))
 def test_every_way_that_is_offered_leads_out_and_back(sample: str, ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
     top = copy_of(sample)
     before = facts(top)

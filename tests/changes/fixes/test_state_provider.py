@@ -56,8 +56,8 @@ def test_nothing_is_named_where_spark_knows_the_provider() -> None:
 def test_a_class_name_that_is_the_whole_message_is_explained(text: str, copy_of: CopyOf) -> None:
     assert [match.error.id for match in library.explain(text).matches] == ["class-not-found"]
     assert library.explain("com.acme.Other").matches == ()
-    found = library.explain(text, str(_copy_with_foreign_provider(copy_of)))
-    assert [rated.finding.diagnosis.code for rated in found.matches[0].shown] == ["CKPT117"]
+    explanation = library.explain(text, str(_copy_with_foreign_provider(copy_of)))
+    assert [rated.finding.diagnosis.code for rated in explanation.matches[0].shown] == ["CKPT117"]
 
 
 def test_a_session_with_such_a_provider_is_warned_of_where_none_is_recorded(ckpt: Ckpt, tmp_path: Path) -> None:

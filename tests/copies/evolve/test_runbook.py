@@ -119,6 +119,6 @@ def judge_table(written: list[dict[str, Any]], table: list[dict[str, Any]]) -> N
     assert {(row["minute"], row["shop"], row["product"]): row["total"] for row in old} == dict(products)
     assert {(row["minute"], row["shop"]): row["total"] for row in new} == dict(totals)
     assert len(new) == len(totals), "each window once"
-    # a group of which the new function has seen no row counts 0
+    # the new function counts 0 in a group without new rows
     assert {(row["minute"], row["shop"]): row["rows"] for row in new} == {key: counts[key] for key in totals}
     assert any(counts[key] < 10 for key in totals)

@@ -14,7 +14,7 @@ from tests.restart.oracle.cases import CASES, SAMPLES
 from tests.support.spark import mutations
 
 _ASKED = (None, Spark.V3_5, Spark.V4_2)
-_EACH = 32  # damages, one of which is for each edit
+_EACH = 32  # `make quick` looks at each 32nd damage
 
 _ALL = [
     *((case.name, case.folder, case.mutations) for case in CASES if case.folder.is_dir()),

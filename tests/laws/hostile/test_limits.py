@@ -278,8 +278,8 @@ def test_a_link_out_of_the_checkpoint_is_a_finding(words: list[str], part: str, 
     if words[0] == "scan":
         assert (document["checkpoints"][0]["codes"], document["checkpoints"][0]["outcome"]) == (["CKPT510"], "unknown")
         return
-    found = document["holds" if words == ["preflight"] else "findings"]
-    troubles = [finding for finding in found if finding["severity"] != "note"]
+    findings = document["holds" if words == ["preflight"] else "findings"]
+    troubles = [finding for finding in findings if finding["severity"] != "note"]
     assert [(finding["code"], finding["path"]) for finding in troubles] == [("CKPT510", part)]
     assert {forecast["outcome"] for forecast in document["restart"]} == {"unknown"}
     assert document["next"]

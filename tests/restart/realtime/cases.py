@@ -40,9 +40,11 @@ class Start:
     since: str = "4.1"
     rewritten: bool = False  # on the checkpoint that `ckpt rewrite --provider rocksdb --format-version 2` wrote of it
 
+    repaired: bool = False  # after `ckpt repair --choose to-real-time --apply`
+
     @property
     def updates(self) -> bool:
-        """Whether the query is started in output mode update, which real-time mode demands, whatever wrote it."""
+        """True if the query starts in output mode update, as real-time mode demands."""
         return self.case.query != "kafka-appended"
 
     @property
@@ -71,7 +73,7 @@ PLANNED = '{"orders":{"0":60,"1":60}}'
 
 
 def _kills(sample: str) -> Iterator[tuple[str, list[Mutation]]]:
-    """What kills, and hands, leave of a sample."""
+    """Samples as kills of the driver and edits by hand leave them."""
     newest = latest(sample)
     yield "whole", []
     yield "planned", [plan(sample, newest + 1, PLANNED)]
@@ -118,6 +120,9 @@ def _stateless() -> Iterator[Start]:
         for store in ("rocksdb", "format2"):
             yield Start(Case(f"{sample}-in-{store}", sample, (), "kafka-orders", store), "realtime")
         yield Start(Case(f"{sample}-in-hdfs", sample, (), "kafka-orders"), "realtime", HDFS)
+    for name, damage in (("repaired", []), ("planned-repaired", [plan("kafka-4.2", latest("kafka-4.2") + 1, PLANNED)])):
+        case = Case(f"kafka-4.2-{name}", "kafka-4.2", tuple(damage), "kafka-orders", sync_only=True)
+        yield Start(case, "realtime", since="4.3", repaired=True)
     continuous = younger.CONTINUOUS
     yield Start(Case("continuous-whole", continuous, (), "kafka-orders"), "realtime")
     planned = delete_logs(commits=[latest(continuous)])
@@ -164,7 +169,7 @@ def _stateful() -> Iterator[Start]:
 
 
 def _questions() -> Iterator[Start]:
-    """What real-time mode asks of a query, a sink and a session, on no checkpoint at all."""
+    """First starts: the demands of real-time mode on a query, a sink and a session."""
     fresh = delete("offsets/[0-9]*", "commits/[0-9]*")
 
     def new(name: str, query: str, store: str = "default", sink: str = "console", **more: object) -> Start:

@@ -33,6 +33,8 @@ class RealTime(Cases[Start]):
         return (start for start in STARTS if minor >= start.since)
 
     def ask(self, session: Session, case: Start, folder: Path) -> Document:
+        if case.repaired:
+            return session.ask({"start": case.name, "checkpoint": str(repair(case, folder))})
         if not case.rewritten:
             return session.ask({"start": case.name})
         new = rewrite(case, folder)
@@ -40,7 +42,14 @@ class RealTime(Cases[Start]):
         return {**answer, "counts": read_counts(new, answer["batch"])}
 
     def fingerprint(self, case: Start) -> str:
-        told = [answers.fingerprint(case.case), case.mode, case.conf, case.sink, *["rewritten"] * case.rewritten]
+        told = [
+            answers.fingerprint(case.case),
+            case.mode,
+            case.conf,
+            case.sink,
+            *["rewritten"] * case.rewritten,
+            *["repaired"] * case.repaired,
+        ]
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
 
     @contextmanager
@@ -55,6 +64,15 @@ def rewrite(start: Start, folder: Path) -> Path:
     old = mutations.copy_of(start.case.folder, folder / "old", start.case.mutations)
     ckpt.rewrite(str(old), str(folder / "new"), provider="rocksdb", format_version=2)
     return folder / "new"
+
+
+def repair(start: Start, folder: Path) -> Path:
+    """Obey `ckpt migrate real-time` of a query without state."""
+    folder.mkdir(parents=True)
+    checkpoint = mutations.copy_of(start.case.folder, folder / "checkpoint", start.case.mutations)
+    _, receipt = ckpt.repair(str(checkpoint), choose="to-real-time", apply=True, grace_s=0)
+    assert receipt.applied, receipt.problem
+    return checkpoint
 
 
 def read_counts(checkpoint: Path, batch: int) -> dict[str, list[int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,13 +19,16 @@ from ckpt.versions import Progress, Spark
 from tests.restart.oracle.test_forecast import disagreements
 from tests.restart.realtime import cases
 from tests.restart.realtime.record import ANSWERS, SUITE
+from tests.support.places import SAMPLES
 from tests.support.spark import mutations
 
 MINORS = ("4.1", "4.2", "4.3")
 RECORDED = {minor: ANSWERS.read(minor)["answers"] for minor in MINORS}
 NEW = [start for start in cases.STARTS if start.case.name.startswith("new-")]
 IN_OTHER_SESSIONS = [start for start in cases.STARTS if start.conf and start not in NEW]
-ON_CHECKPOINTS = [start for start in cases.STARTS if not (start in NEW or start.conf or start.rewritten)]
+ON_CHECKPOINTS = [
+    start for start in cases.STARTS if not (start in NEW or start.conf or start.rewritten or start.repaired)
+]
 
 DOUBTFUL = {"real-time-aggregation-4.3-planned-twice/realtime": "which state batch c + 1 loads was not looked at"}
 OF_THE_SESSION = {
@@ -95,6 +99,21 @@ def test_preflight_holds_a_query_that_spark_refuses(start: cases.Start) -> None:
         query = QueryDescription(Spark(minor), output_mode, (source,), described, None, None, {})
         refused = any(compare_real_time(query, start.conf, [Spark(minor)]))
         assert refused == (RECORDED[minor][start.name]["outcome"] == "fails-at-start"), minor
+
+
+@pytest.mark.parametrize("name", ["kafka-4.2-repaired/realtime", "kafka-4.2-planned-repaired/realtime"])
+def test_a_repair_that_was_chosen_continues_in_real_time(name: str) -> None:
+    """From the end of the newest committed batch: no row is lost, and none is read again."""
+    whole = RECORDED["4.3"]["kafka-4.2-whole/realtime"]
+    answer = RECORDED["4.3"][name]
+    end = json.loads((SAMPLES / "kafka-4.2/offsets/5").read_text().split("\n")[2])
+    assert whole["outcome"] == "fails-at-start"
+    assert (answer["outcome"], answer["batch"], answer["sources"][0]["from"], answer["rows"]) == (
+        "resumes",
+        6,
+        end,
+        100,
+    )
 
 
 @pytest.mark.parametrize("start", [start for start in cases.STARTS if start.rewritten], ids=lambda start: start.name)

@@ -1,4 +1,4 @@
-"""Some of the starts asked again, on the Spark that is installed: they must still end as recorded."""
+"""Six recorded starts on the installed Spark: they end as recorded."""
 
 from __future__ import annotations
 
