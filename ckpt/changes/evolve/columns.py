@@ -234,11 +234,12 @@ class _Planner:
 
     def _check_gone(self, field: Json) -> None:
         """Raise NoWay for a key column without which groups would lack what the watermark has evicted."""
-        metadata = field.get("metadata") if isinstance(field, dict) else None
+        if not isinstance(field, dict):
+            return
+        metadata = field.get("metadata")
         if isinstance(metadata, dict) and _EVENT_TIME in metadata:
             raise self.refuse(
-                f"key column {field['name']} is gone, "  # type: ignore[index, call-overload]
-                "and the state does not have what the watermark has evicted of it"
+                f"key column {field['name']} is gone, and the state does not have what the watermark has evicted of it"
             )
 
     def _plan_key(self, sides: _Sides) -> tuple[tuple[ColumnOrigin, ...] | None, bool, tuple[PartComparison, ...]]:
@@ -377,8 +378,8 @@ class _Planner:
             places = _list_starts(before)
             parts = {part.new: part for part in self.parts if part.kind is PartKind.VALUE and part.new is not None}
             matched = [
-                (None if parts[number].old is None else places[parts[number].old], parts[number])  # type: ignore[index]
-                for number in range(len(aggregates))
+                (None if part.old is None else places[part.old], part)
+                for part in (parts[number] for number in range(len(aggregates)))
             ]
         else:
             matched = [
