@@ -12,7 +12,7 @@ from typing import Unpack
 
 from ckpt.changes.apply import ChangeResult, How, Receipt, run_change
 from ckpt.changes.backup import choose_options
-from ckpt.changes.evolve.columns import ColumnWords, parse_mapping
+from ckpt.changes.evolve.origins import ColumnWords, parse_mapping
 from ckpt.changes.evolve.plan import EvolveOptions, EvolvePlan, plan_evolution, view_changed
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS
 from ckpt.copies.copy.copy import Vanished, copy_selected
