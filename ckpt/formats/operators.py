@@ -37,6 +37,7 @@ class OperatorName(StrEnum):
     OTHER = "defaultName"
 
 
+TIMERS = "TimerState"  # the kind under which Spark names the timers among the state variables
 OPERATORS = frozenset(OperatorName)
 AGGREGATIONS = frozenset({OperatorName.AGGREGATION, OperatorName.REAL_TIME_AGGREGATION})
 TRANSFORM_WITH_STATE = frozenset(name for name in OperatorName if name.startswith("transformWithState"))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ckpt.changes.evolve.origins import ColumnOrigin, ColumnWords, FamilyColumns, StoreColumns, is_nullable
 from ckpt.changes.plan import NoWay
-from ckpt.formats.operators import list_variables
+from ckpt.formats.operators import TIMERS, list_variables
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.inspection.evolution import Knowledge, PartComparison, PartKind, bare, is_wider
 from ckpt.inspection.query import DescribedFamily, DescribedOperator, spell_schema
@@ -17,7 +17,7 @@ from ckpt.model import ColumnFamily, Json, Operator, StateVariable
 _WRAPPERS = ("groupState", "value")  # structs that Spark puts around the fields of a user
 _TIMEOUT = "timeoutTimestamp"
 _NO_TIMEOUT = -1  # ``GroupStateImpl.NO_TIMESTAMP``
-_TIMERS, _LIST = "TimerState", "ListState"
+_LIST = "ListState"
 _BESIDE = ("$rowCounter_", "$count_", "$min_", "$ttl_")  # families that Spark keeps beside a variable
 Refuse = Callable[[str], NoWay]
 
@@ -187,7 +187,7 @@ def _match_variables(
             raise refuse(f"variable {name} is in the state too, and would be lost: rename it as well")
         if source is not None or name in words.mapped:
             continue
-        rivals = [own.name for own in old.values() if own.name not in taken and own.kind == new[name].kind != _TIMERS]
+        rivals = [own.name for own in old.values() if own.name not in taken and own.kind == new[name].kind != TIMERS]
         if rivals:
             raise refuse(
                 f"variable {name} may be {' or '.join(rivals)} of the state under another name, or new: say it with "
