@@ -124,6 +124,8 @@ def rename_variables(data: bytes, names: Mapping[str, str | None]) -> bytes:
     """
     line, _, body = data.partition(b"\n")
     record = json.loads(body)
+    if not record.get("operatorPropertiesJson"):
+        return data
     properties = json.loads(record["operatorPropertiesJson"])
     variables = properties.get("stateVariables", [])
     renamed = ({**each, "stateName": names.get(each["stateName"], each["stateName"])} for each in variables)

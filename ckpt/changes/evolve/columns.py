@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ckpt.changes.evolve.fields import FieldPlanner, plan_variables
-from ckpt.changes.evolve.origins import ColumnMerge, ColumnOrigin, ColumnWords, StoreColumns, is_nullable
+from ckpt.changes.evolve.origins import ColumnMerge, ColumnOrigin, ColumnWords, FamilyColumns, StoreColumns, is_nullable
 from ckpt.changes.plan import NoWay
 from ckpt.formats.operators import TRANSFORM_WITH_STATE, OperatorName, list_variables
 from ckpt.formats.types import fields_of, named_fields, struct_of
@@ -55,11 +55,21 @@ def plan_columns(
         parts = [judge_window(part, old, wants, watermark_ms) for part in parts]
     planner = _Planner(has, wants, parts, old, words)
     plan = planner.plan()
-    known = wants.metadata_version == (2 if has.name in TRANSFORM_WITH_STATE else 1)
-    families = has.name not in TRANSFORM_WITH_STATE and any(map(_has_families, has.stores))
-    if plan.stores and (has.name is None or not known or families):
+    known = wants.metadata_version == (2 if has.schema_paths else 1)
+    mixed = any(part.silent and part.kind in (PartKind.KEY, PartKind.VALUE) for part in plan.parts)
+    if (plan.stores and (has.name is None or not known)) or (mixed and not plan.stores):
         raise planner.refuse("its state is kept in a form whose columns ckpt does not change")
+    if not wants.stores and old is not None and _list_types(old) != _list_types(wants):
+        raise planner.refuse("its columns differ, and Spark before 4.0 does not say what state a query keeps")
     return plan
+
+
+def _list_types(operator: DescribedOperator) -> list[list[str]]:
+    """The types of keys, aggregates, and columns that a join keeps."""
+    sides = () if operator.join is None else (operator.join.left, operator.join.right)
+    expressions = (operator.keys or (), *(part for side in sides for part in (side.keys, side.columns)))
+    buffers = [f"{name} {kind}" for name, kind in _list_buffers(operator.aggregates or ())]
+    return [*([bare(each.type) for each in part] for part in expressions), buffers]
 
 
 def _has_families(store: Store) -> bool:
@@ -112,7 +122,7 @@ class _Planner:
         match self.wants.name:
             case OperatorName.AGGREGATION | OperatorName.DEDUPLICATION | OperatorName.DEDUPLICATION_WITHIN_WATERMARK:
                 return self._plan_single()
-            case OperatorName.GROUPS | OperatorName.GROUPS_IN_PANDAS:
+            case OperatorName.GROUPS_IN_PANDAS:
                 return self._plan_single()
             case OperatorName.SESSIONS:
                 return self._plan_sessions()
@@ -142,10 +152,26 @@ class _Planner:
         return all(_have_types(*sides.list_columns(word)) for sides in self._list_sides() for word in ("key", "value"))
 
     def _list_sides(self) -> list[_Sides]:
+        if self.wants.name == OperatorName.JOIN and any(map(_has_families, self.has.stores)):
+            return self._list_families()
         new = {store.name: store.families[0] for store in self.wants.stores if len(store.families) == 1}
         if new.keys() != {store.name for store in self.has.stores} or any(map(_has_families, self.has.stores)):
             return []
         return [_Sides(store, new[store.name].key, new[store.name].value) for store in self.has.stores]
+
+    def _list_families(self) -> list[_Sides]:
+        """The column families of the only store of a join (state format 3), as if each were a store."""
+        store, new = self.has.stores[0], {family.name: family for own in self.wants.stores for family in own.families}
+        if new.keys() != {family.name for family in store.column_families} or len(self.has.stores) > 1:
+            return []
+        return [
+            _Sides(
+                replace(store, name=own.name, key_schema=own.key_schema, value_schema=own.value_schema),
+                new[own.name].key,
+                new[own.name].value,
+            )
+            for own in store.column_families
+        ]
 
     def _plan_single(self) -> ColumnPlan:
         """Plan the store of an aggregation or a deduplication."""
@@ -156,7 +182,7 @@ class _Planner:
         value_parts: tuple[PartComparison, ...]
         if self.wants.name == OperatorName.AGGREGATION:
             value, value_parts = self._plan_aggregates(sides)
-        elif self.wants.name in (OperatorName.GROUPS, OperatorName.GROUPS_IN_PANDAS):
+        elif self.wants.name == OperatorName.GROUPS_IN_PANDAS:
             planner = FieldPlanner(self.words, self.refuse)
             value = planner.plan(sides.old.value_schema, sides.new_value)
             value_parts = tuple(planner.parts)
@@ -436,21 +462,48 @@ class _Planner:
         return mapped
 
     def _plan_join(self) -> ColumnPlan:
-        """Plan the values of both sides; keys stay as they are."""
-        stores, judged = [], [part for part in self.parts or () if part.kind is not PartKind.VALUE]
+        """Plan both sides: their columns, and wider types of keys."""
+        stores: list[StoreColumns] = []
+        planned: set[str | None] = set()
+        judged = [part for part in self.parts or () if part.kind is not PartKind.VALUE]
         for part in judged:
             if part.kind is PartKind.KEY and (part.silent or part.old != part.new or part.old is None):
-                raise self.refuse(f"{part.why} ({part.verdict}), and ckpt does not change the keys of a join")
+                raise self.refuse(f"{part.why} ({part.verdict}), and ckpt only widens the keys of a join")
         for sides in self._list_sides():
-            if not _have_types(*sides.list_columns("key")):
-                raise self.refuse("the types of its keys differ, and ckpt does not change the keys of a join")
-            if not sides.old.name.endswith("keyWithIndexToValue"):
-                continue
-            origins, parts = self._plan_side(sides, sides.old.name.partition("-")[0])
-            judged += parts
-            if origins is not None:
-                stores.append(StoreColumns(sides.old.name, sides.new_key, sides.new_value, None, origins))
-        return ColumnPlan(tuple(stores), tuple(judged))
+            key, origins = self._widen_key(sides), None
+            indexed = sides.old.name.endswith("keyWithIndexToValue")
+            if indexed:
+                side = sides.old.name.partition("-")[0]
+                origins, parts = self._plan_side(sides, side)
+                judged += parts
+                planned.add(side)
+                if key is not None and self.parts is None:
+                    why = f"key columns of the {side} side, by their places"
+                    judged.append(PartComparison(PartKind.KEY, 0, 0, Knowledge.UNKNOWN, why, side=side))
+            if key is not None or origins is not None:
+                columns = StoreColumns(sides.old.name, sides.new_key, sides.new_value, key, origins, indexed=indexed)
+                stores.append(columns)
+        judged += [part for part in self.parts or () if part.kind is PartKind.VALUE and part.side not in planned]
+        if not stores or not any(map(_has_families, self.has.stores)):
+            return ColumnPlan(tuple(stores), tuple(judged))
+        if any(own.key is not None for own in stores):
+            raise self.refuse("the types of its keys differ, and ckpt does not change those of state format 3")
+        (store,) = self.has.stores
+        old = {family.name: family.value_schema for family in store.column_families}
+        families = (FamilyColumns(own.name, own.name, old[own.name], own.value_schema, own.value) for own in stores)
+        columns = StoreColumns(store.name, store.key_schema, store.value_schema, families=tuple(families))
+        return ColumnPlan((columns,), tuple(judged))
+
+    def _widen_key(self, sides: _Sides) -> tuple[ColumnOrigin, ...] | None:
+        """The columns of keys of a store of a join, each in its place; None where they stay as they are."""
+        old, new = sides.list_columns("key")
+        if _have_types(old, new):
+            return None
+        if len(old) != len(new):
+            raise self.refuse("the number of its keys differs, and ckpt only widens the keys of a join")
+        for before, after in zip(old, new, strict=True):
+            self._check_type(before, after, "key")
+        return tuple(map(ColumnOrigin, range(len(new))))
 
     def _plan_side(self, sides: _Sides, side: str) -> tuple[tuple[ColumnOrigin, ...] | None, list[PartComparison]]:
         old, new = sides.list_columns("value")

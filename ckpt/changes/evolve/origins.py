@@ -56,6 +56,7 @@ class StoreColumns:
     key: tuple[ColumnOrigin, ...] | None = None  # None: keys stay as they are
     value: tuple[ColumnOrigin, ...] | None = None  # None: likewise
     merges: tuple[ColumnMerge, ...] | None = None  # rows may get the same key; () if they are alike: one of them stays
+    indexed: bool = False  # a key ends with the index of a row of a join, which is no part of the grouping key
     families: tuple[FamilyColumns, ...] = ()  # of a store that has any
 
 

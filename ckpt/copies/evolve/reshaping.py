@@ -11,7 +11,7 @@ from ckpt.changes.evolve.origins import ColumnOrigin, FamilyColumns, StoreColumn
 from ckpt.copies.fill.fitting import Misfit, fit_array, make_struct
 from ckpt.copies.rewrite.filtering import Column
 from ckpt.copies.rewrite.stored_rows import Stored, array_of, join_stored, prepend
-from ckpt.copies.rewrite.stores import Families
+from ckpt.copies.rewrite.stores import Families, list_forms
 from ckpt.errors import Undecodable, UsageError
 from ckpt.formats.rows.arrow import structs
 from ckpt.formats.rows.types import arrow_type
@@ -60,7 +60,10 @@ class ColumnReshaping:
     def make_key(self, columns: list[Column], count: int) -> list[Column]:
         """Make the new grouping key of so many rows. Raises Undecodable."""
         fields = list(named_fields(self.columns.key_schema))
-        arrays = self._pick(fields, self.columns.key or (), [array for _, _, array in columns], count, self._constants)
+        origins, constants = self.columns.key or (), self._constants
+        if self.columns.indexed:
+            fields, origins, constants = fields[:-1], origins[:-1], constants[:-1]
+        arrays = self._pick(fields, origins, [array for _, _, array in columns], count, constants)
         return [(name, kind, array) for (name, kind), array in zip(fields, arrays, strict=True)]
 
     def reshape(self, rows: Any, key: list[Column], store: Store) -> Stored:
@@ -68,7 +71,10 @@ class ColumnReshaping:
         if self.columns.key is None:
             keys = rows.make_keys()
         else:
-            keys = self._encode(self.columns.key_schema, [array for _, _, array in key], len(rows))
+            arrays = [array for _, _, array in key]
+            if self.columns.indexed:
+                arrays.append(rows.decode_keys(list_forms(store)[store.name], avro=False).flatten()[-1])
+            keys = self._encode(self.columns.key_schema, arrays, len(rows))
         if self.columns.value is None:
             values = rows.make_values()
         else:

@@ -220,8 +220,8 @@ def _reshape(
         if form.version > 1:
             own_ids[old] = [[str(uuid4()) for _ in operator.stores] for _ in range(max(counts.values()))]
             ids[numbers[old]] = own_ids[old]
-        if operator.variables:
-            if chosen.recorded.get(settings.ENCODING_FORMAT) == "avro":
+        if operator.schema_paths:
+            if operator.variables and chosen.recorded.get(settings.ENCODING_FORMAT) == "avro":
                 raise NoWay("state variables are encoded as Avro, and only Spark changes their fields then")
             files = _describe_variables(storage, checkpoint, operator, changed[numbers[old]])
         else:

@@ -32,6 +32,7 @@ class Query:
     variables: tuple[Variable, ...] = ()  # of transformWithState
     group: tuple[tuple[str, str], ...] = ()  # fields of the state of applyInPandasWithState: columns and their schemas
     time_mode: str = "None"
+    by_rows: bool = False  # transformWithState, which has Row; else transformWithStateInPandas
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class ColumnCase:
     verdict: str | None = None
     since: str = "4.0"
     needs: str = ""
+    conf: tuple[tuple[str, str], ...] = ()
 
     def fits(self, columns: dict[str, str]) -> bool:
         """Tell whether each column was as expected; some are full where new rows alone give the same."""
@@ -323,6 +325,9 @@ def _variables() -> Iterator[ColumnCase]:
             f"{store}: variables renamed and wider", three, wider, _full("a", "b", "c"), store=store, **told
         )
     how: dict[str, Any] = {"store": "changelog", "known": False}
+    by_rows = {"map_column": names, "verdict": "unknown", "since": "4.2", **how}
+    new_one = replace(wider, by_rows=True)
+    yield ColumnCase("variables of rows", replace(three, by_rows=True), new_one, _full("a", "b", "c"), **by_rows)
     ordered = Query(variables=(_call(TOTAL, "sum", "n INT, s BIGINT"), COUNTS))
     told = {"map_column": ("total=sum",), "verdict": "unknown", **how}
     name = "a variable renamed, its fields in another order, one gone"
@@ -403,6 +408,61 @@ def _sessions() -> Iterator[ColumnCase]:
         yield ColumnCase(f"sessions: {label}", old, changed, (), refused=why)
 
 
+def _join_keys() -> Iterator[ColumnCase]:
+    narrow = SCHEMA.replace("id BIGINT", "id INT")
+    old = Query(join=(("v",), ("v2", "g")), schema=narrow)
+    rows = (("rows", FULL),)
+    for store, since in (("hdfs", "4.0"), ("changelog", "4.0"), ("format2", "4.2")):
+        wide = replace(old, schema=SCHEMA)
+        yield ColumnCase(f"{store}: join key wider", old, wide, rows, store=store, since=since)
+    both = Query(join=(("v",), ("g",)), schema=WIDE)
+    yield ColumnCase("join key and columns wider, a column less", old, both, rows)
+    yield ColumnCase(
+        "join key wider, without the old query", old, replace(old, schema=SCHEMA), rows, known=False, verdict="unknown"
+    )
+    why = "ckpt makes no such values"
+    yield ColumnCase("join key narrower", replace(old, schema=SCHEMA), old, (), refused=why)
+
+
+def _join_formats() -> Iterator[ColumnCase]:
+    """Joins that keep all in one store (state format 3), and those by time (4), whose columns ckpt does not change."""
+    old = Query(join=(("v",), ("v2", "g")))
+    rows = (("rows", FULL),)
+    for store in ("changelog", "format2"):
+        how: dict[str, Any] = {"store": store, "conf": _of_format(3), "since": "4.2"}
+        swapped = Query(join=(("v",), ("g", "v2")), schema=WIDE)
+        name = f"{store}: join of state format 3, columns swapped and wider"
+        yield ColumnCase(name, old, swapped, rows, **how)
+        less = Query(join=(("v",), ("g",)))
+        yield ColumnCase(f"{store}: join of state format 3, a column less", old, less, rows, **how)
+    narrow = replace(old, schema=SCHEMA.replace("id BIGINT", "id INT"))
+    why = "does not change those of state format 3"
+    yield ColumnCase("join key of state format 3 wider", narrow, old, (), refused=why, **how)
+
+
+def _of_format(version: int) -> tuple[tuple[str, str], ...]:
+    return (("spark.sql.streaming.join.stateFormatVersion", str(version)),)
+
+
+def _old_state() -> Iterator[ColumnCase]:
+    """Spark 3.5, which says neither what state a query keeps nor which operator wrote it."""
+    two = replace(TWO, keys=("k", "g"))
+    yield ColumnCase("3.5: the same query", two, two, _full("s", "s2"))
+    for name, new, why in (
+        ("two sums swapped", replace(two, aggregates=TWO.aggregates[::-1]), "a form whose columns"),
+        ("keys swapped", replace(two, keys=("g", "k")), "a form whose columns"),
+        ("another sum", replace(two, aggregates=("sum(v) AS s", "sum(id) AS s2")), "a form whose columns"),
+        ("an aggregate more", replace(two, aggregates=(*TWO.aggregates, "max(v) AS m")), "does not say what state"),
+        ("an aggregate less", replace(two, aggregates=TWO.aggregates[:1]), "does not say what state"),
+        ("a key column less", replace(two, keys=("k",)), "does not say what state"),
+        ("a wider key", replace(two, schema=WIDE_KEYS), "does not say what state"),
+    ):
+        yield ColumnCase(f"3.5: {name}", two, new, (), refused=why)
+    joined = Query(join=(("v",), ("v2", "g")))
+    yield ColumnCase("3.5: join columns swapped", joined, Query(join=(("v",), ("g", "v2"))), (), refused="a form whose")
+
+
+OLD_STATE_CASES = (*_old_state(),)
 COLUMN_CASES = (
     *_aggregates(),
     *_wider(),
@@ -416,4 +476,6 @@ COLUMN_CASES = (
     *_variables(),
     *_groups(),
     *_sessions(),
+    *_join_keys(),
+    *_join_formats(),
 )

@@ -95,7 +95,8 @@ def keep_state(rows: Any, query: Mapping[str, Any]) -> Any:
     if fields:
         schema = ", ".join(f"{name} {kind}" for name, kind in fields)
         return groups.applyInPandasWithState(make_function(columns), output, schema, "update", "NoTimeout")
-    return groups.transformWithStateInPandas(make_processor(variables), output, "Update", query["time_mode"])
+    transform = groups.transformWithState if query["by_rows"] else groups.transformWithStateInPandas
+    return transform(make_processor(variables, by_rows=query["by_rows"]), output, "Update", query["time_mode"])
 
 
 def make_function(names: Sequence[str]) -> Any:
@@ -113,9 +114,10 @@ def make_function(names: Sequence[str]) -> Any:
     return update
 
 
-def make_processor(variables: Sequence[Any]) -> Any:
+def make_processor(variables: Sequence[Any], *, by_rows: bool) -> Any:
     """Return a processor of a class that is local: each variable is shown as a column."""
     import pandas as pd
+    from pyspark.sql import Row
     from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
     class Keeps(StatefulProcessor):
@@ -130,9 +132,9 @@ def make_processor(variables: Sequence[Any]) -> Any:
             return getattr(handle, f"get{kind.capitalize()}State")(name, schema, ttl)
 
         def handleInputRows(self, key: tuple[int], frames: Any, timers: Any) -> Any:
-            frame = pd.concat(list(frames))
-            values, groups = [int(value) for value in frame["v2"]], [int(group) for group in frame["g"]]
-            shown: dict[str, Any] = {"k": [key[0]]}
+            rows = list(frames) if by_rows else pd.concat(list(frames)).to_dict("records")
+            values, groups = [int(row["v2"]) for row in rows], [int(row["g"]) for row in rows]
+            shown: dict[str, Any] = {"k": key[0]}
             for (column, _, kind, schema, _), state in zip(variables, self.states, strict=True):
                 if kind == "value":
                     new = self._add([part.split()[0] for part in schema.split(",")], state, values)
@@ -144,8 +146,8 @@ def make_processor(variables: Sequence[Any]) -> Any:
                         count = int(state.getValue((group,))[0]) if state.containsKey((group,)) else 0
                         state.updateValue((group,), (count + 1,))
                     new = sorted((int(pair[0][0]), int(pair[1][0])) for pair in state.iterator())
-                shown[column] = [str(new)]
-            yield pd.DataFrame(shown)
+                shown[column] = str(new)
+            yield Row(**shown) if by_rows else pd.DataFrame([shown])
 
         @staticmethod
         def _add(names: Sequence[str], state: Any, values: Sequence[int]) -> list[Any]:
@@ -183,7 +185,7 @@ class Columns:
             _, error = self._run(session, folder, job["old"], checkpoint)
             assert error is None, error
             self._made[key] = checkpoint
-        if job["old"]["variables"]:  # whose metadata names files by absolute path
+        if any(self._made[key].glob("state/*/_stateSchema")):  # which metadata names by absolute path
             ckpt.copy(str(self._made[key]), job["checkpoint"])
         else:
             shutil.copytree(self._made[key], job["checkpoint"], copy_function=shutil.copy2)
