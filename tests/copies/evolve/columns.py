@@ -52,6 +52,7 @@ class ColumnCase:
     since: str = "4.0"
     needs: str = ""
     conf: tuple[tuple[str, str], ...] = ()
+    plain: bool = False  # without `ckpt evolve`: a plain start, which says nothing
 
     def fits(self, columns: dict[str, str]) -> bool:
         """Tell whether each column was as expected; some are full where new rows alone give the same."""
@@ -347,7 +348,11 @@ def _variables() -> Iterator[ColumnCase]:
     listed = Query(variables=(("b", "total", "list", "v INT", None),))
     living = Query(variables=(_call(TOTAL, ttl=_LIVES),), time_mode="ProcessingTime")
     for name, query, why in (
-        ("a variable renamed, not told", wider, "`map_column` total=sum, or -=sum if it is new"),
+        (
+            "a variable renamed, not told",
+            Query(variables=(_call(TOTAL, "sum"), ITEMS, COUNTS)),
+            "`map_column` total=sum, or -=sum if it is new",
+        ),
         ("another kind of variable", listed, "in the state a ValueState"),
         ("a time to live", living, "has a time to live"),
         ("the key of a map wider", Query(variables=(_call(COUNTS, schema="g BIGINT | n INT"),)), "changes no such key"),
@@ -462,6 +467,16 @@ def _old_state() -> Iterator[ColumnCase]:
     yield ColumnCase("3.5: join columns swapped", joined, Query(join=(("v",), ("g", "v2"))), (), refused="a form whose")
 
 
+def _plain_starts() -> Iterator[ColumnCase]:
+    """What Spark starts with, silently: CKPT485, and fields that are taken by their places."""
+    two = Query(variables=(TOTAL, ITEMS))
+    renamed = Query(variables=(_call(TOTAL, "sum"), ITEMS))
+    how: dict[str, Any] = {"store": "changelog", "since": "4.2", "plain": True}
+    yield ColumnCase("plain: a variable renamed", two, renamed, (("a", NOW), ("b", FULL)), **how)
+    swapped = Query(variables=(_call(TOTAL, schema="n INT, s INT"), ITEMS))
+    yield ColumnCase("plain: fields of a variable swapped", two, swapped, (("a", NONE), ("b", FULL)), **how)
+
+
 OLD_STATE_CASES = (*_old_state(),)
 COLUMN_CASES = (
     *_aggregates(),
@@ -478,4 +493,5 @@ COLUMN_CASES = (
     *_sessions(),
     *_join_keys(),
     *_join_formats(),
+    *_plain_starts(),
 )

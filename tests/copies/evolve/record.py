@@ -38,6 +38,8 @@ def ask_columns(session: Session, case: ColumnCase, folder: Path) -> Document:
     folder.mkdir(parents=True)
     job = {**case.job, "root": str(folder.parent), "conf": {**queries.STATE_STORES[case.store], **dict(case.conf)}}
     made = session.ask({**job, "do": "columns: make", "checkpoint": str(old)})
+    if case.plain:
+        return dict(session.ask({**job, "do": "columns: continue", "evolved": str(old)}))
     plan, _ = ckpt.evolve(
         parse_query(made["new"]),
         str(old),
