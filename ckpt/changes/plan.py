@@ -83,6 +83,7 @@ class ChangePlan(Value):
     refused: str | None = None  # why there is no plan, though one is needed
     skips: str | None = None  # which rows are left out, or dropped by a sink: applied only with ``accept_skip``
     repeats: str | None = None  # which rows are read or written again: applied only with ``accept_replay``
+    waits_for: str | None = None  # what has to be done elsewhere before it is applied
     first: First = First.NOTHING
     sink: SinkOutlook | None = None  # what the sink that was named will do with the steps
 

@@ -44,9 +44,11 @@ from ckpt.checkpoint.state.ranges import Ranges, contains, intersect, ranges_of
 from ckpt.errors import UsageError, argument, parse_choice
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.live.sink.reader import ask_sink
+from ckpt.live.sink.versions import SinkVersion
 from ckpt.model import CommitLog, Fault, Kind, Location, OffsetLog, Unreadable
 from ckpt.restart.sinks import DROPS, REMEMBERING, SINKS, AboutSinks
 from ckpt.storage import Storage
+from ckpt.storage.locations import is_same_kind
 from ckpt.texts import instant, quote_path, ranges
 
 
@@ -247,6 +249,8 @@ class RewindPlan(ChangePlan):
     replayed: Replayed = Replayed.SAME
     possible: Ranges = ()  # batches that can be gone back to, judging by the names of state files
     again: Again | None = None  # what runs again; None where there is no plan
+    table: SinkVersion | None = None  # to which the sink goes back too; None: no version was named
+    restores: bool = False  # ckpt takes the table back, before it changes the checkpoint
 
 
 def rewind(
@@ -254,6 +258,8 @@ def rewind(
     storage_options: Mapping[str, str] | None = None,
     *,
     to_batch: int | None = None,
+    to_sink_version: int | str | None = None,
+    restore_sink: bool = False,
     replay: Replayed | str = Replayed.SAME,
     sink: str | None = None,
     **how: Unpack[How],
@@ -263,14 +269,18 @@ def rewind(
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the URI, and of the backup where that is remote.
-        to_batch: The last batch that counts; required unless an earlier rewind is undone.
+        to_batch: The last batch that counts; required, or a version, unless an earlier rewind is undone.
+        to_sink_version: A version of the Delta table ``sink``, a snapshot of the Iceberg table, or a time in ISO 8601:
+            the last batch that counts is the one that the table had then. The plan is applied once the table is there.
+        restore_sink: Restore that table first, if it is a local one of Delta.
         replay: Whether the batch after it runs again over its old range (``same``), or gets a new one (``new``).
         sink: The place that the query writes to, as ``inspect`` takes it: the plan is then for that sink.
         how: ``apply=True`` performs the plan, ``undo`` undoes an earlier rewind; see ``How``.
 
     Raises:
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
-        UsageError: A URI or option is wrong, or the backup would be inside the checkpoint.
+        UsageError: A URI or option is wrong, the table has no such version, or the backup would be inside the
+            checkpoint.
 
     >>> plan, receipt = ckpt.rewind("sample_checkpoints/aggregation-hdfs-4.2", to_batch=8)
     >>> plan.possible, plan.after[0].batch_id, receipt.applied
@@ -279,20 +289,58 @@ def rewind(
     """
     uri, replayed = fspath(checkpoint), parse_choice(Replayed, replay, "replay")
 
-    def plan(storage: Storage) -> RewindPlan:
-        planned = plan_rewind(storage, to_batch, replayed)
-        return add_mark(adapt_to_sink(planned, ask_sink(sink, uri, storage_options or {})), storage)
+    options = storage_options or {}
+    if how.get("undo") is None:
+        _must_fit(to_batch, to_sink_version, sink, restore_sink=restore_sink)
 
-    return run_change(RewindPlan, plan, uri, storage_options, **how)
+    def plan(storage: Storage) -> RewindPlan:
+        if to_sink_version is not None and sink is not None:
+            from ckpt.changes.rewind.with_table import plan_with_table
+
+            of_sink = options if is_same_kind(sink, uri) else {}
+            planned = plan_with_table(storage, sink, str(to_sink_version), replayed, of_sink, restore=restore_sink)
+        else:
+            planned = adapt_to_sink(plan_rewind(storage, to_batch, replayed), ask_sink(sink, uri, options))
+        return add_mark(planned, storage)
+
+    restored: list[SinkVersion] = []
+
+    def restore(plan: RewindPlan) -> None:
+        if plan.restores and plan.table is not None:
+            from ckpt.changes.rewind.with_table import restore_table
+
+            restore_table(plan.table)
+            restored.append(plan.table)
+
+    result = run_change(RewindPlan, plan, uri, storage_options, first=restore, **how)
+    problem = result.receipt.problem
+    if problem is None or not restored:
+        return result
+    problem = f"{problem}; the table was restored before, so run this command again"
+    return result._replace(receipt=replace(result.receipt, problem=problem))
+
+
+def _must_fit(to_batch: int | None, version: int | str | None, sink: str | None, *, restore_sink: bool) -> None:
+    """Raise UsageError where options do not go together."""
+    if version is None and restore_sink:
+        raise UsageError("`restore_sink` goes with `to_sink_version`")
+    if version is not None and to_batch is not None:
+        raise UsageError("name `to_batch` or `to_sink_version`, not both")
+    if version is not None and sink is None:
+        raise UsageError("`to_sink_version` needs `sink`, the table")
 
 
 def plan_rewind(
-    storage: Storage, to_batch: int | None, replayed: Replayed = Replayed.SAME, inspection: Inspection | None = None
+    storage: Storage,
+    to_batch: int | None,
+    replayed: Replayed = Replayed.SAME,
+    inspection: Inspection | None = None,
+    others: Sequence[Step] = (),
 ) -> RewindPlan:
     """Plan a rewind, as ``rewind`` does; of state no more than a start loads is read.
 
-    ``inspection`` is of the checkpoint with its complete logs, where it was read already. Raises NotACheckpoint,
-    NotFound, StorageError, or UsageError where no batch is named.
+    ``inspection`` is of the checkpoint with its complete logs, where it was read already; ``others`` are steps that
+    belong to it. Raises NotACheckpoint, NotFound, StorageError, or UsageError where no batch is named.
     """
     inspection = inspection or inspect(read_checkpoint(storage, batches=0))
     checkpoint = inspection.checkpoint
@@ -313,7 +361,7 @@ def plan_rewind(
     except NoWay as error:
         return replace(plan, refused=str(error))
     gone = find_files_after(checkpoint, to_batch, keep_planned=kept)
-    steps = (*written, *plan_unread_removals(checkpoint.listing, gone))
+    steps = (*others, *written, *plan_unread_removals(checkpoint.listing, gone))
     if not steps:
         why = f"there is nothing after batch {to_batch}" + (" to remove" if kept else "")
         return replace(plan, needed=False, why=why)
