@@ -18,7 +18,7 @@ def rewind(
     change: change_options.ChangeOptions,
     to_batch: Annotated[int | None, typer.Option(min=0, metavar="N", help="The last batch to keep.")] = None,
     to_sink_version: Annotated[
-        str | None, typer.Option(metavar="V", help="The batch that the table --sink had in version V, or at a time.")
+        str | None, typer.Option(metavar="V", help="The batch that --sink had in version V.")
     ] = None,
     restore_sink: Annotated[
         bool, typer.Option("--restore-sink", help="Also take that table back, if it is a local Delta table.")
@@ -31,7 +31,6 @@ def rewind(
     For wrong output, or a lost or damaged state file. Prints a plan; changes nothing without --apply.
 
     Examples:
-    ckpt rewind /cp/orders --to-batch 307
     ckpt rewind /cp/orders --to-batch 307 --sink s3://bucket/tables/orders
     ckpt rewind /cp/orders --to-sink-version 512 --sink /tables/orders --restore-sink
 

@@ -6,14 +6,12 @@ offsets of batch N + 1 are kept, that batch runs again from the end of N, and th
 Otherwise they are written where they are missing: a start after a committed batch reads no row from them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import reduce
-from os import fspath
-from typing import ClassVar, Unpack
+from typing import ClassVar
 
-from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.check_fix import check_fix, must_run_first
 from ckpt.changes.plan import (
     END_FIRST,
@@ -25,8 +23,6 @@ from ckpt.changes.plan import (
     First,
     NoWay,
     Replay,
-    adapt_to_sink,
-    add_mark,
     name_log_problem,
     name_lost_part,
 )
@@ -41,14 +37,12 @@ from ckpt.checkpoint.sources.registry import offsets_of, source_ranges
 from ckpt.checkpoint.state.chains import Context, context_of
 from ckpt.checkpoint.state.folders import StorePartition, find_store_partitions
 from ckpt.checkpoint.state.ranges import Ranges, contains, intersect, ranges_of
-from ckpt.errors import UsageError, argument, parse_choice
+from ckpt.errors import UsageError, argument
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.live.sink.reader import ask_sink
 from ckpt.live.sink.versions import SinkVersion
-from ckpt.model import CommitLog, Fault, Kind, Location, OffsetLog, Unreadable
+from ckpt.model import CommitLog, Fault, Kind, OffsetLog, Unreadable
 from ckpt.restart.sinks import DROPS, REMEMBERING, SINKS, AboutSinks
 from ckpt.storage import Storage
-from ckpt.storage.locations import is_same_kind
 from ckpt.texts import instant, quote_path, ranges
 
 
@@ -251,83 +245,6 @@ class RewindPlan(ChangePlan):
     again: Again | None = None  # what runs again; None where there is no plan
     table: SinkVersion | None = None  # to which the sink goes back too; None: no version was named
     restores: bool = False  # ckpt takes the table back, before it changes the checkpoint
-
-
-def rewind(
-    checkpoint: Location,
-    storage_options: Mapping[str, str] | None = None,
-    *,
-    to_batch: int | None = None,
-    to_sink_version: int | str | None = None,
-    restore_sink: bool = False,
-    replay: Replayed | str = Replayed.SAME,
-    sink: str | None = None,
-    **how: Unpack[How],
-) -> ChangeResult[RewindPlan]:
-    """All that ``ckpt rewind`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
-
-    Args:
-        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
-        storage_options: For the file system of the URI, and of the backup where that is remote.
-        to_batch: The last batch that counts; required, or a version, unless an earlier rewind is undone.
-        to_sink_version: A version of the Delta table ``sink``, a snapshot of the Iceberg table, or a time in ISO 8601:
-            the last batch that counts is the one that the table had then. The plan is applied once the table is there.
-        restore_sink: Restore that table first, if it is a local one of Delta.
-        replay: Whether the batch after it runs again over its old range (``same``), or gets a new one (``new``).
-        sink: The place that the query writes to, as ``inspect`` takes it: the plan is then for that sink.
-        how: ``apply=True`` performs the plan, ``undo`` undoes an earlier rewind; see ``How``.
-
-    Raises:
-        NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
-        UsageError: A URI or option is wrong, the table has no such version, or the backup would be inside the
-            checkpoint.
-
-    >>> plan, receipt = ckpt.rewind("sample_checkpoints/aggregation-hdfs-4.2", to_batch=8)
-    >>> plan.possible, plan.after[0].batch_id, receipt.applied
-    (((0, 9),), 9, False)
-
-    """
-    uri, replayed = fspath(checkpoint), parse_choice(Replayed, replay, "replay")
-
-    options = storage_options or {}
-    if how.get("undo") is None:
-        _must_fit(to_batch, to_sink_version, sink, restore_sink=restore_sink)
-
-    def plan(storage: Storage) -> RewindPlan:
-        if to_sink_version is not None and sink is not None:
-            from ckpt.changes.rewind.with_table import plan_with_table
-
-            of_sink = options if is_same_kind(sink, uri) else {}
-            planned = plan_with_table(storage, sink, str(to_sink_version), replayed, of_sink, restore=restore_sink)
-        else:
-            planned = adapt_to_sink(plan_rewind(storage, to_batch, replayed), ask_sink(sink, uri, options))
-        return add_mark(planned, storage)
-
-    restored: list[SinkVersion] = []
-
-    def restore(plan: RewindPlan) -> None:
-        if plan.restores and plan.table is not None:
-            from ckpt.changes.rewind.with_table import restore_table
-
-            restore_table(plan.table)
-            restored.append(plan.table)
-
-    result = run_change(RewindPlan, plan, uri, storage_options, first=restore, **how)
-    problem = result.receipt.problem
-    if problem is None or not restored:
-        return result
-    problem = f"{problem}; the table was restored before, so run this command again"
-    return result._replace(receipt=replace(result.receipt, problem=problem))
-
-
-def _must_fit(to_batch: int | None, version: int | str | None, sink: str | None, *, restore_sink: bool) -> None:
-    """Raise UsageError where options do not go together."""
-    if version is None and restore_sink:
-        raise UsageError("`restore_sink` goes with `to_sink_version`")
-    if version is not None and to_batch is not None:
-        raise UsageError("name `to_batch` or `to_sink_version`, not both")
-    if version is not None and sink is None:
-        raise UsageError("`to_sink_version` needs `sink`, the table")
 
 
 def plan_rewind(

@@ -9,6 +9,7 @@ import pytest
 
 import ckpt
 from ckpt.changes.plan import First
+from ckpt.changes.rewind.with_table import restore_table
 from tests.conftest import Ckpt
 from tests.live.sink.restored import GOOD, NEWEST, Numbers
 from tests.support.spark.live import trace
@@ -116,15 +117,13 @@ def test_a_table_with_a_newer_version_is_left_alone(
     query: Numbers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody commits between the plan and the restore: neither table nor checkpoint is changed."""
-    from ckpt.changes.rewind import with_table
-
-    before, restore = trace(query.checkpoint), with_table.restore_table
+    before = trace(query.checkpoint)
 
     def late(table: Any) -> None:
         query.sql("INSERT INTO {table} VALUES (5)")
-        restore(table)
+        restore_table(table)
 
-    monkeypatch.setattr(with_table, "restore_table", late)
+    monkeypatch.setattr("ckpt.changes.rewind.rewind.restore_table", late)
     _, receipt = back(query, query.version_of(GOOD - 1), restore_sink=True, **NOW)
 
     assert "by now" in receipt.problem
