@@ -134,8 +134,8 @@ def _read_delta(uri: str, wanted: str, query_id: str | None, storage: Storage, l
 
 def _write_restore(uri: str, version: int) -> str:
     path = local_path(uri)
-    place = uri.partition("?")[0] if path is None else os_path.abspath(path)
-    return f"RESTORE TABLE delta.`{place.replace('`', '``')}` TO VERSION AS OF {version}"
+    table = uri.partition("?")[0] if path is None else os_path.abspath(path)
+    return f"RESTORE TABLE delta.`{table.replace('`', '``')}` TO VERSION AS OF {version}"
 
 
 def _read_times(storage: Storage, versions: Mapping[int, str], files: Mapping[str, FileInfo]) -> dict[int, int]:
@@ -145,11 +145,11 @@ def _read_times(storage: Storage, versions: Mapping[int, str], files: Mapping[st
     """
     ordered = sorted(versions)
     heads = storage.read_many(ReadRequest(f"{DELTA_LOG}/{versions[version]}", 0, _HEAD) for version in ordered)
-    said = [_find_time(head) if isinstance(head, bytes) else None for head in heads]
+    recorded = [_find_time(head) if isinstance(head, bytes) else None for head in heads]
     modified = (files[versions[version]].mtime_ms or 0 for version in ordered)
     growing = accumulate(modified, lambda before, time_ms: max(before + 1, time_ms))
     return {
-        version: time_ms if own is None else own for version, time_ms, own in zip(ordered, growing, said, strict=True)
+        version: time_ms if own is None else own for version, time_ms, own in zip(ordered, growing, recorded, strict=True)
     }
 
 
