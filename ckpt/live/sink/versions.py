@@ -148,9 +148,7 @@ def _read_times(storage: Storage, versions: Mapping[int, str], files: Mapping[st
     recorded = [_find_time(head) if isinstance(head, bytes) else None for head in heads]
     modified = (files[versions[version]].mtime_ms or 0 for version in ordered)
     growing = accumulate(modified, lambda before, time_ms: max(before + 1, time_ms))
-    return {
-        version: time_ms if own is None else own for version, time_ms, own in zip(ordered, growing, recorded, strict=True)
-    }
+    return {version: own or time_ms for version, time_ms, own in zip(ordered, growing, recorded, strict=True)}
 
 
 def _find_time(head: bytes) -> int | None:
