@@ -109,7 +109,6 @@ class StateHistory(Value):
     unit: StateUnit
     moment: Moment  # the newest batch whose state is known
     columns: tuple[Column, ...]
-    key: tuple[KeyPart, ...]
     partition: int | None  # the only one that was looked into, as of ``moment``
     known_after: int | None  # the oldest batch whose state is known; None: the history begins with the query
     first_rows: tuple[dict[str, Json], ...]  # of the key after that batch
@@ -146,8 +145,7 @@ def state_history(
         CkptError: The bytes are damaged, or of a kind that only Spark reads; the text names file and reason.
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
 
-    >>> from ckpt.state.native.history import state_history
-    >>> history = state_history("sample_checkpoints/aggregation-hdfs-4.2", key={"key": "3"})
+    >>> history = ckpt.state_show("sample_checkpoints/aggregation-hdfs-4.2", key={"key": "3"}).history()
     >>> [(event.batch, str(event.change)) for event in history.events][:2]
     [(0, 'created'), (1, 'changed')]
 
@@ -172,14 +170,15 @@ def state_history(
         raise walk.trouble or StateDamaged(f"{chosen.checkpoint.uri}: the state of no batch can be read")
     first, last = known[0], known[-1]
     events = list(_find_events(walk, known))
-    unknown = [step.moment.batch for step in steps if step.state is None and step.moment.batch > first.moment.batch]
+    batches = {step.moment.batch for step in known}
+    later = (batch for batch in chosen.checkpoint.commits.ids if batch > first.moment.batch)
+    unknown = [batch for batch in later if batch not in batches]
     begins = first.moment.batch == 0
     return StateHistory(
         checkpoint=path,
         unit=unit,
         moment=last.moment,
         columns=columns.kept,
-        key=parts,
         partition=last.partition,
         known_after=None if begins else first.moment.batch,
         first_rows=() if begins else tuple(walk.decode(first.state or {})),

@@ -230,8 +230,6 @@ _CLEARED = (
     ({"variable": "byOp"}, _life("query")),
 )
 LIVES: dict[str, Life] = {
-    "windows-hdfs": Life("hdfs", windows, ((_ONE, _life("watermark")),)),
-    "sessions-changelog": Life("changelog", sessions, ((_ONE, _life(None)),)),
     "variables-changelog": Life(
         "changelog",
         variables(None, "EventTime"),
@@ -239,6 +237,8 @@ LIVES: dict[str, Life] = {
         "update",
         since="4.0",
     ),
+    "windows-hdfs": Life("hdfs", windows, ((_ONE, _life("watermark")),)),
+    "sessions-changelog": Life("changelog", sessions, ((_ONE, _life(None)),)),
     "joined-hdfs": Life("hdfs", joined, _SIDES),
     "windows-rocksdb": Life("rocksdb", windows, ((_ONE, _life("watermark")),)),
     "windows-format2": Life("format2", windows, ((_ONE, _life("watermark")),), since="4.2"),
@@ -257,4 +257,4 @@ LIVES: dict[str, Life] = {
     ),
     "variables-format2": Life("format2", variables(86_400_000, "ProcessingTime"), _CLEARED, "update", since="4.2"),
 }
-"""By name, in an order in which each fourth is of another kind."""
+"""By name, in an order in which each sixth is of another kind of operator and of store."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ def test_a_key_that_comes_goes_and_comes_again(name: str, script: Path, spark: A
         _compare_with_spark(spark, path, part, history)
 
 
-def _key_column(path: str, part: dict[str, Any]) -> str:
+def _key_column(path: str, part: Mapping[str, Any]) -> str:
     columns = ckpt.state_show(path, **part).columns
     return next(column.name for column in columns if column.type == "string" and column.path[0] == "key")
 
@@ -54,7 +55,7 @@ def _follow(history: StateHistory, until: int | None = None) -> list[str]:
     return sorted(map(repr, rows))
 
 
-def _compare_with_spark(spark: Any, path: str, part: dict[str, Any], history: StateHistory) -> None:
+def _compare_with_spark(spark: Any, path: str, part: Mapping[str, Any], history: StateHistory) -> None:
     """Two states in the middle, as Spark reads them: the key as long as it is there, and gone."""
     for batch in (1, 3):
         frame = ckpt.read_state(spark, path, batch=batch, **part)
