@@ -25,6 +25,7 @@ from benchmarks.many_keys import PARTITIONS, PROVIDERS
 from benchmarks.measure import circumstances, run
 
 CKPT = Path(sys.executable).with_name("ckpt")
+COLUMN = "_groupingexpression"  # as Spark calls the key
 CHANGED = 20_000  # keys in each later batch
 KEY = 1_333_333
 _FORKED = "--make"
@@ -40,7 +41,7 @@ def main() -> None:
             if not (checkpoint / "commits" / str(asked.versions)).exists():
                 words = [provider, str(asked.keys), str(asked.versions), str(checkpoint)]
                 subprocess.run([sys.executable, __file__, _FORKED, *words], check=True)
-            command = [str(CKPT), "state", "history", str(checkpoint), "--key", f"user={KEY}", "--limit", "1000"]
+            command = [str(CKPT), "state", "history", str(checkpoint), "--key", f"{COLUMN}={KEY}", "--limit", "1000"]
             document = json.loads(subprocess.run([*command, "-o", "json"], capture_output=True, check=True).stdout)
             runs = [run(command) for _ in range(asked.runs)]
             wall, cpu, peak = (median(getattr(each, name) for each in runs) for name in ("wall", "cpu", "rss"))

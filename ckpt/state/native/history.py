@@ -23,7 +23,7 @@ from ckpt.checkpoint.state.ranges import Ranges, ranges_of
 from ckpt.errors import LeftToSpark, Undecodable, UsageError
 from ckpt.formats.operators import AGGREGATIONS, TRANSFORM_WITH_STATE, OperatorName
 from ckpt.formats.rows import avro
-from ckpt.formats.rows.changelog import ChangelogRecord, Overlay, changes_of
+from ckpt.formats.rows.changelog import ChangelogRecord, Overlay, changes_of, changes_of_key
 from ckpt.formats.rows.codecs import decompress
 from ckpt.formats.rows.hdfs import find_rows, records_of
 from ckpt.formats.rows.keys import keys_of
@@ -362,8 +362,11 @@ class _Walk:
         own = None if self.row is None else number + VERSION + self.row
         if own is not None and own not in data and read_beginning(data)[0] not in TYPED:
             return
-        changes = changes_of(data)
-        records = list(plain_changes(changes) if files.checksums else changes)
+        if own is None or files.checksums:  # which are in front of a key that is removed
+            changes = changes_of(data)
+            records = list(plain_changes(changes) if files.checksums else changes)
+        else:
+            records = changes_of_key(data, own)
         overlay = Overlay(self.layout.delimiter)
         overlay.apply(self._keep_matching(files, number, own, records))
         for key in {*state, *overlay.said}:
