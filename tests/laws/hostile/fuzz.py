@@ -61,6 +61,7 @@ WRITING: dict[str, list[list[str]]] = {
     "copy": [["{out}"], ["{out}", "--plan"], ["{out}", "--batch", "3", "--new-id"]],
     "rewrite": [["{out}", "--jobs", "1"], ["{out}", "--plan"], ["{out}", "--jobs", "1", "--salvage", "--accept-loss"]],
     "offsets set": [["--to", "{{}}"], ["--shift", "0=+1"]],
+    "preflight": [["--fix", "safe", "--backup", "{out}", "--grace", "0"]],
 }
 """Commands that may write, where the exit code is 0."""
 COMMANDS: dict[str, list[list[str]]] = {
