@@ -8,6 +8,7 @@ import random
 import shutil
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -179,20 +180,23 @@ def test_a_kill_at_any_moment_is_finished_by_the_next_run(name: str, tmp_path: P
     assert done.returncode == 0, done.stderr
     ends = json.loads(done.stdout.splitlines()[-1])
     sys.stdout.write(f"{name}: {ends}\n")
-    assert sum(ends.values()) == count
-    assert all("START" in end for end in ends)
+    assert ends == {"START": count}
 
 
 def kill_many(name: str, count: int, folder: str) -> None:
-    """Print how many runs were killed, and how the run after each ended; fail if anything is less than was there."""
-    rng, ends = random.Random(name), Counter[str]()
-    warm = make(name, Path(folder) / "warm")
-    preflight(str(warm), {})
-    for number in range(count):
-        killed, answer, losses = kill_once(name, Path(folder) / str(number), 0.5, rng)
+    """Print how the runs after so many kills ended; fail if anything is less than was there."""
+    rng, ends, took = random.Random(name), Counter[str](), []
+    for number in range(3):
+        begun = time.monotonic()
+        preflight(str(make(name, Path(folder) / f"warm{number}")), {})
+        took.append(time.monotonic() - begun)
+    for number in range(10 * count):
+        killed, answer, losses = kill_once(name, Path(folder) / str(number), min(took), rng)
         assert not losses, losses
-        ends[f"{'killed' if killed else 'too late'}, then {'START' if answer['go'] else 'HOLD'}"] += 1
+        ends["START" if answer["go"] else "HOLD"] += killed
         shutil.rmtree(Path(folder) / str(number))
+        if sum(ends.values()) == count:
+            break
     sys.stdout.write(f"\n{json.dumps(ends)}\n")
 
 
