@@ -14,6 +14,7 @@ from ckpt.errors import one_line
 from ckpt.formats.metadata import build_first_start
 from ckpt.inspection.checks.sink import SinkOutcome, SinkOutlook, build_first_mark, describe_cure, foresee_sink
 from ckpt.inspection.inspection import Inspection, inspect
+from ckpt.inspection.next_steps import RowCost
 from ckpt.live.sink.records import SinkLog
 from ckpt.model import CommitLog, OffsetLog, Unreadable
 from ckpt.restart.findings import Asked, Forecast
@@ -84,6 +85,7 @@ class ChangePlan(Value):
     skips: str | None = None  # which rows are left out, or dropped by a sink: applied only with ``accept_skip``
     repeats: str | None = None  # which rows are read or written again: applied only with ``accept_replay``
     waits_for: str | None = None  # what has to be done elsewhere before it is applied
+    rows: RowCost = RowCost.UNKNOWN  # the effect of the steps on the rows of the query, as the fix declares it
     first: First = First.NOTHING
     sink: SinkOutlook | None = None  # what the sink that was named will do with the steps
 
@@ -110,6 +112,12 @@ class ChangePlan(Value):
     def sound(self) -> bool:
         """Tell whether the inspection afterwards has nothing but notes."""
         return self.inspection.sound
+
+    @property
+    def unattended(self) -> bool:
+        """True if a scheduler may apply it without a person: no row is touched, in no sink that was named either."""
+        costs = (self.skips, self.repeats, self.replay or None)
+        return self.rows is RowCost.NONE and costs == (None, None, None) and self.first is First.NOTHING
 
     def if_possible(self) -> Self:
         """The plan itself; refused of what ckpt never finished, and where it would write through a symbolic link."""

@@ -48,6 +48,8 @@ EACH: dict[str, int] = {
     "state/export/test_samples.py::test_rows_are_those_of_an_independent_reading": 3,
     "state/native/test_diff.py::test_every_two_batches": 3,
     "state/native/test_export_live.py::test_samples": 3,
+    "state/native/test_history.py::test_the_events_of_a_key_lead_to_every_state_of_it": 6,
+    "state/native/test_history_live.py::test_a_key_that_comes_goes_and_comes_again": 6,
     "state/native/test_heavy.py::test_every_key_of_every_unit": 3,
     "state/native/test_show.py::test_every_key_is_found_in_the_partition_that_its_hash_names": 4,
 }
