@@ -226,11 +226,11 @@ def _adapt_to_rows(plan: Planned, sink: SinkOutlook) -> Planned:
     elif batches and sink.log.kind == SinkKind.UPSERT:
         sink = replace(
             sink,
-            said=f"batches from {min(batches)} on are written again: {again}. Until they have run, keys may have values "
+            said=f"batches from {min(batches)} on run again: {again}. Until they have run, keys may have values "
             "of earlier batches",
         )
     elif batches and doubles:
-        sink = replace(sink, said=f"batches from {min(batches)} on are written again: {again}")
+        sink = replace(sink, said=f"batches from {min(batches)} on run again: {again}")
     warnings = [speak_of_sink(text, sink.log.sink) for text in plan.warnings if not isinstance(text, AboutSinks)]
     return replace(
         plan,

@@ -5,7 +5,7 @@ getLatestBatchId()`` (``FileStreamSink.addBatch``), Iceberg if the newest ancest
 or a later one (``SparkWrite``). None looks at the rows. Iceberg alone computes the batch first, so its state is there.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
@@ -110,9 +110,9 @@ def foresee_sink(checkpoint: Checkpoint, forecasts: Sequence[Forecast], log: Sin
     if log.unknown is not None:
         outcome = SinkOutcome.UNREACHED if log.unreached else SinkOutcome.UNKNOWN
         return SinkOutlook(log, outcome, log.unknown, findings=tuple(_find_gone(checkpoint, log)))
-    start = _find_start(forecasts)
+    start = _find_start(forecasts, (Progress.SYNC,))
     if log.keeps_no_ids:
-        return _foresee_rows(checkpoint, log, start)
+        return _foresee_rows(checkpoint, log, start or _find_start(forecasts, Progress))
     if (code := _find_code(checkpoint, log)) is not None:
         known = replace(log, rules=WITH_TXN_APP_ID, writers=(replace(code, app_id=checkpoint.query_id or ""),))
         return _name_code(foresee_sink(checkpoint, forecasts, known), log, code)
@@ -243,9 +243,9 @@ def _name_code(outlook: SinkOutlook, log: SinkLog, code: SinkWriter) -> SinkOutl
     return replace(outlook, log=log, said=f"{if_so}: {outlook.said}", findings=tuple(findings))
 
 
-def _find_start(forecasts: Sequence[Forecast]) -> _Start | None:
-    """Find the earliest batch that a start runs first: synchronous, because these sinks know no other."""
-    running = [forecast for forecast in forecasts if forecast.outcome.runs and forecast.progress is Progress.SYNC]
+def _find_start(forecasts: Sequence[Forecast], modes: Iterable[Progress]) -> _Start | None:
+    """Find the earliest batch that a start runs first: a synchronous one, where sinks remember batch ids."""
+    running = [forecast for forecast in forecasts if forecast.outcome.runs and forecast.progress in tuple(modes)]
     starts = (_Start(forecast.batch_id or 0, bool(forecast.reexecutes)) for forecast in running)
     return min(starts, key=lambda start: (start.batch, not start.again), default=None)
 
