@@ -101,7 +101,7 @@ SINKS = (
 _TWICE = "rows that it has already are then in it twice"
 NAMED_SINKS = (
     Sink(
-        "upsert",  # foreach or foreachBatch that writes by key: MERGE, Cassandra, DynamoDB's put_item, INSERT ON CONFLICT
+        "upsert",  # foreach or foreachBatch that writes by key: MERGE, Cassandra, put_item of DynamoDB, ON CONFLICT
         drops_same_query=False,
         drops_new_query=False,
         new_checkpoint="rows that the new query reads again are written again under the same keys, so none is in it "

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 from ckpt.errors import UsageError
 from ckpt.inspection.checks.query import SparkAnswer
 from ckpt.spark.jobs import list_causes, words_of
-from ckpt.spark.session import require_classic
+from ckpt.spark.connect import require_classic
 
 _STREAMING = "org.apache.spark.sql.execution.streaming."
 _INCREMENTAL = ("runtime.IncrementalExecution", "IncrementalExecution")
@@ -49,7 +49,7 @@ class Planner:
 
     def __post_init__(self) -> None:
         """Refuse what is no unstarted streaming query of a classic session."""
-        require_classic(self.frame.sparkSession)
+        require_classic(self.frame.sparkSession, "it shows ckpt no plan; build the query in one that does:")
         if not self.frame.isStreaming:
             raise UsageError("`frame` is not streaming: give the data frame whose `writeStream` starts the query")
         if self.output_mode.lower() not in OUTPUT_MODES:

@@ -1,9 +1,10 @@
 """Sinks that code writes to, by ``foreachBatch`` or ``foreach``: PostgreSQL, Cassandra and DynamoDB.
 
-Run with a sink, its address, a folder and names of incidents, this starts a query for each, and each hangs in batch 2
-between its last write and the commit; then it says ``ready``, and waits for its SIGKILL.
+Run with queries as JSON, this starts each, and each hangs in batch 2 between its last write and the commit; then it
+says ``ready``, and waits for its SIGKILL.
 """
 
+import json
 import os
 import sys
 import time
@@ -91,22 +92,17 @@ class CassandraTable:
     @property
     def _session(self) -> Any:
         if self.address not in _SESSIONS:
-            policies = _imported("cassandra.policies")
-            cluster = _imported("cassandra.cluster").Cluster(
-                ["127.0.0.1"],
-                port=int(self.address),
-                protocol_version=5,
-                load_balancing_policy=policies.RoundRobinPolicy(),
-            )
-            _SESSIONS[self.address] = cluster.connect()
+            driver, policies = _imported("cassandra.cluster"), _imported("cassandra.policies")
+            profile = driver.ExecutionProfile(load_balancing_policy=policies.RoundRobinPolicy())
+            profiles = {driver.EXEC_PROFILE_DEFAULT: profile}
+            address = {"contact_points": ["127.0.0.1"], "port": int(self.address), "protocol_version": 5}
+            _SESSIONS[self.address] = driver.Cluster(**address, execution_profiles=profiles).connect()
         return _SESSIONS[self.address]
 
     def create(self) -> None:
         replicated = "{'class': 'SimpleStrategy', 'replication_factor': 1}"
         self._session.execute(f"create keyspace if not exists ckpt with replication = {replicated}")
-        self._session.execute(
-            f"create table ckpt.{self.name} (n bigint, id uuid, value bigint, primary key (n, id))"
-        )
+        self._session.execute(f"create table ckpt.{self.name} (n bigint, id uuid, value bigint, primary key (n, id))")
 
     def write(self, rows: Iterable[Row]) -> None:
         insert = f"insert into ckpt.{self.name} (n, id, value) values (%s, %s, %s)"
@@ -151,6 +147,13 @@ class DynamoTable:
     def read(self) -> list[Row]:
         items = self._client.scan(TableName=self.name)["Items"]
         return sorted((int(item["n"]["N"]), int(item["value"]["N"])) for item in items)
+
+
+def close_clients() -> None:
+    """Close the connections of this process."""
+    for client in _SESSIONS.values():
+        (client.cluster.shutdown if hasattr(client, "cluster") else client.close)()
+    _SESSIONS.clear()
 
 
 TABLES: dict[str, Callable[[str, str, bool], Table]] = {
@@ -272,10 +275,6 @@ class Incident:
         """The kind of its sink."""
         return "upsert" if self.by_key else "append"
 
-    def query(self, name: str, sink: str, address: str, folder: Path) -> Query:
-        """The query of it."""
-        return Query(sink, address, folder, name, self.by_key, self.counts, self.half)
-
     def expect(self) -> list[Row]:
         """The rows that are announced."""
         if self.counts:
@@ -299,28 +298,37 @@ INCIDENTS: dict[str, Incident] = {
 }
 
 
+def find_query(sink: str, address: str, folder: str, name: str) -> Query:
+    """Find the query of an incident."""
+    incident = INCIDENTS[name]
+    return Query(sink, address, Path(folder), name, incident.by_key, incident.counts, incident.half)
+
+
 def put(folder: Path, batch: int) -> None:
     """Put the file there that a batch reads."""
     path = folder / "input" / f"{batch}.json"
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f'{{"n": {n}}}\n' for n in range(batch * EACH, (batch + 1) * EACH)))
     os.utime(path, (1_700_000_000 + batch, 1_700_000_000 + batch))
 
 
-def main(sink: str, address: str, folder: str, *asked: str) -> None:
-    """Start the queries of some incidents."""
+def main(asked: str) -> None:
+    """Start the queries of incidents, each named by its sink, address and folder and its own name."""
     from tests.support.spark.queries import session
 
-    spark = session("code", spark__master="local[16]", spark__sql__shuffle__partitions="1")
-    queries = [INCIDENTS[name].query(name, sink, address, Path(folder)) for name in asked]
+    spark = session("code", spark__master="local[12]", spark__sql__shuffle__partitions="1")
+    queries = [find_query(*words) for words in json.loads(asked)]
     for query in queries:
         query.table.create()
         query.start(spark, hang=True)
-    while not all((Path(folder) / f"{query.name}.written").exists() for query in queries):
+    while not all((query.folder / f"{query.name}.written").exists() for query in queries):
         time.sleep(0.1)
-    print("ready", flush=True)
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
     time.sleep(600)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    from tests.live.sink import code  # Python workers unpickle what has a name there
+
+    code.main(sys.argv[1])

@@ -41,7 +41,10 @@ def prepared(name: str, *steps: Sequence[str | Path]) -> Path:
 
 
 def run(command: Sequence[str], user: str | None = None) -> None:
-    """Run a command to its end, as another user if one is named. Raises Unavailable with the last line of what it said where that fails."""
+    """Run a command to its end, as another user if one is named.
+
+    Raises Unavailable with the last line of what it said where that fails.
+    """
     try:
         ran = subprocess.run(command, capture_output=True, text=True, timeout=900, user=user)
     except FileNotFoundError as error:

@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from tests.support.places import ROOT
@@ -36,7 +36,9 @@ _CASSANDRA = """cluster_name: ckpt
 partitioner: org.apache.cassandra.dht.Murmur3Partitioner
 num_tokens: 1
 endpoint_snitch: SimpleSnitch
-seed_provider: [{{class_name: org.apache.cassandra.locator.SimpleSeedProvider, parameters: [{{seeds: "127.0.0.1:{gossip}"}}]}}]
+seed_provider:
+- class_name: org.apache.cassandra.locator.SimpleSeedProvider
+  parameters: [{{seeds: "127.0.0.1:{gossip}"}}]
 listen_address: 127.0.0.1
 rpc_address: 127.0.0.1
 native_transport_port: {port}
@@ -60,7 +62,7 @@ def clients() -> Path:
 @contextmanager
 def postgresql(folder: Path) -> Iterator[str]:
     """Start PostgreSQL with its tables in a folder; gives what psycopg2 connects to. Raises Unavailable."""
-    port, own, programs = free_port(), {}, clients()
+    port, programs, user = free_port(), clients(), None
     home = Path(tempfile.mkdtemp(prefix="postgresql-", dir="/tmp"))
     try:
         if os.geteuid() == 0:  # whom PostgreSQL refuses; `nobody` may not read the cache of root
@@ -69,12 +71,21 @@ def postgresql(folder: Path) -> Iterator[str]:
             programs = home
             for path in (home, *home.rglob("*")):
                 shutil.chown(path, "nobody")
-            own = {"user": "nobody"}
+            user = "nobody"
         data, program = home / "data", programs / "pgserver" / "pginstall"
-        run([str(program / "bin" / "initdb"), "-D", str(data), "-U", "me", "-A", "trust", "-E", "UTF8"], **own)
+        run([str(program / "bin" / "initdb"), "-D", str(data), "-U", "me", "-A", "trust", "-E", "UTF8"], user)
         quick = ["-c", "fsync=off", "-c", "unix_socket_directories="]
-        command = [program / "bin" / "postgres", "-D", data, "-h", "127.0.0.1", "-p", str(port), *quick]
-        with running(command, folder, lambda: listening(port), **own):
+        command: list[str | Path] = [
+            program / "bin" / "postgres",
+            "-D",
+            data,
+            "-h",
+            "127.0.0.1",
+            "-p",
+            str(port),
+            *quick,
+        ]
+        with running(command, folder, lambda: listening(port), user=user):
             yield f"host=127.0.0.1 port={port} user=me dbname=postgres"
     finally:
         shutil.rmtree(home, ignore_errors=True)
@@ -88,7 +99,8 @@ def cassandra(folder: Path) -> Iterator[str]:
     flags = [f"--add-exports={package}=ALL-UNNAMED" for package in _EXPORTED]
     flags += [f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED]
     settings = [f"-Dcassandra.config=file://{folder}/cassandra.yaml", f"-Dcassandra.storagedir={folder}"]
-    settings += ["-Dcassandra.jmx.remote.port=0", "-Dcassandra.ring_delay_ms=0", "-Dcassandra.skip_wait_for_gossip_to_settle=0"]
+    zero = ("jmx.remote.port", "ring_delay_ms", "skip_wait_for_gossip_to_settle")
+    settings += [f"-Dcassandra.{name}=0" for name in zero]
     settings += ["-Djava.security.manager=allow", "-Dcassandra-foreground=yes"]
     java = ["java", "-Xmx512m", "-XX:TieredStopAtLevel=1", *flags, *settings, "-cp", f"{jars('cassandra')}/*"]
     with running([*java, "org.apache.cassandra.service.CassandraDaemon"], folder, lambda: listening(port)):
@@ -102,4 +114,8 @@ def dynamodb(folder: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{server.port}"
 
 
-SERVICES: dict[str, Callable[[Path], object]] = {"postgresql": postgresql, "cassandra": cassandra, "dynamodb": dynamodb}
+SERVICES: dict[str, Callable[[Path], AbstractContextManager[str]]] = {
+    "postgresql": postgresql,
+    "cassandra": cassandra,
+    "dynamodb": dynamodb,
+}
