@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ckpt.errors import UsageError
 from ckpt.model import Location
-from ckpt.spark.connect import is_connect, make_frame, require_classic
+from ckpt.spark.connect import A_CLASSIC_ONE, is_connect, make_frame, require_classic
 from ckpt.spark.export import shape_reading
 from ckpt.spark.frames import read_initial_frame
 from ckpt.spark.installed import find_pyspark_version
@@ -103,7 +103,7 @@ def read_changes(
     ['batch_id', 'change_type']
 
     """
-    require_classic(spark, "`ckpt.state_diff` compares two batches without Spark; else")
+    require_classic(spark, f"`ckpt.state_diff` compares two batches without Spark; changes are read in {A_CLASSIC_ONE}")
     wanted = RequestedPart(operator, store, None, variable)
     question = Question(fspath(checkpoint), wanted, batch=last, changes_from=first)
     return _read(spark, question, storage_options, shape, partition_id)

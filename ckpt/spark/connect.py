@@ -8,7 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from ckpt.errors import LeftToSpark, UsageError, one_line
 
 READ_STATE = "`ckpt.read_state(spark, CHECKPOINT)` is a data frame of this session"
-A_CLASSIC_ONE = "use a classic session (`SparkSession.builder.master(...)`, spark-submit)"
+A_CLASSIC_ONE = "a classic session (`SparkSession.builder.master(...)`, spark-submit)"
+NO_PLAN = f"it shows ckpt no plan of a query: build it in {A_CLASSIC_ONE}"
 
 
 class ConnectSession(UsageError):
@@ -20,10 +21,12 @@ def is_connect(spark: Any) -> bool:
     return not hasattr(spark, "_jsparkSession")
 
 
-def require_classic(spark: SparkSession, instead: str = f"{READ_STATE}, read without Spark; else") -> SparkSession:
-    """The session, if it has a JVM of its own. Raises ConnectSession for one of Spark Connect."""
+def require_classic(
+    spark: SparkSession, instead: str = f"{READ_STATE}; for anything else use {A_CLASSIC_ONE}"
+) -> SparkSession:
+    """The session, if it has a JVM of its own. Raises ConnectSession for one of Spark Connect, which says ``instead``."""
     if is_connect(spark):
-        raise ConnectSession(f"this is a session of Spark Connect: {instead} {A_CLASSIC_ONE}")
+        raise ConnectSession(f"this is a session of Spark Connect: {instead}")
     return spark
 
 
@@ -36,7 +39,7 @@ def make_frame(spark: SparkSession, read: Any) -> DataFrame:
     try:
         return spark.createDataFrame(read())
     except LeftToSpark as error:
-        raise ConnectSession(f"{error.kind}: only Spark itself reads it, so {A_CLASSIC_ONE}") from error
+        raise ConnectSession(f"{error.kind}: only Spark itself reads it, in {A_CLASSIC_ONE}") from error
     except PySparkException as error:
         reason = one_line(str(error))
-        raise ConnectSession(f"Spark Connect does not take this state ({reason}): {A_CLASSIC_ONE}") from error
+        raise ConnectSession(f"Spark Connect does not take this state ({reason}): use {A_CLASSIC_ONE}") from error

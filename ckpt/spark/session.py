@@ -46,8 +46,9 @@ def open_session(session: Session, *, delta: bool = False, table: str | None = N
     """The session that is given, or is active; otherwise one for the occasion, stopped afterwards.
 
     Under ``spark-submit``, whose settings hold, and elsewhere a session of all cores of this machine, or on ``master``.
-    Raises ConnectSession, SparkMissing where Java or delta-spark is missing, PackagesMissing where Maven cannot load a package,
-    UsageError for settings that come too late, and for a ``table`` that nobody would find once the session has ended.
+    Raises SparkMissing where Java or delta-spark is missing, PackagesMissing where Maven cannot load a package,
+    ConnectSession, and UsageError for settings that come too late, and for a ``table`` that nobody would find once the
+    session has ended.
     """
     active = session.spark or SparkSession.getActiveSession()
     if active is None and SparkContext._active_spark_context is not None:

@@ -96,7 +96,8 @@ class CassandraTable:
             profile = driver.ExecutionProfile(load_balancing_policy=policies.RoundRobinPolicy())
             profiles = {driver.EXEC_PROFILE_DEFAULT: profile}
             address = {"contact_points": ["127.0.0.1"], "port": int(self.address), "protocol_version": 5}
-            _SESSIONS[self.address] = driver.Cluster(**address, execution_profiles=profiles).connect()
+            never = {f"{kind}_event_refresh_window": -1 for kind in ("schema", "topology", "status")}
+            _SESSIONS[self.address] = driver.Cluster(**address, **never, execution_profiles=profiles).connect()
         return _SESSIONS[self.address]
 
     def create(self) -> None:
