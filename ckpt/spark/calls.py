@@ -87,9 +87,8 @@ def _refuse_connect(why: str) -> CkptError:
     """Build the error of an export that only Spark could do, where its session is one of Spark Connect."""
     from ckpt.spark.connect import A_CLASSIC_ONE, READ_STATE, ConnectSession
 
-    return ConnectSession(
-        f"{why}, and this is a session of Spark Connect: {READ_STATE}, which it can write; else use {A_CLASSIC_ONE}"
-    )
+    instead = f"{READ_STATE}, which it can write; else use {A_CLASSIC_ONE}"
+    return ConnectSession(f"{why}, and this is a session of Spark Connect: {instead}")
 
 
 def _run_with_spark(plan: ExportPlan, session: Session) -> Iterator[ExportPart]:

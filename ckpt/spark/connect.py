@@ -24,7 +24,7 @@ def is_connect(spark: Any) -> bool:
 def require_classic(
     spark: SparkSession, instead: str = f"{READ_STATE}; for anything else use {A_CLASSIC_ONE}"
 ) -> SparkSession:
-    """The session, if it has a JVM of its own. Raises ConnectSession for one of Spark Connect, which says ``instead``."""
+    """The session, if it has a JVM of its own. Raises ConnectSession, with ``instead``, for Spark Connect."""
     if is_connect(spark):
         raise ConnectSession(f"this is a session of Spark Connect: {instead}")
     return spark

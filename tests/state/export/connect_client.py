@@ -70,7 +70,7 @@ def make_calls(spark: Any, folder: Path) -> dict[str, Callable[[], Any]]:
         "preflight, another format": lambda: judge_with("spark.sql.streaming.stateStore.checkpointFormatVersion", "2"),
         "preflight, sources": lambda: judge(sources=True),
         "preflight, not streaming": lambda: ckpt.preflight(spark.range(3), sample).go,
-        "describe": lambda: ckpt.describe_query(counts, output_mode="update").mode,
+        "describe": lambda: ckpt.describe_query(counts, output_mode="update").output_mode,
         "rehearse": lambda: ckpt.rehearse(counts, sample).starts,
         "export": lambda: export(to=str(folder / "given"), session=here),
         "export, active": lambda: export(to=str(folder / "active")),

@@ -1,4 +1,4 @@
-"""A session of Spark Connect, of a real server: state comes to it without Spark; what it cannot do is said in a line."""
+"""A session of Spark Connect, of a real server: state comes to it without Spark; one line says what it cannot do."""
 
 import json
 import subprocess
