@@ -146,6 +146,7 @@ DROP_IDS = (
     f"{' and '.join(one.kind for one in SINKS if one.drops_new_query)} drop the batch ids they know: give them a new "
     "output folder or txnAppId"
 )
+_SAME_KEYS = "has each row once that both have read, and of each key what one of the two wrote last"
 AT_NEW = '`.writeStream.option("checkpointLocation", "NEW")`'
 """How a query is started with a new checkpoint."""
 NEW_CHECKPOINT = (
@@ -155,14 +156,16 @@ NEW_CHECKPOINT = (
 """For whatever sends somebody to a new checkpoint."""
 
 
-def shared_with_a_copy(*, new_id: bool) -> dict[str, str]:
-    """Describe for each kind of sink the result if a query and a copy of its checkpoint both write to it."""
+def shared_with_a_copy(*, new_id: bool, only: Sink | None = None) -> dict[str, str]:
+    """Describe for each kind of sink, or one, the result if a query and a copy of its checkpoint both write to it."""
     drops = "drops every batch of one of the two whose id the other has written, without an error"
     twice = "has rows twice that both have read"
     outcomes = {}
-    for sink in SINKS:
+    for sink in SINKS if only is None else (only,):
         known = sink.drops_new_query if new_id else sink.drops_same_query
         outcomes[sink.kind] = drops if known else twice
+        if sink.again is not None and not sink.doubles:
+            outcomes[sink.kind] = sink.again if sink.kind == "noop" else _SAME_KEYS
         if new_id and sink.is_by_query:
             outcomes[sink.kind] += ": it does not know batches of the original by the new id"
     return outcomes

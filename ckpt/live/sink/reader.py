@@ -12,7 +12,7 @@ from ckpt.live.sink.iceberg_files import METADATA, has_metadata, read_iceberg_me
 from ckpt.live.sink.records import FILE_LOG, SinkKind, SinkLog
 from ckpt.model import Unreadable
 from ckpt.plugins import ask_plugins
-from ckpt.restart.sinks import NAMED_SINKS
+from ckpt.restart.sinks import NAMED_SINKS, Sink
 from ckpt.storage import FileInfo, Folder, ReadRequest, Storage, open_storage
 from ckpt.storage.locations import is_same_kind
 from ckpt.texts import mask_secrets
@@ -182,3 +182,12 @@ def ask_sink(
         gone = isinstance(error, NotFound)
         return SinkLog(uri, SinkKind.UNKNOWN, unknown=f"not reached: {error}", unreached=True, gone=gone)
     return log
+
+
+def find_kind(uri: str | None, checkpoint: str, storage_options: Mapping[str, str] | None) -> Sink | None:
+    """Find the kind of the sink that was named beside a checkpoint; None where none was, or its kind is not known.
+
+    Raises NotFound, StorageError, UsageError.
+    """
+    log = ask_sink(uri, checkpoint, storage_options or {})
+    return None if log is None or log.unknown is not None else log.sink
