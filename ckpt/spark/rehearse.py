@@ -26,6 +26,7 @@ from ckpt.inspection.explain.explain import explain
 from ckpt.inspection.query import QueryDescription
 from ckpt.model import Location
 from ckpt.settings import KAFKA_OLD_FETCHING, MIN_BATCHES_TO_RETAIN, RECENT_PROGRESS
+from ckpt.spark.connect import NO_PLAN, require_classic
 from ckpt.spark.jobs import words_of
 from ckpt.spark.planning import Planner
 from ckpt.spark.preflight import describe_query
@@ -102,7 +103,7 @@ def rehearse(
     """
     if batches < 1:
         raise UsageError("`batches`: 1 or more")
-    spark, uri = new_query.sparkSession, fspath(checkpoint)
+    spark, uri = require_classic(new_query.sparkSession, NO_PLAN), fspath(checkpoint)
     if scratch is None and not str(spark.sparkContext.master).startswith("local"):
         raise UsageError("`scratch`: name a folder that the executors of this session reach; the copy is made in it")
     queries = [frame for frame in (new_query, old_query) if frame is not None]

@@ -15,6 +15,7 @@ from typing import ClassVar
 from ckpt.changes.check_fix import check_fix, must_run_first
 from ckpt.changes.plan import (
     END_FIRST,
+    NOOP_START,
     OF_EPOCHS,
     OTHERS_REPEAT,
     SINK_DROPS,
@@ -88,7 +89,7 @@ def rewind_warnings(checkpoint: Checkpoint, again: Again, *, cut: bool) -> Itera
         yield AboutSinks(
             f"Batch {first} runs again over its old range, and its sink has the rows, unless the checkpoint had been "
             f"restored from an older copy when it ran: `ckpt inspect {quote_path(checkpoint.uri)} --sink URI` tells. "
-            f"Before any other start, start the query once with {_NOOP}: it computes the state of "
+            f"Before any other start, start the query once with {NOOP_START}: it computes the state of "
             f"batch {first} again and writes no row. If you start it as usual first, {REMEMBERING} skips the batch, "
             "and the next one fails because its state is "
             f"missing; any other sink gets the rows again.{describe_named_sink(checkpoint)}"
@@ -112,9 +113,6 @@ def rewind_warnings(checkpoint: Checkpoint, again: Again, *, cut: bool) -> Itera
         )
 
 
-_NOOP = '.writeStream.format("noop").trigger(once=True) on this checkpoint'
-
-
 def _warn_of_planned_batch(checkpoint: Checkpoint, again: Again) -> str:
     """A batch that was planned: a sink may have its rows, and then the state of it is never computed.
 
@@ -123,7 +121,7 @@ def _warn_of_planned_batch(checkpoint: Checkpoint, again: Again) -> str:
     first = again.kept + 1
     return (
         f"Batch {first} was planned, and {REMEMBERING} may have its rows: {has_batch(checkpoint, first)}. If the "
-        f"sink has them, first start the query once with {_NOOP}, which computes the state of batch {first} and "
+        f"sink has them, first start the query once with {NOOP_START}, which computes the state of batch {first} and "
         "writes no row. After a normal start the sink skips the batch, and the next one fails because its state is "
         "missing. If the sink does not have the rows, start as usual: a start into noop would lose them."
     )

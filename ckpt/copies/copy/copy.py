@@ -17,6 +17,7 @@ from ckpt.errors import NotFound, StorageError
 from ckpt.formats.metadata import build_metadata, parse_metadata
 from ckpt.formats.sidecars import build_hadoop_sidecar
 from ckpt.inspection.inspection import Inspection
+from ckpt.live.sink.reader import find_kind
 from ckpt.model import Location, QueryMetadata
 from ckpt.restart.sinks import shared_with_a_copy
 from ckpt.storage import ReadRequest, Storage, open_storage
@@ -55,6 +56,7 @@ def copy(
     new_id: bool = False,
     plan: bool = False,
     deep: bool = False,
+    sink: str | None = None,
     watcher: Watcher | None = None,
 ) -> CheckpointCopy:
     """All that ``ckpt copy`` does. The query may run meanwhile; the original is only read.
@@ -67,6 +69,8 @@ def copy(
         new_id: Give the copy a query id of its own.
         plan: Write nothing: only say what would be copied.
         deep: Refuse where a start after the batch would fail by any byte of its state, as ``verify_state`` reads it.
+        sink: The place that the query writes to, or what the sink does, as ``inspect`` takes it: of sinks only that
+            one is spoken of.
         watcher: Called with the number of files written so far, and the number of all files.
 
     Raises:
@@ -84,13 +88,15 @@ def copy(
     check_apart(uri, to)
     options = storage_options or {}
     storage, new = open_storage(uri, choose_options(uri, options)), open_new(to, options)
+    kind = find_kind(sink, uri, options)
     if deep:
         from ckpt.state.verify.verify import look_at_every_byte
 
         look_at_every_byte(storage, options)
     for attempt in range(_TRIES):
         try:
-            return copy_selected(storage, new, to, batch, new_id=new_id, plan=plan, watcher=watcher)
+            copied = copy_selected(storage, new, to, batch, new_id=new_id, plan=plan, watcher=watcher)
+            return replace(copied, sinks=shared_with_a_copy(new_id=new_id, only=kind))
         except Vanished as error:
             if batch is not None or attempt == _TRIES - 1:
                 raise StorageError(

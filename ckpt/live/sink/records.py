@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from ckpt.formats.names import CompactibleLog
-from ckpt.restart.sinks import SINKS, Sink
+from ckpt.restart.sinks import NAMED_SINKS, SINKS, Sink
 
 FILE_LOG = "_spark_metadata"
 """The folder in which a file sink keeps its log, and by which Spark knows the output of one."""
@@ -14,12 +14,15 @@ _UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class SinkKind(StrEnum):
-    """The kind of a sink; all but the last are kinds of ``ckpt.restart.sinks.SINKS``."""
+    """The kind of a sink: all but the last are kinds of ``SINKS`` or ``NAMED_SINKS`` of ``ckpt.restart.sinks``."""
 
     DELTA = "delta"
     ICEBERG = "iceberg"
     FILE = "file"
-    KAFKA = "kafka"  # which keeps no batch ids
+    UPSERT = "upsert"  # this and the next three keep no batch ids
+    APPEND = "append"
+    KAFKA = "kafka"
+    NOOP = "noop"
     UNKNOWN = "unknown"  # another one, or ckpt cannot read it
 
 
@@ -69,12 +72,12 @@ class SinkLog:
     @property
     def sink(self) -> Sink:
         """The row of this kind of sink in the table of rules; only where ``unknown`` is None."""
-        return self.rules or next(sink for sink in SINKS if sink.kind == self.kind)
+        return self.rules or next(sink for sink in (*NAMED_SINKS, *SINKS) if sink.kind == self.kind)
 
     @property
     def keeps_no_ids(self) -> bool:
         """True if this kind of sink keeps no batch ids: what it has is not known, and it accepts every row."""
-        return any(sink.kind == self.kind and not sink.drops_same_query for sink in SINKS)
+        return any(sink.kind == self.kind for sink in NAMED_SINKS)
 
     def written_by(self, query_id: str | None, batch: int) -> int | None:
         """Return when a batch was written at the latest, in ms since 1970 UTC; None if no time says it.
