@@ -25,10 +25,12 @@ def copy(
 ) -> None:
     """Copy CHECKPOINT to NEW as of a committed batch.
 
-    The query may run meanwhile; CHECKPOINT is only read, and a query can be started on NEW.
+    The query may run meanwhile; CHECKPOINT is only read, and a query can be started on NEW. If NEW is the folder of a
+    flow of a declarative pipeline that has not run, the flow continues from CHECKPOINT.
 
     Examples:
     ckpt copy /cp/orders /cp/orders-copy
+    ckpt copy /cp/orders /storage/_checkpoints/main/shop/orders/orders
     ckpt copy s3://bucket/orders /tmp/orders --batch 307 --new-id
 
     Exit status: 0 copied or planned, 1 copied with damaged state, 2 bad usage, 3 could not do it.

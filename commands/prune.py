@@ -17,20 +17,29 @@ def prune(
     keep_batches: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Keep the state of the newest N batches.")
     ] = None,
+    superseded: Annotated[
+        bool, typer.Option("--superseded", help="Remove the versions of a flow that no run uses.")
+    ] = False,
 ) -> None:
     """Remove files that no restart of CHECKPOINT needs.
 
     These are old state, files that killed tasks left, and temporary files; never state of a batch that the logs hold.
+    With --superseded CHECKPOINT is the folder of a flow of a declarative pipeline.
     Prints a plan; changes nothing without --apply.
 
     Examples:
     ckpt prune /cp/orders
     ckpt prune /cp/orders --keep-batches 100 --apply
+    ckpt prune /storage/_checkpoints/main/shop/orders/orders --superseded
 
     Exit status: 0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do
     it.
     """
     plan, receipt = ckpt.prune(
-        checkpoint, change.storage_options, keep_batches=keep_batches, **change.how({"--keep-batches": keep_batches})
+        checkpoint,
+        change.storage_options,
+        keep_batches=keep_batches,
+        superseded=superseded,
+        **change.how({"--keep-batches": keep_batches, "--superseded": superseded or None}),
     )
     emit(PruneReport(plan, receipt, backup=change.backup), change.output)

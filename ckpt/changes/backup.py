@@ -28,6 +28,7 @@ from typing import Any
 from ckpt.changes.plan import ChangePlan
 from ckpt.changes.steps import FileContent, Step, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SKIPPED, SOURCES, STATE
+from ckpt.checkpoint.pipelines import sort_versions
 from ckpt.errors import CkptError, NotFound, StorageError, UsageError, one_line
 from ckpt.storage import Listing, Storage, open_storage
 from ckpt.storage.base import temporary
@@ -190,8 +191,9 @@ def _read_entry(recorded: Mapping[str, Any]) -> ManifestEntry:
     """One step. Raises ValueError for a path or name that leads elsewhere, other errors for another shape."""
     path, before, after = recorded["path"], recorded["before"], recorded["after"]
     parts = path.split("/")
+    parts = parts[1:] if sort_versions(parts[:1]) else parts  # a version of a flow of a pipeline
     in_folder = parts[0] in _FOLDERS and len(parts) > 1
-    if not (in_folder or path in _AT_THE_ROOT) or {"", ".", ".."} & set(parts):
+    if not (in_folder or "/".join(parts) in _AT_THE_ROOT) or {"", ".", ".."} & set(parts):
         raise ValueError
     path.encode("utf-8", "surrogateescape")  # any name that a file can have
     file = attributes = None

@@ -19,6 +19,7 @@ from ckpt.checkpoint.checkpoint import (
     Checkpoint,
     Log,
 )
+from ckpt.checkpoint.pipelines import find_live_versions, find_version
 from ckpt.checkpoint.sources import file_logs
 from ckpt.checkpoint.sources.kafka import is_kafka
 from ckpt.checkpoint.sources.registry import decode, offsets_of
@@ -30,20 +31,26 @@ from ckpt.formats import commits, limits, metadata, names, offsets, sidecars
 from ckpt.formats.offsets import is_continuous
 from ckpt.formats.sourcelogs import SourceFile, parse_first_source_file, parse_kafka_start
 from ckpt.model import CommitLog, Fault, Json, Kind, Location, OffsetLog, StateInventory, Unreadable
-from ckpt.storage import Folder, Listing, ReadRequest, Storage, open_storage
+from ckpt.storage import Folder, Listing, ReadRequest, Root, Storage, open_storage
 from ckpt.storage.base import NOT_FOLLOWED, Oddity
 from ckpt.storage.local import is_gone
 from ckpt.storage.locations import find_parent
 
 _LOOKS = 3  # how often a checkpoint that moves is read again
 _UNCOMMITTED = 50  # how many uncommitted batches are read besides the newest
+_NAMED = 5  # versions of flows that a message names
 _LOOK_BELOW = 50  # how many folders are opened to find checkpoints one level below
 Record = TypeVar("Record")
 Parser: TypeAlias = Callable[[str, bytes], Record | Unreadable]
 
 
 class NotACheckpoint(CkptError):
-    """There is something at the path, but it is not a checkpoint."""
+    """There is something at the path, but it is not a checkpoint.
+
+    ``live``: of a part of a declarative pipeline, the version of each of its flows that runs use, relative to it.
+    """
+
+    live: tuple[str, ...] = ()
 
 
 class LeadsOut(StorageError):
@@ -69,7 +76,14 @@ def open_checkpoint(
     5
 
     """
-    return read_checkpoint(open_storage(fspath(checkpoint), storage_options or {}), batches=batches)
+    uri, options = fspath(checkpoint), storage_options or {}
+    return look_beside(read_checkpoint(open_storage(uri, options), batches=batches), options)
+
+
+def look_beside(checkpoint: Checkpoint, storage_options: Mapping[str, str] | None = None) -> Checkpoint:
+    """Return a checkpoint with what is beside it in a declarative pipeline; one that is of none as it is."""
+    flow = find_version(checkpoint.uri, storage_options)
+    return checkpoint if flow is None else replace(checkpoint, flow=flow)
 
 
 def open_for_start(checkpoint: Location, storage_options: Mapping[str, str] | None = None) -> Checkpoint:
@@ -82,7 +96,7 @@ def open_for_start(checkpoint: Location, storage_options: Mapping[str, str] | No
     uri, options = fspath(checkpoint), storage_options or {}
     storage = open_storage(uri, options)
     try:
-        return read_checkpoint(storage, look_only=True)
+        return look_beside(read_checkpoint(storage, look_only=True), options)
     except NotThereYet:
         missing = _find_missing_folder(uri, options)
         if missing is None:
@@ -118,12 +132,22 @@ def open_to_look(
 ) -> Checkpoint:
     """Return a checkpoint for whoever only says what there is: links out of it are not read, and are a finding.
 
+    Of a part of a declarative pipeline with one flow, that is the version that runs use.
+
     Raises NotACheckpoint, NotFound, StorageError, UsageError as ``open_checkpoint``, but not LeadsOut.
     """
     if isinstance(checkpoint, Checkpoint):
         return checkpoint
-    storage = open_storage(fspath(checkpoint), storage_options or {})
-    return read_checkpoint(storage, batches=batches, look_only=True)
+    options = storage_options or {}
+    storage = open_live_version(open_storage(fspath(checkpoint), options))
+    return look_beside(read_checkpoint(storage, batches=batches, look_only=True), options)
+
+
+def open_live_version(storage: Root) -> Root:
+    """Return the storage of the version that runs use where this is a part of a pipeline with one flow, else this."""
+    top = storage.list_level()
+    live = () if _has_parts(top) else find_live_versions(storage, top)
+    return storage.below(live[0]) if len(live) == 1 else storage
 
 
 def refuse_links_out(checkpoint: Checkpoint) -> None:
@@ -144,7 +168,7 @@ def read_checkpoint(
         checkpoint: Checkpoint = storage.look_deeper(storage, batches)
         return checkpoint
     top = storage.list_level()
-    if not any(part in top.folders or part in top.files for part in PARTS):
+    if not _has_parts(top):
         _must_be_new(storage, top)
     with _without_collector():
         listing = storage.list_tree()
@@ -157,6 +181,10 @@ def read_checkpoint(
                 return checkpoint
             checkpoint = _Reading(storage, storage.list_tree(), batches, fully_read).checkpoint()
     return replace(checkpoint, moving=True)
+
+
+def _has_parts(top: Folder) -> bool:
+    return any(part in top.folders or part in top.files for part in PARTS)
 
 
 def _is_torn(checkpoint: Checkpoint) -> bool:
@@ -190,12 +218,26 @@ def _must_be_new(storage: Storage, top: Folder) -> None:
     """Raise NotACheckpoint unless the folder is empty, hidden files apart."""
     if all(name.startswith(".") for name in (*top.files, *top.folders)):
         return
+    if live := find_live_versions(storage, top):
+        error = NotACheckpoint(f"{storage.uri}: not a checkpoint; {_name_versions(storage.uri, live)}")
+        error.live = live
+        raise error
     inside = {name: storage.list_level(name) for name in sorted(top.folders)[:_LOOK_BELOW]}
     below = [name for name, inner in inside.items() if OFFSETS in inner.folders or METADATA in inner.files]
     hint = "use the folder that contains offsets/ and commits/"
     if below:
         hint = f"there are checkpoints in it: {', '.join(below[:5])}" + (" ..." if len(below) > 5 else "")
     raise NotACheckpoint(f"{storage.uri}: not a checkpoint (it has no offsets/, commits/ or metadata); {hint}")
+
+
+def _name_versions(uri: str, live: Sequence[str]) -> str:
+    """Say which folders to use of a part of a declarative pipeline."""
+    place, mark, options = uri.partition("?") if "://" in uri else (uri, "", "")
+    paths = [one_line(f"{place.rstrip('/')}/{version}{mark}{options}") for version in live[:_NAMED]]
+    if len(live) == 1:
+        return f"it has one flow of a pipeline: use {paths[0]}, the version that runs use"
+    more = f" and {len(live) - _NAMED} others" if len(live) > _NAMED else ""
+    return f"it has {len(live)} flows of a pipeline: use the version that the runs of one use, {', '.join(paths)}{more}"
 
 
 @dataclass
