@@ -20,6 +20,7 @@ from ckpt.model import (
     Operator,
     PlannedBatch,
     QueryMetadata,
+    RocksDBSnapshot,
     StateInventory,
     Store,
     Unreadable,
@@ -121,6 +122,8 @@ class Checkpoint(Value):
     stale_sidecars: tuple[str, ...] = ()  # hidden checksum files that do not match their log file
     source_entries: Mapping[str, tuple[SourceFile, ...] | Unreadable] = field(default_factory=dict)
     """Files of file source logs that a start reads, by path, and the files that they name."""
+    source_snapshots: Mapping[str, RocksDBSnapshot | Unreadable] = field(default_factory=dict)
+    """The newest snapshot of the list of files of each Auto Loader source, by path."""
     initial_offsets: Mapping[int, Json] = field(default_factory=dict)
     """Where Kafka sources began, by source; read where a start runs the first batch of the log again."""
     lost_schemas: tuple[str, ...] = ()  # recorded outside this checkpoint (``moved_schemas``), and not there any more

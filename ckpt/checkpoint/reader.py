@@ -22,15 +22,17 @@ from ckpt.checkpoint.checkpoint import (
 from ckpt.checkpoint.pipelines import find_live_versions, find_version
 from ckpt.checkpoint.sources import file_logs
 from ckpt.checkpoint.sources.kafka import is_kafka
-from ckpt.checkpoint.sources.registry import decode, offsets_of
+from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.checkpoint.sources.registry import decode, offsets_of, source_type
 from ckpt.checkpoint.state.file_ends import NOTHING, Verified
 from ckpt.checkpoint.state.read_steps import run
 from ckpt.checkpoint.state.reader import MOST_TAILS, MOST_TAILS_REMOTE, read_state
 from ckpt.errors import CkptError, NotFound, NotThereYet, StorageError, one_line
 from ckpt.formats import commits, limits, metadata, names, offsets, sidecars
 from ckpt.formats.offsets import is_continuous
+from ckpt.formats.rocksdb import parse_snapshot
 from ckpt.formats.sourcelogs import SourceFile, parse_first_source_file, parse_kafka_start
-from ckpt.model import CommitLog, Fault, Json, Kind, Location, OffsetLog, StateInventory, Unreadable
+from ckpt.model import CommitLog, Fault, Json, Kind, Location, OffsetLog, RocksDBSnapshot, StateInventory, Unreadable
 from ckpt.storage import Folder, Listing, ReadRequest, Root, Storage, open_storage
 from ckpt.storage.base import NOT_FOLLOWED, Oddity
 from ckpt.storage.local import is_gone
@@ -294,6 +296,7 @@ class _Reading:
             state=state,
             stale_sidecars=self._find_stale_sidecars(raw),
             source_entries=self._read_source_entries(offset_log.newest, planned=bool(offset_names.ids)),
+            source_snapshots=self._read_source_snapshots(offset_log.newest),
             initial_offsets=self._read_initial_offsets(offset_log, commit_log),
             lost_schemas=tuple(path for path in (state.moved_schemas if state else ()) if is_gone(path)),
             vanished=tuple(self.vanished),
@@ -371,6 +374,24 @@ class _Reading:
         requests = [file_logs.request_for(self.listing, path) for log in logs for path in log.needed()]
         answers = zip(requests, self._read_many(requests), strict=True)
         return {request.path: file_logs.parse(request, data) for request, data in answers if isinstance(data, bytes)}
+
+    def _read_source_snapshots(self, latest: OffsetLog | None) -> dict[str, RocksDBSnapshot | Unreadable]:
+        """The newest snapshot of the list of files of each Auto Loader source."""
+        kinds = [source_type(offset) for offset in offsets_of(latest)] if latest else []
+        folders = [
+            file_logs.rocksdb_folder(self.listing, latest, k)
+            for k, kind in enumerate(kinds)
+            if kind == SourceType.CLOUD_FILES
+        ]
+        zips = [path for folder in folders if (path := self._find_newest_zip(folder)) is not None]
+        raw = self._read(zips)
+        return {path: parse_snapshot(path, data) for path, data in raw.items() if data is not None}
+
+    def _find_newest_zip(self, folder: str) -> str | None:
+        """The snapshot with the highest number in a folder of RocksDB files."""
+        stems = (name.removesuffix(".zip") for name in self.listing.in_folder(folder) if name.endswith(".zip"))
+        numbers = [int(name) for name in stems if name.isascii() and name.isdecimal() and len(name) < 19]
+        return f"{folder}/{max(numbers)}.zip" if numbers else None
 
     def _read_initial_offsets(self, planned: Log[OffsetLog], committed: Log[CommitLog]) -> dict[int, Json]:
         """Where Kafka sources began, by source: what the first batch of the log is read from, if that runs again."""

@@ -72,3 +72,18 @@ SHARED_TABLE = warning(
     "Let one flow write the table, with the union of the sources, and `spark-pipelines run --full-refresh TABLE`: it "
     "reads again what the sources still have. Then move the folders of the flows that are gone out of _checkpoints.",
 )
+AUTO_LOADER = note(
+    "CKPT260 auto-loader-source",
+    "A source of this checkpoint is Auto Loader (cloudFiles), which only Databricks has: its offsets count the files "
+    "that it has read, and their names are in a RocksDB database in this folder. ckpt judges the logs, and reads of "
+    "the database which files it consists of, not what is in them. No start with Auto Loader was tried.",
+)
+AUTO_LOADER_INCOMPLETE = warning(
+    "CKPT261 auto-loader-files-missing",
+    "Auto Loader keeps the names of the files that it has read in a RocksDB database in the folder of its source. A "
+    "part of it is missing or cannot be read. What a start on Databricks does then was not tried; without the list "
+    "Auto Loader cannot know which files it has read.",
+    "Do not start the query: put {path} back from a copy of the checkpoint as it was after the newest batch, and then "
+    "look again. Without a copy, let a new query with a new checkpoint begin at files that this one has not read: "
+    "`ckpt handoff {checkpoint}` says what it needs for that.",
+)

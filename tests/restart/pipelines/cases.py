@@ -52,17 +52,6 @@ def lose(*paths: str) -> Damage:
     return damage
 
 
-def cut(path: str) -> Damage:
-    """The last bytes of a file of version 0 are gone."""
-
-    def damage(flow: Path) -> None:
-        file = flow / "0" / path
-        file.write_bytes(file.read_bytes()[:-5])
-        _remove_checksum(file)
-
-    return damage
-
-
 def make(*names: str) -> Damage:
     """Folders appear beside version 0."""
 
@@ -129,7 +118,7 @@ CASES = (
     Case("predecessor-missing", lose("offsets/1"), remedy="repair"),
     Case("metadata-lost", lose("metadata")),
     Case("source-log-lost", lose("sources/0/2"), remedy="repair"),
-    Case("state-cut-keyed", cut("state/0/0/3.delta"), keyed=True),
+    Case("state-lost-keyed", lose("state/0/0/3.delta"), keyed=True),
     Case("higher-empty", make("7")),
     Case("higher-empty-keyed", make("7"), keyed=True),
     Case("higher-empty-cleaned", make("7"), cleaned=True),
@@ -154,4 +143,6 @@ ADOPTED = (Case("adopted"), Case("adopted-keyed", keyed=True))
 """Flows that begin in the second run, with the checkpoint of an ordinary query that wrote their table."""
 TWO = "two_flows"
 """A table of files with two append flows, ``two_flows_a`` and ``two_flows_b``."""
+SINK = "side"
+"""A sink with a flow, ``into_side``."""
 ALL = (*CASES, *REFRESHED, *ADOPTED)

@@ -56,6 +56,24 @@ def {name}_a():
 def {name}_b():
     return read("{name}_b")
 """
+_UNION = """
+
+dp.create_streaming_table("{name}")
+
+
+@dp.append_flow(target="{name}", name="{name}_all")
+def {name}_all():
+    return read("{name}_a").union(read("{name}_b"))
+"""
+_SINK = """
+
+dp.create_sink("{name}", "parquet", {{"path": "file://{folder}/out"}})
+
+
+@dp.append_flow(target="{name}", name="into_{name}")
+def into_{name}():
+    return read("{name}")
+"""
 _ORDINARY = """import sys
 from pyspark.sql import SparkSession
 spark = SparkSession.builder.remote(sys.argv[1]).getOrCreate()
@@ -121,19 +139,34 @@ class Pipeline:
         log = self.log.open("ab")
         return subprocess.Popen(words, cwd=where, env=os.environ | more, stdout=log, stderr=log, start_new_session=True)
 
-    def define(self, tables: Mapping[str, bool], two: Iterable[str] = ()) -> None:
-        """Declare tables of one flow each, with or without a dropDuplicates, and tables with two flows."""
+    def define(
+        self,
+        tables: Mapping[str, bool],
+        two: Iterable[str] = (),
+        union: Iterable[str] = (),
+        sinks: Iterable[str] = (),
+    ) -> None:
+        """Declare tables of one flow each, with or without a dropDuplicates, tables with two flows, and sinks.
+
+        ``union``: tables that had two flows, and have the union of their sources in one.
+        """
         more = {True: '.dropDuplicates(["k"])', False: ""}
         parts = [_HEAD.format(folder=self.folder)]
         parts += [_TABLE.format(name=name, more=more[keyed]) for name, keyed in tables.items()]
         parts += [_TWO.format(name=name) for name in two]
+        parts += [_UNION.format(name=name) for name in union]
+        parts += [_SINK.format(name=name, folder=self.folder) for name in sinks]
         (self.folder / "project/transformations/tables.py").write_text("".join(parts))
 
     def put(self, table: str, number: int, size: int = 4) -> None:
-        """Put a file with so many new rows into the folder that a flow reads; each row has a key of its own."""
+        """Put a file with so many new rows into the folder that a flow reads; each row has a key of its own.
+
+        What the second flow of a table reads has other numbers.
+        """
         folder = self.folder / "in" / table
         folder.mkdir(exist_ok=True)
-        numbers = range(number * size, number * size + size)
+        first = number * size + 1000 * table.endswith("_b")
+        numbers = range(first, first + size)
         hidden = folder / f".{number}.json"
         hidden.write_text("".join(json.dumps({"k": f"k{n}", "n": n}) + "\n" for n in numbers))
         hidden.rename(folder / f"{number}.json")

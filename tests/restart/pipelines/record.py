@@ -16,7 +16,7 @@ import ckpt
 from tests.record.answers import Document, Folder
 from tests.record.suite import Whole, dated
 from tests.record.worker import Installed
-from tests.restart.pipelines.cases import ADOPTED, ALL, CASES, REFRESHED, TWO, Case
+from tests.restart.pipelines.cases import ADOPTED, ALL, CASES, REFRESHED, SINK, TWO, Case
 from tests.restart.pipelines.lab import Pipeline
 
 ANSWERS = Folder(Path(__file__).parent / "answers", compact=True)
@@ -31,7 +31,7 @@ class Pipelines(Whole):
 
     def wanted(self, minor: str) -> Iterable[str]:
         """Return the names of the cases."""
-        return [case.name for case in ALL] + [TWO] if minor in ASKED else []
+        return [case.name for case in ALL] + [TWO, SINK] if minor in ASKED else []
 
     def recorded(self, minor: str) -> Iterable[str]:
         """Return the names of the cases that were recorded."""
@@ -51,6 +51,10 @@ class Pipelines(Whole):
                 _prepare(pipeline, answers, number, remedies=remedies)
                 with pipeline:  # a new driver, which has no state in memory
                     _run(pipeline, answers, "afterwards" if remedies else "run")
+                    if remedies:
+                        answers[TWO]["union"] = _unite(pipeline)
+            folders = (pipeline.folder / "storage/_checkpoints").rglob(f"into_{SINK}")
+            answers[SINK] = {"folders": [str(path.relative_to(pipeline.folder / "storage")) for path in folders]}
         ANSWERS.write(spark.minor, {**dated(spark), "answers": answers})
 
 
@@ -59,7 +63,7 @@ SUITE = Pipelines()
 
 _AT_FIRST = {case.table: case.keyed for case in (*CASES, *REFRESHED)}
 _ADOPTED = {case.table: case.keyed for case in ADOPTED}
-_INPUTS = (*_AT_FIRST, *_ADOPTED, f"{TWO}_a", f"{TWO}_b")
+_INPUTS = (*_AT_FIRST, *_ADOPTED, f"{TWO}_a", f"{TWO}_b", SINK)
 
 
 def _begin(pipeline: Pipeline, *, keep_flows: bool) -> None:
@@ -68,7 +72,7 @@ def _begin(pipeline: Pipeline, *, keep_flows: bool) -> None:
         for number in range(3):
             pipeline.put(table, number)
     pipeline.run_ordinary(_ADOPTED)
-    pipeline.define(_AT_FIRST, [TWO])
+    pipeline.define(_AT_FIRST, [TWO], sinks=[SINK])
     failures = pipeline.run("run")
     assert not failures, failures
     if keep_flows:
@@ -95,12 +99,20 @@ def _prepare(pipeline: Pipeline, answers: Document, number: int, *, remedies: bo
 
 
 def _run(pipeline: Pipeline, answers: Document, key: str) -> None:
-    pipeline.define(_AT_FIRST | _ADOPTED, [TWO])
+    pipeline.define(_AT_FIRST | _ADOPTED, [TWO], sinks=[SINK])
     begins = time.time()
     failures = pipeline.run("run")
     for case in ALL:
         answers.setdefault(case.name, {})[key] = _look(case, pipeline, failures, begins)
     answers[TWO]["rows"].append(pipeline.count_rows(TWO))
+
+
+def _unite(pipeline: Pipeline) -> list[int]:
+    """Let one flow write the table that had two, refresh it in full, and count its rows."""
+    pipeline.define({}, union=[TWO])
+    failures = pipeline.run("run", "--full-refresh", TWO)
+    assert not failures, failures
+    return pipeline.count_rows(TWO)
 
 
 def _follow(case: Case, pipeline: Pipeline) -> Document | None:
