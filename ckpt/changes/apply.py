@@ -68,7 +68,7 @@ def apply(
     receipt = Receipt(problem="nothing was changed: interrupted; you can delete an incomplete backup")
     try:
         with writer.lock():
-            must_be_quiet(storage, plan.inspection.checkpoint.listing, grace_s)
+            must_be_quiet(storage, plan.listing, grace_s)
             manifest = save(plan, storage, writer, backup)
             receipt = Receipt(backup=backup.uri, problem="interrupted before everything was done or reverted")
             receipt = _perform_steps(plan.steps, manifest, storage, writer, backup, check)
@@ -310,7 +310,7 @@ def run_change(
         from ckpt.state.verify.verify import look_at_every_byte
 
         look_at_every_byte(storage, options, watcher=how.get("watcher"))
-    plan = _look_beside(planner(storage).if_possible(), uri, options)
+    plan = _look_beside(planner(storage).if_possible(), options)
     if not (how.get("apply") and plan.steps):
         return ChangeResult(plan, Receipt())
     unaccepted = _name_unaccepted_cost(plan, how)
@@ -321,7 +321,7 @@ def run_change(
 
 
 def inspect_root(storage: Root, versions: Sequence[Spark] = ()) -> Inspection:
-    """Inspect a checkpoint; of the folder of a flow of a pipeline the version that runs use, with all files of each.
+    """Inspect a checkpoint; of the folder of a flow of a pipeline the version that runs use.
 
     Raises NotACheckpoint, NotFound, StorageError.
     """
@@ -330,15 +330,13 @@ def inspect_root(storage: Root, versions: Sequence[Spark] = ()) -> Inspection:
     except NotACheckpoint as error:
         if len(error.live) != 1 or "/" in error.live[0]:
             raise
-        inspection = inspect(read_checkpoint(storage.below(error.live[0])), versions)
-        checkpoint = replace(inspection.checkpoint, uri=storage.uri, listing=storage.list_tree())
-        return replace(inspection, checkpoint=checkpoint)
+        return inspect(read_checkpoint(storage.below(error.live[0])), versions)
 
 
-def _look_beside(plan: Planned, uri: str, options: Mapping[str, str]) -> Planned:
+def _look_beside(plan: Planned, options: Mapping[str, str]) -> Planned:
     """Return a plan with what is beside the checkpoint in a declarative pipeline."""
     checkpoint = plan.inspection.checkpoint
-    flow = find_version(uri, options)
+    flow = find_version(checkpoint.uri, options)
     if flow is None:
         return plan
     plan = replace(plan, inspection=replace(plan.inspection, checkpoint=replace(checkpoint, flow=flow)))
@@ -385,6 +383,7 @@ def _undo_change(
 ) -> ChangeResult[Planned]:
     inspection = inspect_root(storage, versions)
     checkpoint = inspection.checkpoint
-    receipt = undo(storage, writer, backup, checkpoint.query_id, checkpoint.listing, grace_s)
+    listing = checkpoint.listing if checkpoint.uri == storage.uri else storage.list_tree()
+    receipt = undo(storage, writer, backup, checkpoint.query_id, listing, grace_s)
     after = inspect_root(storage, versions) if receipt.undone else None
     return ChangeResult(kind(inspection=inspection, needed=False, steps=receipt.steps, inspection_after=after), receipt)

@@ -90,7 +90,7 @@ def save(plan: ChangePlan, storage: Storage, writer: Writer, backup: Writer) -> 
     Raises StorageError, also where a step is not possible, such as behind a symbolic link; nothing was changed then,
     and no part of the backup is left.
     """
-    folders = plan.inspection.checkpoint.listing.has_folder
+    folders = plan.listing.has_folder
     owned = [writer.attributes(step.path) if folders(step.path.rpartition("/")[0]) else None for step in plan.steps]
     try:
         backup.make_root()
@@ -127,7 +127,7 @@ def _save_files(plan: ChangePlan, storage: Storage, backup: Writer, owned: Seque
             backup.create(file, data)
         entries.append(ManifestEntry(step.path, before, FileContent.of(step.after), file, attributes))
     touched = Manifest(plan.command, checkpoint.query_id, time.time_ns() // 1_000_000, "", tuple(entries))
-    manifest = replace(touched, others=compute_fingerprint(checkpoint.listing, touched.paths))
+    manifest = replace(touched, others=compute_fingerprint(plan.listing, touched.paths))
     recorded = {
         "manifest": FORMAT,
         "ckpt": __version__,

@@ -78,7 +78,9 @@ def show_title(inspection: Inspection) -> Iterator[Block]:
     checkpoint = inspection.checkpoint
     complete = os.path.abspath(checkpoint.uri) if checkpoint.uri in (".", "..", "./") else checkpoint.uri
     name = complete.rstrip("/").rpartition("/")[2] or checkpoint.uri
-    of = [] if checkpoint.flow is None else [_name_flow(checkpoint.flow)]
+    of = []
+    if checkpoint.flow is not None:
+        name, of = f"{checkpoint.flow.flow.name}/{checkpoint.flow.version}", [_name_flow(checkpoint.flow)]
     if checkpoint.kind is Kind.EMPTY:
         yield Title(name, (*of, "empty"))
         yield from show_flow(inspection)

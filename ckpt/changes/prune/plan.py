@@ -140,9 +140,9 @@ def plan_superseded(storage: Root) -> PrunePlan:
         like = "STORAGE/_checkpoints/CATALOG/SCHEMA/TABLE/FLOW"
         raise UsageError(f"`superseded` is for the folder of a flow of a declarative pipeline, {like}")
     inspection = inspect_root(storage)
-    listing = inspection.checkpoint.listing
+    listing = storage.list_tree()
     versions = sort_versions(listing.subfolders(""))
-    plan = PrunePlan(inspection=inspection, needed=False, superseded=True)
+    plan = PrunePlan(inspection=inspection, needed=False, superseded=True, around=(storage.uri, listing))
     if len(versions) < 2:
         return replace(plan, why="the flow has one version, which runs use")
     live = versions[-1]

@@ -46,7 +46,7 @@ PROVIDER_OF_SESSION = warning(
     "message is the class name. A query without state does not notice.",
     "Start the query with the library that has this class, or leave the setting out.",
 )
-UNFINISHED_VERSION = warning(
+UNFINISHED_VERSION = error(
     "CKPT256 pipeline-version-without-a-batch",
     "Runs of the pipeline use the version of a flow with the highest number. No batch is committed in this one, though "
     "an earlier version has batches: a full refresh was interrupted, or the folder was made by hand. The next run "

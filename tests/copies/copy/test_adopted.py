@@ -28,7 +28,7 @@ def test_a_flow_that_has_not_run_takes_it_as_version_0(there: str, tmp_path: Pat
 
 def test_one_that_has_run_does_not(tmp_path: Path) -> None:
     flow = flow_of(build_storage(tmp_path / "storage", "keys/keys/2="), "keys/keys")
-    with pytest.raises(CkptError, match="flow keys of spark_catalog.default.keys has version 2"):
+    with pytest.raises(CkptError, match=r"flow keys of spark_catalog\.default\.keys has version 2"):
         ckpt.copy(SAMPLES / STATEFUL, str(flow))
     assert [path.name for path in flow.iterdir()] == ["2"]
 
@@ -37,7 +37,7 @@ def test_what_fails_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "storage").mkdir()
     flow = flow_of(tmp_path / "storage", "keys/keys")
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise CkptError("no")
 
     monkeypatch.setattr("ckpt.copies.copy.copy._copy_files", fail)
