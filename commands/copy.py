@@ -30,7 +30,6 @@ def copy(
 
     Examples:
     ckpt copy /cp/orders /cp/orders-copy
-    ckpt copy /cp/orders /storage/_checkpoints/main/shop/orders/orders
     ckpt copy s3://bucket/orders /tmp/orders --batch 307 --new-id
 
     Exit status: 0 copied or planned, 1 copied with damaged state, 2 bad usage, 3 could not do it.

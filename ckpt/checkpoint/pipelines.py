@@ -89,7 +89,7 @@ def parse_version(uri: str) -> FlowVersion | None:
 def find_version(uri: str, storage_options: Mapping[str, str] | None = None) -> FlowVersion | None:
     """Look at what is beside a checkpoint in the folder of its flow; None for one that is of no pipeline.
 
-    What cannot be listed is left out: the checkpoint itself is judged all the same.
+    What cannot be listed is left out, and the checkpoint itself is judged anyway.
     """
     alone, above = parse_version(uri), find_parent(uri)
     if alone is None or above is None:

@@ -13,6 +13,7 @@ from ckpt.checkpoint.pipelines import Flow, parse_flow, sort_versions
 from ckpt.errors import CkptError
 from ckpt.inspection.inspection import Inspection
 from ckpt.restart.findings import Severity
+from tests.commands import contract
 from tests.conftest import Ckpt
 from tests.support.pipelines import build_storage, flow_of
 
@@ -112,6 +113,7 @@ def test_the_page_names_the_flow_and_how_it_is_run(tmp_path: Path, run_ckpt: Ckp
     said = run_ckpt("inspect", str(flow_of(storage, "keys/keys")))
     document = json.loads(run_ckpt("inspect", str(flow_of(storage, "keys/keys/0")), "-o", "json").stdout)
 
+    assert contract.disagreements(document) == []
     text = " ".join(said.stdout.split())
     assert "version 2 of flow keys of spark_catalog.default.keys" in text
     assert "spark-pipelines run in its project starts the query" in text.replace("`", "")
