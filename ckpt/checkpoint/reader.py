@@ -141,12 +141,22 @@ def open_to_look(
     if isinstance(checkpoint, Checkpoint):
         return checkpoint
     options = storage_options or {}
-    storage = open_live_version(open_storage(fspath(checkpoint), options))
-    return look_beside(read_checkpoint(storage, batches=batches, look_only=True), options)
+    storage = open_storage(fspath(checkpoint), options)
+    try:
+        read = read_checkpoint(storage, batches=batches, look_only=True)
+    except NotACheckpoint as error:
+        if len(error.live) != 1:
+            raise
+        read = read_checkpoint(storage.below(error.live[0]), batches=batches, look_only=True)
+    return look_beside(read, options)
 
 
-def open_live_version(storage: Root) -> Root:
-    """Return the storage of the version that runs use where this is a part of a pipeline with one flow, else this."""
+def open_live_version(uri: str, storage_options: Mapping[str, str]) -> Root:
+    """Open a checkpoint; of a part of a pipeline with one flow, the version that runs use.
+
+    Raises NotFound, StorageError, UsageError.
+    """
+    storage = open_storage(uri, storage_options)
     top = storage.list_level()
     live = () if _has_parts(top) else find_live_versions(storage, top)
     return storage.below(live[0]) if len(live) == 1 else storage

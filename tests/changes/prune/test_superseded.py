@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import ckpt
 from ckpt.errors import UsageError
 from tests.conftest import Ckpt
 from tests.support.pipelines import STATEFUL, build_storage, flow_of
+from tests.support.places import ROOT
 
 NOW: dict[str, Any] = {"superseded": True, "apply": True, "grace_s": 0}
 
@@ -86,3 +89,42 @@ def test_the_command_says_what_goes(tmp_path: Path, run_ckpt: Ckpt) -> None:
     assert "runs use version 1, and no other" in said.stdout
     assert f"ckpt prune {flow} --superseded --apply" in " ".join(said.stdout.split())
     assert (flow / "0" / "metadata").is_file()
+
+
+_KILLED = """
+import os, sys
+import ckpt
+from ckpt.storage.local_writer import LocalWriter
+
+left = int(sys.argv[2])
+
+
+def counted(real):
+    def call(self, path):
+        global left
+        left -= 1
+        if left < 0:
+            os._exit(9)
+        return real(self, path)
+
+    return call
+
+
+LocalWriter.remove, LocalWriter.remove_folder = counted(LocalWriter.remove), counted(LocalWriter.remove_folder)
+ckpt.prune(sys.argv[1], superseded=True, apply=True, grace_s=0)
+"""
+
+
+@pytest.mark.parametrize("after", [0, 1, 12, 27, 28])
+def test_one_that_is_killed_is_undone(after: int, tmp_path: Path) -> None:
+    storage = build_storage(tmp_path / "storage", "keys/keys/0", "keys/keys/1")
+    flow, before = flow_of(storage, "keys/keys"), tree(flow_of(storage, "keys/keys"))
+
+    killed = subprocess.run([sys.executable, "-c", _KILLED, str(flow), str(after)], cwd=ROOT, check=False)
+
+    assert killed.returncode == 9
+    assert (len(tree(flow)) < len(before)) == (after > 0)
+    (backup,) = flow.parent.glob("keys.ckpt-backup-*")
+    _, receipt = ckpt.prune(str(flow), undo=str(backup), grace_s=0)
+    assert receipt.undone, receipt.problem
+    assert tree(flow) == before
