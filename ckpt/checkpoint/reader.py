@@ -19,7 +19,7 @@ from ckpt.checkpoint.checkpoint import (
     Checkpoint,
     Log,
 )
-from ckpt.checkpoint.pipelines import find_live_versions, find_version
+from ckpt.checkpoint.pipelines import find_live_versions, find_version, parse_flow
 from ckpt.checkpoint.sources import file_logs
 from ckpt.checkpoint.sources.kafka import is_kafka
 from ckpt.checkpoint.sources.kind import SourceType
@@ -237,7 +237,10 @@ def _must_be_new(storage: Storage, top: Folder) -> None:
     inside = {name: storage.list_level(name) for name in sorted(top.folders)[:_LOOK_BELOW]}
     below = [name for name, inner in inside.items() if OFFSETS in inner.folders or METADATA in inner.files]
     hint = "use the folder that contains offsets/ and commits/"
-    if below:
+    flow = parse_flow(storage.uri)
+    if flow is not None and flow[1] is None and len(flow[0].table.split(".")) > 1:
+        hint = "it is a flow of a pipeline without a version: its next run begins version 0, from nothing"
+    elif below:
         hint = f"there are checkpoints in it: {', '.join(below[:5])}" + (" ..." if len(below) > 5 else "")
     raise NotACheckpoint(f"{storage.uri}: not a checkpoint (it has no offsets/, commits/ or metadata); {hint}")
 

@@ -101,14 +101,15 @@ def _is_kinesis(value: Json) -> bool:
 
 def _is_pulsar(value: Json) -> bool:
     """``org.apache.spark.sql.pulsar.SpecificPulsarOffset``: the bytes of a ``MessageId`` for each topic."""
-    return isinstance(value, dict) and bool(value) and all(map(_are_bytes, value.values()))
+    return isinstance(value, dict) and bool(value) and all(map(_is_message_id, value.values()))
 
 
-def _are_bytes(value: Json) -> bool:
-    if not isinstance(value, list) or not value:
+def _is_message_id(value: Json) -> bool:
+    """Pulsar's ``MessageIdData``: a ledger and an entry, fields 1 and 2 of a protocol buffer, and maybe others."""
+    if not isinstance(value, list) or len(value) < 4:
         return False
     numbers = [whole_number(number) for number in value]
-    return all(number is not None and -128 <= number <= 255 for number in numbers)
+    return numbers[0] == 8 and 16 in numbers and all(n is not None and -128 <= n <= 127 for n in numbers)
 
 
 def _is_paimon(value: Json) -> bool:

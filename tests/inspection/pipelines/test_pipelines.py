@@ -70,6 +70,9 @@ def test_a_scan_names_flows_and_folds_what_no_run_uses(tmp_path: Path, run_ckpt:
         "spark_catalog.default.keys/keys/9"
     ]
     assert everything.roots[0].superseded == 0
+    document = json.loads(run_ckpt("scan", str(storage), "-o", "json").stdout)
+    assert contract.disagreements(document, "scan") == []
+    assert {row["pipeline"]["flow"]["name"] for row in document["checkpoints"]} == {"from_a", "from_b", "keys"}
 
 
 @pytest.mark.parametrize("place", ["", "_checkpoints", "spark_catalog", "keys", "keys/keys"])

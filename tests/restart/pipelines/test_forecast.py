@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import ckpt
+from ckpt.checkpoint.reader import NotACheckpoint
 from ckpt.errors import CkptError, StorageError
 from ckpt.inspection.inspection import Inspection
 from tests.restart.pipelines.cases import ADOPTED, ALL, CASES, REFRESHED, SINK, SIZE, TWO, Case
@@ -32,10 +33,10 @@ def flow(case: Case, tmp_path: Path) -> Path:
 
 
 def look(flow: Path) -> Inspection | None:
-    """Inspect a flow; None where the version that runs use is a file."""
+    """Inspect a flow; None where the version that runs use is a file, or there is none."""
     try:
         return ckpt.inspect(str(flow))
-    except StorageError:
+    except (StorageError, NotACheckpoint):
         return None
 
 
@@ -45,12 +46,12 @@ def test_the_forecast_is_what_the_run_did(case: Case, flow: Path) -> None:
     for minor in ASKED:
         run = RECORDED[minor][case.name]["run"]
         if inspection is None:
-            assert run["error"] is not None
-            assert run["committed"] == []
+            assert (run["version"], run["committed"][:1]) == (("0", [0]) if case.name == "renamed" else (None, []))
             continue
         told = next(f for f in inspection.forecasts if (f.spark, f.progress) == (minor, "sync"))
         if run["version"] is not None:
-            assert Path(inspection.checkpoint.uri).name == run["version"]
+            chosen = Path(inspection.checkpoint.uri)
+            assert run["version"] == ("0" if chosen == flow else chosen.name)
         if case.name in STATE_OF_DROPPED:
             assert told.outcome.runs
             assert "1.delta" in run["error"]
@@ -68,7 +69,7 @@ def test_rows_are_lost_only_where_a_finding_or_an_empty_checkpoint_says_so(case:
     assert ("CKPT256" in codes) == (case.name.startswith("higher-") and "-renamed" not in case.name)
     for minor in ASKED:
         run = RECORDED[minor][case.name]["run"]
-        ran = run["error"] is None
+        ran = bool(run["committed"]) and run["error"] is None
         lost = case.name in LOST
         assert run["rows"] == [OLD if lost or not ran else OLD + SIZE] * 2
         if lost:
@@ -113,6 +114,13 @@ def test_a_sink_has_a_folder_of_one_name(minor: str) -> None:
 def test_enough_starts_are_recorded() -> None:
     starts = sum("run" in answer for answers in RECORDED.values() for answer in answers.values())
     assert starts >= 40
+
+
+def test_a_flow_without_a_version_begins_with_0(tmp_path: Path) -> None:
+    folder = tmp_path / "storage/_checkpoints/c/d/t/f"
+    shutil.copytree(FLOWS / "as-it-is" / "0", folder / "zero")
+    with pytest.raises(NotACheckpoint, match="without a version: its next run begins version 0, from nothing"):
+        ckpt.inspect(str(folder))
 
 
 def test_a_file_in_place_of_a_version_is_no_checkpoint(tmp_path: Path) -> None:
