@@ -130,7 +130,7 @@ class Checkpoint(Value):
     moving: bool = False  # it changed from one look to the next
     missing_folder: str | None = None  # the highest on its path that does not exist: there is no checkpoint yet
     local: bool = True  # on a local path, where Hadoop keeps a hidden checksum file for every file
-    flow: FlowVersion | None = None  # of a declarative pipeline, by its path; None also where nobody looked
+    flow: FlowVersion | None = None  # of a declarative pipeline, by its path
 
     first_start: FirstStart | Unreadable | None = None  # the mark of a change by ckpt, whether it still counts or not
 

@@ -19,7 +19,7 @@ from ckpt.checkpoint.checkpoint import (
     Checkpoint,
     Log,
 )
-from ckpt.checkpoint.pipelines import find_live_versions, find_version, parse_flow
+from ckpt.checkpoint.pipelines import find_live_versions, find_version, parse_flow, parse_version
 from ckpt.checkpoint.sources import file_logs
 from ckpt.checkpoint.sources.kafka import is_kafka
 from ckpt.checkpoint.sources.kind import SourceType
@@ -292,6 +292,7 @@ class _Reading:
             local=self.storage.local,
             first_start=first,
             marked_skipped=skipped,
+            flow=parse_version(self.storage.uri),
         )
         if read.links_out:  # what the rest says, without those parts, could be wrong
             if {OFFSETS, COMMITS}.isdisjoint(read.links_out):

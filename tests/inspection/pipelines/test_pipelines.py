@@ -15,7 +15,7 @@ from ckpt.inspection.inspection import Inspection
 from ckpt.restart.findings import Severity
 from tests.commands import contract
 from tests.conftest import Ckpt
-from tests.support.pipelines import build_storage, flow_of
+from tests.support.pipelines import STATEFUL, build_storage, flow_of
 
 
 def codes(inspection: Inspection) -> dict[str, Severity]:
@@ -126,6 +126,15 @@ def test_the_page_names_the_flow_and_how_it_is_run(tmp_path: Path, run_ckpt: Ckp
     assert pipeline["versions"] == ["0", "2"]
     assert pipeline["flow"] == {"pipeline": str(storage), "table": "spark_catalog.default.keys", "name": "keys"}
     assert {finding["code"]: finding["severity"] for finding in document["findings"]}["CKPT257"] == "note"
+
+
+@pytest.mark.parametrize("command", ["handoff", "preflight", "relocate", "offsets show"])
+def test_every_page_names_the_flow(command: str, tmp_path: Path, run_ckpt: Ckpt) -> None:
+    storage = build_storage(tmp_path / "storage", "keys/keys/2", sample=STATEFUL)
+    said = run_ckpt(*command.split(), str(flow_of(storage, "keys/keys/2")))
+    text = " ".join(said.stdout.split())
+    assert "version 2 of flow keys of spark_catalog.default.keys" in text
+    assert "spark-pipelines run" in text
 
 
 def test_a_plan_for_a_superseded_version_says_so(tmp_path: Path) -> None:
