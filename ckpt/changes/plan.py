@@ -19,7 +19,7 @@ from ckpt.live.sink.records import SinkKind, SinkLog
 from ckpt.model import CommitLog, OffsetLog, Unreadable
 from ckpt.restart.findings import Asked, Forecast
 from ckpt.restart.sinks import AboutSinks, speak_of_sink
-from ckpt.storage import Storage
+from ckpt.storage import Listing, Storage
 from ckpt.texts import span
 from ckpt.values import Value
 from ckpt.versions import Spark
@@ -79,6 +79,7 @@ class ChangePlan(Value):
     why: str = ""  # one line: why these steps, or why nothing is to be done
     steps: tuple[Step, ...] = ()  # empty where nothing is to be done, or can be
     inspection_after: Inspection | None = None  # with the steps
+    around: tuple[str, Listing] | None = None  # folder, and its files, that the steps are in if not the checkpoint
     opened_as: str | None = None  # the URI under which Spark opens it afterwards, where that was asked for
     replay: tuple[Replay, ...] | None = None  # None: this change has nothing to do with what is read again
     warnings: tuple[str, ...] = ()  # the first is to stop the query
@@ -89,6 +90,16 @@ class ChangePlan(Value):
     rows: RowCost = RowCost.UNKNOWN  # the effect of the steps on the rows of the query, as the fix declares it
     first: First = First.NOTHING
     sink: SinkOutlook | None = None  # what the sink that was named will do with the steps
+
+    @property
+    def root(self) -> str:
+        """The folder to which the paths of the steps are relative."""
+        return self.inspection.checkpoint.uri if self.around is None else self.around[0]
+
+    @property
+    def listing(self) -> Listing:
+        """The files of that folder, as they are."""
+        return self.inspection.checkpoint.listing if self.around is None else self.around[1]
 
     @property
     def before(self) -> tuple[Forecast, ...]:
@@ -124,7 +135,7 @@ class ChangePlan(Value):
         """The plan itself; refused of what ckpt never finished, and where it would write through a symbolic link."""
         if self.inspection.checkpoint.unfinished:
             return self.refusing(NEVER_FINISHED)
-        links = map(self.inspection.checkpoint.listing.link_above, (step.path for step in self.steps))
+        links = map(self.listing.link_above, (step.path for step in self.steps))
         link = next(filter(None, links), None)
         if link is None:
             return self

@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from ckpt.checkpoint.reader import open_checkpoint
-from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.checkpoint.sources.kind import BY_SHAPE, SourceType
 from ckpt.copies.copy.copy import copy
 from ckpt.copies.evolve.evolve import evolve_checkpoint
 from ckpt.copies.rehearsal import Rehearsal, RehearsalEnd, RehearsedBatch, RehearsedQuery
@@ -35,7 +35,7 @@ from ckpt.state.native.diff import state_diff
 
 _EVERY_SECONDS = 0.02  # how often batches are counted: short ones run on meanwhile
 _FEWEST_RETAINED = 1000  # so that the state before the first batch is there at the end
-_HARMLESS = frozenset(SourceType) - {SourceType.UNKNOWN}
+_HARMLESS = frozenset(SourceType) - {SourceType.UNKNOWN} - BY_SHAPE
 """Sources that Spark only reads; other ones may acknowledge or delete what a batch has read."""
 _OUTSIDE = ("schematrackinglocation", "schemalocation")
 """Options of Delta's reader: a log of schemas that it writes, which is not in the copy."""

@@ -141,7 +141,7 @@ class ChangeReport(Report[Planned]):
     @property
     def path(self) -> str:
         """The checkpoint, as a word of a shell command."""
-        return quote_path(self.plan.inspection.checkpoint.uri)
+        return quote_path(self.plan.root)
 
     @property
     def deep(self) -> str:
