@@ -14,6 +14,7 @@ from ckpt.migrate.changelog import Changelog, ChangelogSwitch, SwitchOutcome, sw
 from ckpt.migrate.comparison import Comparison
 from ckpt.migrate.transform import Api, TransformMigration, plan_transform
 from ckpt.model import Location
+from ckpt.spark.executors import Executors
 from ckpt.spark.installed import ANY, Session, SparkMissing, find_pyspark_version
 from ckpt.state.export.engines import export_without_spark
 from ckpt.state.export.request import (
@@ -122,6 +123,7 @@ def evolve(
     new_id: bool = False,
     plan: bool = False,
     jobs: int | None = None,
+    by: Executors | None = None,
     new_watcher: Callable[[int, int], None] | None = None,
     **how: Unpack[How],
 ) -> ChangeResult[EvolvePlan]:
@@ -152,6 +154,7 @@ def evolve(
         plan: Only say what would be written to ``new``.
         jobs: Processes at a time that write state in other columns; by default one for each core, where there is
             enough to do.
+        by: Who writes that state: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
         new_watcher: Called with the number of files written to ``new`` so far, and the number of all.
         how: In place: ``apply=True`` performs the plan, ``undo`` undoes an earlier change; see ``How``.
 
@@ -195,6 +198,7 @@ def evolve(
         new_id=new_id,
         plan=plan,
         jobs=jobs,
+        by=by,
         new_watcher=new_watcher,
         **how,
     )

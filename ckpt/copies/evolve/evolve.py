@@ -1,28 +1,20 @@
-"""``ckpt evolve`` as one call: a changed query continues, on a new checkpoint or on the old one changed in place.
-
-The new checkpoint is a copy of the old one as the plan leaves it: the plan's files are read from memory, all others
-from where they are.
-"""
+"""``ckpt evolve`` as one call: a changed query continues, on a new checkpoint or on the old one changed in place."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import partial
 from os import fspath
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from ckpt.changes.apply import ChangeResult, How, Receipt, run_change
-from ckpt.changes.backup import choose_options
 from ckpt.changes.evolve.columns import ColumnWords, parse_mapping
-from ckpt.changes.evolve.plan import EvolveOptions, EvolvePlan, plan_evolution, view_changed
-from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS
-from ckpt.copies.copy.copy import Vanished, copy_selected
-from ckpt.copies.copy.placing import Placing, Watcher, check_apart, open_new
-from ckpt.errors import StorageError, UsageError, one_line
+from ckpt.changes.evolve.plan import EvolveOptions, EvolvePlan, plan_evolution
+from ckpt.copies.copy.placing import Watcher
+from ckpt.errors import UsageError
 from ckpt.inspection.query import QueryDescription
 from ckpt.model import Location
-from ckpt.storage import Storage, open_storage
+from ckpt.storage import Storage
 
-_TRIES = 3  # how often it is planned, if the query deletes files of the newest batch meanwhile
+if TYPE_CHECKING:
+    from ckpt.copies.exchange import Exchange
 
 
 def evolve_checkpoint(
@@ -41,6 +33,7 @@ def evolve_checkpoint(
     new_id: bool = False,
     plan: bool = False,
     jobs: int | None = None,
+    by: "Exchange | None" = None,
     new_watcher: Watcher | None = None,
     **how: Unpack[How],
 ) -> ChangeResult[EvolvePlan]:
@@ -55,58 +48,16 @@ def evolve_checkpoint(
     if query is None and how.get("undo") is None:
         raise UsageError("name the changed query")
     if new is None:
+        if by is not None:
+            raise UsageError("`by` writes state, and in place none changes: leave it out")
 
         def plan_in_place(storage: Storage) -> EvolvePlan:
             assert query is not None
             return plan_evolution(storage, query, wanted, None)
 
         return run_change(EvolvePlan, plan_in_place, uri, storage_options, **how)
-    from ckpt.copies.evolve.spool import Spool
-    from ckpt.copies.evolve.state import StateWork, plan_state
-    from ckpt.state.native.temporary import make_temporary_folder
+    from ckpt.copies.evolve.writing import Target, write_evolved
 
     assert query is not None
-    check_apart(uri, new)
-    own = choose_options(uri, options)
-    opened, placing = open_storage(uri, own), open_new(new, options)
-    planning = partial(
-        plan_evolution, query=query, options=wanted, plan_state=partial(plan_state, work=StateWork(own, jobs))
-    )
-    for attempt in range(_TRIES):
-        with make_temporary_folder() as folder:
-            storage = Spool(opened, folder)
-            evolution = replace(planning(storage), into=new, new_id=new_id)
-            if evolution.refused is not None:
-                return ChangeResult(evolution, Receipt())
-            try:
-                return ChangeResult(_write_new(evolution, storage, placing, plan=plan, watcher=new_watcher), Receipt())
-            except Vanished as error:
-                if attempt == _TRIES - 1:
-                    raise StorageError(f"{error}: the query deletes old files while it runs; stop it first") from error
-    raise AssertionError
-
-
-def _write_new(
-    evolution: EvolvePlan, storage: Storage, placing: Placing, *, plan: bool, watcher: Watcher | None
-) -> EvolvePlan:
-    """Copy the checkpoint as the plan leaves it. Raises CkptError, and Vanished where the query has deleted a file."""
-    assert evolution.into is not None
-    changed, checkpoint = view_changed(storage, evolution, copied=True), evolution.inspection.checkpoint
-
-    def check_at_rest() -> None:
-        """Raise StorageError where the old query has run meanwhile: the new one would read its rows again."""
-        for log in (OFFSETS, COMMITS):
-            if storage.list_level(log).files.keys() != checkpoint.listing.in_folder(log).keys():
-                raise StorageError(f"{one_line(checkpoint.uri)}: the query is running: stop it, and try again")
-
-    how = {"new_id": evolution.new_id, "plan": plan}
-    copied = copy_selected(changed, placing, evolution.into, None, **how, watcher=watcher, check=check_at_rest)
-    return replace(
-        evolution,
-        written=not copied.planned,
-        batch=copied.batch,
-        query_id=copied.query_id,
-        files=copied.files,
-        bytes=copied.bytes,
-        sinks=copied.sinks,
-    )
+    target = Target(new, new_id, plan, jobs, by, new_watcher)
+    return ChangeResult(write_evolved(query, wanted, uri, options, target), Receipt())
