@@ -6,7 +6,7 @@ from os import PathLike, fspath
 from typing import Any, Unpack, cast
 
 from ckpt.changes.apply import ChangeResult, How
-from ckpt.changes.evolve.plan import EvolvePlan
+from ckpt.changes.evolve.plan import EvolveOptions, EvolvePlan
 from ckpt.errors import CkptError, UsageError, argument, parse_choice
 from ckpt.formats.text import quoted
 from ckpt.inspection.query import QueryDescription
@@ -171,37 +171,26 @@ def evolve(
     (True, 9, 'from-now-on', ['same'])
 
     """
-    described = query
+    from ckpt.copies.evolve.evolve import Target, evolve_checkpoint
+
+    described = _describe(query, output_mode, checkpoint, storage_options)
+    words = (map_source, map_operator, map_column, default, start, from_query)
+    wanted = EvolveOptions.parse(*words, accept_from_now_on=accept_from_now_on)
+    target = Target(new, new_id, plan, jobs, by, new_watcher)
+    return evolve_checkpoint(described, checkpoint, target, wanted, storage_options, **how)
+
+
+def _describe(
+    query: Any, output_mode: str, checkpoint: Location, storage_options: Mapping[str, str] | None
+) -> QueryDescription | None:
+    """Describe a data frame; a description stays, or is read. Raises as ``describe_query``."""
+    if query is None or isinstance(query, QueryDescription):
+        return query
     if isinstance(query, str | PathLike):
-        described = QueryDescription.read(fspath(query))
-    elif query is not None and not isinstance(query, QueryDescription):
-        from ckpt.spark.preflight import describe_query
+        return QueryDescription.read(fspath(query))
+    from ckpt.spark.preflight import describe_query
 
-        described = describe_query(
-            query, output_mode=output_mode, checkpoint=checkpoint, storage_options=storage_options
-        )
-    old = QueryDescription.read(from_query) if isinstance(from_query, str) else from_query
-    from ckpt.copies.evolve.evolve import evolve_checkpoint
-
-    return evolve_checkpoint(
-        described,
-        checkpoint,
-        new,
-        storage_options,
-        map_source=map_source,
-        map_operator=map_operator,
-        map_column=map_column,
-        default=default,
-        start=start,
-        accept_from_now_on=accept_from_now_on,
-        from_query=old,
-        new_id=new_id,
-        plan=plan,
-        jobs=jobs,
-        by=by,
-        new_watcher=new_watcher,
-        **how,
-    )
+    return describe_query(query, output_mode=output_mode, checkpoint=checkpoint, storage_options=storage_options)
 
 
 def migrate_transform_with_state(

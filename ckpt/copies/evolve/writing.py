@@ -6,14 +6,15 @@ are, or from memory where the plan changes them.
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from ckpt.changes.backup import choose_options
 from ckpt.changes.evolve.plan import EvolveOptions, EvolvePlan, plan_evolution, view_changed
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE
 from ckpt.copies.copy.copy import Vanished, copy_selected
-from ckpt.copies.copy.placing import Placing, Watcher, check_apart, open_new
+from ckpt.copies.copy.placing import Placing, check_apart, open_new
+from ckpt.copies.evolve.evolve import Target
 from ckpt.copies.evolve.spool import Spool
 from ckpt.copies.evolve.state import StateWork, plan_state
 from ckpt.copies.exchange import Exchange
@@ -25,28 +26,16 @@ from ckpt.storage import Storage, open_storage
 _TRIES = 3  # how often it is planned, if the query deletes files of the newest batch meanwhile
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """The new checkpoint, and who writes it."""
-
-    uri: str
-    new_id: bool
-    plan: bool  # only say what would be written
-    jobs: int | None
-    by: Exchange | None
-    watcher: Watcher | None
-
-
 def write_evolved(
-    query: QueryDescription, wanted: EvolveOptions, uri: str, options: Mapping[str, str], target: Target
+    query: QueryDescription, wanted: EvolveOptions, uri: str, options: Mapping[str, str], new: str, target: Target
 ) -> EvolvePlan:
-    """Write the new checkpoint; nothing is left of it where that is refused or fails. Raises as ``evolve``."""
+    """Write ``new``; nothing is left of it where that is refused or fails. Raises as ``evolve``."""
     if target.plan and target.by is not None:
         raise UsageError("`plan`: a plan makes the new state in a temporary folder of this machine; leave out `by`")
-    check_apart(uri, target.uri)
+    check_apart(uri, new)
     own = choose_options(uri, options)
-    opened, placing = open_storage(uri, own), open_new(target.uri, options)
-    work = StateWork(own, target.jobs, target.by, target.uri, options)
+    opened, placing = open_storage(uri, own), open_new(new, options)
+    work = StateWork(own, target.jobs, target.by, new, options)
     planning = partial(plan_evolution, query=query, options=wanted, plan_state=partial(plan_state, work=work))
     for attempt in range(_TRIES):
         with ExitStack() as stack:
@@ -56,7 +45,7 @@ def write_evolved(
                 state = placing.make_attempt()
                 stack.callback(_discard, state, target.by)
             storage = Spool(opened, state)
-            evolution = replace(planning(storage), into=target.uri, new_id=target.new_id)
+            evolution = replace(planning(storage), into=new, new_id=target.new_id)
             if evolution.refused is not None:
                 return evolution
             try:
@@ -79,6 +68,7 @@ def _discard(state: Placing, by: Exchange | None) -> None:
 
 def _copy_rest(evolution: EvolvePlan, storage: Storage, placing: Placing, target: Target) -> EvolvePlan:
     """Copy the checkpoint as the plan leaves it. Raises CkptError, and Vanished where the query has deleted a file."""
+    assert evolution.into is not None
     changed, checkpoint = view_changed(storage, evolution, copied=True), evolution.inspection.checkpoint
 
     def check_at_rest() -> None:
@@ -88,7 +78,7 @@ def _copy_rest(evolution: EvolvePlan, storage: Storage, placing: Placing, target
                 raise StorageError(f"{one_line(checkpoint.uri)}: the query is running: stop it, and try again")
 
     how = {"new_id": target.new_id, "plan": target.plan}
-    copied = copy_selected(changed, placing, target.uri, None, **how, watcher=target.watcher, check=check_at_rest)
+    copied = copy_selected(changed, placing, evolution.into, None, **how, watcher=target.watcher, check=check_at_rest)
     return replace(
         evolution,
         written=not copied.planned,

@@ -79,9 +79,12 @@ def test_it_is_written_there_and_back_as_here(upload: Upload, sample: Path, tmp_
     assert can_start(QueryDescription.read(str(tmp_path / "query.json")), f"{old}-new", options)
 
 
-def test_a_file_that_is_refused_leaves_nothing(upload: Upload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("upload", [KINDS[0], *KINDS[1 if EVERY_CASE else 2 :]], indirect=True)
+def test_a_file_that_is_refused_leaves_nothing(
+    upload: Upload, sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Be it one of the state, or a log after it."""
-    old, options = upload(SAMPLE)
+    old, options = upload(sample)
     count = evolve(tmp_path, old, f"{old}-complete", options).files
     own = RemoteWriter.create_from
     every = EVERY_CASE or old.startswith("memory")
