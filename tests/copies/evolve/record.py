@@ -115,7 +115,7 @@ class Evolved(Cases[Case | ColumnCase]):
     """Changed queries. Those that need a broker have a session of their own."""
 
     partly = True
-    """Tables of Delta are asked in the live test alone."""
+    """Other versions than 4.2 are asked a part."""
     answers = Folder(Path(__file__).with_name("recorded"))
     worker = "tests.copies.evolve.worker"
     _minor = ""

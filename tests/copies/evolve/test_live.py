@@ -10,6 +10,7 @@ import pytest
 from tests.copies.evolve.cases import CASES, Case
 from tests.copies.evolve.columns import COLUMN_CASES, ColumnCase
 from tests.copies.evolve.record import ask
+from tests.copies.evolve.tables import TABLE_CASES
 from tests.copies.evolve.worker import Answering
 from tests.support.spark.live import EVERY_CASE
 
@@ -23,9 +24,9 @@ LIVE = (
     "hdfs: agg to dedup agg, source added",
 )
 """Columns of state are in `test_on_spark.py`."""
-EVERY: tuple[Case | ColumnCase, ...] = (*CASES, *COLUMN_CASES)
+EVERY: tuple[Case | ColumnCase, ...] = (*CASES, *TABLE_CASES, *COLUMN_CASES)
 BY_NAME = {case.name: case for case in EVERY}
-ASKED = [case for case in EVERY if case.needs != "kafka"] if EVERY_CASE else [BY_NAME[name] for name in LIVE]
+ASKED = [case for case in EVERY if case.needs in ("", "delta")] if EVERY_CASE else [BY_NAME[name] for name in LIVE]
 
 
 class Here:
