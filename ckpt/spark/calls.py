@@ -171,7 +171,8 @@ def evolve(
     (True, 9, 'from-now-on', ['same'])
 
     """
-    from ckpt.copies.evolve.evolve import Target, evolve_checkpoint
+    from ckpt.copies.evolve.evolve import evolve_checkpoint
+    from ckpt.copies.evolve.target import Target
 
     described = _describe(query, output_mode, checkpoint, storage_options)
     words = (map_source, map_operator, map_column, default, start, from_query)

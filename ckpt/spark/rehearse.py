@@ -20,7 +20,8 @@ from ckpt.changes.evolve.plan import EvolveOptions
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.copies.copy.copy import copy
-from ckpt.copies.evolve.evolve import Target, evolve_checkpoint
+from ckpt.copies.evolve.evolve import evolve_checkpoint
+from ckpt.copies.evolve.target import Target
 from ckpt.copies.rehearsal import Rehearsal, RehearsalEnd, RehearsedBatch, RehearsedQuery
 from ckpt.errors import CkptError, UsageError
 from ckpt.inspection.explain.explain import explain

@@ -1,32 +1,16 @@
 """``ckpt evolve`` as one call: a changed query continues, on a new checkpoint or on the old one changed in place."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from os import fspath
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from ckpt.changes.apply import ChangeResult, How, Receipt, run_change
 from ckpt.changes.evolve.plan import EvolveOptions, EvolvePlan, plan_evolution
-from ckpt.copies.copy.placing import Watcher
+from ckpt.copies.evolve.target import Target
 from ckpt.errors import UsageError
 from ckpt.inspection.query import QueryDescription
 from ckpt.model import Location
 from ckpt.storage import Storage
-
-if TYPE_CHECKING:
-    from ckpt.copies.exchange import Exchange
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """The new checkpoint, and who writes it."""
-
-    uri: str | None  # None: there is none, the old one is changed in place
-    new_id: bool = False
-    plan: bool = False  # only say what would be written
-    jobs: int | None = None
-    by: "Exchange | None" = None
-    watcher: Watcher | None = None
 
 
 def evolve_checkpoint(

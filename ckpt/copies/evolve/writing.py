@@ -14,9 +14,9 @@ from ckpt.changes.evolve.plan import EvolveOptions, EvolvePlan, plan_evolution, 
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE
 from ckpt.copies.copy.copy import Vanished, copy_selected
 from ckpt.copies.copy.placing import Placing, check_apart, open_new
-from ckpt.copies.evolve.evolve import Target
 from ckpt.copies.evolve.spool import Spool
 from ckpt.copies.evolve.state import StateWork, plan_state
+from ckpt.copies.evolve.target import Target
 from ckpt.copies.exchange import Exchange
 from ckpt.errors import StorageError, UsageError, one_line
 from ckpt.inspection.query import QueryDescription
