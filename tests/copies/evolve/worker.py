@@ -282,6 +282,7 @@ def open_session(scratch: Path) -> Any:
         jars |= {"spark__jars__packages": os.environ[PACKAGE], "spark__jars__ivy": str(scratch / "ivy")}
     if ":delta-" in os.environ.get(PACKAGE, ""):
         jars["spark__sql__extensions"] = "io.delta.sql.DeltaSparkSessionExtension"
+        jars["spark__databricks__delta__snapshotPartitions"] = "1"
         jars["spark__sql__catalog__spark_catalog"] = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
     spark = queries.session(
         app="ckpt-evolve",
