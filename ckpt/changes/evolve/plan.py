@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from ckpt.changes.check_fix import ANY_START
-from ckpt.changes.evolve.columns import ColumnWords, parse_mapping
 from ckpt.changes.evolve.logs import has_names, plan_logs
 from ckpt.changes.evolve.operators import OperatorChange, judge_operators, match_operators
+from ckpt.changes.evolve.origins import ColumnWords, parse_mapping
 from ckpt.changes.evolve.sources import PartChange, QueryChange, SourceChange, match_sources, resume_sources
 from ckpt.changes.plan import NEVER_FINISHED, OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay
 from ckpt.changes.steps import Changed, Step, plan_writing, read_files, sidecar

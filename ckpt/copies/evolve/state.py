@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
+from ckpt import settings
 from ckpt.changes.evolve.operators import OperatorChange
 from ckpt.changes.plan import NoWay
 from ckpt.changes.steps import FileContent, Step, plan_unread_removals
@@ -24,7 +25,7 @@ from ckpt.copies.rewrite.stored_rows import make_stored
 from ckpt.copies.rewrite.stores import Families, Reshaping
 from ckpt.copies.rewrite.writing import NewState
 from ckpt.formats.commits import format_commit_log
-from ckpt.formats.operators import format_operator_metadata, parse_operator_metadata
+from ckpt.formats.operators import format_operator_metadata, parse_operator_metadata, rename_variables
 from ckpt.formats.schemas import format_state_schema
 from ckpt.formats.statefiles import DEFAULT_STORE, LZ4
 from ckpt.formats.types import named_fields
@@ -62,7 +63,7 @@ def plan_state(
     if all(change.new == change.old and not change.stores for change in changes):
         return
     listing = checkpoint.listing
-    renumbered = [old for new, old in kept.items() if new != old or new in changed]
+    renumbered = [old for new, old in kept.items() if new != old]
     if any(operator.schema_paths for operator in checkpoint.operators if operator.id in renumbered):
         raise NoWay("an operator that keeps its state names schema files by its number, and would get another")
     written: dict[str, Step] = {}
@@ -152,6 +153,40 @@ def _describe_operator(wants: DescribedOperator, new: int, partitions: Mapping[s
     return files
 
 
+def _describe_variables(
+    storage: Storage, checkpoint: Checkpoint, operator: Operator, change: OperatorChange
+) -> dict[str, bytes]:
+    """Operator metadata and schemas of transformWithState, with the new names and fields of variables. Raises NoWay."""
+    families = {family.name: family for store in change.stores for family in store.families}
+    names = {name: family.new_name for name, family in families.items()}
+    files = {}
+    folder = f"{STATE}/{operator.id}"
+    for path, _ in checkpoint.listing.walk(folder):
+        inner, name = path.removeprefix(f"{folder}/"), path.rpartition("/")[2]
+        if name.startswith(".") or not inner.startswith(("_metadata/", "_stateSchema/")):
+            continue
+        data = storage.read(path)
+        files[path] = rename_variables(data, names) if inner.startswith("_metadata/") else data
+    for store in operator.stores:
+        schemas = [
+            ColumnFamily(
+                names.get(own.name) or own.name,
+                own.key_schema,
+                families[own.name].value_schema if own.name in families else own.value_schema,
+                own.key_encoder,
+                own.user_key_schema,
+            )
+            for own in store.column_families
+            if names.get(own.name, own.name) is not None
+        ]
+        newest = operator.schema_paths[-1].rpartition(f"/{STATE}/")[2]
+        path = f"{STATE}/{newest}"
+        if path not in files or len(operator.stores) > 1:
+            raise NoWay(f"the schemas of operator {operator.id} are not where its metadata says: see ckpt inspect")
+        files[path] = format_state_schema(3, sorted(schemas, key=lambda family: family.name))
+    return files
+
+
 def _reshape(
     storage: Spool,
     checkpoint: Checkpoint,
@@ -184,11 +219,18 @@ def _reshape(
                 reshaping.check()
             reshapings[old, store.name] = reshaping
         counts = {store.name: count_partitions(operator, store, form.partitions) for store in operator.stores}
-        counts |= {name: 1 for name, own in columns.items() if not list(named_fields(own.key_schema))}
+        counts |= {
+            name: 1 for name, own in columns.items() if not own.families and not list(named_fields(own.key_schema))
+        }
         if form.version > 1:
             own_ids[old] = [[str(uuid4()) for _ in operator.stores] for _ in range(max(counts.values()))]
             ids[numbers[old]] = own_ids[old]
-        files = _describe_operator(query.operators[numbers[old]], numbers[old], counts)
+        if operator.schema_paths:
+            if operator.variables and chosen.recorded.get(settings.ENCODING_FORMAT) == "avro":
+                raise NoWay("state variables are encoded as Avro, and only Spark changes their fields then")
+            files = _describe_variables(storage, checkpoint, operator, changed[numbers[old]])
+        else:
+            files = _describe_operator(query.operators[numbers[old]], numbers[old], counts)
         yield from (Step(path, None, data) for path, data in files.items())
     state = NewState(form.provider, form.partitions, chosen.moment.batch, own_ids, numbers=numbers)
     storage.new.begin(f"{OFFSETS}/{checkpoint.offsets.latest}")

@@ -164,6 +164,20 @@ def _cases_of_rates() -> Iterator[Case]:
             yield Case(f"{base.name}: {label}", base, words, False, mapped, start, begins, refused)
 
 
+def _cases_of_two_rates() -> Iterator[Case]:
+    """Rates whose options are not in ``query.json``: Spark starts swapped ones, and each goes on as the other."""
+    base = next(list_bases(("r", "r7"), "two rates", ("agg",)))
+    ask = "no file says which: say it with `map_source`"
+    for label, words, mapped in (
+        ("swapped", ("r7", "r"), ("1=0", "0=1")),
+        ("one more first", ("a", "r", "r7"), ("0=1", "1=2")),
+        ("one more between, swapped", ("r7", "a", "r"), ("1=0", "0=2")),
+        ("one less", ("r7",), ("1=0",)),
+    ):
+        yield Case(f"{base.name}: {label}", base, words, False, mapped)
+        yield Case(f"{base.name}: {label}, not told", base, words, refused=ask)
+
+
 def _cases_of_names() -> Iterator[Case]:
     for base in list_bases(_NAMES, "names"):
         for label, words, mapped in _NAMED:
@@ -232,4 +246,5 @@ CASES = (
     *_cases_of_names(),
     *_cases_of_numbers(),
     *_cases_of_topics(),
+    *_cases_of_two_rates(),
 )

@@ -88,7 +88,7 @@ def read(spark: Any, inputs: Inputs, word: str, options: Mapping[str, str]) -> A
     tag, _, name = word.partition("@")
     reader = spark.readStream.name(name) if name else spark.readStream
     if tag[0] == "r":
-        rate = {"rowsPerBatch": "5", "numPartitions": "1", "startTimestamp": "1000", **options}
+        rate = {"rowsPerBatch": "7" if tag == "r7" else "5", "numPartitions": "1", "startTimestamp": "1000", **options}
         frame = reader.format("rate-micro-batch").options(**rate).load().selectExpr("value AS id")
     elif tag[0] == "k":
         kafka = {**topics.options(), "subscribe": inputs.topic(tag), "startingOffsets": "earliest", **options}
