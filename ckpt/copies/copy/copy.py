@@ -130,17 +130,19 @@ def copy_selected(
 ) -> CheckpointCopy:
     """Select the files of a checkpoint, and write them to a new place; nothing is left of it where that fails.
 
-    ``check`` is called in the end, and raises CkptError where the copy is not to stay.
+    Where writing has begun there, files that it has already are not written again. ``check`` is called in the end, and
+    raises CkptError where the copy is not to stay.
 
     Raises as ``copy`` does, and Vanished where the query has deleted a file meanwhile.
     """
     selection = select_files(storage, to, batch)
     if plan:
         return _plan_copy(selection, storage, new, to, new_id=new_id)
-    attributes = partial(_choose_attributes, selection, local=new.storage.local)
-    placing = replace(new, attributes=attributes, sizes={}, _folders={})
+    placing = new if new.begun else new.make_attempt()
+    placing.attributes = partial(_choose_attributes, selection, local=new.storage.local)
     try:
-        placing.begin(selection.newest)
+        if not placing.begun:
+            placing.begin(selection.newest)
         copied = _copy_files(selection, storage, placing, to, new_id=new_id, watcher=watcher)
         check()
     except BaseException as error:
@@ -170,6 +172,8 @@ def _copy_files(
     local, listing = placing.storage.local, selection.listing
     small = _read_small(selection, storage, sidecars=local)  # at once
     gone = {path for path in selection.list_small(sidecars=local) if not is_large(listing.info(path))} - small.keys()
+    written = placing.sizes.keys() - {selection.newest}
+    gone |= written
     order = [path for path in selection.list_in_order(storage, sidecars=local) if path not in gone]
     small |= selection.changed
     if new_id:
@@ -187,7 +191,7 @@ def _copy_files(
         }
         placing.put({path: contents[path] for path in group})
         if watcher is not None:
-            watcher(len(placing.sizes), len(order))
+            watcher(len(placing.sizes), len(order) + len(written))
         for path, content in contents.items():
             if isinstance(content, bytes):
                 sums.add(path, content)
