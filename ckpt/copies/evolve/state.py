@@ -1,7 +1,8 @@
 """State of operators that a changed query has, or has no longer: folders are renamed, removed, or written anew.
 
 Of a new operator state is empty. Where columns change, each partition is read and written as ``ckpt rewrite`` does it,
-and what comes of it is kept in a temporary folder until it is copied.
+by processes of this machine or by Spark's executors: to the new checkpoint itself, which the mark of ``Placing.begin``
+keeps every start from, or for a plan to a temporary folder.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,11 +13,12 @@ from ckpt import settings
 from ckpt.changes.evolve.operators import OperatorChange
 from ckpt.changes.plan import NoWay
 from ckpt.changes.steps import FileContent, Step, plan_unread_removals
-from ckpt.checkpoint.checkpoint import COMMITS, STATE, Checkpoint
+from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE, Checkpoint
 from ckpt.checkpoint.state.chains import context_of
 from ckpt.checkpoint.state.rewritable import Form, refuse_rewrite
 from ckpt.copies.evolve.reshaping import ColumnReshaping
 from ckpt.copies.evolve.spool import Spool
+from ckpt.copies.exchange import Exchange
 from ckpt.copies.rewrite.rewrite import Move, run_move
 from ckpt.copies.rewrite.spreading import count_partitions
 from ckpt.copies.rewrite.stored_rows import make_stored
@@ -43,6 +45,9 @@ class StateWork:
 
     options: Mapping[str, str] = field(default_factory=dict)  # for the file system of the checkpoint
     jobs: int | None = None  # processes at a time; None: as many as are worth it
+    by: Exchange | None = None  # who does it, if not processes of this machine
+    into: str = ""  # where tasks write themselves, for ``by``
+    new_options: Mapping[str, str] = field(default_factory=dict)  # for the file system of ``into``
 
 
 def plan_state(
@@ -201,7 +206,7 @@ def _reshape(
     form = Form(context.provider, context.shuffle_partitions, 2 if context.unique_ids else 1)
     for why in refuse_rewrite(chosen.checkpoint.state, chosen.recorded, form, form, of_values=True):
         raise NoWay(why)
-    numbers = {change.old: new for new, change in changed.items()}
+    numbers = {change.old: new for new, change in changed.items() if change.old is not None}
     operators = {operator.id: operator for operator in chosen.checkpoint.operators if operator.id in numbers}
     reshapings: dict[tuple[int, str], Reshaping | None] = {}
     own_ids: dict[int, list[list[str]]] = {}
@@ -227,13 +232,14 @@ def _reshape(
         else:
             files = _describe_operator(query.operators[numbers[old]], numbers[old], counts)
         yield from (Step(path, None, data) for path, data in files.items())
-    state = NewState(form.provider, form.partitions, chosen.moment.batch, own_ids)
-    move = Move(chosen, form, state, (), None, "", {}, False, reshapings)
-    for task, outcome in run_move(move, None, work.jobs):
+    state = NewState(form.provider, form.partitions, chosen.moment.batch, own_ids, numbers=numbers)
+    storage.new.begin(f"{OFFSETS}/{checkpoint.offsets.latest}")
+    writes = work.by is not None and work.by.writes
+    move = Move(chosen, form, state, (), None, work.into, work.new_options, writes, reshapings)
+    for _, outcome in run_move(move, work.by, work.jobs):
         for path, data in (outcome.files or {}).items():
-            assert isinstance(data, bytes)
-            target = f"{STATE}/{numbers[task.operator]}{path.removeprefix(f'{STATE}/{task.operator}')}"
-            yield Step(target, None, FileContent.of(data), source=storage.keep(data))
+            size = data if isinstance(data, int) else len(data)
+            yield Step(path, None, FileContent(size, None), source=storage.keep(path, data))
 
 
 def _make_store(wants: DescribedStore) -> Store:

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 import ckpt
 from ckpt.inspection.checks.query import list_families
 from ckpt.inspection.query import DescribedOperator, DescribedStore, parse_query
+from ckpt.spark.executors import Executors
 from tests.copies.evolve.cases import CASES, Case
 from tests.copies.evolve.columns import COLUMN_CASES, OLD_STATE_CASES, ColumnCase
 from tests.record.answers import Document, Folder
@@ -32,7 +33,7 @@ _COLUMNS = {"4.0": 5, "4.1": 5, MAIN: 1, "4.3": 1}
 """Versions that are asked about columns: all of the cases, or each fifth. Spark 3.5 does not say what state has: it has its own."""
 
 
-def ask_columns(session: Session, case: ColumnCase, folder: Path) -> Document:
+def ask_columns(session: Session, case: ColumnCase, folder: Path, by: Executors | None) -> Document:
     """Make the old checkpoint, evolve it to a query with other columns of state, and continue."""
     old, new = folder / "old", folder / "new"
     folder.mkdir(parents=True)
@@ -48,6 +49,7 @@ def ask_columns(session: Session, case: ColumnCase, folder: Path) -> Document:
         map_column=case.map_column,
         default=dict(case.default),
         accept_from_now_on=True,
+        by=by,
     )
     if plan.refused is not None:
         return {"refused": plan.refused.replace(str(folder), "FOLDER")}
@@ -55,10 +57,10 @@ def ask_columns(session: Session, case: ColumnCase, folder: Path) -> Document:
     return {"verdict": plan.verdict, "changes": [part.change for part in plan.parts], **answer}
 
 
-def ask(session: Session, case: Case | ColumnCase, minor: str, folder: Path) -> Document:
+def ask(session: Session, case: Case | ColumnCase, minor: str, folder: Path, by: Executors | None = None) -> Document:
     """Make the old checkpoint, evolve it, and continue with the changed query."""
     if isinstance(case, ColumnCase):
-        return ask_columns(session, case, folder)
+        return ask_columns(session, case, folder, by)
     old, new = folder / "old", folder / "new"
     folder.mkdir(parents=True)
     conf = {**queries.STATE_STORES[case.store], **dict(case.base.conf)}
@@ -119,7 +121,7 @@ class Evolved(Cases[Case | ColumnCase]):
     """Changed queries. Those that need a broker have a session of their own."""
 
     partly = True
-    """Tables of Delta are asked in the live test alone."""
+    """Other versions than 4.2 are asked a part."""
     answers = Folder(Path(__file__).with_name("recorded"))
     worker = "tests.copies.evolve.worker"
     _minor = ""
