@@ -9,7 +9,6 @@ import pytest
 from ckpt.live.sink.reader import read_sink
 from ckpt.restart.sinks import NAMED_SINKS, SINKS
 from tests.conftest import Ckpt, CopyOf
-from tests.support.remedies import NOW
 
 KINDS = [sink.kind for sink in NAMED_SINKS]
 TWICE = re.compile("twice|again", re.IGNORECASE)
@@ -89,7 +88,7 @@ def test_one_start_into_noop_spares_only_rows_that_would_be_twice(kind: str, ckp
     checkpoint = copy_of("aggregation-hdfs-4.2")
     doubles = kind in ("append", "kafka")
     accepted = ["--accept-replay"] if doubles else []
-    done = ckpt("rewind", checkpoint, "--to-batch", "8", "--sink", kind, *accepted, *NOW)
+    done = ckpt("rewind", checkpoint, "--to-batch", "8", "--sink", kind, *accepted, "--apply", "--grace", 0)
     assert done.exit_code == 0
     assert (checkpoint / "ckpt-first-start.json").exists() is doubles
     document = ckpt("inspect", checkpoint, "--sink", kind, "-o", "json").json()
