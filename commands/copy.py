@@ -26,7 +26,8 @@ def copy(
 ) -> None:
     """Copy CHECKPOINT to NEW as of a committed batch.
 
-    The query may run meanwhile; CHECKPOINT is only read, and a query can be started on NEW.
+    The query may run meanwhile; CHECKPOINT is only read, and a query can be started on NEW. If NEW is the folder of a
+    flow of a declarative pipeline that has not run, the flow continues from CHECKPOINT.
 
     Examples:
     ckpt copy /cp/orders /cp/orders-copy

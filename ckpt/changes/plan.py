@@ -14,11 +14,12 @@ from ckpt.errors import one_line
 from ckpt.formats.metadata import build_first_start
 from ckpt.inspection.checks.sink import SinkOutcome, SinkOutlook, build_first_mark, describe_cure, foresee_sink
 from ckpt.inspection.inspection import Inspection, inspect
+from ckpt.inspection.next_steps import RowCost
 from ckpt.live.sink.records import SinkKind, SinkLog
 from ckpt.model import CommitLog, OffsetLog, Unreadable
 from ckpt.restart.findings import Asked, Forecast
 from ckpt.restart.sinks import AboutSinks, speak_of_sink
-from ckpt.storage import Storage
+from ckpt.storage import Listing, Storage
 from ckpt.texts import span
 from ckpt.values import Value
 from ckpt.versions import Spark
@@ -78,14 +79,27 @@ class ChangePlan(Value):
     why: str = ""  # one line: why these steps, or why nothing is to be done
     steps: tuple[Step, ...] = ()  # empty where nothing is to be done, or can be
     inspection_after: Inspection | None = None  # with the steps
+    around: tuple[str, Listing] | None = None  # folder, and its files, that the steps are in if not the checkpoint
     opened_as: str | None = None  # the URI under which Spark opens it afterwards, where that was asked for
     replay: tuple[Replay, ...] | None = None  # None: this change has nothing to do with what is read again
     warnings: tuple[str, ...] = ()  # the first is to stop the query
     refused: str | None = None  # why there is no plan, though one is needed
     skips: str | None = None  # which rows are left out, or dropped by a sink: applied only with ``accept_skip``
     repeats: str | None = None  # which rows are read or written again: applied only with ``accept_replay``
+    waits_for: str | None = None  # what has to be done elsewhere before it is applied
+    rows: RowCost = RowCost.UNKNOWN  # the effect of the steps on the rows of the query, as the fix declares it
     first: First = First.NOTHING
     sink: SinkOutlook | None = None  # what the sink that was named will do with the steps
+
+    @property
+    def root(self) -> str:
+        """The folder to which the paths of the steps are relative."""
+        return self.inspection.checkpoint.uri if self.around is None else self.around[0]
+
+    @property
+    def listing(self) -> Listing:
+        """The files of that folder, as they are."""
+        return self.inspection.checkpoint.listing if self.around is None else self.around[1]
 
     @property
     def before(self) -> tuple[Forecast, ...]:
@@ -111,11 +125,17 @@ class ChangePlan(Value):
         """Tell whether the inspection afterwards has nothing but notes."""
         return self.inspection.sound
 
+    @property
+    def unattended(self) -> bool:
+        """True if a scheduler may apply it without a person: no row is touched, in no sink that was named either."""
+        costs = (self.skips, self.repeats, self.replay or None)
+        return self.rows is RowCost.NONE and costs == (None, None, None) and self.first is First.NOTHING
+
     def if_possible(self) -> Self:
         """The plan itself; refused of what ckpt never finished, and where it would write through a symbolic link."""
         if self.inspection.checkpoint.unfinished:
             return self.refusing(NEVER_FINISHED)
-        links = map(self.inspection.checkpoint.listing.link_above, (step.path for step in self.steps))
+        links = map(self.listing.link_above, (step.path for step in self.steps))
         link = next(filter(None, links), None)
         if link is None:
             return self

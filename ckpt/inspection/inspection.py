@@ -11,6 +11,7 @@ from ckpt.checkpoint.reader import open_to_look
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.checkpoint.state.space import find_temporary_files, size_of
 from ckpt.errors import parse_choice, parse_choices
+from ckpt.inspection.checks.pipeline import find_shared_table
 from ckpt.inspection.checks.sink import SinkOutcome, SinkOutlook, add_query_id, find_noop_start, foresee_sink
 from ckpt.inspection.checks.stored import check
 from ckpt.inspection.next_steps import NextStep, RowCost, split_remedy
@@ -265,6 +266,7 @@ def judge(
         *evidence.findings,
         *(sink_outlook.findings if sink_outlook is not None else ()),
         *find_noop_start(checkpoint, sink_outlook),
+        *find_shared_table(checkpoint, sink),
         *(finding for source in sources for finding in source.findings),
         *more,
     ]

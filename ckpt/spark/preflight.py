@@ -287,13 +287,21 @@ def _kind(leaf: Any) -> str:
     if leaf.getClass().getSimpleName() == "StreamingRelation":
         name = str(leaf.dataSource().className()).lower()
     elif hasattr(leaf, "sourceName"):
-        name = str(leaf.sourceName()).lower()
+        name = str(_find_provider(leaf) or leaf.sourceName()).lower()
     else:
         return str(leaf.getClass().getSimpleName())
     short = name.rpartition(".")[2]
     if short in _FILES or short.removesuffix("fileformat") in _FILES:
         return SourceType.FILE
     return _RATES.get(short, short)
+
+
+def _find_provider(leaf: Any) -> str | None:
+    """The format of a table of a catalog, which ``StreamingRelationV2`` calls by the name of the table."""
+    if leaf.getClass().getSimpleName() != "StreamingRelationV2" or leaf.catalog().isEmpty():
+        return None
+    provider = leaf.table().properties().get("provider")
+    return None if provider is None else str(provider)
 
 
 @contextmanager

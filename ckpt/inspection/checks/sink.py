@@ -338,10 +338,14 @@ def _foresee_restored(checkpoint: Checkpoint, outlook: SinkOutlook, gone: Batche
     last = min(gone[1], (outlook.next_batch or 0) - 1)
     which = span("batch", gone[0], last)
     detail = f"{outlook.log.uri} was restored: the rows of {which} were taken back"
-    remedy = None
-    if gone[0] > 0:
-        copied = f"`ckpt copy {quote_path(checkpoint.uri)} NEW --batch {gone[0] - 1} --new-id`"
-        remedy = f"If the rows of {which} are wanted, {copied}, and start the query from there: it writes them again."
+    remedy, writer = None, outlook.log.writer(checkpoint.query_id)
+    if gone[0] > 0 and writer is not None:
+        version = outlook.log.version if writer.last_batch <= gone[1] else writer.restored_to
+        back = f"--to-sink-version {version} --sink {quote_path(outlook.log.uri)} --replay new"
+        remedy = (
+            f"If the rows of {which} are wanted, `ckpt rewind {quote_path(checkpoint.uri)} {back}` takes the query "
+            "back to where the table is: it writes them again."
+        )
     return replace(
         outlook,
         outcome=SinkOutcome.LACKS,

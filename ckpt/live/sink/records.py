@@ -35,6 +35,7 @@ class SinkWriter:
     updated_ms: int | None  # when that was
     expired: bool  # the table forgets it, and accepts its batches again
     taken_back: tuple[int, int] | None = None  # first and last batch whose rows a RESTORE of the table took back
+    restored_to: int | None = None  # the version to which that RESTORE took it
     gaps: tuple[tuple[int, int], ...] = ()  # of Delta: batches between its transactions that it has none of, as ranges
     before: Mapping[int, int] = field(default_factory=dict)  # of Iceberg: the snapshot before each batch, if there
     written_ms: Mapping[int, int] = field(default_factory=dict)  # when each batch was written, as far as the log says
@@ -57,6 +58,7 @@ class SinkLog:
     file_log: CompactibleLog | None = None  # of a file sink: the same log, by the names of its files
     writers: tuple[SinkWriter, ...] = ()  # of a table, the latest first
     retention: str | None = None  # of a Delta table: how long transactions count, where that is limited
+    version: int | None = None  # the newest of a Delta table
     created_ms: int | None = None  # when a Delta table was created
     read_from: str | None = None  # of an Iceberg table: its metadata file
     cut: bool = False  # of an Iceberg table: its first snapshots have expired

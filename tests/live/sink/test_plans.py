@@ -13,7 +13,8 @@ from ckpt.changes.fixes.repair import WayName, repair
 from ckpt.changes.fixes.repair_async import repair_async
 from ckpt.changes.offsets.plan import offsets_set
 from ckpt.changes.plan import OTHERS_REPEAT, SINK_DROPS, SINK_REPEATS, First
-from ckpt.changes.rewind.plan import Replayed, rewind
+from ckpt.changes.rewind.plan import Replayed
+from ckpt.changes.rewind.rewind import rewind
 from ckpt.inspection.checks.sink import SinkOutcome
 from ckpt.live.sink.reader import read_sink
 from ckpt.restart.findings import Asked
