@@ -216,7 +216,7 @@ def test_of_two_at_once_one_applies(kind: str, request: pytest.FixtureRequest, t
         for number in range(MANY_RACES if EVERY_CASE else FEW_RACES):
             uri, options = upload(make("fill", tmp_path / f"{number}-checkpoint"))
             ends[judge_race(both.race(uri, options))] += 1
-            left = preflight(uri, options)
-            assert (left["go"], left["fixed"]) == (True, [])
+        left = preflight(uri, options)
+        assert (left["go"], left["fixed"]) == (True, [])
     sys.stdout.write(f"{kind}: {dict(ends)}\n")
     assert ends.keys() <= {"the other held", "the other came later"}
