@@ -25,7 +25,7 @@ from .render.preflight import PreflightReport, RecordedPreflightReport
 from .report import Output, emit
 
 
-class Fix(StrEnum):
+class FixChoice(StrEnum):
     """The fixes that preflight may apply."""
 
     SAFE = "safe"  # that are proven to touch no row
@@ -51,7 +51,7 @@ def preflight(
     source_option: options.ReaderOption = None,
     sink: options.SinkOption = None,
     fix: Annotated[
-        Fix | None, typer.Option(help="Apply fixes that touch no row, if the query can be started then.")
+        FixChoice | None, typer.Option(help="Apply fixes that touch no row, if the query can be started then.")
     ] = None,
     backup: Annotated[
         str | None, typer.Option(metavar="DIR", help="With --fix: back up to this new folder. Default: a sibling.")

@@ -33,7 +33,7 @@ _MOST = 3  # fixes one after the other: tidying and a log, and a relocation
 
 
 @dataclass(frozen=True, slots=True)
-class Fix:
+class AppliedFix:
     """A fix that was applied."""
 
     fix: str  # of ``ckpt repair``, or ``relocate``
@@ -46,7 +46,7 @@ class Fix:
 class FixOutcome:
     """The fixes that were applied, or why none was; neither where a start needs none."""
 
-    fixed: tuple[Fix, ...] = ()
+    fixed: tuple[AppliedFix, ...] = ()
     not_fixed: str | None = None  # one line
 
     @property
@@ -127,12 +127,12 @@ def _find_reason_to_leave(readiness: Readiness) -> str | None:
 
 def _plan_fixes(
     storage: Storage, readiness: Readiness, judge: Callable[[Checkpoint], Readiness], sink: SinkLog | None
-) -> tuple[list[Fix], ChangePlan]:
+) -> tuple[list[AppliedFix], ChangePlan]:
     """Plan fixes until the query could be started. The plan is refused where a person has to decide."""
     versions = tuple(dict.fromkeys(forecast.spark for forecast in readiness.inspection.counted))
     blank = _SafePlan(inspection=readiness.inspection, needed=True)
     steps: tuple[Step, ...] = ()
-    fixes: list[Fix] = []
+    fixes: list[AppliedFix] = []
     opened_as: str | None = None
     listing = None
     for _ in range(_MOST):
@@ -143,7 +143,7 @@ def _plan_fixes(
         if listing is None:
             listing, blank = plan.inspection.checkpoint.listing, replace(blank, inspection=plan.inspection)
         steps, opened_as = (*steps, *plan.steps), opened_as or plan.opened_as
-        fixes.append(Fix(name, plan.why, "", plan.steps))
+        fixes.append(AppliedFix(name, plan.why, "", plan.steps))
         left = judge(read_checkpoint(Changed(storage, listing, steps), look_only=True))
         if left.go:
             after = inspect_changed(storage, blank.inspection, steps, versions, opened_as)
