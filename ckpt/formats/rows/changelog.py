@@ -63,7 +63,7 @@ def _find_plain(data: bytes, at: int, key: bytes) -> list[int]:
         (size,) = unpack(data, at + 4 + length)
         if length < 0 or size < -1:
             raise IndexError
-        at += 8 + length + max(size, 0)
+        at += 8 + length + (size if size > 0 else 0)
     return starts
 
 
