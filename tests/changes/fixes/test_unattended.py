@@ -84,6 +84,7 @@ def test_what_is_not_proven_is_left_to_a_person(sample: str, why: str, copy_of: 
     assert [path.name for path in folder.parent.iterdir()] == [folder.name]
 
 
+@pytest.mark.slow
 def test_every_sample_is_left_alone_or_starts(tmp_path: Path) -> None:
     """A fix is applied only if the query starts afterwards, and what is fixed declares that it touches no row."""
     fixed: dict[str, list[str]] = {}
