@@ -13,6 +13,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import pytest
 
 import ckpt as library
@@ -221,3 +222,15 @@ def test_of_two_at_once_one_applies(kind: str, request: pytest.FixtureRequest, t
         assert (left["go"], left["fixed"]) == (True, [])
     sys.stdout.write(f"{kind}: {dict(ends)}\n")
     assert ends.keys() <= {"the other held", "the other came later"}
+
+
+def test_the_root_of_a_bucket_has_no_lock_and_holds(tmp_path: Path) -> None:
+    file_system = fsspec.filesystem("memory")
+    for path, data in files_of(make("fill", tmp_path / "checkpoint")).items():
+        file_system.pipe_file(f"/bucket-of-fixes/{path}", data)
+    try:
+        answer = preflight("memory://bucket-of-fixes", {}, "--backup", "memory://elsewhere/backup")
+        assert (answer["go"], answer["fixed"]) == (False, [])
+        assert "no place beside it for a lock" in answer["not_fixed"]
+    finally:
+        file_system.rm("/bucket-of-fixes", recursive=True)
