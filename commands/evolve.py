@@ -10,12 +10,14 @@ from ckpt.errors import UsageError
 from . import change_options, options
 from .render.evolving import EvolveReport
 from .report import emit
-from .watching import bar, interruptible
+from .run_options import RunOptions, Workers
+from .watching import bar
 
 
 def evolve(
     checkpoint: options.CheckpointArg,
     change: change_options.ChangeOptions,
+    run: RunOptions,
     new: Annotated[str | None, typer.Argument(metavar="NEW", help="A new or empty folder, local or remote.")] = None,
     to: Annotated[
         str | None, typer.Option(metavar="FILE", help="The changed query, from `ckpt.describe_query`.")
@@ -46,14 +48,11 @@ def evolve(
     ] = False,
     new_id: Annotated[bool, typer.Option("--new-id", help="Give NEW its own query id.")] = False,
     plan: Annotated[bool, typer.Option("--plan", help="Only say what would be written to NEW.")] = False,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Processes that write state in other columns.")
-    ] = None,
 ) -> None:
     """Let a query with other sources, operators or state continue.
 
     Writes NEW, and only reads CHECKPOINT. With --in-place it prints a plan for CHECKPOINT itself, and changes nothing
-    without --apply.
+    without --apply. Starts no JVM but with --engine spark.
 
     Examples:
     ckpt evolve /cp/orders /cp/orders-2 --to query.json
@@ -62,14 +61,22 @@ def evolve(
     Exit status: 0 written, planned with --plan, or nothing to do; 1 a change of CHECKPOINT is planned; 2 bad usage;
     3 could not do it.
     """
-    request = {"NEW": new, "--to": to, "--from": from_, "--in-place": in_place or None, "--map-source": map_source}
+    request: dict[str, object] = {
+        "NEW": new,
+        "--to": to,
+        "--from": from_,
+        "--in-place": in_place or None,
+        "--map-source": map_source,
+    }
     request |= {"--map-operator": map_operator, "--map": map_, "--default": default, "--start": start}
-    request |= {"--jobs": None if jobs is None else str(jobs)}
+    request |= run.words
     flags = {"--accept-from-now-on": accept_from_now_on, "--new-id": new_id, "--plan": plan}
     how = change.how({**request, **{name: flag or None for name, flag in flags.items()}})
     if change.undo is None:
         _check_request(new, to, change, in_place=in_place, of_new=new_id or plan)
-    with interruptible(), bar(quiet=change.quiet, of="files") as watcher:
+        if run.engine is Workers.SPARK and (in_place or plan):
+            raise UsageError("--engine spark writes the state of NEW: leave it out with --in-place and --plan")
+    with run.executors(quiet=change.quiet) as by, bar(quiet=change.quiet or by is not None, of="files") as watcher:
         evolution, receipt = ckpt.evolve(
             to,
             checkpoint,
@@ -84,7 +91,8 @@ def evolve(
             accept_from_now_on=accept_from_now_on,
             new_id=new_id,
             plan=plan,
-            jobs=jobs,
+            jobs=run.jobs,
+            by=by,
             new_watcher=watcher,
             **how,
         )

@@ -48,6 +48,12 @@ class RunOptions:
     master: options.MasterOption = None
     conf: options.ConfOption = None
 
+    @property
+    def words(self) -> dict[str, object]:
+        """The options as typed, None where they were not."""
+        engine = None if self.engine is Workers.NATIVE else self.engine
+        return {"--engine": engine, "--jobs": self.jobs, "--master": self.master, "--conf": self.conf}
+
     @contextmanager
     def executors(self, *, quiet: bool) -> Iterator["Executors | None"]:
         """Spark's executors, if they are to work. Ctrl-C ends the work with one line. Raises UsageError."""

@@ -59,10 +59,12 @@ def apply(
     backup: Writer,
     grace_s: float,
     check: Callable[[], str | None],
+    first: Callable[[], None] = lambda: None,
 ) -> Receipt:
     """Perform the steps of a plan.
 
-    ``check`` looks at the result and says what is wrong with it. The change is reverted then, if a step fails, and
+    ``first`` is what has to be done elsewhere before them, and nothing is changed if it raises CkptError; ``check``
+    looks at the result and says what is wrong with it. The change is reverted then, if a step fails, and
     before an interrupt ends it; a second interrupt ends that as well, and leaves it to ``undo``.
     """
     receipt = Receipt(problem="nothing was changed: interrupted; you can delete an incomplete backup")
@@ -71,7 +73,7 @@ def apply(
             must_be_quiet(storage, plan.listing, grace_s)
             manifest = save(plan, storage, writer, backup)
             receipt = Receipt(backup=backup.uri, problem="interrupted before everything was done or reverted")
-            receipt = _perform_steps(plan.steps, manifest, storage, writer, backup, check)
+            receipt = _perform_steps(plan.steps, manifest, storage, writer, backup, check, first)
             if receipt.undone:  # nothing is left to restore
                 discard(plan, backup)
                 receipt = replace(receipt, backup=None)
@@ -103,10 +105,12 @@ def _perform_steps(
     writer: Writer,
     backup: Writer,
     check: Callable[[], str | None],
+    first: Callable[[], None],
 ) -> Receipt:
     """All steps, or none. Raises only what interrupts."""
     problem: str | None
     try:
+        first()
         for folder in _list_folders(step.path for step in steps if step.before is None):
             writer.make_folder(folder)
         likes = {step.like: writer.attributes(step.like) for step in steps if step.like}
@@ -289,9 +293,12 @@ def run_change(
     uri: str,
     storage_options: Mapping[str, str] | None,
     versions: Sequence[Spark] = (),
+    first: Callable[[Planned], None] = lambda _: None,
     **how: Unpack[How],
 ) -> ChangeResult[Planned]:
     """The plan for a checkpoint, of the class ``kind``, and what came of it; an undo is described as a plan too.
+
+    ``first`` is done elsewhere once the backup is there, before the checkpoint is changed.
 
     Raises NotACheckpoint, NotFound, StorageError, UsageError where a URI or option is wrong, or the backup would be
     inside the checkpoint, or TypeError for an argument that no change has.
@@ -313,11 +320,11 @@ def run_change(
     plan = _look_beside(planner(storage).if_possible(), options)
     if not (how.get("apply") and plan.steps):
         return ChangeResult(plan, Receipt())
-    unaccepted = _name_unaccepted_cost(plan, how)
-    if unaccepted is not None:
-        return ChangeResult(plan, Receipt(problem=unaccepted))
-    backup = backup_to(kept_at, uri, options)
-    return ChangeResult(plan, apply_plan(plan, storage, open_writer(uri, options), backup, grace_s))
+    problem = plan.waits_for or _name_unaccepted_cost(plan, how)
+    if problem is not None:
+        return ChangeResult(plan, Receipt(problem=problem))
+    backup, writer = backup_to(kept_at, uri, options), open_writer(uri, options)
+    return ChangeResult(plan, apply_plan(plan, storage, writer, backup, grace_s, lambda: first(plan)))
 
 
 def inspect_root(storage: Root, versions: Sequence[Spark] = ()) -> Inspection:
@@ -354,7 +361,14 @@ def _name_unaccepted_cost(plan: ChangePlan, how: How) -> str | None:
     return f"{'; '.join(missing.values())}: check the plan, then add {' and '.join(f'`{name}`' for name in missing)}"
 
 
-def apply_plan(plan: ChangePlan, storage: Root, writer: Writer, backup: Writer, grace_s: float) -> Receipt:
+def apply_plan(
+    plan: ChangePlan,
+    storage: Root,
+    writer: Writer,
+    backup: Writer,
+    grace_s: float,
+    first: Callable[[], None] = lambda: None,
+) -> Receipt:
     """Perform a plan that has steps; the forecasts that it promised are checked before ckpt says that it is done."""
 
     def check() -> str | None:
@@ -363,7 +377,7 @@ def apply_plan(plan: ChangePlan, storage: Root, writer: Writer, backup: Writer, 
         opened = Changed(storage, storage.list_tree(), uri=plan.opened_as)
         return _find_broken_promise(plan.after, lambda versions: inspect(read_checkpoint(opened), versions))
 
-    return apply(plan, storage, writer, backup, grace_s, check)
+    return apply(plan, storage, writer, backup, grace_s, check, first)
 
 
 def _find_broken_promise(promised: Sequence[Forecast], look: Callable[[Sequence[Spark]], Inspection]) -> str | None:

@@ -36,12 +36,13 @@ class RehearsedQuery(Record):
 
     end: RehearsalEnd
     batches: tuple[RehearsedBatch, ...]
-    evolved: bool  # its copy was made by `ckpt.evolve`, and differs from the checkpoint; False: a plain copy
-    refused: str | None  # why `ckpt.evolve` refused, so that the query ran on a plain copy
-    error: str | None  # Spark's words, if it failed
-    explanation: Explanation | None  # of that error
-    state: "tuple[UnitDiff, ...]"  # before the first and after the last of the batches, as `ckpt.state_diff`
-    state_unknown: str | None  # why the two states were not compared
+    evolved: bool = False  # its copy was made by `ckpt.evolve`, and differs from the checkpoint; False: a plain copy
+    refused: str | None = None  # why `ckpt.evolve` refused, so that the query ran on a plain copy
+    knows_less: tuple[str, ...] = ()  # parts that know less than if the query had run from the beginning, and why
+    error: str | None = None  # Spark's words, if it failed
+    explanation: Explanation | None = None  # of that error
+    state: "tuple[UnitDiff, ...]" = ()  # before the first and after the last of the batches, as `ckpt.state_diff`
+    state_unknown: str | None = None  # why the two states were not compared
 
     @property
     def fails(self) -> bool:

@@ -37,9 +37,12 @@ class OperatorName(StrEnum):
     OTHER = "defaultName"
 
 
+TIMERS = "TimerState"  # the kind under which Spark names the timers among the state variables
 OPERATORS = frozenset(OperatorName)
 AGGREGATIONS = frozenset({OperatorName.AGGREGATION, OperatorName.REAL_TIME_AGGREGATION})
 TRANSFORM_WITH_STATE = frozenset(name for name in OperatorName if name.startswith("transformWithState"))
+RUN_FUNCTIONS = TRANSFORM_WITH_STATE | {OperatorName.GROUPS, OperatorName.GROUPS_IN_PANDAS}
+"""Operators whose state is what code of users makes of it."""
 BY_WHOLE_KEY = frozenset(
     {
         *AGGREGATIONS,
@@ -114,6 +117,23 @@ def replace_schema_paths(data: bytes, paths: Mapping[str, str]) -> bytes:
     return _STRING.sub(changed, data.decode()).encode()
 
 
+def rename_variables(data: bytes, names: Mapping[str, str | None]) -> bytes:
+    """A file of operator metadata whose state variables have other names; one that has None is left out.
+
+    Raises ValueError where it is no JSON of operator metadata.
+    """
+    line, _, body = data.partition(b"\n")
+    record = json.loads(body)
+    if not record.get("operatorPropertiesJson"):
+        return data
+    properties = json.loads(record["operatorPropertiesJson"])
+    variables = properties.get("stateVariables", [])
+    renamed = ({**each, "stateName": names.get(each["stateName"], each["stateName"])} for each in variables)
+    properties["stateVariables"] = [each for each in renamed if each["stateName"] is not None]
+    record["operatorPropertiesJson"] = json.dumps(properties, separators=(",", ":"), ensure_ascii=False)
+    return line + b"\n" + json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode()
+
+
 def _record(version: int, value: Json) -> OperatorMetadata:
     """Build the record. Raises KeyError or TypeError where the JSON is of another shape."""
     value = expect_type(dict, value)
@@ -125,7 +145,7 @@ def _record(version: int, value: Json) -> OperatorMetadata:
         name=expect_type(str, operator["operatorName"]),
         stores=tuple(_store(store) for store in expect_type(list, value["stateStoreInfo"])),
         properties=properties,
-        variables=_variables(properties),
+        variables=list_variables(properties),
     )
 
 
@@ -154,7 +174,7 @@ def _properties(text: Json) -> Json:
     return value
 
 
-def _variables(properties: Json) -> tuple[StateVariable, ...]:
+def list_variables(properties: Json) -> tuple[StateVariable, ...]:
     """Read the state variables of a transformWithState operator (Spark ``TransformWithStateVariableInfo``)."""
     listed = properties.get("stateVariables") if isinstance(properties, dict) else None
     variables = []

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from ckpt.formats.operators import RUN_FUNCTIONS
 from ckpt.formats.types import named_fields
 from ckpt.inspection.aggregates import MADE_OF
 from ckpt.inspection.query import (
@@ -211,7 +212,7 @@ class _OperatorPair:
             yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
         yield from self._compare_filters(old.filters, new.filters)
         described = ((has.keys, has.aggregates, has.join, has.limit) for has in (old, new))
-        if any(all(part is None for part in parts) for parts in described):
+        if new.name in RUN_FUNCTIONS or any(all(part is None for part in parts) for parts in described):
             why = "ckpt does not see what it computes"
             yield PartComparison(PartKind.ROWS, None, None, Knowledge.UNKNOWN, why)
 

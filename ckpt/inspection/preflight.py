@@ -29,6 +29,7 @@ from ckpt.versions import Spark
 _RECENT_S = 600.0
 """A checkpoint that was written to more recently may have a driver: it is worth a few seconds to look again."""
 _QUERY_FILE = re.compile(r"(?<=--to )query\.json(?=[ `])|(?<=\()query\.json(?= is its description)")
+_OLD_UNNAMED = re.compile(r"(?<=--to query\.json)(?=`)")  # of sources: what the old query was makes columns known
 _OLD_FILE = re.compile(r"(?<=--from )old\.json(?=[ `])|(?<=\()old\.json(?= is the description)")
 _NOT_IN_A_CHECKPOINT = (
     "a checkpoint does not have the length of windows, the gap of sessions, the delay of the watermark, which columns "
@@ -50,6 +51,7 @@ class PlannedStart:
     old: QueryDescription | None = None  # the query that wrote the checkpoint
     old_file: str | None = None  # of its description, likewise
     answer: SparkAnswer | None = None  # of Spark, asked to plan the next batch
+    hidden: str | None = None  # why the query, which is at hand, cannot be looked at
     progress: Asked = Asked.SYNC
     must_exist: bool = False  # the query has run before: a start at batch 0 is a hold
 
@@ -127,15 +129,15 @@ def judge_start(
         folder = checkpoint.missing_folder
         detail = f"check the path: {folder} does not exist" if folder else "no batch is planned"
         findings.append(Finding(diagnoses.starting.NOTHING_HERE, "" if folder else "offsets", detail))
+    if start.hidden is not None:
+        findings.append(Finding(diagnoses.starting.QUERY_NOT_COMPARED, "", start.hidden))
     findings += _compare_state_format(checkpoint, versions, start.settings, all_known=start.all_settings)
     findings += _compare_provider(checkpoint, start)
     findings += compared.findings
     if start.progress is Asked.REALTIME:
         findings += compare_real_time(start.query, start.settings, versions)
     inspection = judge(evidence, (spark,) if spark else (), start.progress, 10, sink, live or (), findings)
-    for pattern, file in ((_QUERY_FILE, start.query_file), (_OLD_FILE, start.old_file)):
-        if file is not None:
-            inspection = _name_file(inspection, pattern, file)
+    inspection = _name_files(inspection, start)
     missing = {"sources": live is None, "sink": sink is None, "query": start.query is None}
     counted = (forecast.spark for forecast in inspection.counted)
     newest = spark or max(counted, key=lambda version: version.rank, default=list(Spark)[-1])
@@ -155,13 +157,17 @@ def judge_start(
     )
 
 
-def _name_file(inspection: Inspection, pattern: re.Pattern[str], file: str) -> Inspection:
-    """Let the commands of remedies name the file of a query's description."""
-    named = quote_path(file)
-    findings = (
-        replace(rated, remedy=rated.remedy and pattern.sub(lambda _: named, rated.remedy))
-        for rated in inspection.findings
-    )
+def _name_files(inspection: Inspection, start: PlannedStart) -> Inspection:
+    """Let the commands of remedies name the files of descriptions that were given."""
+    new, old = (file and quote_path(file) for file in (start.query_file, start.old_file))
+    texts = ((_OLD_UNNAMED, old and " --from old.json"), (_QUERY_FILE, new), (_OLD_FILE, old))
+
+    def name_files(remedy: str) -> str:
+        for pattern, text in texts:
+            remedy = text.join(pattern.split(remedy)) if text else remedy
+        return remedy
+
+    findings = (replace(rated, remedy=rated.remedy and name_files(rated.remedy)) for rated in inspection.findings)
     return replace(inspection, findings=tuple(findings))
 
 

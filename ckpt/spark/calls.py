@@ -6,7 +6,7 @@ from os import PathLike, fspath
 from typing import Any, Unpack, cast
 
 from ckpt.changes.apply import ChangeResult, How
-from ckpt.changes.evolve.plan import EvolvePlan
+from ckpt.changes.evolve.plan import EvolveOptions, EvolvePlan
 from ckpt.errors import CkptError, UsageError, argument, parse_choice
 from ckpt.formats.text import quoted
 from ckpt.inspection.query import QueryDescription
@@ -14,7 +14,8 @@ from ckpt.migrate.changelog import Changelog, ChangelogSwitch, SwitchOutcome, sw
 from ckpt.migrate.comparison import Comparison
 from ckpt.migrate.transform import Api, TransformMigration, plan_transform
 from ckpt.model import Location
-from ckpt.spark.installed import ANY, Session, SparkMissing, find_pyspark_version
+from ckpt.spark.executors import Executors
+from ckpt.spark.installed import ANY, Session, SparkMissing, find_connect_session, find_pyspark_version
 from ckpt.state.export.engines import export_without_spark
 from ckpt.state.export.request import (
     Action,
@@ -59,13 +60,17 @@ def export_state(
     """
     request = checkpoint if isinstance(checkpoint, ExportRequest) else ExportRequest(fspath(checkpoint))
     request = replace(request, **cast("dict[str, Any]", options))
-    why = None
+    why, connect = None, find_connect_session(session)
+    if connect and request.engine is not Engine.SPARK:
+        request, session = replace(request, engine=Engine.NATIVE), replace(session, spark=None)
     if request.engine is not Engine.SPARK or request.salvage:
         session_given = session.spark is not None or session.master is not None or bool(session.confs)
         outcome = export_without_spark(request, storage_options, session_given=session_given)
         if isinstance(outcome, StateExport):
             return outcome
         why = outcome
+        if connect:
+            raise _refuse_connect(why)
         if request.engine is Engine.NATIVE:
             raise UsageError(f"{argument('engine', Engine.NATIVE)}: {why}")
     plans = request.action is Action.PLAN
@@ -77,6 +82,14 @@ def export_state(
             f"Spark's reader fails: use {argument('engine', Engine.NATIVE)}, which goes by the layout of the files"
         )
     return StateExport(plan, plan.parts if plans else tuple(_run_with_spark(plan, session)), not_native=why)
+
+
+def _refuse_connect(why: str) -> CkptError:
+    """Build the error of an export that only Spark could do, where its session is one of Spark Connect."""
+    from ckpt.spark.connect import A_CLASSIC_ONE, READ_STATE, ConnectSession
+
+    instead = f"{READ_STATE}, which it can write; else use {A_CLASSIC_ONE}"
+    return ConnectSession(f"{why}, and this is a session of Spark Connect: {instead}")
 
 
 def _run_with_spark(plan: ExportPlan, session: Session) -> Iterator[ExportPart]:
@@ -122,6 +135,7 @@ def evolve(
     new_id: bool = False,
     plan: bool = False,
     jobs: int | None = None,
+    by: Executors | None = None,
     new_watcher: Callable[[int, int], None] | None = None,
     **how: Unpack[How],
 ) -> ChangeResult[EvolvePlan]:
@@ -152,6 +166,7 @@ def evolve(
         plan: Only say what would be written to ``new``.
         jobs: Processes at a time that write state in other columns; by default one for each core, where there is
             enough to do.
+        by: Who writes that state: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
         new_watcher: Called with the number of files written to ``new`` so far, and the number of all.
         how: In place: ``apply=True`` performs the plan, ``undo`` undoes an earlier change; see ``How``.
 
@@ -168,36 +183,27 @@ def evolve(
     (True, 9, 'from-now-on', ['same'])
 
     """
-    described = query
-    if isinstance(query, str | PathLike):
-        described = QueryDescription.read(fspath(query))
-    elif query is not None and not isinstance(query, QueryDescription):
-        from ckpt.spark.preflight import describe_query
-
-        described = describe_query(
-            query, output_mode=output_mode, checkpoint=checkpoint, storage_options=storage_options
-        )
-    old = QueryDescription.read(from_query) if isinstance(from_query, str) else from_query
     from ckpt.copies.evolve.evolve import evolve_checkpoint
+    from ckpt.copies.evolve.target import Target
 
-    return evolve_checkpoint(
-        described,
-        checkpoint,
-        new,
-        storage_options,
-        map_source=map_source,
-        map_operator=map_operator,
-        map_column=map_column,
-        default=default,
-        start=start,
-        accept_from_now_on=accept_from_now_on,
-        from_query=old,
-        new_id=new_id,
-        plan=plan,
-        jobs=jobs,
-        new_watcher=new_watcher,
-        **how,
-    )
+    described = _describe(query, output_mode, checkpoint, storage_options)
+    words = (map_source, map_operator, map_column, default, start, from_query)
+    wanted = EvolveOptions.parse(*words, accept_from_now_on=accept_from_now_on)
+    target = Target(new, new_id, plan, jobs, by, new_watcher)
+    return evolve_checkpoint(described, checkpoint, target, wanted, storage_options, **how)
+
+
+def _describe(
+    query: Any, output_mode: str, checkpoint: Location, storage_options: Mapping[str, str] | None
+) -> QueryDescription | None:
+    """Describe a data frame; a description stays, or is read. Raises as ``describe_query``."""
+    if query is None or isinstance(query, QueryDescription):
+        return query
+    if isinstance(query, str | PathLike):
+        return QueryDescription.read(fspath(query))
+    from ckpt.spark.preflight import describe_query
+
+    return describe_query(query, output_mode=output_mode, checkpoint=checkpoint, storage_options=storage_options)
 
 
 def migrate_transform_with_state(

@@ -6,7 +6,7 @@ The sink is Spark's ``noop``. The query runs in a clone of the session, so that 
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from os import fspath
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,16 +16,19 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
+from ckpt.changes.evolve.plan import EvolveOptions
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.checkpoint.sources.kind import BY_SHAPE, SourceType
 from ckpt.copies.copy.copy import copy
 from ckpt.copies.evolve.evolve import evolve_checkpoint
+from ckpt.copies.evolve.target import Target
 from ckpt.copies.rehearsal import Rehearsal, RehearsalEnd, RehearsedBatch, RehearsedQuery
 from ckpt.errors import CkptError, UsageError
 from ckpt.inspection.explain.explain import explain
 from ckpt.inspection.query import QueryDescription
 from ckpt.model import Location
 from ckpt.settings import KAFKA_OLD_FETCHING, MIN_BATCHES_TO_RETAIN, RECENT_PROGRESS
+from ckpt.spark.connect import NO_PLAN, require_classic
 from ckpt.spark.jobs import words_of
 from ckpt.spark.planning import Planner
 from ckpt.spark.preflight import describe_query
@@ -75,7 +78,8 @@ def rehearse(
         old_query: The unchanged query: it runs too, on a plain copy, for comparison.
         storage_options: For the file system of the checkpoint.
         output_mode: ``append``, ``update`` or ``complete``, of both queries.
-        from_query: The description of the old query; this and the next five as of ``ckpt.evolve``.
+        from_query: The description of the old query, by default that of ``old_query``; this and the next five as of
+            ``ckpt.evolve``.
         map_source: Which source of the checkpoint is which of the query.
         map_operator: Which stateful operator is which.
         map_column: Which column of state is which.
@@ -102,45 +106,59 @@ def rehearse(
     """
     if batches < 1:
         raise UsageError("`batches`: 1 or more")
-    spark, uri = new_query.sparkSession, fspath(checkpoint)
+    spark, uri = require_classic(new_query.sparkSession, NO_PLAN), fspath(checkpoint)
     if scratch is None and not str(spark.sparkContext.master).startswith("local"):
         raise UsageError("`scratch`: name a folder that the executors of this session reach; the copy is made in it")
-    queries = [frame for frame in (new_query, old_query) if frame is not None]
-    described = []
-    for frame in queries:
-        _check_harmless(frame, output_mode)
-        described.append(
-            describe_query(frame, output_mode=output_mode, checkpoint=checkpoint, storage_options=storage_options)
-        )
-    for description in described:
-        _check_sources(description)
-    results: list[RehearsedQuery] = []
+    stage = _Stage(checkpoint, storage_options, output_mode, batches, seconds, limit)
+    new = stage.describe(new_query)
+    old = None if old_query is None else stage.describe(old_query)
+    words = (map_source, map_operator, map_column, default, start, from_query or old)
+    wanted = EvolveOptions.parse(*words, accept_from_now_on=True) if evolve else None
     with TemporaryDirectory(prefix="ckpt-rehearse-", dir=scratch) as name:
-        for number, frame in enumerate(queries):
-            folder = Path(name) / str(number)
-            evolved, refused = False, None
-            if evolve and frame is new_query:
-                plan = evolve_checkpoint(
-                    described[number],
-                    uri,
-                    str(folder),
-                    storage_options,
-                    map_source=map_source,
-                    map_operator=map_operator,
-                    map_column=map_column,
-                    default=default,
-                    start=start,
-                    accept_from_now_on=True,
-                    from_query=from_query,
-                    new_id=True,
-                ).plan
-                evolved, refused = plan.refused is None and plan.needed, plan.refused
-            if not folder.exists():
-                copy(checkpoint, str(folder), storage_options, new_id=True)
-            result = _run(frame, folder, output_mode, batches, seconds)
-            result = _compare_state(replace(result, evolved=evolved, refused=refused), folder, limit)
-            results.append(result)
-    return Rehearsal(uri, str(spark.version), results[0], results[1] if old_query is not None else None)
+        result = stage.rehearse(new_query, Path(name) / "new", new, wanted)
+        beside = None if old_query is None else stage.rehearse(old_query, Path(name) / "old")
+    return Rehearsal(uri, str(spark.version), result, beside)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """The checkpoint of a rehearsal, and how queries are run on copies of it."""
+
+    checkpoint: Location
+    storage_options: Mapping[str, str] | None
+    output_mode: str
+    batches: int
+    seconds: float
+    limit: int  # changed rows of state that are kept
+
+    def describe(self, frame: DataFrame) -> QueryDescription:
+        """Describe a query whose sources stay as they are when it runs. Raises UsageError for any other."""
+        _check_harmless(frame, self.output_mode)
+        description = describe_query(
+            frame, output_mode=self.output_mode, checkpoint=self.checkpoint, storage_options=self.storage_options
+        )
+        _check_sources(description)
+        return description
+
+    def rehearse(
+        self,
+        frame: DataFrame,
+        folder: Path,
+        described: QueryDescription | None = None,
+        wanted: EvolveOptions | None = None,
+    ) -> RehearsedQuery:
+        """Run a query on a copy, which is carried over to it as ``wanted`` says; None: on a plain one."""
+        plan = None
+        if wanted is not None:
+            target = Target(str(folder), new_id=True)
+            plan, _ = evolve_checkpoint(described, self.checkpoint, target, wanted, self.storage_options)
+        if plan is None or plan.refused is not None:
+            copy(self.checkpoint, str(folder), self.storage_options, new_id=True)
+        result = _run(frame, folder, self.output_mode, self.batches, self.seconds)
+        if plan is not None:
+            evolved = plan.refused is None and plan.needed
+            result = replace(result, evolved=evolved, refused=plan.refused, knows_less=plan.knows_less)
+        return _compare_state(result, folder, self.limit)
 
 
 def _check_harmless(frame: DataFrame, output_mode: str) -> None:
@@ -196,13 +214,13 @@ def _run(frame: DataFrame, folder: Path, output_mode: str, batches: int, seconds
         if len(done) < batches:
             words = words_of(error)
             explanation = explain(f"{words}\n{error}")
-            return RehearsedQuery(RehearsalEnd.FAILED, done, False, None, words, explanation, (), None)
+            return RehearsedQuery(RehearsalEnd.FAILED, done, error=words, explanation=explanation)
     finally:
         if query is not None:
             query.stop()
     if len(done) >= batches:
         end = RehearsalEnd.ENOUGH
-    return RehearsedQuery(end, done[:batches], False, None, None, None, (), None)
+    return RehearsedQuery(end, done[:batches])
 
 
 def _list_batches(query: Any) -> tuple[RehearsedBatch, ...]:

@@ -6,6 +6,8 @@ from typing import Annotated
 
 from ckpt.changes.evolve.plan import EvolvePlan
 from ckpt.changes.evolve.sources import PartChange, QueryChange
+from ckpt.changes.steps import FileContent
+from ckpt.copies.evolve.spool import is_spooled
 from ckpt.inspection.evolution import Knowledge, PartComparison, PartKind
 from ckpt.inspection.next_steps import NextStep, RowCost, split_remedy
 from ckpt.migrate.handoff.plan import SinkMeaning
@@ -14,7 +16,7 @@ from ckpt.versions import Progress
 
 from .blocks import Block, Cases, Heading, Headline, Item, Next, Tone
 from .change import ChangeReport
-from .change_keys import ChangeBody, ChangeHead, ChangeTail
+from .change_keys import ChangeBody, ChangeHead, ChangeTail, StepKeys
 from .keys import ForPeople, Keys, of
 from .page import forecast_cases
 from .reports import Exit
@@ -70,9 +72,26 @@ class _Result(Keys):
     ]
 
 
+class _WrittenFile(Keys):
+    bytes: Annotated[int, of("size")]
+    sha256: Annotated[str | None, "of its content, in hexadecimal; null of state"]
+
+
+class _Step(StepKeys):
+    from_: Annotated[
+        str | None,
+        "the file of this checkpoint whose content is written",
+        lambda step: None if step.source is None or is_spooled(step.source) else step.source,
+    ]
+    after: Annotated[  # type: ignore[assignment]
+        _WrittenFile | None, "the file after; null if it is removed", lambda step: FileContent.of(step.after)
+    ]
+
+
 class EvolveDocument(ChangeTail, _Result, ChangeBody, _Request, ChangeHead):
     """The document of ``ckpt evolve``."""
 
+    steps: Annotated[tuple[_Step, ...], "in order; to make NEW, or CHECKPOINT with `--in-place`, of CHECKPOINT"]
     replay: Annotated[tuple[()], "always empty: no row is read again"]
 
 

@@ -21,6 +21,7 @@ def show_rehearsal(rehearsal: Rehearsal) -> Page:
     """Lay out whether the query starts, its batches beside those of the old query, and its state."""
     return page_of(
         _show_result(rehearsal),
+        _show_less(rehearsal.new),
         _show_batches(rehearsal),
         *(_show_state(name, query) for name, query in _list_queries(rehearsal)),
     )
@@ -42,7 +43,9 @@ def _show_result(rehearsal: Rehearsal) -> Iterator[Block]:
         tone = Tone.WARNING if new.refused else Tone.GOOD
         yield Headline(f"THE QUERY STARTS: it ran {ran}{_ENDS[new.end]}", tone)
     if new.evolved:
-        yield Item("On a copy that ckpt.evolve has made: it does not start on the checkpoint itself as it should.")
+        yield Item(
+            "On a copy that ckpt.evolve made. On the checkpoint itself it would not start, or not continue correctly."
+        )
     if new.refused is not None:
         yield Item(f"On a plain copy: ckpt.evolve refuses, {new.refused}")
     for name, query in _list_queries(rehearsal):
@@ -51,6 +54,13 @@ def _show_result(rehearsal: Rehearsal) -> Iterator[Block]:
         for match in query.explanation.matches[:1] if query.explanation else ():
             yield Item(match.error.title, label="cause")
             yield Item(match.cure, label="cure", advice=True)
+
+
+def _show_less(query: RehearsedQuery) -> Iterator[Block]:
+    if query.knows_less:
+        yield Heading("Incomplete", "parts that know less than if the query had run from the beginning")
+        for part in query.knows_less:
+            yield Item(part)
 
 
 def _show_batches(rehearsal: Rehearsal) -> Iterator[Block]:

@@ -35,6 +35,7 @@ VALUES: dict[str, Callable[[], Any]] = {
     "state_show": lambda: ckpt.state_show(HDFS, limit=3),
     "state_count": lambda: ckpt.state_count(HDFS),
     "state_diff": lambda: ckpt.state_diff(HDFS, from_batch=3),
+    "state_history": lambda: ckpt.state_show(HDFS, key={"key": "3"}).history(limit=3),
     "state_keys": lambda: ckpt.state_keys(HDFS),
     "export_state": lambda: ckpt.export_state(HDFS, action="plan"),
     "offsets_commit": lambda: types.OffsetsCommit(
@@ -61,7 +62,21 @@ VALUES: dict[str, Callable[[], Any]] = {
     "migrate_provider": lambda: ckpt.migrate_provider(HDFS, "rocksdb"),
     "migrate_transform_with_state": lambda: ckpt.migrate_transform_with_state(ROCKSDB, "new-query", plan=True),
     "query": lambda: ckpt.types.QueryDescription.read(str(ROOT / "docs" / "query.json")),
+    "rehearse": lambda: make_rehearsal("<script>alert(1)</script> & co"),
 }
+
+
+def make_rehearsal(text: str) -> types.Rehearsal:
+    """Return what a rehearsal is of a query that fails with this text in its second batch, beside the old one."""
+    end, batch = types.RehearsalEnd, types.RehearsedBatch(4, 10, None, 120)
+    state = ckpt.state_diff(HDFS, from_batch=3).units
+    new = types.RehearsedQuery(
+        end.FAILED, (batch,), True, None, (f"operator 0 (from-now-on): {text}",), text, ckpt.explain(text), state
+    )
+    old = types.RehearsedQuery(end.ENOUGH, (batch, batch), state_unknown=text)
+    return types.Rehearsal(HDFS, "4.2.0", new, old)
+
+
 OPTIONS = How.__annotations__.keys() | Part.__annotations__.keys() | ExportOptions.__annotations__.keys()
 CALL = re.compile(r"ckpt\.[a-z_]+\([^`\n]*\)")
 
@@ -82,6 +97,8 @@ def test_a_value_is_short_and_prints_as_a_page(name: str) -> None:
     html = value._repr_html_()
     assert html.startswith("<style>")
     assert "-o json" not in html
+    assert "<script>alert" not in html
+    assert ("&lt;script&gt;alert(1)&lt;/script&gt; &amp; co" in html) is (name == "rehearse")
     assert not re.search(r"ckpt (?:inspect|repair|rewind|state|offsets|rewrite)\b", html)
 
 

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 import ckpt
+from tests.changes.fixes.async_gap.test_remote import tree
 from tests.copies.evolve.worker import Inputs
+from tests.support.services.fixtures import Upload
 from tests.support.spark.live import trace
 
 pytestmark = pytest.mark.spark
@@ -105,3 +107,16 @@ def test_the_same_query_ends_with_its_rows(spark: Any, root: Path) -> None:
 
     assert (rehearsal.new.end, rehearsal.new.evolved) == (ckpt.types.RehearsalEnd.NO_MORE_ROWS, False)
     assert len(rehearsal.new.batches) == 2
+
+
+def test_a_checkpoint_on_remote_storage(spark: Any, root: Path, memory_uri: Upload) -> None:
+    """It is carried over from there to a local copy; what the old query computed is known from its data frame."""
+    uri, options = memory_uri(root / "cp")
+    before = tree(uri, options)
+    rows = [count_rows(spark, [root / tag for tag in tags]) for tags in ("a", "ab")]
+
+    rehearsal = ckpt.rehearse(rows[1], uri, 1, rows[0], storage_options=options, output_mode="update")
+
+    assert (rehearsal.starts, rehearsal.new.evolved, rehearsal.new.knows_less) == (True, True, ())
+    assert [batch.rows_in for batch in rehearsal.new.batches] == [6]
+    assert tree(uri, options) == before

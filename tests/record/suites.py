@@ -31,6 +31,7 @@ MODULES = {
     "rewrite-planned": "tests.copies.rewrite.planned:SUITE",
     "rewrite-salvage": "tests.copies.rewrite.salvaged:SUITE",
     "evolve": "tests.copies.evolve.record:SUITE",
+    "evolve-tables": "tests.copies.evolve.tables:SUITE",
     "states": "tests.state.native.states:SUITE",
     "logs": "tests.formats.spark_answers:SUITE",
     "export": "tests.state.export.matrix:SUITE",

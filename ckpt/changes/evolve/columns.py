@@ -4,12 +4,13 @@ Columns are matched by what both queries compute where the old query is known, e
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from ckpt.changes.evolve.fields import FieldPlanner, plan_variables
+from ckpt.changes.evolve.origins import ColumnMerge, ColumnOrigin, ColumnWords, FamilyColumns, StoreColumns, is_nullable
 from ckpt.changes.plan import NoWay
-from ckpt.errors import UsageError
-from ckpt.formats.operators import OperatorName
+from ckpt.formats.operators import TRANSFORM_WITH_STATE, OperatorName, list_variables
 from ckpt.formats.types import fields_of, named_fields, struct_of
 from ckpt.inspection.aggregates import MADE_OF, Merge, find_merge
 from ckpt.inspection.evolution import (
@@ -31,69 +32,11 @@ _EVENT_TIME = "spark.watermarkDelayMs"  # in the metadata of a column that the w
 _MATCHED = "matched"  # of a join side: whether a row was joined already
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnOrigin:
-    """The origin of a column of new state."""
-
-    old: int | None  # the place of a column of the old state; None: all rows have the constant
-    constant: Json = None  # as in ``DescribedBuffer.empty``, or the text that a person gave for a key
-    derived: bool = False  # the column of another function: as a number of this type, the constant where it is NULL
-    window: tuple[int, int] | None = None  # the length and offset in microseconds of windows made of shorter ones
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnMerge:
-    """How columns of rows are merged that get the same key."""
-
-    how: Merge
-    first: int  # place of the first column
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class StoreColumns:
-    """The columns of a store of new state."""
-
-    name: str
-    key_schema: Json  # StructTypes in Spark's JSON
-    value_schema: Json
-    key: tuple[ColumnOrigin, ...] | None = None  # None: keys stay as they are
-    value: tuple[ColumnOrigin, ...] | None = None  # None: likewise
-    merges: tuple[ColumnMerge, ...] | None = None  # rows may get the same key; () if they are alike: one of them stays
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnWords:
-    """The words of a person about columns, as ``ckpt state show`` names them; it is noted which of them applied."""
-
-    mapped: Mapping[str, str] = field(default_factory=dict)  # old column, or ``-``, by new column
-    defaults: Mapping[str, str] = field(default_factory=dict)  # value by new key column
-    used: set[str] = field(default_factory=set)  # options with their column
-
-    def check_used(self) -> None:
-        """Raise UsageError for a word that named no column that changes."""
-        for option, columns in (("map_column", self.mapped), ("default", self.defaults)):
-            for column in columns:
-                if f"{option} {column}" not in self.used:
-                    raise UsageError(f"`{option}`: no operator that keeps its state can use column {column}")
-
-
 class ColumnPlan(NamedTuple):
     """The stores of an operator whose columns change, and the verdict of each part."""
 
     stores: tuple[StoreColumns, ...]
     parts: tuple[PartComparison, ...]
-
-
-def parse_mapping(words: Sequence[str]) -> dict[str, str]:
-    """Parse ``OLD=NEW`` words: the old column, or ``-``, by the new one. Raises UsageError."""
-    mapped: dict[str, str] = {}
-    for word in words:
-        old, equals, new = word.partition("=")
-        if not (old and equals and new) or new in mapped:
-            raise UsageError(f"`map_column`: write OLD=NEW, columns of state as `ckpt state show` names them: {word}")
-        mapped[new] = old
-    return mapped
 
 
 def plan_columns(
@@ -112,9 +55,21 @@ def plan_columns(
         parts = [judge_window(part, old, wants, watermark_ms) for part in parts]
     planner = _Planner(has, wants, parts, old, words)
     plan = planner.plan()
-    if plan.stores and (has.name is None or wants.metadata_version != 1 or any(map(_has_families, has.stores))):
+    known = wants.metadata_version == (2 if has.schema_paths else 1)
+    mixed = any(part.silent and part.kind in (PartKind.KEY, PartKind.VALUE) for part in plan.parts)
+    if (plan.stores and (has.name is None or not known)) or (mixed and not plan.stores):
         raise planner.refuse("its state is kept in a form whose columns ckpt does not change")
+    if not wants.stores and old is not None and _list_types(old) != _list_types(wants):
+        raise planner.refuse("its columns differ, and Spark before 4.0 does not say what state a query keeps")
     return plan
+
+
+def _list_types(operator: DescribedOperator) -> list[list[str]]:
+    """The types of keys, aggregates, and columns that a join keeps."""
+    sides = () if operator.join is None else (operator.join.left, operator.join.right)
+    expressions = (operator.keys or (), *(part for side in sides for part in (side.keys, side.columns)))
+    buffers = [f"{name} {kind}" for name, kind in _list_buffers(operator.aggregates or ())]
+    return [*([bare(each.type) for each in part] for part in expressions), buffers]
 
 
 def _has_families(store: Store) -> bool:
@@ -167,8 +122,14 @@ class _Planner:
         match self.wants.name:
             case OperatorName.AGGREGATION | OperatorName.DEDUPLICATION | OperatorName.DEDUPLICATION_WITHIN_WATERMARK:
                 return self._plan_single()
+            case OperatorName.GROUPS_IN_PANDAS:
+                return self._plan_single()
+            case OperatorName.SESSIONS:
+                return self._plan_sessions()
             case OperatorName.JOIN:
                 return self._plan_join()
+            case name if name in TRANSFORM_WITH_STATE and self.has.variables and list_variables(self.wants.properties):
+                return ColumnPlan(*plan_variables(self.has, self.wants, self.words, self.refuse))
         for part in self.parts or ():
             if part.kind is not PartKind.ROWS and (part.silent or part.old != part.new):
                 raise self.refuse(f"{part.why} ({part.verdict}), and ckpt does not change columns of this operator")
@@ -191,10 +152,26 @@ class _Planner:
         return all(_have_types(*sides.list_columns(word)) for sides in self._list_sides() for word in ("key", "value"))
 
     def _list_sides(self) -> list[_Sides]:
+        if self.wants.name == OperatorName.JOIN and any(map(_has_families, self.has.stores)):
+            return self._list_families()
         new = {store.name: store.families[0] for store in self.wants.stores if len(store.families) == 1}
         if new.keys() != {store.name for store in self.has.stores} or any(map(_has_families, self.has.stores)):
             return []
         return [_Sides(store, new[store.name].key, new[store.name].value) for store in self.has.stores]
+
+    def _list_families(self) -> list[_Sides]:
+        """The column families of the only store of a join (state format 3), as if each were a store."""
+        store, new = self.has.stores[0], {family.name: family for own in self.wants.stores for family in own.families}
+        if new.keys() != {family.name for family in store.column_families} or len(self.has.stores) > 1:
+            return []
+        return [
+            _Sides(
+                replace(store, name=own.name, key_schema=own.key_schema, value_schema=own.value_schema),
+                new[own.name].key,
+                new[own.name].value,
+            )
+            for own in store.column_families
+        ]
 
     def _plan_single(self) -> ColumnPlan:
         """Plan the store of an aggregation or a deduplication."""
@@ -202,8 +179,13 @@ class _Planner:
         if sides is None:
             return ColumnPlan((), tuple(self.parts or ()))
         key, merges, key_parts = self._plan_key(sides)
+        value_parts: tuple[PartComparison, ...]
         if self.wants.name == OperatorName.AGGREGATION:
             value, value_parts = self._plan_aggregates(sides)
+        elif self.wants.name == OperatorName.GROUPS_IN_PANDAS:
+            planner = FieldPlanner(self.words, self.refuse)
+            value = planner.plan(sides.old.value_schema, sides.new_value)
+            value_parts = tuple(planner.parts)
         else:
             value, value_parts = None, ()
         merging = self._plan_merging(value, key_parts) if merges else None
@@ -212,6 +194,27 @@ class _Planner:
         if key is None and value is None:
             return ColumnPlan((), parts)
         return ColumnPlan((StoreColumns(sides.old.name, sides.new_key, sides.new_value, key, value, merging),), parts)
+
+    def _plan_sessions(self) -> ColumnPlan:
+        """Plan the aggregates of session windows; their keys, which values repeat, stay as they are."""
+        (sides,) = self._list_sides() or (None,)
+        if sides is None:
+            return ColumnPlan((), tuple(self.parts or ()))
+        others = tuple(part for part in self.parts or () if part.kind is not PartKind.VALUE)
+        lead = len(sides.list_columns("key")[0])
+        moved = any(part.old != part.new or part.silent for part in others if part.kind is PartKind.KEY)
+        repeated = [[(name, bare(kind)) for name, kind in each[:lead]] for each in sides.list_columns("value")]
+        if moved or not _have_types(*sides.list_columns("key")) or repeated[0] != repeated[1]:
+            raise self.refuse("its keys are others, and ckpt does not change the keys of sessions")
+        own = replace(sides.old, value_schema=_cut(sides.old.value_schema, lead))
+        value, value_parts = self._plan_aggregates(_Sides(own, sides.new_key, _cut(sides.new_value, lead)))
+        if value is None:
+            return ColumnPlan((), (*others, *value_parts))
+        shifted = (origin if origin.old is None else replace(origin, old=origin.old + lead) for origin in value)
+        origins = (*map(ColumnOrigin, range(lead)), *shifted)
+        return ColumnPlan(
+            (StoreColumns(sides.old.name, sides.new_key, sides.new_value, None, origins),), (*others, *value_parts)
+        )
 
     def _plan_merging(
         self, value: tuple[ColumnOrigin, ...] | None, key_parts: Sequence[PartComparison]
@@ -459,21 +462,48 @@ class _Planner:
         return mapped
 
     def _plan_join(self) -> ColumnPlan:
-        """Plan the values of both sides; keys stay as they are."""
-        stores, judged = [], [part for part in self.parts or () if part.kind is not PartKind.VALUE]
+        """Plan both sides: their columns, and wider types of keys."""
+        stores: list[StoreColumns] = []
+        planned: set[str | None] = set()
+        judged = [part for part in self.parts or () if part.kind is not PartKind.VALUE]
         for part in judged:
             if part.kind is PartKind.KEY and (part.silent or part.old != part.new or part.old is None):
-                raise self.refuse(f"{part.why} ({part.verdict}), and ckpt does not change the keys of a join")
+                raise self.refuse(f"{part.why} ({part.verdict}), and ckpt only widens the keys of a join")
         for sides in self._list_sides():
-            if not _have_types(*sides.list_columns("key")):
-                raise self.refuse("the types of its keys differ, and ckpt does not change the keys of a join")
-            if not sides.old.name.endswith("keyWithIndexToValue"):
-                continue
-            origins, parts = self._plan_side(sides, sides.old.name.partition("-")[0])
-            judged += parts
-            if origins is not None:
-                stores.append(StoreColumns(sides.old.name, sides.new_key, sides.new_value, None, origins))
-        return ColumnPlan(tuple(stores), tuple(judged))
+            key, origins = self._widen_key(sides), None
+            indexed = sides.old.name.endswith("keyWithIndexToValue")
+            if indexed:
+                side = sides.old.name.partition("-")[0]
+                origins, parts = self._plan_side(sides, side)
+                judged += parts
+                planned.add(side)
+                if key is not None and self.parts is None:
+                    why = f"key columns of the {side} side, by their places"
+                    judged.append(PartComparison(PartKind.KEY, 0, 0, Knowledge.UNKNOWN, why, side=side))
+            if key is not None or origins is not None:
+                columns = StoreColumns(sides.old.name, sides.new_key, sides.new_value, key, origins, indexed=indexed)
+                stores.append(columns)
+        judged += [part for part in self.parts or () if part.kind is PartKind.VALUE and part.side not in planned]
+        if not stores or not any(map(_has_families, self.has.stores)):
+            return ColumnPlan(tuple(stores), tuple(judged))
+        if any(own.key is not None for own in stores):
+            raise self.refuse("the types of its keys differ, and ckpt does not change those of state format 3")
+        (store,) = self.has.stores
+        old = {family.name: family.value_schema for family in store.column_families}
+        families = (FamilyColumns(own.name, own.name, old[own.name], own.value_schema, own.value) for own in stores)
+        columns = StoreColumns(store.name, store.key_schema, store.value_schema, families=tuple(families))
+        return ColumnPlan((columns,), tuple(judged))
+
+    def _widen_key(self, sides: _Sides) -> tuple[ColumnOrigin, ...] | None:
+        """The columns of keys of a store of a join, each in its place; None where they stay as they are."""
+        old, new = sides.list_columns("key")
+        if _have_types(old, new):
+            return None
+        if len(old) != len(new):
+            raise self.refuse("the number of its keys differs, and ckpt only widens the keys of a join")
+        for before, after in zip(old, new, strict=True):
+            self._check_type(before, after, "key")
+        return tuple(map(ColumnOrigin, range(len(new))))
 
     def _plan_side(self, sides: _Sides, side: str) -> tuple[tuple[ColumnOrigin, ...] | None, list[PartComparison]]:
         old, new = sides.list_columns("value")
@@ -529,9 +559,9 @@ class _Planner:
             raise self.refuse(f"{word} column {new[0]} is {types}: ckpt makes no such values of those")
 
 
-def is_nullable(field: Json) -> bool:
-    """Tell whether a field of a StructType may be NULL."""
-    return not (isinstance(field, dict) and field.get("nullable") is False)
+def _cut(schema: Json, count: int) -> Json:
+    """A StructType without its first fields."""
+    return {"type": "struct", "fields": (fields_of(schema) or [])[count:]}
 
 
 def _have_types(old: Sequence[tuple[str, Json]], new: Sequence[tuple[str, Json]]) -> bool:

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from ckpt.changes.check_fix import ANY_START
-from ckpt.changes.evolve.columns import ColumnWords
 from ckpt.changes.evolve.logs import has_names, plan_logs
 from ckpt.changes.evolve.operators import OperatorChange, judge_operators, match_operators
+from ckpt.changes.evolve.origins import ColumnWords, parse_mapping
 from ckpt.changes.evolve.sources import PartChange, QueryChange, SourceChange, match_sources, resume_sources
 from ckpt.changes.plan import NEVER_FINISHED, OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay
 from ckpt.changes.steps import Changed, Step, plan_writing, read_files, sidecar
@@ -35,6 +35,27 @@ class EvolveOptions:
     columns: ColumnWords = field(default_factory=ColumnWords)
     accept_from_now_on: bool = False
     from_query: QueryDescription | None = None  # that wrote the checkpoint
+
+    @staticmethod
+    def parse(
+        map_source: Sequence[str] = (),
+        map_operator: Sequence[str] = (),
+        map_column: Sequence[str] = (),
+        default: Mapping[str, str] | None = None,
+        start: Mapping[str, str] | None = None,
+        from_query: QueryDescription | str | None = None,
+        *,
+        accept_from_now_on: bool,
+    ) -> "EvolveOptions":
+        """Take the arguments of ``evolve``; ``from_query`` may be a path. Raises UsageError."""
+        return EvolveOptions(
+            tuple(map_source),
+            dict(start or {}),
+            tuple(map_operator),
+            ColumnWords(parse_mapping(map_column), dict(default or {})),
+            accept_from_now_on,
+            QueryDescription.read(from_query) if isinstance(from_query, str) else from_query,
+        )
 
 
 _ACCEPT = "`accept_from_now_on` accepts that"
@@ -71,6 +92,17 @@ class EvolvePlan(ChangePlan):
     def needs_acceptance(self) -> bool:
         """True if it is refused only until somebody accepts that what is new knows rows from now on."""
         return self.refused is not None and self.refused.endswith(_ACCEPT)
+
+    @property
+    def knows_less(self) -> tuple[str, ...]:
+        """The verdict and reason of each part that is not as if the query had run from the beginning."""
+        kinds: Mapping[str, Sequence[QueryChange]] = {"source": self.sources, "operator": self.operators}
+        return tuple(
+            f"{kind} {part.old if part.new is None else part.new} ({part.verdict}): {part.why}"
+            for kind, parts in kinds.items()
+            for part in parts
+            if part.verdict is not Knowledge.FULL
+        )
 
     @property
     def parts(self) -> tuple[QueryChange, ...]:

@@ -26,6 +26,7 @@ from ckpt.errors import NotFound, StorageError
 from ckpt.formats.metadata import build_metadata, parse_metadata
 from ckpt.formats.sidecars import build_hadoop_sidecar
 from ckpt.inspection.inspection import Inspection
+from ckpt.live.sink.reader import find_kind
 from ckpt.model import Location, QueryMetadata
 from ckpt.restart.sinks import shared_with_a_copy
 from ckpt.storage import ReadRequest, Storage, open_storage
@@ -64,6 +65,7 @@ def copy(
     new_id: bool = False,
     plan: bool = False,
     deep: bool = False,
+    sink: str | None = None,
     watcher: Watcher | None = None,
 ) -> CheckpointCopy:
     """All that ``ckpt copy`` does. The query may run meanwhile; the original is only read.
@@ -77,6 +79,8 @@ def copy(
         new_id: Give the copy a query id of its own.
         plan: Write nothing: only say what would be copied.
         deep: Refuse where a start after the batch would fail by any byte of its state, as ``verify_state`` reads it.
+        sink: The place that the query writes to, or what the sink does, as ``inspect`` takes it: of sinks only that
+            one is spoken of.
         watcher: Called with the number of files written so far, and the number of all files.
 
     Raises:
@@ -94,6 +98,7 @@ def copy(
     uri = fspath(checkpoint)
     check_apart(uri, to)
     options = storage_options or {}
+    kind = find_kind(sink, uri, options)
     to, missing = find_first_version(to, options)
     storage, new = open_storage(uri, choose_options(uri, options)), open_new(to, options, missing)
     if deep:
@@ -102,7 +107,8 @@ def copy(
         look_at_every_byte(storage, options)
     for attempt in range(_TRIES):
         try:
-            return copy_selected(storage, new, to, batch, new_id=new_id, plan=plan, watcher=watcher)
+            copied = copy_selected(storage, new, to, batch, new_id=new_id, plan=plan, watcher=watcher)
+            return replace(copied, sinks=shared_with_a_copy(new_id=new_id, only=kind))
         except Vanished as error:
             if batch is not None or attempt == _TRIES - 1:
                 raise StorageError(
@@ -124,17 +130,19 @@ def copy_selected(
 ) -> CheckpointCopy:
     """Select the files of a checkpoint, and write them to a new place; nothing is left of it where that fails.
 
-    ``check`` is called in the end, and raises CkptError where the copy is not to stay.
+    Where writing has begun there, files that it has already are not written again. ``check`` is called in the end, and
+    raises CkptError where the copy is not to stay.
 
     Raises as ``copy`` does, and Vanished where the query has deleted a file meanwhile.
     """
     selection = select_files(storage, to, batch)
     if plan:
         return _plan_copy(selection, storage, new, to, new_id=new_id)
-    attributes = partial(_choose_attributes, selection, local=new.storage.local)
-    placing = replace(new, attributes=attributes, sizes={}, _folders={})
+    placing = new if new.begun else new.make_attempt()
+    placing.attributes = partial(_choose_attributes, selection, local=new.storage.local)
     try:
-        placing.begin(selection.newest)
+        if not placing.begun:
+            placing.begin(selection.newest)
         copied = _copy_files(selection, storage, placing, to, new_id=new_id, watcher=watcher)
         check()
     except BaseException as error:
@@ -164,6 +172,8 @@ def _copy_files(
     local, listing = placing.storage.local, selection.listing
     small = _read_small(selection, storage, sidecars=local)  # at once
     gone = {path for path in selection.list_small(sidecars=local) if not is_large(listing.info(path))} - small.keys()
+    written = placing.sizes.keys() - {selection.newest}
+    gone |= written
     order = [path for path in selection.list_in_order(storage, sidecars=local) if path not in gone]
     small |= selection.changed
     if new_id:
@@ -181,7 +191,7 @@ def _copy_files(
         }
         placing.put({path: contents[path] for path in group})
         if watcher is not None:
-            watcher(len(placing.sizes), len(order))
+            watcher(len(placing.sizes), len(order) + len(written))
         for path, content in contents.items():
             if isinstance(content, bytes):
                 sums.add(path, content)

@@ -74,6 +74,15 @@ class Placing:
     _folders: dict[str, None] = field(default_factory=dict)  # those above another before it
     _is_new: bool = False  # nothing was there, not even the folder
 
+    @property
+    def begun(self) -> bool:
+        """True once the mark of ``begin`` is there."""
+        return self._newest is not None
+
+    def make_attempt(self) -> "Placing":
+        """Return another attempt at the same place, which has written nothing yet."""
+        return Placing(self.storage, self.writer, self.missing, self.options)
+
     def check_empty(self) -> None:
         """Raise what ``begin`` raises of the folder, as far as that can be known; nothing is created."""
         if self.missing:
@@ -133,8 +142,14 @@ class Placing:
         above = [folder[:end] for end, letter in enumerate(folder) if letter == "/"]
         self._folders.update(dict.fromkeys([*above, folder]))
 
+    def adopt_all(self, folder: str) -> None:
+        """Take all files below a folder for files of this attempt, as far as they can be listed."""
+        with suppress(CkptError):
+            for path, info in self.storage.list_tree().walk(folder):
+                self.adopt(path, info.size)
+
     def discard(self) -> None:
-        """Remove everything that was written; what keeps a start from it goes last."""
+        """Remove everything that was written; the mark that keeps a start from it goes last."""
         if self._newest is not None and self._finished is not None:
             with suppress(CkptError):
                 self.writer.replace(self._newest, UNFINISHED, self._finished)
@@ -145,9 +160,11 @@ class Placing:
         for folder in (*reversed(self._folders), "") if self._is_new else ():
             with suppress(CkptError):
                 self.writer.remove_folder(folder)
+        self.sizes.clear()
         self._folders.clear()
         for folder in reversed(self.missing):
             open_writer(folder, self.options).remove_folder("")
+        self._newest = self._finished = None
 
     def check(self, uri: str, what: str, like: str, continues: Callable[[Inspection], bool]) -> Inspection:
         """Check that what was written is complete, and starts as its original would; return its inspection.

@@ -7,10 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from ckpt.changes.evolve.columns import ColumnOrigin, StoreColumns
-from ckpt.copies.fill.fitting import Misfit, fit_array
+from ckpt.changes.evolve.origins import ColumnOrigin, FamilyColumns, StoreColumns
+from ckpt.copies.fill.fitting import Misfit, fit_array, make_struct
 from ckpt.copies.rewrite.filtering import Column
-from ckpt.copies.rewrite.stored_rows import Stored, join_stored, prepend
+from ckpt.copies.rewrite.stored_rows import Stored, array_of, join_stored, prepend
+from ckpt.copies.rewrite.stores import Families, list_forms
 from ckpt.errors import Undecodable, UsageError
 from ckpt.formats.rows.arrow import structs
 from ckpt.formats.rows.types import arrow_type
@@ -19,7 +20,10 @@ from ckpt.formats.rows.unsafe_writer import Blobs, rows_from
 from ckpt.formats.types import named_fields
 from ckpt.inspection.evolution import find_window_start
 from ckpt.model import Json, Provider, Store
+from ckpt.state.native.entries import split_elements
 from ckpt.state.native.lookup import parse_typed
+
+_LENGTH = 4  # bytes of the number in front of an element of a list
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ class ColumnReshaping:
     @property
     def one_partition(self) -> bool:
         """True if the new key has no columns: its only row is in partition 0."""
-        return not list(named_fields(self.columns.key_schema))
+        return not self.columns.families and not list(named_fields(self.columns.key_schema))
 
     @cached_property
     def _constants(self) -> list[Any]:
@@ -56,7 +60,10 @@ class ColumnReshaping:
     def make_key(self, columns: list[Column], count: int) -> list[Column]:
         """Make the new grouping key of so many rows. Raises Undecodable."""
         fields = list(named_fields(self.columns.key_schema))
-        arrays = self._pick(fields, self.columns.key or (), [array for _, _, array in columns], count, self._constants)
+        origins, constants = self.columns.key or (), self._constants
+        if self.columns.indexed:
+            fields, origins, constants = fields[:-1], origins[:-1], constants[:-1]
+        arrays = self._pick(fields, origins, [array for _, _, array in columns], count, constants)
         return [(name, kind, array) for (name, kind), array in zip(fields, arrays, strict=True)]
 
     def reshape(self, rows: Any, key: list[Column], store: Store) -> Stored:
@@ -64,18 +71,44 @@ class ColumnReshaping:
         if self.columns.key is None:
             keys = rows.make_keys()
         else:
-            keys = self._encode(self.columns.key_schema, [array for _, _, array in key], len(rows))
+            arrays = [array for _, _, array in key]
+            if self.columns.indexed:
+                arrays.append(rows.decode_keys(list_forms(store)[store.name], avro=False).flatten()[-1])
+            keys = self._encode(self.columns.key_schema, arrays, len(rows))
         if self.columns.value is None:
             values = rows.make_values()
         else:
             fields = list(named_fields(self.columns.value_schema))
-            constants = [
-                _read_constant(kind, origin) for (_, kind), origin in zip(fields, self.columns.value, strict=True)
-            ]
-            there = rows.decode_values(store.value_schema).flatten()
-            arrays = self._pick(fields, self.columns.value, there, len(rows), constants)
+            arrays = self._pick_values(fields, self.columns.value, rows.decode_values(store.value_schema), len(rows))
             values = self._encode(self.columns.value_schema, arrays, len(rows))
         return Stored(keys, values)
+
+    def reshape_family(self, family: str, rows: Stored, delimiter: bytes) -> Stored | None:
+        """Make the new bytes of rows of a column family, which keep their keys. Raises Undecodable."""
+        columns = self._families.get(family)
+        if columns is None or (columns.new_name is not None and columns.value is None):
+            return rows
+        if columns.new_name is None or columns.value is None:
+            return None
+        values = rows.values.to_pylist()
+        lists = [split_elements(value) for value in values] if columns.several else [[value] for value in values]
+        there = structs_of(columns.old_schema, rows_of([element for own in lists for element in own]), "value")
+        arrays = self._pick_values(list(named_fields(columns.value_schema)), columns.value, there, len(there))
+        written = self._encode(columns.value_schema, arrays, len(there))
+        if not columns.several:
+            return Stored(rows.keys, written)
+        elements = iter(len(row).to_bytes(_LENGTH, "little") + row for row in written.to_pylist())
+        return Stored(rows.keys, array_of([delimiter.join(next(elements) for _ in own) for own in lists]))
+
+    @cached_property
+    def _families(self) -> dict[str, FamilyColumns]:
+        return {family.name: family for family in self.columns.families}
+
+    def rename(self, families: Families) -> Families:
+        """Give the column families their new names."""
+        names = {family.name: family.new_name or family.name for family in self.columns.families}
+        numbers = {names.get(name, name): number for name, number in families.numbers.items()}
+        return Families(numbers, {names.get(name, name) for name in families.internal})
 
     def merge(self, rows: Stored) -> Stored:
         """Merge rows that now have the same key. Raises Undecodable."""
@@ -101,6 +134,13 @@ class ColumnReshaping:
         values = self._encode(schema, columns, len(starts))
         return join_stored([rows.leave_out(repeated), Stored(groups.take(starts).keys, values)])
 
+    def _pick_values(
+        self, fields: list[tuple[str, Json]], origins: tuple[ColumnOrigin, ...], there: Any, count: int
+    ) -> list[Any]:
+        """Pick the columns of values from those that are there, an array of structs."""
+        constants = [_read_constant(name, kind, origin) for (name, kind), origin in zip(fields, origins, strict=True)]
+        return self._pick(fields, origins, there.flatten(), count, constants)
+
     def _pick(
         self,
         fields: list[tuple[str, Json]],
@@ -121,6 +161,9 @@ class ColumnReshaping:
                 array = old[origin.old]
                 if origin.window is not None:
                     array = _lengthen_windows(kind, array, *origin.window)
+                elif origin.fields is not None:
+                    inner = self._pick_values(list(named_fields(kind)), origin.fields, array, count)
+                    array = make_struct(kind, inner, np.asarray(array.is_valid()))
                 elif origin.derived:
                     array = array.cast(arrow_type(kind))
                     array = array if constant is None else array.fill_null(constant)
@@ -154,10 +197,12 @@ def _join(blobs: Blobs) -> Any:
     return pa.Array.from_buffers(pa.large_binary(), len(blobs.bounds) - 1, buffers, 0)
 
 
-def _read_constant(kind: Json, origin: ColumnOrigin) -> Any:
-    """A value of an empty buffer, as ``DescribedBuffer.empty`` has it."""
+def _read_constant(name: str, kind: Json, origin: ColumnOrigin) -> Any:
+    """A value that a person gave, or of an empty buffer, as ``DescribedBuffer.empty`` has it."""
     if origin.constant is None:
         return None
+    if origin.given:
+        return parse_typed(name, kind, str(origin.constant), "default")
     if kind == "binary":
         return bytes.fromhex(str(origin.constant))
     return Decimal(str(origin.constant)) if str(kind).startswith("decimal") else origin.constant

@@ -1,38 +1,41 @@
-"""A checkpoint beside files of a temporary folder: state that was written anew waits there to be copied."""
+"""A checkpoint beside state that was written anew for another one: in its place already, or in a temporary folder."""
 
-import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
+from ckpt.copies.copy.placing import Placing
 from ckpt.errors import StorageError
-from ckpt.state.native.temporary import report_no_room
 from ckpt.storage import Folder, Listing, ReadRequest, Storage
 
 _PREFIX = "ckpt-evolve:"  # of the paths of those files; no checkpoint has such a folder
 
 
+def is_spooled(source: str) -> bool:
+    """Tell whether the source of a step is such a file, and none of the checkpoint."""
+    return source.startswith(_PREFIX)
+
+
 @dataclass
 class Spool(Storage):
-    """A storage, and files that are kept for it in ``folder``."""
+    """A storage, and files that are written to ``new``: the new checkpoint, or for a plan a temporary folder."""
 
     storage: Storage
-    folder: str
-    _names: dict[str, str] = field(default_factory=dict)
+    new: Placing
 
     def __post_init__(self) -> None:
         self.uri, self.local = self.storage.uri, self.storage.local
         self.whole_files, self.look_deeper = self.storage.whole_files, self.storage.look_deeper
 
-    def keep(self, data: bytes) -> str:
-        """Keep a file; return the path by which it is read. Raises CkptError where there is no room."""
-        path = f"{_PREFIX}{len(self._names)}"
-        name = self._names[path] = os.path.join(self.folder, str(len(self._names)))
-        try:
-            Path(name).write_bytes(data)
-        except OSError as error:
-            raise report_no_room(str(error), os.path.dirname(self.folder)) from None
-        return path
+    def keep(self, path: str, data: bytes | int) -> str:
+        """Write a file, or take one of so many bytes that a task has written; return the path by which it is read.
+
+        Raises StorageError.
+        """
+        if isinstance(data, int):
+            self.new.adopt(path, data)
+        else:
+            self.new.put({path: data})
+        return _PREFIX + path
 
     def list_level(self, path: str = "") -> Folder:
         """One folder of the checkpoint."""
@@ -45,13 +48,11 @@ class Spool(Storage):
     def read_many(self, requests: Iterable[ReadRequest]) -> list[bytes | StorageError]:
         """Answer requests for kept files, and others from the checkpoint."""
         wanted = list(requests)
-        others = iter(self.storage.read_many([request for request in wanted if request.path not in self._names]))
-        return [self._read(request) if request.path in self._names else next(others) for request in wanted]
-
-    def _read(self, request: ReadRequest) -> bytes | StorageError:
-        try:
-            with open(self._names[request.path], "rb") as file:
-                file.seek(request.offset)
-                return file.read(-1 if request.length is None else request.length)
-        except OSError as error:
-            return StorageError(f"{request.path} cannot be read: {error.strerror}")
+        kept = [is_spooled(request.path) for request in wanted]
+        there, here = (
+            [request for request, is_kept in zip(wanted, kept, strict=True) if is_kept is which]
+            for which in (False, True)
+        )
+        own = [request._replace(path=request.path.removeprefix(_PREFIX)) for request in here]
+        answers = iter(self.storage.read_many(there)), iter(self.new.storage.read_many(own))
+        return [next(answers[is_kept]) for is_kept in kept]

@@ -1,28 +1,31 @@
 """State of operators that a changed query has, or has no longer: folders are renamed, removed, or written anew.
 
 Of a new operator state is empty. Where columns change, each partition is read and written as ``ckpt rewrite`` does it,
-and what comes of it is kept in a temporary folder until it is copied.
+by processes of this machine or by Spark's executors: to the new checkpoint itself, which the mark of ``Placing.begin``
+keeps every start from, or for a plan to a temporary folder.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
+from ckpt import settings
 from ckpt.changes.evolve.operators import OperatorChange
 from ckpt.changes.plan import NoWay
 from ckpt.changes.steps import FileContent, Step, plan_unread_removals
-from ckpt.checkpoint.checkpoint import COMMITS, STATE, Checkpoint
+from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE, Checkpoint
 from ckpt.checkpoint.state.chains import context_of
 from ckpt.checkpoint.state.rewritable import Form, refuse_rewrite
 from ckpt.copies.evolve.reshaping import ColumnReshaping
 from ckpt.copies.evolve.spool import Spool
+from ckpt.copies.exchange import Exchange
 from ckpt.copies.rewrite.rewrite import Move, run_move
 from ckpt.copies.rewrite.spreading import count_partitions
 from ckpt.copies.rewrite.stored_rows import make_stored
 from ckpt.copies.rewrite.stores import Families, Reshaping
 from ckpt.copies.rewrite.writing import NewState
 from ckpt.formats.commits import format_commit_log
-from ckpt.formats.operators import format_operator_metadata, parse_operator_metadata
+from ckpt.formats.operators import format_operator_metadata, parse_operator_metadata, rename_variables
 from ckpt.formats.schemas import format_state_schema
 from ckpt.formats.statefiles import DEFAULT_STORE, LZ4
 from ckpt.formats.types import named_fields
@@ -42,6 +45,9 @@ class StateWork:
 
     options: Mapping[str, str] = field(default_factory=dict)  # for the file system of the checkpoint
     jobs: int | None = None  # processes at a time; None: as many as are worth it
+    by: Exchange | None = None  # who does it, if not processes of this machine
+    into: str = ""  # where tasks write themselves, for ``by``
+    new_options: Mapping[str, str] = field(default_factory=dict)  # for the file system of ``into``
 
 
 def plan_state(
@@ -57,7 +63,7 @@ def plan_state(
     if all(change.new == change.old and not change.stores for change in changes):
         return
     listing = checkpoint.listing
-    renumbered = [old for new, old in kept.items() if new != old or new in changed]
+    renumbered = [old for new, old in kept.items() if new != old]
     if any(operator.schema_paths for operator in checkpoint.operators if operator.id in renumbered):
         raise NoWay("an operator that keeps its state names schema files by its number, and would get another")
     written: dict[str, Step] = {}
@@ -147,6 +153,40 @@ def _describe_operator(wants: DescribedOperator, new: int, partitions: Mapping[s
     return files
 
 
+def _describe_variables(
+    storage: Storage, checkpoint: Checkpoint, operator: Operator, change: OperatorChange
+) -> dict[str, bytes]:
+    """Operator metadata and schemas of transformWithState, with the new names and fields of variables. Raises NoWay."""
+    families = {family.name: family for store in change.stores for family in store.families}
+    names = {name: family.new_name for name, family in families.items()}
+    files = {}
+    folder = f"{STATE}/{operator.id}"
+    for path, _ in checkpoint.listing.walk(folder):
+        inner, name = path.removeprefix(f"{folder}/"), path.rpartition("/")[2]
+        if name.startswith(".") or not inner.startswith(("_metadata/", "_stateSchema/")):
+            continue
+        data = storage.read(path)
+        files[path] = rename_variables(data, names) if inner.startswith("_metadata/") else data
+    for store in operator.stores:
+        schemas = [
+            ColumnFamily(
+                names.get(own.name) or own.name,
+                own.key_schema,
+                families[own.name].value_schema if own.name in families else own.value_schema,
+                own.key_encoder,
+                own.user_key_schema,
+            )
+            for own in store.column_families
+            if names.get(own.name, own.name) is not None
+        ]
+        newest = operator.schema_paths[-1].rpartition(f"/{STATE}/")[2]
+        path = f"{STATE}/{newest}"
+        if path not in files or len(operator.stores) > 1:
+            raise NoWay(f"the schemas of operator {operator.id} are not where its metadata says: see ckpt inspect")
+        files[path] = format_state_schema(3, sorted(schemas, key=lambda family: family.name))
+    return files
+
+
 def _reshape(
     storage: Spool,
     checkpoint: Checkpoint,
@@ -166,7 +206,7 @@ def _reshape(
     form = Form(context.provider, context.shuffle_partitions, 2 if context.unique_ids else 1)
     for why in refuse_rewrite(chosen.checkpoint.state, chosen.recorded, form, form, of_values=True):
         raise NoWay(why)
-    numbers = {change.old: new for new, change in changed.items()}
+    numbers = {change.old: new for new, change in changed.items() if change.old is not None}
     operators = {operator.id: operator for operator in chosen.checkpoint.operators if operator.id in numbers}
     reshapings: dict[tuple[int, str], Reshaping | None] = {}
     own_ids: dict[int, list[list[str]]] = {}
@@ -179,19 +219,27 @@ def _reshape(
                 reshaping.check()
             reshapings[old, store.name] = reshaping
         counts = {store.name: count_partitions(operator, store, form.partitions) for store in operator.stores}
-        counts |= {name: 1 for name, own in columns.items() if not list(named_fields(own.key_schema))}
+        counts |= {
+            name: 1 for name, own in columns.items() if not own.families and not list(named_fields(own.key_schema))
+        }
         if form.version > 1:
             own_ids[old] = [[str(uuid4()) for _ in operator.stores] for _ in range(max(counts.values()))]
             ids[numbers[old]] = own_ids[old]
-        files = _describe_operator(query.operators[numbers[old]], numbers[old], counts)
+        if operator.schema_paths:
+            if operator.variables and chosen.recorded.get(settings.ENCODING_FORMAT) == "avro":
+                raise NoWay("state variables are encoded as Avro, and only Spark changes their fields then")
+            files = _describe_variables(storage, checkpoint, operator, changed[numbers[old]])
+        else:
+            files = _describe_operator(query.operators[numbers[old]], numbers[old], counts)
         yield from (Step(path, None, data) for path, data in files.items())
-    state = NewState(form.provider, form.partitions, chosen.moment.batch, own_ids)
-    move = Move(chosen, form, state, (), None, "", {}, False, reshapings)
-    for task, outcome in run_move(move, None, work.jobs):
+    state = NewState(form.provider, form.partitions, chosen.moment.batch, own_ids, numbers=numbers)
+    storage.new.begin(f"{OFFSETS}/{checkpoint.offsets.latest}")
+    writes = work.by is not None and work.by.writes
+    move = Move(chosen, form, state, (), None, work.into, work.new_options, writes, reshapings)
+    for _, outcome in run_move(move, work.by, work.jobs):
         for path, data in (outcome.files or {}).items():
-            assert isinstance(data, bytes)
-            target = f"{STATE}/{numbers[task.operator]}{path.removeprefix(f'{STATE}/{task.operator}')}"
-            yield Step(target, None, FileContent.of(data), source=storage.keep(data))
+            size = data if isinstance(data, int) else len(data)
+            yield Step(path, None, FileContent(size, None), source=storage.keep(path, data))
 
 
 def _make_store(wants: DescribedStore) -> Store:

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ckpt.changes.evolve.columns import ColumnMerge
+from ckpt.changes.evolve.origins import ColumnMerge
 from ckpt.errors import Undecodable
 from ckpt.inspection.aggregates import Merge
 

@@ -244,10 +244,11 @@ class Move:
         else:
             parts = [[rows for _, rows in self._move_rows(task, planned=planned)] for planned in self.versions]
         rows = [join_stored(part) for part in parts]
-        reshaping = self.find_reshaping(operator, store)
+        reshaping, families = self.find_reshaping(operator, store), self._merge_families(task)
         if reshaping is not None:
             rows = [reshaping.merge(part) for part in rows]
-        files = self.state.make_files(operator, store, task.partition, rows[0], self._merge_families(task), *rows[1:])
+            families = reshaping.rename(families)
+        files = self.state.make_files(operator, store, task.partition, rows[0], families, *rows[1:])
         yield self._make_outcome(task, write_files(self.into, self.options, files) if self.writes else files)
 
     def spreads(self, operator: Operator, store: Store) -> bool:

@@ -109,6 +109,14 @@ class Reshaping(Protocol):
         """Make the new bytes of rows, whose grouping key is ``key``. Raises Undecodable."""
         ...
 
+    def reshape_family(self, family: str, rows: Stored, delimiter: bytes) -> Stored | None:
+        """Make the new bytes of rows of a column family, which keep their keys; None: it is left out."""
+        ...
+
+    def rename(self, families: Families) -> Families:
+        """Give the column families their new names."""
+        ...
+
     def merge(self, rows: Stored) -> Stored:
         """Merge rows that now have the same key. Raises Undecodable."""
         ...
@@ -161,6 +169,9 @@ class Moving:
         family, sizes = (self.operator.id, self.store.name, rows.family), self._count_state_rows(rows)
         self.tally.rows[family] += int(sizes.sum())
         self.tally.dropped[family] += int(sizes[dropped].sum())
+        if self.reshaping is not None and rows.family is not None:
+            reshaped = self.reshaping.reshape_family(rows.family, self._convert(rows), self.delimiter)
+            return (places[:0], Stored(array_of([]), array_of([]))) if reshaped is None else (places, reshaped)
         if self.reshaping is not None:
             return places, self.reshaping.reshape(rows, columns, self.store)
         return places[~dropped], self._convert(rows).leave_out(dropped)

@@ -24,7 +24,7 @@ from ckpt.copies.rewrite.snapshots import make_changes, make_hdfs_snapshot, make
 from ckpt.copies.rewrite.spreading import count_partitions
 from ckpt.copies.rewrite.stored_rows import Stored
 from ckpt.copies.rewrite.stores import Families
-from ckpt.errors import CkptError, NotFound, StorageError
+from ckpt.errors import NotFound, StorageError
 from ckpt.formats.metadata import build_metadata
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.inspection.inspection import Inspection
@@ -140,6 +140,7 @@ class NewState:
     batch: int
     ids: Mapping[int, Sequence[Sequence[str]]]  # format 2: of each operator [partition][store]
     of_planned: bool = False  # with the state of the batch after, which is planned
+    numbers: Mapping[int, int] = field(default_factory=dict)  # of operators that get another one: the new by the old
 
     def make_files(
         self,
@@ -154,7 +155,8 @@ class NewState:
 
         ``planned`` are its rows after the batch that is planned.
         """
-        folder = f"{STATE}/{operator.id}/{partition}" + ("" if store.name == DEFAULT_STORE else f"/{store.name}")
+        number = self.numbers.get(operator.id, operator.id)
+        folder = f"{STATE}/{number}/{partition}" + ("" if store.name == DEFAULT_STORE else f"/{store.name}")
         name = str(self.batch + 1)
         if self.ids:
             position = [sibling.name for sibling in operator.stores].index(store.name)
@@ -218,9 +220,7 @@ def make_new(
         units = tuple(count_rows())
     except BaseException:
         if tasks_write:
-            with suppress(CkptError):
-                for path, info in placing.storage.list_tree().walk(STATE):
-                    placing.adopt(path, info.size)
+            placing.adopt_all(STATE)
         placing.discard()
         raise
     sizes = placing.sizes

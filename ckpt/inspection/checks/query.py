@@ -16,7 +16,7 @@ from ckpt.checkpoint.sources.file_logs import find_refused_file, name_folder
 from ckpt.checkpoint.sources.kind import BY_SHAPE, SourceType
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.errors import one_line
-from ckpt.formats.operators import OperatorName, micro_batch_name
+from ckpt.formats.operators import TIMERS, OperatorName, micro_batch_name
 from ckpt.inspection.query import (
     DescribedFamily,
     DescribedOperator,
@@ -142,6 +142,12 @@ def _compare_modes(has: Operator, wants: DescribedOperator) -> Iterator[Finding]
         if kind != variable.kind:
             detail = f"variable {variable.name} is a {kind}, in the checkpoint a {variable.kind}"
             yield Finding(diagnoses.starting.STATE_VARIABLES, path, detail)
+    there = {variable.name for variable in has.variables}
+    for name, kind in wants.variables.items() if there else ():
+        gone = [own.name for own in has.variables if own.kind == kind and own.name not in wants.variables]
+        if name not in there and gone and kind != TIMERS:
+            detail = f"variable {name} is new, and {' and '.join(gone)} of the checkpoint gone: each a {kind}"
+            yield Finding(diagnoses.starting.RENAMED_VARIABLE, path, detail)
 
 
 def _compare_families(has: Operator, wants: DescribedOperator) -> Iterator[Finding]:

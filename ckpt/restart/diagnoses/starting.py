@@ -101,6 +101,14 @@ RENAMED = warning(
     "Make sure that only the name changed. If the column means something else now, start with a new checkpoint, "
     "whose state is empty.",
 )
+RENAMED_VARIABLE = warning(
+    "CKPT485 query-may-rename-a-state-variable",
+    "A state variable of transformWithState is gone, and the query has a new one of its kind. To Spark another name "
+    "is another variable: it starts, the new one is empty, and the rows of the old one stay in the state.",
+    "If it is the same variable, give it its old name. Or `ckpt evolve {checkpoint} NEW --to query.json --map "
+    "OLD=NEW`, with both names, writes a new checkpoint in which its rows have the new name. If it is another "
+    "variable, start.",
+)
 LEFT_BEHIND = error(
     "CKPT445 query-leaves-state-behind",
     "The query has fewer stateful operators than the checkpoint, which has no operator metadata (Spark before 4.0 "
@@ -173,4 +181,10 @@ OTHER_NAMING = error(
     "Either the query names its sources and the checkpoint does not, or the other way round. The start fails, or reads "
     "everything again.",
     f"Name the sources as the query that wrote the checkpoint did. Otherwise: {_EVOLVE}",
+)
+QUERY_NOT_COMPARED = warning(
+    "CKPT270 query-not-compared",
+    "The query was not compared with the checkpoint: whether it has the sources, operators and state that the "
+    "checkpoint has is unknown. Spark compares some of that itself, at the start.",
+    "Build the query in a classic session (`SparkSession.builder.master(...)`), and call `ckpt.preflight` there.",
 )

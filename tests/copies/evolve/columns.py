@@ -12,6 +12,10 @@ WIDE = SCHEMA.replace("v INT", "v BIGINT").replace("f FLOAT", "f DOUBLE").replac
 WIDE_KEYS = SCHEMA.replace("k INT", "k BIGINT").replace("g INT", "g BIGINT")
 
 
+Variable = tuple[str, str, str, str, int | None]
+"""A column of the result, the name and kind of the variable that it shows, its schema, and its time to live in ms."""
+
+
 @dataclass(frozen=True)
 class Query:
     """A query over files of rows, or of two folders of them (`join`)."""
@@ -20,10 +24,15 @@ class Query:
     aggregates: tuple[str, ...] = ()  # expressions with names
     schema: str = SCHEMA
     window: str | None = None
+    gap: str | None = None  # of session windows
     watermark: str = "1 day"  # of windows; none if empty
     distinct: tuple[str, ...] = ()  # the columns of a deduplication
     within: bool = False  # the watermark
     join: tuple[tuple[str, ...], tuple[str, ...]] = ()  # type: ignore[assignment]  # columns of both sides
+    variables: tuple[Variable, ...] = ()  # of transformWithState
+    group: tuple[tuple[str, str], ...] = ()  # fields of the state of applyInPandasWithState: columns and their schemas
+    time_mode: str = "None"
+    by_rows: bool = False  # transformWithState, which has Row; else transformWithStateInPandas
 
 
 @dataclass(frozen=True)
@@ -42,6 +51,8 @@ class ColumnCase:
     verdict: str | None = None
     since: str = "4.0"
     needs: str = ""
+    conf: tuple[tuple[str, str], ...] = ()
+    plain: bool = False  # without `ckpt evolve`: a plain start, which says nothing
 
     def fits(self, columns: dict[str, str]) -> bool:
         """Tell whether each column was as expected; some are full where new rows alone give the same."""
@@ -290,6 +301,183 @@ def _late_additions() -> Iterator[ColumnCase]:
     yield ColumnCase("longer windows, of which some were evicted", late, longer, none, verdict="from-now-on")
 
 
+TOTAL = ("a", "total", "value", "s INT, n INT", None)
+ITEMS = ("b", "items", "list", "v INT", None)
+COUNTS = ("c", "counts", "map", "g INT | n INT", None)
+OTHERS = ("d", "others", "map", "g INT | n INT", None)
+_LIVES = 86_400_000
+
+
+def _call(variable: Variable, name: str | None = None, schema: str | None = None, **how: int | None) -> Variable:
+    """Return a variable with another name or schema."""
+    column, old_name, kind, old_schema, ttl = variable
+    return column, name or old_name, kind, schema or old_schema, how.get("ttl", ttl)
+
+
+def _variables() -> Iterator[ColumnCase]:
+    """Variables of transformWithState: no verdict is full, because nobody sees what code makes of them."""
+    three = Query(variables=(TOTAL, ITEMS, COUNTS))
+    wide = (_call(TOTAL, "sum", "s BIGINT, n BIGINT"), _call(ITEMS, "things", "v BIGINT"))
+    wider = Query(variables=(*wide, _call(COUNTS, "seen", "g INT | n BIGINT")))
+    names = ("total=sum", "items=things", "counts=seen")
+    for store, since in (("changelog", "4.0"), ("rocksdb", "4.0"), ("format2", "4.2")):
+        told: dict[str, Any] = {"known": False, "map_column": names, "verdict": "unknown", "since": since}
+        yield ColumnCase(
+            f"{store}: variables renamed and wider", three, wider, _full("a", "b", "c"), store=store, **told
+        )
+    how: dict[str, Any] = {"store": "changelog", "known": False}
+    by_rows = {"map_column": names, "verdict": "unknown", "since": "4.2", **how}
+    new_one = replace(wider, by_rows=True)
+    yield ColumnCase("variables of rows", replace(three, by_rows=True), new_one, _full("a", "b", "c"), **by_rows)
+    ordered = Query(variables=(_call(TOTAL, "sum", "n INT, s BIGINT"), COUNTS))
+    told = {"map_column": ("total=sum",), "verdict": "unknown", **how}
+    name = "a variable renamed, its fields in another order, one gone"
+    yield ColumnCase(name, three, ordered, _full("a", "c"), **told)
+    more = Query(variables=(_call(TOTAL, schema="s INT, n INT, m INT"), OTHERS, ITEMS))
+    mixed = (("a", NONE), ("b", FULL), ("d", NOW))
+    new = {"map_column": ("-=others",), "verdict": "unknown", **how}
+    yield ColumnCase("a variable more, and a field of another", three, more, mixed, **new)
+    lives = Query(variables=(_call(TOTAL, ttl=_LIVES), _call(ITEMS, ttl=_LIVES)), time_mode="ProcessingTime")
+    wide = (_call(TOTAL, "sum", "s BIGINT, n INT", ttl=_LIVES), _call(ITEMS, "things", ttl=_LIVES))
+    again = {"map_column": names[:2], "verdict": "unknown", **how}
+    yield ColumnCase("variables with a time to live", lives, replace(lives, variables=wide), _full("a", "b"), **again)
+    two = Query(variables=(("a", "x", "value", "s INT", None), ("b", "y", "value", "n INT", None)))
+    swapped = Query(variables=(("a", "y", "value", "s INT", None), ("b", "x", "value", "n INT", None)))
+    crossed = {"map_column": ("x=y", "y=x"), "verdict": "unknown", **how}
+    yield ColumnCase("names of variables swapped", two, swapped, _full("a", "b"), **crossed)
+    listed = Query(variables=(("b", "total", "list", "v INT", None),))
+    living = Query(variables=(_call(TOTAL, ttl=_LIVES),), time_mode="ProcessingTime")
+    for name, query, why in (
+        (
+            "a variable renamed, not told",
+            Query(variables=(_call(TOTAL, "sum"), ITEMS, COUNTS)),
+            "`map_column` total=sum, or -=sum if it is new",
+        ),
+        ("another kind of variable", listed, "in the state a ValueState"),
+        ("a time to live", living, "has a time to live"),
+        ("the key of a map wider", Query(variables=(_call(COUNTS, schema="g BIGINT | n INT"),)), "changes no such key"),
+        ("a narrower variable", Query(variables=(_call(TOTAL, schema="s INT, n STRING"),)), "no such values"),
+        ("the key of variables wider", replace(three, schema=WIDE_KEYS), "changes no such key"),
+    ):
+        yield ColumnCase(name, three, query, (), refused=why, **how)
+
+
+def _groups() -> Iterator[ColumnCase]:
+    """The state of applyInPandasWithState."""
+    old = Query(group=(("s", "INT"), ("n", "INT")))
+    wide = Query(group=(("s", "BIGINT"), ("n", "BIGINT")))
+    for store, since in (("hdfs", "4.0"), ("changelog", "4.0"), ("format2", "4.2")):
+        told: dict[str, Any] = {"store": store, "verdict": "unknown", "known": False, "since": since}
+        yield ColumnCase(f"{store}: group state wider", old, wide, _full("s", "n"), **told)
+    how: dict[str, Any] = {"known": False}
+    less = Query(group=(("n", "INT"),))
+    yield ColumnCase("group state less", old, less, _full("n"), verdict="unknown", **how)
+    more = Query(group=(("m", "INT"), ("s", "INT"), ("n", "INT")))
+    expected = (("m", NOW), *_full("s", "n"))
+    yield ColumnCase("group state more", old, more, expected, map_column=("-=m",), verdict="unknown", **how)
+    asked = replace(old, group=(("m", "INT"), ("n", "INT"), ("c", "STRING")))
+    why = "`map_column` s=m, or -=m"
+    yield ColumnCase("group state more, not told", old, asked, (), refused=why, **how)
+    least = (("m", "-1000"),)
+    yield ColumnCase("group state more, with a value", old, more, expected, default=least, verdict="unknown", **how)
+    ordered = Query(group=(("n", "INT"), ("s", "INT")))
+    yield ColumnCase("group state in another order", old, ordered, _full("s", "n"), verdict="unknown", **how)
+    keyed = replace(old, schema=WIDE_KEYS)
+    yield ColumnCase("group state, key wider", old, keyed, _full("s", "n"), verdict="unknown", **how)
+    narrow = Query(group=(("s", "INT"), ("n", "STRING")))
+    yield ColumnCase("group state of another type", old, narrow, (), refused="no such values", **how)
+    known = replace(wide, group=(("s", "BIGINT"), ("n", "INT")))
+    yield ColumnCase("group state wider, both queries known", old, known, _full("s", "n"), verdict="unknown")
+
+
+def _sessions() -> Iterator[ColumnCase]:
+    """Session windows: each is put out once, when the watermark has passed it; some began before the change."""
+    old = replace(BASE, gap="6 seconds", watermark="15 seconds", schema=f"{SCHEMA}, dd DECIMAL(24,2)")
+    for store, since in (("hdfs", "4.0"), ("changelog", "4.0"), ("format2", "4.2")):
+        less = replace(old, aggregates=("sum(v) AS s",))
+        name = f"{store}: sessions: an aggregate less"
+        yield ColumnCase(name, old, less, _full("s"), store=store, since=since)
+    more = replace(old, aggregates=("max(v2) AS hi", *BASE.aggregates[::-1]))
+    yield ColumnCase("sessions: aggregates more, in another order", old, more, (("hi", NONE), *_full("n", "s")))
+    derived = replace(old, aggregates=("sum(v) AS s", "count(v) AS c"))
+    average = replace(old, aggregates=("avg(v) AS m",))
+    yield ColumnCase("sessions: an average of a sum and a count", derived, average, _full("m"))
+    name = "sessions, without the old query"
+    only = replace(old, aggregates=("sum(v) AS s",))
+    yield ColumnCase(name, old, only, _full("s"), known=False, verdict="unknown")
+    for label, changed, why in (
+        ("a longer gap", replace(old, gap="8 seconds"), "(impossible)"),
+        ("another key", replace(old, keys=("k", "g")), "does not change the keys of sessions"),
+        ("another key, not told", replace(old, keys=("g",)), "does not change the keys of sessions"),
+    ):
+        yield ColumnCase(f"sessions: {label}", old, changed, (), refused=why)
+
+
+def _join_keys() -> Iterator[ColumnCase]:
+    narrow = SCHEMA.replace("id BIGINT", "id INT")
+    old = Query(join=(("v",), ("v2", "g")), schema=narrow)
+    rows = (("rows", FULL),)
+    for store, since in (("hdfs", "4.0"), ("changelog", "4.0"), ("format2", "4.2")):
+        wide = replace(old, schema=SCHEMA)
+        yield ColumnCase(f"{store}: join key wider", old, wide, rows, store=store, since=since)
+    both = Query(join=(("v",), ("g",)), schema=WIDE)
+    yield ColumnCase("join key and columns wider, a column less", old, both, rows)
+    yield ColumnCase(
+        "join key wider, without the old query", old, replace(old, schema=SCHEMA), rows, known=False, verdict="unknown"
+    )
+    why = "ckpt makes no such values"
+    yield ColumnCase("join key narrower", replace(old, schema=SCHEMA), old, (), refused=why)
+
+
+def _join_formats() -> Iterator[ColumnCase]:
+    """Joins that keep all in one store (state format 3), and those by time (4), whose columns ckpt does not change."""
+    old = Query(join=(("v",), ("v2", "g")))
+    rows = (("rows", FULL),)
+    for store in ("changelog", "format2"):
+        how: dict[str, Any] = {"store": store, "conf": _of_format(3), "since": "4.2"}
+        swapped = Query(join=(("v",), ("g", "v2")), schema=WIDE)
+        name = f"{store}: join of state format 3, columns swapped and wider"
+        yield ColumnCase(name, old, swapped, rows, **how)
+        less = Query(join=(("v",), ("g",)))
+        yield ColumnCase(f"{store}: join of state format 3, a column less", old, less, rows, **how)
+    narrow = replace(old, schema=SCHEMA.replace("id BIGINT", "id INT"))
+    why = "does not change those of state format 3"
+    yield ColumnCase("join key of state format 3 wider", narrow, old, (), refused=why, **how)
+
+
+def _of_format(version: int) -> tuple[tuple[str, str], ...]:
+    return (("spark.sql.streaming.join.stateFormatVersion", str(version)),)
+
+
+def _old_state() -> Iterator[ColumnCase]:
+    """Spark 3.5, which says neither what state a query keeps nor which operator wrote it."""
+    two = replace(TWO, keys=("k", "g"))
+    yield ColumnCase("3.5: the same query", two, two, _full("s", "s2"))
+    for name, new, why in (
+        ("two sums swapped", replace(two, aggregates=TWO.aggregates[::-1]), "a form whose columns"),
+        ("keys swapped", replace(two, keys=("g", "k")), "a form whose columns"),
+        ("another sum", replace(two, aggregates=("sum(v) AS s", "sum(id) AS s2")), "a form whose columns"),
+        ("an aggregate more", replace(two, aggregates=(*TWO.aggregates, "max(v) AS m")), "does not say what state"),
+        ("an aggregate less", replace(two, aggregates=TWO.aggregates[:1]), "does not say what state"),
+        ("a key column less", replace(two, keys=("k",)), "does not say what state"),
+        ("a wider key", replace(two, schema=WIDE_KEYS), "does not say what state"),
+    ):
+        yield ColumnCase(f"3.5: {name}", two, new, (), refused=why)
+    joined = Query(join=(("v",), ("v2", "g")))
+    yield ColumnCase("3.5: join columns swapped", joined, Query(join=(("v",), ("g", "v2"))), (), refused="a form whose")
+
+
+def _plain_starts() -> Iterator[ColumnCase]:
+    """What Spark starts with, silently: CKPT485, and fields that are taken by their places."""
+    two = Query(variables=(TOTAL, ITEMS))
+    renamed = Query(variables=(_call(TOTAL, "sum"), ITEMS))
+    how: dict[str, Any] = {"store": "changelog", "since": "4.2", "plain": True}
+    yield ColumnCase("plain: a variable renamed", two, renamed, (("a", NOW), ("b", FULL)), **how)
+    swapped = Query(variables=(_call(TOTAL, schema="n INT, s INT"), ITEMS))
+    yield ColumnCase("plain: fields of a variable swapped", two, swapped, (("a", NONE), ("b", FULL)), **how)
+
+
+OLD_STATE_CASES = (*_old_state(),)
 COLUMN_CASES = (
     *_aggregates(),
     *_wider(),
@@ -300,4 +488,10 @@ COLUMN_CASES = (
     *_distinct(),
     *_joins(),
     *_late_additions(),
+    *_variables(),
+    *_groups(),
+    *_sessions(),
+    *_join_keys(),
+    *_join_formats(),
+    *_plain_starts(),
 )

@@ -16,6 +16,10 @@ from tests.copies.evolve.worker import SETTINGS, UNNAMED, shorten
 OLD, FILES = 2, 5  # of the files, those that the old query has read; each is a batch
 
 
+BURSTS = "timestamp_seconds(1704067200 + CAST(dd AS INT) + 10 * (CAST(dd AS INT) DIV 10))"
+"""Times of sessions: 10 s with rows, and 10 s without."""
+
+
 def make_rows(number: int) -> list[dict[str, Any]]:
     """Return the rows of a file: others in each, over the same keys and more."""
     rows = []
@@ -61,6 +65,8 @@ def build(spark: Any, folder: Path, query: Mapping[str, Any]) -> Any:
         return reader.json(str(folder / name))
 
     rows = read("all")
+    if query["variables"] or query["group"]:
+        return keep_state(rows.select("k", "g", "v2"), query)
     if query["join"]:
         left, right = query["join"]
         own = rows.selectExpr("id AS key", *left)
@@ -74,7 +80,87 @@ def build(spark: Any, folder: Path, query: Mapping[str, Any]) -> Any:
     if query["window"]:
         rows = rows.withWatermark("t", query["watermark"]) if query["watermark"] else rows
         keys.append(functions.window("t", query["window"]))
+    if query["gap"]:
+        rows = rows.withColumn("t", functions.expr(BURSTS)).withWatermark("t", query["watermark"])
+        keys.append(functions.session_window("t", query["gap"]))
     return rows.groupBy(*keys).agg(*[functions.expr(text) for text in query["aggregates"]])
+
+
+def keep_state(rows: Any, query: Mapping[str, Any]) -> Any:
+    """Return a query whose state is kept by functions of users."""
+    variables, fields = query["variables"], query["group"]
+    columns = [column for column, _ in fields] or [variable[0] for variable in variables]
+    output = f"k {dict(rows.dtypes)['k']}, {', '.join(f'{column} STRING' for column in columns)}"
+    groups = rows.groupBy("k")
+    if fields:
+        schema = ", ".join(f"{name} {kind}" for name, kind in fields)
+        return groups.applyInPandasWithState(make_function(columns), output, schema, "update", "NoTimeout")
+    transform = groups.transformWithState if query["by_rows"] else groups.transformWithStateInPandas
+    return transform(make_processor(variables, by_rows=query["by_rows"]), output, "Update", query["time_mode"])
+
+
+def make_function(names: Sequence[str]) -> Any:
+    """Return a function that is local, so that workers need no module."""
+    import pandas as pd
+
+    def update(key: tuple[int], frames: Any, state: Any) -> Any:
+        old = dict(zip(names, state.get, strict=True)) if state.exists else {}
+        values = [int(value) for frame in frames for value in frame["v2"]]
+        greatest = [*values, *([int(old["m"])] if old.get("m") is not None else [])]
+        new = {"s": (old.get("s") or 0) + sum(values), "n": (old.get("n") or 0) + len(values), "m": max(greatest)}
+        state.update(tuple(new.get(name) for name in names))
+        yield pd.DataFrame({"k": [key[0]], **{name: [str(new.get(name))] for name in names}})
+
+    return update
+
+
+def make_processor(variables: Sequence[Any], *, by_rows: bool) -> Any:
+    """Return a processor of a class that is local: each variable is shown as a column."""
+    import pandas as pd
+    from pyspark.sql import Row
+    from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+
+    class Keeps(StatefulProcessor):
+        def init(self, handle: Any) -> None:
+            self.states = [self._open(handle, *variable) for variable in variables]
+
+        @staticmethod
+        def _open(handle: Any, _: str, name: str, kind: str, schema: str, ttl: int | None) -> Any:
+            if kind == "map":
+                key, _, value = schema.partition(" | ")
+                return handle.getMapState(name, key, value, ttl)
+            return getattr(handle, f"get{kind.capitalize()}State")(name, schema, ttl)
+
+        def handleInputRows(self, key: tuple[int], frames: Any, timers: Any) -> Any:
+            rows = list(frames) if by_rows else pd.concat(list(frames)).to_dict("records")
+            values, groups = [int(row["v2"]) for row in rows], [int(row["g"]) for row in rows]
+            shown: dict[str, Any] = {"k": key[0]}
+            for (column, _, kind, schema, _), state in zip(variables, self.states, strict=True):
+                if kind == "value":
+                    new = self._add([part.split()[0] for part in schema.split(",")], state, values)
+                elif kind == "list":
+                    state.appendList([(value,) for value in values])
+                    new = [int(row[0]) for row in state.get()]
+                else:
+                    for group in groups:
+                        count = int(state.getValue((group,))[0]) if state.containsKey((group,)) else 0
+                        state.updateValue((group,), (count + 1,))
+                    new = sorted((int(pair[0][0]), int(pair[1][0])) for pair in state.iterator())
+                shown[column] = str(new)
+            yield Row(**shown) if by_rows else pd.DataFrame([shown])
+
+        @staticmethod
+        def _add(names: Sequence[str], state: Any, values: Sequence[int]) -> list[Any]:
+            old = dict(zip(names, state.get(), strict=True)) if state.exists() else {}
+            new = {"s": int(old.get("s") or 0) + sum(values), "n": int(old.get("n") or 0) + len(values)}
+            new["m"] = max([*values, *([int(old["m"])] if old.get("m") is not None else [])])
+            state.update(tuple(new[name] for name in names))
+            return sorted((name, new[name]) for name in names)
+
+        def close(self) -> None:
+            """Nothing is open."""
+
+    return Keeps()
 
 
 class Columns:
@@ -99,7 +185,10 @@ class Columns:
             _, error = self._run(session, folder, job["old"], checkpoint)
             assert error is None, error
             self._made[key] = checkpoint
-        shutil.copytree(self._made[key], job["checkpoint"], copy_function=shutil.copy2)
+        if any(self._made[key].glob("state/*/_stateSchema")):  # which metadata names by absolute path
+            ckpt.copy(str(self._made[key]), job["checkpoint"])
+        else:
+            shutil.copytree(self._made[key], job["checkpoint"], copy_function=shutil.copy2)
         mode = _mode_of(job["old"])
         queries = {}
         for name in ("old", "new"):
@@ -128,7 +217,9 @@ class Columns:
         now = self._run_all(session, root, query, job["conf"], range(OLD, FILES))
         if "agg" not in _kind_of(query):
             return {"error": None, "columns": _compare_rows(batches, full, now)}
-        keys = [name for name in full[0][0] if name not in [text.rpartition(" AS ")[2] for text in query["aggregates"]]]
+        shown = [text.rpartition(" AS ")[2] for text in query["aggregates"]]
+        shown += [variable[0] for variable in query["variables"]] + [name for name, _ in query["group"]]
+        keys = [name for name in next(filter(None, full))[0] if name not in shown]
         return {"error": None, "columns": _compare_columns(batches, full, now, keys)}
 
     def _run_all(
@@ -151,6 +242,8 @@ class Columns:
         session: Any, folder: Path, query: Mapping[str, Any], checkpoint: Path
     ) -> tuple[list[list[dict[str, Any]]], str | None]:
         batches: list[list[dict[str, Any]]] = []
+        every = bool(query["variables"] or query["gap"])  # each file is a batch, and nothing else
+        session.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", str(not every).lower())
 
         def take(frame: Any, _: int) -> None:
             batches.append([_plain(row.asDict(recursive=True)) for row in frame.collect()])
@@ -161,7 +254,7 @@ class Columns:
             started.awaitTermination(120)
         except Exception as exception:
             return batches, shorten(str(exception))
-        return [batch for batch in batches if batch], None
+        return [batch for batch in batches if batch or query["gap"]], None
 
 
 def _open(spark: Any, conf: Mapping[str, str]) -> Any:
@@ -188,7 +281,7 @@ def _kind_of(query: Mapping[str, Any]) -> str:
 
 
 def _mode_of(query: Mapping[str, Any]) -> str:
-    return "update" if _kind_of(query) == "agg" else "append"
+    return "update" if _kind_of(query) == "agg" and not query["gap"] else "append"
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
@@ -216,7 +309,7 @@ def _compare_columns(
     if by_key[0].keys() != by_key[1].keys() or len(by_key[0]) != sum(map(len, batches)):
         return {"keys": "others"}
     columns = {}
-    for name in full[0][0]:
+    for name in next(filter(None, full))[0]:
         values = [{key: row[name] for key, row in each.items()} for each in by_key]
         fits = [word for word, other in (("full", values[1]), ("now", values[2])) if values[0] == other]
         if name not in keys:

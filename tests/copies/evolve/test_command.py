@@ -1,7 +1,7 @@
 """``ckpt evolve`` from the terminal: what it prints, exits with, and leaves behind, on real samples."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -167,6 +167,9 @@ def test_refused_by_name(
         (("{new}", "--in-place", "--to", "{query}"), "say where: NEW, or --in-place"),
         (("--in-place", "--to", "{query}", "--plan"), "--new-id and --plan are for NEW"),
         (("{new}", "--to", "{query}", "--apply"), "go with --in-place"),
+        (("{new}", "--to", "{query}", "--engine", "spark", "--plan"), "leave it out with --in-place and --plan"),
+        (("{new}", "--to", "{query}", "--master", "local"), "--master and --conf are for --engine spark"),
+        (("--undo", "b", "--jobs", "2"), "--undo restores everything"),
         (("--undo", "b", "--to", "{query}"), "--undo restores everything"),
         (("{new}", "--to", "{query}", "--map-source", "x"), "write it as OLD=NEW"),
         (("{new}", "--to", "{query}", "--map-source", "0=7"), "the query has no source 7"),
@@ -285,19 +288,22 @@ COUNT, SUM = DescribedBuffer("count", "long", False, 0), DescribedBuffer("sum", 
 FIRST = ("--map", "value_sum=value_sum")
 
 
-def describe_aggregates(path: Path, *buffers: DescribedBuffer) -> Path:
+def describe_aggregates(
+    path: Path, *buffers: DescribedBuffer, key: Sequence[tuple[str, str]] = (("key", "long"),)
+) -> Path:
     """Write ``query.json`` of an aggregation with these columns, each of an aggregate of its own."""
     fields: list[Any] = [
         {"name": each.name, "type": each.type, "nullable": each.nullable, "metadata": {}} for each in buffers
     ]
-    key = struct_of([("key", "long")])
-    family = DescribedFamily("default", key, {"type": "struct", "fields": fields})
-    functions = tuple(DescribedAggregate("F", f"{each.name}(v@0)", False, None, None, (each,)) for each in buffers)
+    family = DescribedFamily("default", struct_of(key), {"type": "struct", "fields": fields})
+    functions = tuple(
+        DescribedAggregate(each.name.capitalize(), f"{each.name}(v@0)", False, None, None, (each,)) for each in buffers
+    )
     operator = DescribedOperator(
         "stateStoreSave",
         (DescribedStore("default", (family,), 0, 2),),
         metadata_version=1,
-        keys=(DescribedExpression("key@0", "long"),),
+        keys=tuple(DescribedExpression(f"{name}@0", kind) for name, kind in key),
         aggregates=functions,
         filters=(),
     )

@@ -10,6 +10,7 @@ import pytest
 from tests.copies.evolve.cases import CASES, Case
 from tests.copies.evolve.columns import COLUMN_CASES, ColumnCase
 from tests.copies.evolve.record import ask
+from tests.copies.evolve.tables import TABLE_CASES
 from tests.copies.evolve.worker import Answering
 from tests.support.spark.live import EVERY_CASE
 
@@ -21,14 +22,14 @@ LIVE = (
     "two files rows: add middle, in place",
     "names agg: renamed",
     "hdfs: agg to dedup agg, source added",
-    "a key column and an aggregate",
 )
-EVERY: tuple[Case | ColumnCase, ...] = (*CASES, *COLUMN_CASES)
+"""Columns of state are in `test_on_spark.py`."""
+EVERY: tuple[Case | ColumnCase, ...] = (*CASES, *TABLE_CASES, *COLUMN_CASES)
 BY_NAME = {case.name: case for case in EVERY}
-ASKED = [case for case in EVERY if case.needs != "kafka"] if EVERY_CASE else [BY_NAME[name] for name in LIVE]
+ASKED = [case for case in EVERY if case.needs in ("", "delta")] if EVERY_CASE else [BY_NAME[name] for name in LIVE]
 
 
-class _Here:
+class Here:
     """Answers jobs in the session of the test run."""
 
     def __init__(self, spark: Any) -> None:
@@ -39,13 +40,13 @@ class _Here:
 
 
 @pytest.fixture(scope="module")
-def here(spark: Any) -> _Here:
-    return _Here(spark)
+def here(spark: Any) -> Here:
+    return Here(spark)
 
 
 @pytest.mark.parametrize("case", ASKED, ids=lambda case: case.name)
 def test_a_changed_query_continues(
-    here: _Here, spark: Any, case: Case | ColumnCase, tmp_path_factory: pytest.TempPathFactory
+    here: Here, spark: Any, case: Case | ColumnCase, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     minor = ".".join(spark.version.split(".")[:2])
     folder = Path(tmp_path_factory.getbasetemp()) / "evolve" / str(EVERY.index(case))

@@ -10,6 +10,7 @@ import pytest
 
 from tests.conftest import Ckpt
 from tests.copies.rewrite.runbook_steps import blocks
+from tests.support.spark.live import trace
 
 pytestmark = [pytest.mark.spark, pytest.mark.service]
 
@@ -55,7 +56,13 @@ def read_table(spark: Any, folder: Path) -> list[dict[str, Any]]:
 
 
 def test_a_second_topic_an_aggregate_more_and_a_key_column_less(
-    spark: Any, kafka: str, ckpt: Ckpt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, absolute: Any
+    spark: Any,
+    kafka: str,
+    ckpt: Ckpt,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    absolute: Any,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     own = spark.newSession()
@@ -85,7 +92,11 @@ def test_a_second_topic_an_aggregate_more_and_a_key_column_less(
     pages = []
     for kind, text in rest:
         if kind == "python":
+            before = trace(tmp_path), look_at_broker(kafka)
             exec(absolute(text), names)
+            if "ckpt.rehearse" in text:
+                assert (trace(tmp_path), look_at_broker(kafka)) == before, "checkpoint, table, topics and groups"
+                judge_rehearsal(capsys.readouterr().out)
             continue
         if "--accept-from-now-on --plan" in text:
             refused = ckpt(*text.replace("--accept-from-now-on ", "").split())
@@ -98,6 +109,31 @@ def test_a_second_topic_an_aggregate_more_and_a_key_column_less(
         send(events)
         names["start"](names["by_shop"], f"{tmp_path}/checkpoints/totals-2").awaitTermination()
     judge_table(written, read_table(own, tmp_path))
+
+
+def look_at_broker(servers: str) -> tuple[list[str], list[tuple[str, int]]]:
+    """List consumer groups, and the ends of the topics of this test."""
+    from confluent_kafka import Consumer, TopicPartition
+    from confluent_kafka.admin import AdminClient
+
+    groups = AdminClient({"bootstrap.servers": servers}).list_consumer_groups().result(30).valid
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "looks"})
+    ends = [
+        (topic, consumer.get_watermark_offsets(TopicPartition(f"runbook-evolve-{topic}", 0), timeout=30)[1])
+        for topic in TOPICS
+    ]
+    consumer.close()
+    return sorted(group.group_id for group in groups), ends
+
+
+def judge_rehearsal(page: str) -> None:
+    """Compare the page of the rehearsal with what was sent."""
+    assert page.startswith("THE QUERY STARTS: it ran ")
+    assert "On a copy that ckpt.evolve made." in page
+    assert "operator 0 (from-now-on): count(1) is new" in page
+    row = next(line.split() for line in page.splitlines() if line.split() and line.split()[0].isdigit())
+    orders = [event for event in WHILE_STOPPED if event[0] == "orders"]
+    assert (int(row[1]), int(row[5])) == (len(WHILE_STOPPED), len(orders)), "rows in of the new query, and of the old"
 
 
 def judge_table(written: list[dict[str, Any]], table: list[dict[str, Any]]) -> None:

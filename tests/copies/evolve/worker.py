@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.record.packages import PACKAGE
 from tests.support.spark import queries, topics
 
 _STREAMING = "spark.sql.streaming."
@@ -49,12 +50,23 @@ class Inputs:
             elif tag[0] == "d":
                 rows = self.spark.createDataFrame([(number,) for number in new], "id BIGINT").coalesce(1)
                 rows.write.format("delta").mode("append").save(str(self.root / tag))
+            elif tag[0] == "i":
+                rows = self.spark.createDataFrame([(number,) for number in new], "id BIGINT").coalesce(1)
+                self._create_iceberg_table(self.root / tag, rows)
+                rows.write.format("iceberg").mode("append").save(str(self.root / tag))
             elif tag[0] != "r":
                 self._write_file(tag, new)
 
     def topic(self, tag: str) -> str:
         """Return the topic of a source of Kafka."""
         return f"{self.root.parent.name}-{self.root.name}-{tag}".replace(" ", "-")
+
+    def _create_iceberg_table(self, folder: Path, rows: Any) -> None:
+        if not folder.exists():
+            iceberg = self.spark._jvm.org.apache.iceberg
+            schema = iceberg.spark.SparkSchemaUtil.convert(rows._jdf.schema())
+            tables = iceberg.hadoop.HadoopTables(self.spark._jsc.hadoopConfiguration())
+            tables.create(schema, iceberg.PartitionSpec.unpartitioned(), str(folder))
 
     def _write_file(self, tag: str, new: Sequence[int]) -> None:
         file = self.root / tag / f"f{new[0]:05}.json"
@@ -72,18 +84,19 @@ def tag_of(word: str) -> str:
 
 
 def read(spark: Any, inputs: Inputs, word: str, options: Mapping[str, str]) -> Any:
-    """Return the data frame of a source: `a` files, `r` rate-micro-batch, `k` Kafka, `d` Delta."""
+    """Return the data frame of a source: `a` files, `r` rate-micro-batch, `k` Kafka, `d` Delta, `i` Iceberg."""
     tag, _, name = word.partition("@")
     reader = spark.readStream.name(name) if name else spark.readStream
     if tag[0] == "r":
-        rate = {"rowsPerBatch": "5", "numPartitions": "1", "startTimestamp": "1000", **options}
+        rate = {"rowsPerBatch": "7" if tag == "r7" else "5", "numPartitions": "1", "startTimestamp": "1000", **options}
         frame = reader.format("rate-micro-batch").options(**rate).load().selectExpr("value AS id")
     elif tag[0] == "k":
         kafka = {**topics.options(), "subscribe": inputs.topic(tag), "startingOffsets": "earliest", **options}
         frame = reader.format("kafka").options(**kafka).load()
         frame = frame.selectExpr("CAST(CAST(value AS STRING) AS BIGINT) AS id")
-    elif tag[0] == "d":
-        frame = reader.format("delta").options(**options).load(str(inputs.root / tag))
+    elif tag[0] in "di":
+        kind = {"d": "delta", "i": "iceberg"}[tag[0]]
+        frame = reader.format(kind).options(**options).load(str(inputs.root / tag))
     else:
         (inputs.root / tag).mkdir(parents=True, exist_ok=True)
         frame = reader.schema("id BIGINT").options(maxFilesPerTrigger="100", **options).json(str(inputs.root / tag))
@@ -255,16 +268,22 @@ class Answering:
     @staticmethod
     def _forget(inputs: Inputs, kept: dict[str, list[int]], files: set[Path]) -> None:
         """Take new files away: the next case has the same. Topics and tables keep their rows."""
-        for tag in [tag for tag in inputs.ids if tag[0] not in "kd"]:
+        for tag in [tag for tag in inputs.ids if tag[0] not in "kdi"]:
             inputs.ids[tag] = kept.get(tag, [])
         for file in inputs.root.rglob("*"):
-            if file.is_file() and file not in files and file.relative_to(inputs.root).parts[0][0] != "d":
+            if file.is_file() and file not in files and file.relative_to(inputs.root).parts[0][0] not in "di":
                 file.unlink()
 
 
 def open_session(scratch: Path) -> Any:
     """Return the session that all cases share."""
     jars = {name.replace(".", "__"): value for name, value in topics.settings().items()}
+    if PACKAGE in os.environ:
+        jars |= {"spark__jars__packages": os.environ[PACKAGE], "spark__jars__ivy": str(scratch / "ivy")}
+    if ":delta-" in os.environ.get(PACKAGE, ""):
+        jars["spark__sql__extensions"] = "io.delta.sql.DeltaSparkSessionExtension"
+        jars["spark__databricks__delta__snapshotPartitions"] = "1"
+        jars["spark__sql__catalog__spark_catalog"] = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
     spark = queries.session(
         app="ckpt-evolve",
         spark__local__dir=str(scratch / "local"),

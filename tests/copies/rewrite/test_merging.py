@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ckpt.changes.evolve.columns import ColumnMerge
+from ckpt.changes.evolve.origins import ColumnMerge
 from ckpt.copies.rewrite.merging import merge_columns
 from ckpt.errors import Undecodable
 from ckpt.inspection.aggregates import MADE_OF, Merge, find_merge

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from tempfile import gettempdir
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -131,3 +132,46 @@ def test_where_no_folder_is_yet_spark_starts_at_batch_0(spark: Any, tmp_path: Pa
     query.stop()
     assert query.exception() is None
     assert (checkpoint / "commits" / "0").is_file()
+
+
+def test_a_table_is_described_by_its_format_and_not_by_its_name(spark: Any, tmp_path: Path) -> None:
+    """Read by its name or by its folder; one of a file format is read as files."""
+    spark.range(3).write.format("delta").save(str(tmp_path / "table"))
+    spark.sql(f"CREATE TABLE preflight_delta USING delta LOCATION '{tmp_path / 'table'}'")
+    spark.range(3).write.saveAsTable("preflight_files", path=str(tmp_path / "files"))
+    readers = {
+        "delta": (
+            spark.readStream.table("preflight_delta"),
+            spark.readStream.format("delta").load(f"{tmp_path}/table"),
+        ),
+        "file": (spark.readStream.table("preflight_files"),),
+    }
+    for kind, frames in readers.items():
+        assert {library.describe_query(frame).sources[0].kind for frame in frames} == {kind}
+    for name in ("preflight_delta", "preflight_files"):
+        spark.sql(f"DROP TABLE {name}")
+
+
+class _Leaf:
+    """The `StreamingRelationV2` of a table in a catalog, with the answers of Iceberg 1.11.0 on Spark 4.1.4."""
+
+    def __init__(self, provider: str | None) -> None:
+        self._properties = {} if provider is None else {"provider": provider, "format": "iceberg/parquet"}
+
+    def getClass(self) -> Any:
+        return SimpleNamespace(getSimpleName=lambda: "StreamingRelationV2")
+
+    def catalog(self) -> Any:
+        return SimpleNamespace(isEmpty=lambda: False)
+
+    def table(self) -> Any:
+        return SimpleNamespace(properties=lambda: self._properties)
+
+    def sourceName(self) -> str:
+        return "orders"
+
+
+def test_a_table_of_a_catalog_is_of_its_provider() -> None:
+    from ckpt.spark.preflight import _kind
+
+    assert [_kind(_Leaf(provider)) for provider in ("iceberg", None)] == ["iceberg", "orders"]

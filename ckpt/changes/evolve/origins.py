@@ -1,0 +1,92 @@
+"""Where each column of new state comes from, and what a person says about it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ckpt.errors import UsageError
+from ckpt.inspection.aggregates import Merge
+from ckpt.model import Json
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnOrigin:
+    """The origin of a column of new state."""
+
+    old: int | None  # the place of a column of the old state; None: all rows have the constant
+    constant: Json = None  # as in ``DescribedBuffer.empty``, or the text that a person gave for a key
+    derived: bool = False  # the column of another function: as a number of this type, the constant where it is NULL
+    window: tuple[int, int] | None = None  # the length and offset in microseconds of windows made of shorter ones
+    given: bool = False  # the constant is a text that a person gave
+    fields: "tuple[ColumnOrigin, ...] | None" = None  # a struct of these fields of the column
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnMerge:
+    """How columns of rows are merged that get the same key."""
+
+    how: Merge
+    first: int  # place of the first column
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyColumns:
+    """A column family of a store of new state, whose keys stay as they are."""
+
+    name: str  # in the old state
+    new_name: str | None  # None: it is left out
+    old_schema: Json  # of its values, a StructType in Spark's JSON
+    value_schema: Json = None
+    value: tuple[ColumnOrigin, ...] | None = None  # None: values stay as they are
+    several: bool = False  # a value is a list of such rows
+
+    @property
+    def changes(self) -> bool:
+        """True if it has another name or other values."""
+        return self.name != self.new_name or self.value is not None
+
+
+@dataclass(frozen=True, slots=True)
+class StoreColumns:
+    """The columns of a store of new state."""
+
+    name: str
+    key_schema: Json  # StructTypes in Spark's JSON
+    value_schema: Json
+    key: tuple[ColumnOrigin, ...] | None = None  # None: keys stay as they are
+    value: tuple[ColumnOrigin, ...] | None = None  # None: likewise
+    merges: tuple[ColumnMerge, ...] | None = None  # rows may get the same key; () if they are alike: one of them stays
+    indexed: bool = False  # a key ends with the index of a row of a join, which is no part of the grouping key
+    families: tuple[FamilyColumns, ...] = ()  # of a store that has any
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnWords:
+    """The words of a person about columns, as ``ckpt state show`` names them; it is noted which of them applied."""
+
+    mapped: Mapping[str, str] = field(default_factory=dict)  # old column, or ``-``, by new column
+    defaults: Mapping[str, str] = field(default_factory=dict)  # value by new key column
+    used: set[str] = field(default_factory=set)  # options with their column
+
+    def check_used(self) -> None:
+        """Raise UsageError for a word that named no column that changes."""
+        for option, columns in (("map_column", self.mapped), ("default", self.defaults)):
+            for column in columns:
+                if f"{option} {column}" not in self.used:
+                    raise UsageError(f"`{option}`: no operator that keeps its state can use column {column}")
+
+
+def parse_mapping(words: Sequence[str]) -> dict[str, str]:
+    """Parse ``OLD=NEW`` words: the old column, or ``-``, by the new one. Raises UsageError."""
+    mapped: dict[str, str] = {}
+    for word in words:
+        old, equals, new = word.partition("=")
+        if not (old and equals and new) or new in mapped:
+            raise UsageError(f"`map_column`: write OLD=NEW, columns of state as `ckpt state show` names them: {word}")
+        mapped[new] = old
+    return mapped
+
+
+def is_nullable(field: Json) -> bool:
+    """Tell whether a field of a StructType may be NULL."""
+    return not (isinstance(field, dict) and field.get("nullable") is False)
