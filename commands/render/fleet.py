@@ -173,15 +173,14 @@ class ScanReport(Report[Scan]):
             yield Item(f"{first}; `ckpt inspect CHECKPOINT` prints those of the others.", advice=True)
 
     def _show_pipelines(self) -> Iterator[Block]:
-        """Versions of flows that were left out, and tables with several flows: the sink says whether these lose rows."""
+        """Versions of flows that were left out, and tables with several flows, which may lose rows."""
         if superseded := sum(root.superseded for root in self.record.roots):
             many = f"{plural(superseded, 'superseded version')} of flows of pipelines, which no run uses"
             yield Item(f"{many}: `--all-versions` shows them, `ckpt prune FLOW --superseded` removes them", 13, _LEFT)
         versions = [(row, row.pipeline) for row in self.record.checkpoints if row.pipeline is not None]
-        shared = {
-            (version.flow.pipeline, version.flow.table): (row, version) for row, version in versions if version.siblings
-        }
-        for row, version in [*shared.values()][:_SHOWN]:
+        sharing = [(row, version) for row, version in versions if version.siblings]
+        by_table = {(version.flow.pipeline, version.flow.table): (row, version) for row, version in sharing}
+        for row, version in [*by_table.values()][:_SHOWN]:
             several = f"{plural(len(version.siblings) + 1, 'flow')} write {version.flow.table}"
             ask = f"`ckpt inspect {quote_path(row.path)} --sink URI`, with the folder of the table, says whether"
             yield Item(f"{several}: if it is a table of files, rows are lost; {ask}", 13, "  two flows  ")
