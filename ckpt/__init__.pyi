@@ -10,7 +10,7 @@ from ckpt.changes.offsets.exchange import (
 from ckpt.changes.offsets.plan import offsets_set as offsets_set
 from ckpt.changes.prune.plan import prune as prune
 from ckpt.changes.relocate.plan import relocate as relocate
-from ckpt.changes.rewind.plan import rewind as rewind
+from ckpt.changes.rewind.rewind import rewind as rewind
 from ckpt.changes.skip.plan import skip as skip
 from ckpt.checkpoint.checkpoint import Checkpoint as Checkpoint
 from ckpt.checkpoint.reader import open_checkpoint as open_checkpoint

@@ -96,4 +96,5 @@ class LeftToSpark(Undecodable):
 
     def __init__(self, kind: str) -> None:
         """Say how to have it read, once."""
+        self.kind = kind.removesuffix(f": {WITH_SPARK}")
         super().__init__(kind if kind.endswith(WITH_SPARK) else f"{kind}: {WITH_SPARK}")

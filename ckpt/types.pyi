@@ -70,6 +70,13 @@ from ckpt.state.native.diff import (
     StateDiff as StateDiff,
     UnitDiff as UnitDiff,
 )
+from ckpt.state.native.history import (
+    KeyChange as KeyChange,
+    KeyEvent as KeyEvent,
+    RemovalCause as RemovalCause,
+    SourceRead as SourceRead,
+    StateHistory as StateHistory,
+)
 from ckpt.state.native.show import (
     HeavyKey as HeavyKey,
     PartitionSize as PartitionSize,

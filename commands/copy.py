@@ -22,10 +22,12 @@ def copy(
     new_id: Annotated[bool, typer.Option("--new-id", help="Give the copy its own query id.")] = False,
     plan: Annotated[bool, typer.Option("--plan", help="Only say what would be copied.")] = False,
     deep: options.DeepOption = False,
+    sink: options.SinkOption = None,
 ) -> None:
     """Copy CHECKPOINT to NEW as of a committed batch.
 
-    The query may run meanwhile; CHECKPOINT is only read, and a query can be started on NEW.
+    The query may run meanwhile; CHECKPOINT is only read, and a query can be started on NEW. If NEW is the folder of a
+    flow of a declarative pipeline that has not run, the flow continues from CHECKPOINT.
 
     Examples:
     ckpt copy /cp/orders /cp/orders-copy
@@ -37,6 +39,14 @@ def copy(
     options.check_stays(new)
     with interruptible(), bar(quiet=common.quiet, of="files") as watcher:
         done = ckpt.copy(
-            checkpoint, new, storage_options, batch=batch, new_id=new_id, plan=plan, deep=deep, watcher=watcher
+            checkpoint,
+            new,
+            storage_options,
+            batch=batch,
+            new_id=new_id,
+            plan=plan,
+            deep=deep,
+            sink=sink,
+            watcher=watcher,
         )
     emit(CopyReport(done, checkpoint), common.output)

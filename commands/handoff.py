@@ -19,6 +19,7 @@ def handoff(
     batch: Annotated[
         int | None, typer.Option(min=0, metavar="N", help="Continue after batch N. Default: the newest.")
     ] = None,
+    sink: options.SinkOption = None,
     snippet_option: Annotated[
         Language | None, typer.Option("--snippet", help="Print only code that starts the sources there.")
     ] = None,
@@ -33,7 +34,7 @@ def handoff(
 
     Exit status: 0 no row is lost or read again, 1 some rows are read again, 2 bad usage, 3 refused or could not read.
     """
-    handoff = ckpt.handoff(checkpoint, common.storage_options, batch=batch)
+    handoff = ckpt.handoff(checkpoint, common.storage_options, batch=batch, sink=sink)
     if snippet_option and handoff.refused and common.output is not Output.JSON:
         # whoever writes the code to a file gets an empty one
         raise CkptError(f"{checkpoint}: no code, because no new query can continue here: {handoff.refused}")

@@ -82,7 +82,13 @@ SparkOption = Annotated[
 ]
 ProgressOption = Annotated[Asked, typer.Option(metavar="MODE", help="sync, async, both, realtime, continuous.")]
 BatchesOption = Annotated[int, typer.Option(min=0, metavar="N", help="Show the newest N batches; 0: all.")]
-SinkOption = Annotated[str | None, typer.Option(metavar="URI", help="Also read the sink: Delta, Iceberg, file sink.")]
+SinkOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URI|KIND",
+        help="Also read the sink: Delta, Iceberg, file sink. Or what it does: upsert, append, kafka, noop.",
+    ),
+]
 SourcesOption = Annotated[bool, typer.Option("--sources", help="Also ask the sources what they have now.")]
 ReaderOption = Annotated[
     list[str] | None, typer.Option(metavar="I.KEY=VALUE", help="A reader option; @FILE, env:NAME: a secret.")

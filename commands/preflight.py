@@ -1,12 +1,15 @@
 """ckpt preflight."""
 
 from dataclasses import replace
+from enum import StrEnum
+from functools import partial
 from typing import Annotated
 
 import typer
 
 from ckpt.checkpoint.reader import open_for_start
 from ckpt.errors import UsageError, one_line
+from ckpt.inspection.activity import must_be_seconds
 from ckpt.inspection.preflight import PlannedStart, find_changed_file, judge_start
 from ckpt.inspection.query import QueryDescription
 from ckpt.live.asking import ask_sources
@@ -20,6 +23,12 @@ from .inspect import open_deep
 from .inspected import is_document, mask_query, read_evidence
 from .render.preflight import PreflightReport, RecordedPreflightReport
 from .report import Output, emit
+
+
+class Fix(StrEnum):
+    """The fixes that preflight may apply."""
+
+    SAFE = "safe"  # that are proven to touch no row
 
 
 def preflight(
@@ -41,21 +50,33 @@ def preflight(
     sources: options.SourcesOption = False,
     source_option: options.ReaderOption = None,
     sink: options.SinkOption = None,
+    fix: Annotated[
+        Fix | None, typer.Option(help="Apply fixes that touch no row, if the query can be started then.")
+    ] = None,
+    backup: Annotated[
+        str | None, typer.Option(metavar="DIR", help="With --fix: back up to this new folder. Default: a sibling.")
+    ] = None,
+    grace: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="SECONDS", help="With --fix: not if written to in the last SECONDS (30)."),
+    ] = None,
     storage_option: options.StorageOption = None,
     output: options.OutputOption = Output.TABLE,
 ) -> None:
     """Say whether the query can be started on CHECKPOINT now.
 
-    For an init container, a scheduler or CI. Only reads; starts no JVM. CHECKPOINT can be a file that `ckpt inspect
-    CHECKPOINT -o json` printed.
+    For an init container, a scheduler or CI. Only reads, but with --fix safe; starts no JVM. CHECKPOINT can be a file
+    that `ckpt inspect CHECKPOINT -o json` printed.
 
     Examples:
-    ckpt preflight /cp/orders --spark 4.2 --must-exist
+    ckpt preflight /cp/orders --spark 4.2 --must-exist --fix safe
     ckpt preflight inspected.json --expect query.json -o github
 
     Exit status: 0 start, 1 hold, 2 bad usage, 3 could not look.
     """
     settings = options.pairs("--conf", conf)
+    if fix is None and (backup is not None or grace is not None):
+        raise UsageError("--backup and --grace are for --fix")
     if old is not None and expect is None:
         raise UsageError("--from is for --expect")
     query, before = (None if path is None else QueryDescription.read(path) for path in (expect, old))
@@ -70,15 +91,15 @@ def preflight(
         must_exist=must_exist,
     )
     if is_document(checkpoint):
-        if deep or sources or source_option or sink is not None or storage_option:
+        if deep or sources or source_option or sink is not None or storage_option or fix is not None:
             raise UsageError(
-                f"{one_line(checkpoint)} is no checkpoint, which --deep, --sink, --sources and options need"
+                f"{one_line(checkpoint)} is no checkpoint, which --deep, --fix, --sink, --sources and options need"
             )
         evidence, shown = read_evidence(checkpoint)
         readiness = judge_start(
             evidence, replace(start, query=query and mask_query(query), old=before and mask_query(before))
         )
-        emit(RecordedPreflightReport(readiness, shown), output)
+        emit(RecordedPreflightReport(readiness, checkpoint=shown), output)
     storage_options = options.pairs("--storage-option", storage_option)
     if source_option and not sources:
         raise UsageError("--source-option is for --sources")
@@ -88,4 +109,16 @@ def preflight(
         opened = open_deep(checkpoint, storage_options)
     has = ask_sink(sink, checkpoint, storage_options)
     live = ask_sources(opened, reader, storage_options) if sources else None
-    emit(PreflightReport(judge_start(opened, start, has, live, find_changed_file(opened, storage_options))), output)
+    changed = find_changed_file(opened, storage_options)
+    readiness, outcome = judge_start(opened, start, has, live, changed), None
+    if fix is not None:
+        from ckpt.changes.fixes.unattended import fix_safely  # not at the top: a look loads nothing that changes
+
+        grace_s = 30.0 if grace is None else grace
+        must_be_seconds(grace_s)
+        judge = partial(judge_start, start=start, sink=has, live=live, changed=changed)
+        outcome = fix_safely(checkpoint, storage_options, readiness, judge, has, backup=backup, grace_s=grace_s)
+        if outcome.fixed:
+            opened = (open_deep if deep else open_for_start)(checkpoint, storage_options)
+            readiness = judge_start(opened, start, has, live, find_changed_file(opened, storage_options))
+    emit(PreflightReport(readiness, outcome), output)

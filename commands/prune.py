@@ -17,10 +17,14 @@ def prune(
     keep_batches: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Keep the state of the newest N batches.")
     ] = None,
+    superseded: Annotated[
+        bool, typer.Option("--superseded", help="Remove the versions of a flow that no run uses.")
+    ] = False,
 ) -> None:
     """Remove files that no restart of CHECKPOINT needs.
 
     These are old state, files that killed tasks left, and temporary files; never state of a batch that the logs hold.
+    With --superseded CHECKPOINT is the folder of a flow of a declarative pipeline.
     Prints a plan; changes nothing without --apply.
 
     Examples:
@@ -31,6 +35,10 @@ def prune(
     it.
     """
     plan, receipt = ckpt.prune(
-        checkpoint, change.storage_options, keep_batches=keep_batches, **change.how({"--keep-batches": keep_batches})
+        checkpoint,
+        change.storage_options,
+        keep_batches=keep_batches,
+        superseded=superseded,
+        **change.how({"--keep-batches": keep_batches, "--superseded": superseded or None}),
     )
     emit(PruneReport(plan, receipt, backup=change.backup), change.output)

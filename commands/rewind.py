@@ -17,6 +17,12 @@ def rewind(
     accepted: change_options.AcceptOptions,
     change: change_options.ChangeOptions,
     to_batch: Annotated[int | None, typer.Option(min=0, metavar="N", help="The last batch to keep.")] = None,
+    to_sink_version: Annotated[
+        str | None, typer.Option(metavar="V", help="The batch that --sink had in version V.")
+    ] = None,
+    restore_sink: Annotated[
+        bool, typer.Option("--restore-sink", help="Also take that table back, if it is a local Delta table.")
+    ] = False,
     replay: Annotated[Replayed, typer.Option(help="Batch N+1: its old range, or a new one.")] = Replayed.SAME,
     sink: options.SinkOption = None,
 ) -> None:
@@ -25,8 +31,8 @@ def rewind(
     For wrong output, or a lost or damaged state file. Prints a plan; changes nothing without --apply.
 
     Examples:
-    ckpt rewind /cp/orders --to-batch 307
     ckpt rewind /cp/orders --to-batch 307 --sink s3://bucket/tables/orders
+    ckpt rewind /cp/orders --to-sink-version 512 --sink /tables/orders --restore-sink
 
     Exit status: 0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do
     it.
@@ -35,8 +41,10 @@ def rewind(
         checkpoint,
         change.storage_options,
         to_batch=to_batch,
+        to_sink_version=to_sink_version,
+        restore_sink=restore_sink,
         replay=replay,
         sink=sink,
-        **change.how({"--to-batch": to_batch, "--sink": sink}, accepted),
+        **change.how({"--to-batch": to_batch, "--to-sink-version": to_sink_version, "--sink": sink}, accepted),
     )
     emit(RewindReport(plan, receipt, backup=change.backup), change.output)

@@ -64,6 +64,9 @@ def scan(
     ] = None,
     sources: Annotated[bool, typer.Option("--sources", help="Also ask Kafka for the lag of each query.")] = False,
     source_option: options.KafkaOption = None,
+    all_versions: Annotated[
+        bool, typer.Option("--all-versions", help="Of pipelines, also superseded versions.")
+    ] = False,
     storage_option: options.StorageOption = None,
     output: Annotated[
         ScanOutput,
@@ -105,6 +108,7 @@ def scan(
                 jobs=jobs,
                 changed_since_ms=since,
                 kafka_options=kafka,
+                all_versions=all_versions,
                 watcher=watcher,
             )
         report = ScanReport(scan, Severity(fail_on))

@@ -6,12 +6,14 @@ from typing import Annotated
 import typer
 
 import ckpt
+from ckpt.state.native.history import state_history
 from ckpt.state.verify.verify import verify_state
 
 from . import options
 from .export_state import export_state
 from .help import CommandGroup
 from .import_state import import_state
+from .render.history import HistoryReport
 from .render.rows import CountsReport, DiffReport, RowsReport, SizesReport
 from .render.verification import VerificationReport
 from .report import emit
@@ -143,6 +145,27 @@ def keys(
     emit(SizesReport(sizes, skew), common.output)
 
 
+def history(
+    checkpoint: options.CheckpointArg,
+    common: options.CommonOptions,
+    unit: options.PartOptions,
+    key: KeyOption = None,
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="Show the newest N events.")] = 20,
+) -> None:
+    """Say which batches created, changed and removed a key.
+
+    With what they read of each source. Only reads; starts no JVM.
+
+    Examples:
+    ckpt state history /cp/orders --key user=ann
+    ckpt state history /cp/orders --key user=ann --variable cart --limit 100
+
+    Exit status: 0 shown, 2 bad usage, 3 it cannot be read without Spark, or not at all.
+    """
+    events = state_history(checkpoint, common.storage_options, key=options.key_values(key), limit=limit, **asdict(unit))
+    emit(HistoryReport(events), common.output)
+
+
 def verify(checkpoint: options.CheckpointArg, common: options.CommonOptions, run: RunOptions) -> None:
     """Read every byte of the state, and name damaged files.
 
@@ -161,11 +184,12 @@ def verify(checkpoint: options.CheckpointArg, common: options.CommonOptions, run
 
 
 state = CommandGroup(
-    "Show, count, compare, verify state; name the heaviest keys.",
+    "Show, count, compare, verify state; follow a key, name the heaviest.",
     {
         "show": show,
         "count": count,
         "diff": diff,
+        "history": history,
         "keys": keys,
         "verify": verify,
         "export": export_state,

@@ -151,3 +151,9 @@ def copy_of(tmp_path: Path) -> CopyOf:
         return mutations.copy_of(SAMPLES / sample, tmp_path / to, damage)
 
     return copy
+
+
+@pytest.fixture
+def run_ckpt(ckpt: Ckpt) -> Ckpt:
+    """Run ckpt as the fixture `ckpt` does, in a file that imports the library under that name."""
+    return ckpt

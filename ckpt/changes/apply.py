@@ -7,6 +7,7 @@ in one step) not there, so that ``undo`` restores the checkpoint from the backup
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Generic, NamedTuple, TypedDict, Unpack
 
 from ckpt.changes.backup import (
@@ -24,12 +25,13 @@ from ckpt.changes.backup import (
 from ckpt.changes.plan import ChangePlan, Planned
 from ckpt.changes.steps import Changed, FileContent, Step
 from ckpt.checkpoint.checkpoint import METADATA
-from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.checkpoint.pipelines import find_version, sort_versions
+from ckpt.checkpoint.reader import NotACheckpoint, read_checkpoint
 from ckpt.errors import CkptError, NotFound, StorageError, one_line
 from ckpt.inspection.activity import Refused, must_be_quiet, must_be_seconds
-from ckpt.inspection.inspection import inspect
+from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.restart.findings import Forecast
-from ckpt.storage import Listing, Storage, open_storage
+from ckpt.storage import Listing, Root, Storage, open_storage
 from ckpt.storage.local_writer import open_writer
 from ckpt.storage.writer import Attributes, Writer
 from ckpt.values import Value, show_html, show_text
@@ -57,19 +59,21 @@ def apply(
     backup: Writer,
     grace_s: float,
     check: Callable[[], str | None],
+    first: Callable[[], None] = lambda: None,
 ) -> Receipt:
     """Perform the steps of a plan.
 
-    ``check`` looks at the result and says what is wrong with it. The change is reverted then, if a step fails, and
+    ``first`` is what has to be done elsewhere before them, and nothing is changed if it raises CkptError; ``check``
+    looks at the result and says what is wrong with it. The change is reverted then, if a step fails, and
     before an interrupt ends it; a second interrupt ends that as well, and leaves it to ``undo``.
     """
     receipt = Receipt(problem="nothing was changed: interrupted; you can delete an incomplete backup")
     try:
         with writer.lock():
-            must_be_quiet(storage, plan.inspection.checkpoint.listing, grace_s)
+            must_be_quiet(storage, plan.listing, grace_s)
             manifest = save(plan, storage, writer, backup)
             receipt = Receipt(backup=backup.uri, problem="interrupted before everything was done or reverted")
-            receipt = _perform_steps(plan.steps, manifest, storage, writer, backup, check)
+            receipt = _perform_steps(plan.steps, manifest, storage, writer, backup, check, first)
             if receipt.undone:  # nothing is left to restore
                 discard(plan, backup)
                 receipt = replace(receipt, backup=None)
@@ -81,9 +85,17 @@ def apply(
 
 
 def _list_folders(paths: Iterable[str]) -> list[str]:
-    """List the folders below those of a checkpoint in which new files are, such as ``sources/2``, outer ones first."""
+    """List the folders below those of a checkpoint in which files are, such as ``sources/2``, outer ones first.
+
+    In the folder of a flow they are those of its versions.
+    """
     parts = (path.split("/")[:-1] for path in paths)
-    return sorted({"/".join(names[:length]) for names in parts for length in range(2, len(names) + 1)})
+    firsts = ((names, 1 if names and sort_versions(names[:1]) else 2) for names in parts)
+    return sorted({"/".join(names[:length]) for names, first in firsts for length in range(first, len(names) + 1)})
+
+
+def _are_of_versions(paths: Iterable[str]) -> bool:
+    return any(sort_versions([path.partition("/")[0]]) for path in paths)
 
 
 def _perform_steps(
@@ -93,10 +105,12 @@ def _perform_steps(
     writer: Writer,
     backup: Writer,
     check: Callable[[], str | None],
+    first: Callable[[], None],
 ) -> Receipt:
     """All steps, or none. Raises only what interrupts."""
     problem: str | None
     try:
+        first()
         for folder in _list_folders(step.path for step in steps if step.before is None):
             writer.make_folder(folder)
         likes = {step.like: writer.attributes(step.like) for step in steps if step.like}
@@ -113,6 +127,9 @@ def _perform_steps(
             _restore(manifest, backup, storage, writer)
         raise
     if problem is None:
+        if _are_of_versions(step.path for step in steps):
+            for folder in reversed(_list_folders(step.path for step in steps)):
+                writer.remove_folder(folder)
         return Receipt(applied=True, backup=backup.uri)
     try:
         _restore(manifest, backup, storage, writer)
@@ -210,7 +227,8 @@ def _restore(manifest: Manifest, backup: Storage | Writer, storage: Storage, wri
     Raises BadBackup, StorageError.
     """
     done = []
-    folders = _list_folders(entry.path for entry in manifest.entries if entry.before is None)
+    all_new = _are_of_versions(entry.path for entry in manifest.entries)  # of versions the folders go as well
+    folders = _list_folders(entry.path for entry in manifest.entries if all_new or entry.before is None)
     for folder in folders:  # one may have been killed before it was there
         writer.make_folder(folder)
     for entry in reversed(manifest.entries):
@@ -271,13 +289,16 @@ class How(TypedDict, total=False):
 
 def run_change(
     kind: type[Planned],
-    planner: Callable[[Storage], Planned],
+    planner: Callable[[Root], Planned],
     uri: str,
     storage_options: Mapping[str, str] | None,
     versions: Sequence[Spark] = (),
+    first: Callable[[Planned], None] = lambda _: None,
     **how: Unpack[How],
 ) -> ChangeResult[Planned]:
     """The plan for a checkpoint, of the class ``kind``, and what came of it; an undo is described as a plan too.
+
+    ``first`` is done elsewhere once the backup is there, before the checkpoint is changed.
 
     Raises NotACheckpoint, NotFound, StorageError, UsageError where a URI or option is wrong, or the backup would be
     inside the checkpoint, or TypeError for an argument that no change has.
@@ -296,14 +317,39 @@ def run_change(
         from ckpt.state.verify.verify import look_at_every_byte
 
         look_at_every_byte(storage, options, watcher=how.get("watcher"))
-    plan = planner(storage).if_possible()
+    plan = _look_beside(planner(storage).if_possible(), options)
     if not (how.get("apply") and plan.steps):
         return ChangeResult(plan, Receipt())
-    unaccepted = _name_unaccepted_cost(plan, how)
-    if unaccepted is not None:
-        return ChangeResult(plan, Receipt(problem=unaccepted))
-    backup = backup_to(kept_at, uri, options)
-    return ChangeResult(plan, apply_plan(plan, storage, open_writer(uri, options), backup, grace_s))
+    problem = plan.waits_for or _name_unaccepted_cost(plan, how)
+    if problem is not None:
+        return ChangeResult(plan, Receipt(problem=problem))
+    backup, writer = backup_to(kept_at, uri, options), open_writer(uri, options)
+    return ChangeResult(plan, apply_plan(plan, storage, writer, backup, grace_s, lambda: first(plan)))
+
+
+def inspect_root(storage: Root, versions: Sequence[Spark] = ()) -> Inspection:
+    """Inspect a checkpoint; of the folder of a flow of a pipeline the version that runs use.
+
+    Raises NotACheckpoint, NotFound, StorageError.
+    """
+    try:
+        return inspect(read_checkpoint(storage), versions)
+    except NotACheckpoint as error:
+        if len(error.live) != 1 or "/" in error.live[0]:
+            raise
+        return inspect(read_checkpoint(storage.below(error.live[0])), versions)
+
+
+def _look_beside(plan: Planned, options: Mapping[str, str]) -> Planned:
+    """Return a plan with what is beside the checkpoint in a declarative pipeline."""
+    checkpoint = plan.inspection.checkpoint
+    flow = find_version(checkpoint.uri, options)
+    if flow is None:
+        return plan
+    plan = replace(plan, inspection=replace(plan.inspection, checkpoint=replace(checkpoint, flow=flow)))
+    if not (flow.superseded and plan.steps):
+        return plan
+    return replace(plan, warnings=(*plan.warnings, f"Runs of the pipeline do not use this version, but {flow.live}."))
 
 
 def _name_unaccepted_cost(plan: ChangePlan, how: How) -> str | None:
@@ -315,22 +361,30 @@ def _name_unaccepted_cost(plan: ChangePlan, how: How) -> str | None:
     return f"{'; '.join(missing.values())}: check the plan, then add {' and '.join(f'`{name}`' for name in missing)}"
 
 
-def apply_plan(plan: ChangePlan, storage: Storage, writer: Writer, backup: Writer, grace_s: float) -> Receipt:
+def apply_plan(
+    plan: ChangePlan,
+    storage: Root,
+    writer: Writer,
+    backup: Writer,
+    grace_s: float,
+    first: Callable[[], None] = lambda: None,
+) -> Receipt:
     """Perform a plan that has steps; the forecasts that it promised are checked before ckpt says that it is done."""
 
     def check() -> str | None:
-        elsewhere = plan.opened_as is not None
-        opened = Changed(storage, storage.list_tree(), uri=plan.opened_as) if elsewhere else storage
-        return _find_broken_promise(plan.after, opened)
+        if plan.opened_as is None:
+            return _find_broken_promise(plan.after, partial(inspect_root, storage))
+        opened = Changed(storage, storage.list_tree(), uri=plan.opened_as)
+        return _find_broken_promise(plan.after, lambda versions: inspect(read_checkpoint(opened), versions))
 
-    return apply(plan, storage, writer, backup, grace_s, check)
+    return apply(plan, storage, writer, backup, grace_s, check, first)
 
 
-def _find_broken_promise(promised: Sequence[Forecast], storage: Storage) -> str | None:
+def _find_broken_promise(promised: Sequence[Forecast], look: Callable[[Sequence[Spark]], Inspection]) -> str | None:
     """Why a changed checkpoint is not as its plan promised, by what the next start does; None if it is."""
     versions = tuple(dict.fromkeys(f.spark for f in promised))
     try:
-        now = inspect(read_checkpoint(storage), versions).forecasts
+        now = look(versions).forecasts
     except CkptError as error:
         return f"the result cannot be checked: {error}"
     if [replace(f, because=()) for f in now] == [replace(f, because=()) for f in promised]:
@@ -339,10 +393,11 @@ def _find_broken_promise(promised: Sequence[Forecast], storage: Storage) -> str 
 
 
 def _undo_change(
-    kind: type[Planned], storage: Storage, writer: Writer, backup: Storage, versions: Sequence[Spark], grace_s: float
+    kind: type[Planned], storage: Root, writer: Writer, backup: Storage, versions: Sequence[Spark], grace_s: float
 ) -> ChangeResult[Planned]:
-    inspection = inspect(read_checkpoint(storage), versions)
+    inspection = inspect_root(storage, versions)
     checkpoint = inspection.checkpoint
-    receipt = undo(storage, writer, backup, checkpoint.query_id, checkpoint.listing, grace_s)
-    after = inspect(read_checkpoint(storage), versions) if receipt.undone else None
+    listing = checkpoint.listing if checkpoint.uri == storage.uri else storage.list_tree()
+    receipt = undo(storage, writer, backup, checkpoint.query_id, listing, grace_s)
+    after = inspect_root(storage, versions) if receipt.undone else None
     return ChangeResult(kind(inspection=inspection, needed=False, steps=receipt.steps, inspection_after=after), receipt)

@@ -28,6 +28,7 @@ from typing import Any
 from ckpt.changes.plan import ChangePlan
 from ckpt.changes.steps import FileContent, Step, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SKIPPED, SOURCES, STATE
+from ckpt.checkpoint.pipelines import sort_versions
 from ckpt.errors import CkptError, NotFound, StorageError, UsageError, one_line
 from ckpt.storage import Listing, Storage, open_storage
 from ckpt.storage.base import temporary
@@ -89,7 +90,7 @@ def save(plan: ChangePlan, storage: Storage, writer: Writer, backup: Writer) -> 
     Raises StorageError, also where a step is not possible, such as behind a symbolic link; nothing was changed then,
     and no part of the backup is left.
     """
-    folders = plan.inspection.checkpoint.listing.has_folder
+    folders = plan.listing.has_folder
     owned = [writer.attributes(step.path) if folders(step.path.rpartition("/")[0]) else None for step in plan.steps]
     try:
         backup.make_root()
@@ -126,7 +127,7 @@ def _save_files(plan: ChangePlan, storage: Storage, backup: Writer, owned: Seque
             backup.create(file, data)
         entries.append(ManifestEntry(step.path, before, FileContent.of(step.after), file, attributes))
     touched = Manifest(plan.command, checkpoint.query_id, time.time_ns() // 1_000_000, "", tuple(entries))
-    manifest = replace(touched, others=compute_fingerprint(checkpoint.listing, touched.paths))
+    manifest = replace(touched, others=compute_fingerprint(plan.listing, touched.paths))
     recorded = {
         "manifest": FORMAT,
         "ckpt": __version__,
@@ -190,8 +191,9 @@ def _read_entry(recorded: Mapping[str, Any]) -> ManifestEntry:
     """One step. Raises ValueError for a path or name that leads elsewhere, other errors for another shape."""
     path, before, after = recorded["path"], recorded["before"], recorded["after"]
     parts = path.split("/")
+    parts = parts[1:] if sort_versions(parts[:1]) else parts  # a version of a flow of a pipeline
     in_folder = parts[0] in _FOLDERS and len(parts) > 1
-    if not (in_folder or path in _AT_THE_ROOT) or {"", ".", ".."} & set(parts):
+    if not (in_folder or "/".join(parts) in _AT_THE_ROOT) or {"", ".", ".."} & set(parts):
         raise ValueError
     path.encode("utf-8", "surrogateescape")  # any name that a file can have
     file = attributes = None

@@ -14,6 +14,7 @@ from ckpt.changes.steps import Step
 from ckpt.checkpoint.checkpoint import OFFSETS
 from ckpt.checkpoint.history import in_real_time
 from ckpt.inspection.inspection import Inspection, inspect
+from ckpt.inspection.next_steps import RowCost
 from ckpt.inspection.verdict import spell
 from ckpt.restart.diagnoses.sinks import FIRST_INTO_NOOP, FIRST_START_UNREADABLE
 from ckpt.restart.findings import Asked, Forecast, Outcome, Severity
@@ -176,6 +177,14 @@ class Cost(IntEnum):
     MAY_LOSE = 3  # a sink that remembers batch ids drops some
 
 
+_ROWS = {
+    Cost.NOTHING: RowCost.UNKNOWN,  # no start is known to read any again, which is less than a proof
+    Cost.UNFINISHED_AGAIN: RowCost.AGAIN,
+    Cost.FINISHED_AGAIN: RowCost.AGAIN,
+    Cost.MAY_LOSE: RowCost.LEFT_OUT,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Draft:
     """One way to fix a checkpoint, not yet checked against a forecast."""
@@ -188,6 +197,12 @@ class Draft:
     warnings: tuple[str, ...] = (STOP_FIRST,)
     first: First = First.NOTHING
     reads_after: int | None = None  # the batch at whose end the next start begins to read, where a gap is repaired
+    proven: bool = False  # that it changes nothing about the rows of the query: real starts, or checksums, show it
+
+    @property
+    def rows(self) -> RowCost:
+        """The effect on the rows of the query. Only a fix that is proven to have none is applied by a scheduler."""
+        return RowCost.NONE if self.proven and self.cost is Cost.NOTHING else _ROWS[self.cost]
 
 
 Drafter = Callable[[Storage, Inspection], Iterator[Draft]]
@@ -206,6 +221,7 @@ def plan_first(
             return draft, replace(
                 plan,
                 why=draft.does,
+                rows=draft.rows,
                 replay=draft.replay,
                 skips=SINK_DROPS if draft.cost is Cost.MAY_LOSE else None,
                 repeats=FINISHED_AGAIN if draft.cost >= Cost.FINISHED_AGAIN else None,

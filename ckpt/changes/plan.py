@@ -14,11 +14,12 @@ from ckpt.errors import one_line
 from ckpt.formats.metadata import build_first_start
 from ckpt.inspection.checks.sink import SinkOutcome, SinkOutlook, build_first_mark, describe_cure, foresee_sink
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.live.sink.records import SinkLog
+from ckpt.inspection.next_steps import RowCost
+from ckpt.live.sink.records import SinkKind, SinkLog
 from ckpt.model import CommitLog, OffsetLog, Unreadable
 from ckpt.restart.findings import Asked, Forecast
-from ckpt.restart.sinks import AboutSinks
-from ckpt.storage import Storage
+from ckpt.restart.sinks import AboutSinks, speak_of_sink
+from ckpt.storage import Listing, Storage
 from ckpt.texts import span
 from ckpt.values import Value
 from ckpt.versions import Spark
@@ -31,6 +32,7 @@ END_FIRST = (
 """The first warning of every plan that takes state back."""
 FINISHED_AGAIN = "rows of finished batches would be read again"
 OTHERS_REPEAT = "other sinks would get rows again"
+SINK_REPEATS = "the sink would have rows twice"
 SINK_DROPS = "a sink that remembers batch ids would drop rows"
 NEVER_FINISHED = (
     "ckpt was interrupted while it wrote this checkpoint, or changed its sources: ckpt inspect says how to repair that"
@@ -77,14 +79,27 @@ class ChangePlan(Value):
     why: str = ""  # one line: why these steps, or why nothing is to be done
     steps: tuple[Step, ...] = ()  # empty where nothing is to be done, or can be
     inspection_after: Inspection | None = None  # with the steps
+    around: tuple[str, Listing] | None = None  # folder, and its files, that the steps are in if not the checkpoint
     opened_as: str | None = None  # the URI under which Spark opens it afterwards, where that was asked for
     replay: tuple[Replay, ...] | None = None  # None: this change has nothing to do with what is read again
     warnings: tuple[str, ...] = ()  # the first is to stop the query
     refused: str | None = None  # why there is no plan, though one is needed
     skips: str | None = None  # which rows are left out, or dropped by a sink: applied only with ``accept_skip``
     repeats: str | None = None  # which rows are read or written again: applied only with ``accept_replay``
+    waits_for: str | None = None  # what has to be done elsewhere before it is applied
+    rows: RowCost = RowCost.UNKNOWN  # the effect of the steps on the rows of the query, as the fix declares it
     first: First = First.NOTHING
     sink: SinkOutlook | None = None  # what the sink that was named will do with the steps
+
+    @property
+    def root(self) -> str:
+        """The folder to which the paths of the steps are relative."""
+        return self.inspection.checkpoint.uri if self.around is None else self.around[0]
+
+    @property
+    def listing(self) -> Listing:
+        """The files of that folder, as they are."""
+        return self.inspection.checkpoint.listing if self.around is None else self.around[1]
 
     @property
     def before(self) -> tuple[Forecast, ...]:
@@ -110,11 +125,17 @@ class ChangePlan(Value):
         """Tell whether the inspection afterwards has nothing but notes."""
         return self.inspection.sound
 
+    @property
+    def unattended(self) -> bool:
+        """True if a scheduler may apply it without a person: no row is touched, in no sink that was named either."""
+        costs = (self.skips, self.repeats, self.replay or None)
+        return self.rows is RowCost.NONE and costs == (None, None, None) and self.first is First.NOTHING
+
     def if_possible(self) -> Self:
         """The plan itself; refused of what ckpt never finished, and where it would write through a symbolic link."""
         if self.inspection.checkpoint.unfinished:
             return self.refusing(NEVER_FINISHED)
-        links = map(self.inspection.checkpoint.listing.link_above, (step.path for step in self.steps))
+        links = map(self.listing.link_above, (step.path for step in self.steps))
         link = next(filter(None, links), None)
         if link is None:
             return self
@@ -168,6 +189,8 @@ def inspect_changed(
 
 
 _NOOP = (First.NOOP, First.NOOP_IF_WRITTEN)
+NOOP_START = '.writeStream.format("noop").trigger(once=True) on this checkpoint'
+"""A start that computes state and writes no row."""
 
 
 def adapt_to_sink(plan: Planned, log: SinkLog | None, *, other_range: bool = False) -> Planned:
@@ -185,7 +208,9 @@ def adapt_to_sink(plan: Planned, log: SinkLog | None, *, other_range: bool = Fal
         text = f"it has batch {batch}, and drops the rows of its new range silently"
         sink = replace(sink, outcome=SinkOutcome.DROPS, dropped=(batch, batch), said=text, forget_from=batch)
     plan = replace(plan, sink=sink)
-    if (log.keeps_no_ids or sink.keeps_no_ids) and plan.first not in _NOOP:
+    if log.keeps_no_ids:
+        return _adapt_to_rows(plan, sink)
+    if sink.keeps_no_ids and plan.first not in _NOOP:
         skips = None if plan.skips == SINK_DROPS else plan.skips
         return replace(plan, warnings=_warn_of_sink(plan, sink), skips=skips, first=First.NOTHING)
     if not sink.certain:
@@ -200,6 +225,40 @@ def adapt_to_sink(plan: Planned, log: SinkLog | None, *, other_range: bool = Fal
         skips="; ".join(filter(None, (others, drops))) or None,
         repeats=None if plan.repeats == OTHERS_REPEAT else plan.repeats,
         first=First.SINK if sink.dropped else first,
+    )
+
+
+def _adapt_to_rows(plan: Planned, sink: SinkOutlook) -> Planned:
+    """Say of a plan what becomes of the rows that a sink without batch ids has, and that are written again."""
+    doubles, again = sink.log.sink.doubles, sink.log.sink.again
+    repeats = plan.repeats
+    if repeats == OTHERS_REPEAT:
+        repeats = SINK_REPEATS if doubles else None
+    into_noop = plan.first is First.NOOP and doubles
+    batches = [replayed.batch for replayed in plan.replay or ()]
+    if into_noop and sink.next_batch is not None:
+        sink = replace(
+            sink,
+            said=f"it has the rows of batch {sink.next_batch}, which runs again over its old range. Before any other "
+            f"start, start the query once with {NOOP_START}: it computes the state of batch {sink.next_batch} again "
+            "and writes no row. A usual start writes the rows again, and they are then in it twice",
+        )
+    elif batches and sink.log.kind == SinkKind.UPSERT:
+        sink = replace(
+            sink,
+            said=f"batches from {min(batches)} on run again: {again}. Until they have run, keys may have values "
+            "of earlier batches",
+        )
+    elif batches and doubles:
+        sink = replace(sink, said=f"batches from {min(batches)} on run again: {again}")
+    warnings = [speak_of_sink(text, sink.log.sink) for text in plan.warnings if not isinstance(text, AboutSinks)]
+    return replace(
+        plan,
+        sink=sink,
+        warnings=(*warnings, _describe_outcome(plan, sink)),
+        skips=None if plan.skips == SINK_DROPS else plan.skips,
+        repeats=repeats,
+        first=First.NOOP if into_noop else First.NOTHING,
     )
 
 
@@ -224,7 +283,8 @@ def _warn_of_sink(plan: ChangePlan, sink: SinkOutlook) -> tuple[str, ...]:
 
 
 def _describe_outcome(plan: ChangePlan, sink: SinkOutlook) -> str:
-    text = f"The sink {sink.log.uri}: {sink.said}."
+    named = f"({sink.log.uri})" if sink.log.uri == sink.log.kind else sink.log.uri
+    text = f"The sink {named}: {sink.said}."
     if sink.forget_from is not None:
         return f"{text} To lose none: {describe_cure(plan.inspection.checkpoint, sink)}."
     lost = [finding.diagnosis.remedy for finding in sink.findings if sink.outcome is SinkOutcome.PASSES_OVER]

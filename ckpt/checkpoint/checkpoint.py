@@ -7,6 +7,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Generic, TypeVar
 
+from ckpt.checkpoint.pipelines import FlowVersion
 from ckpt.formats.names import BatchNames
 from ckpt.formats.sourcelogs import SourceFile
 from ckpt.model import (
@@ -19,6 +20,7 @@ from ckpt.model import (
     Operator,
     PlannedBatch,
     QueryMetadata,
+    RocksDBSnapshot,
     StateInventory,
     Store,
     Unreadable,
@@ -120,12 +122,15 @@ class Checkpoint(Value):
     stale_sidecars: tuple[str, ...] = ()  # hidden checksum files that do not match their log file
     source_entries: Mapping[str, tuple[SourceFile, ...] | Unreadable] = field(default_factory=dict)
     """Files of file source logs that a start reads, by path, and the files that they name."""
+    source_snapshots: Mapping[str, RocksDBSnapshot | Unreadable] = field(default_factory=dict)
+    """The newest snapshot of the list of files of each Auto Loader source, by path."""
     initial_offsets: Mapping[int, Json] = field(default_factory=dict)
     """Where Kafka sources began, by source; read where a start runs the first batch of the log again."""
     lost_schemas: tuple[str, ...] = ()  # recorded outside this checkpoint (``moved_schemas``), and not there any more
     moving: bool = False  # it changed from one look to the next
     missing_folder: str | None = None  # the highest on its path that does not exist: there is no checkpoint yet
     local: bool = True  # on a local path, where Hadoop keeps a hidden checksum file for every file
+    flow: FlowVersion | None = None  # of a declarative pipeline, by its path
 
     first_start: FirstStart | Unreadable | None = None  # the mark of a change by ckpt, whether it still counts or not
 

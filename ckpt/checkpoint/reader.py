@@ -19,31 +19,40 @@ from ckpt.checkpoint.checkpoint import (
     Checkpoint,
     Log,
 )
+from ckpt.checkpoint.pipelines import find_live_versions, find_version, parse_flow, parse_version
 from ckpt.checkpoint.sources import file_logs
 from ckpt.checkpoint.sources.kafka import is_kafka
-from ckpt.checkpoint.sources.registry import decode, offsets_of
+from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.checkpoint.sources.registry import decode, offsets_of, source_type
 from ckpt.checkpoint.state.file_ends import NOTHING, Verified
 from ckpt.checkpoint.state.read_steps import run
 from ckpt.checkpoint.state.reader import MOST_TAILS, MOST_TAILS_REMOTE, read_state
 from ckpt.errors import CkptError, NotFound, NotThereYet, StorageError, one_line
 from ckpt.formats import commits, limits, metadata, names, offsets, sidecars
 from ckpt.formats.offsets import is_continuous
+from ckpt.formats.rocksdb import parse_snapshot
 from ckpt.formats.sourcelogs import SourceFile, parse_first_source_file, parse_kafka_start
-from ckpt.model import CommitLog, Fault, Json, Kind, Location, OffsetLog, StateInventory, Unreadable
-from ckpt.storage import Folder, Listing, ReadRequest, Storage, open_storage
+from ckpt.model import CommitLog, Fault, Json, Kind, Location, OffsetLog, RocksDBSnapshot, StateInventory, Unreadable
+from ckpt.storage import Folder, Listing, ReadRequest, Root, Storage, open_storage
 from ckpt.storage.base import NOT_FOLLOWED, Oddity
 from ckpt.storage.local import is_gone
 from ckpt.storage.locations import find_parent
 
 _LOOKS = 3  # how often a checkpoint that moves is read again
 _UNCOMMITTED = 50  # how many uncommitted batches are read besides the newest
+_NAMED = 5  # versions of flows that a message names
 _LOOK_BELOW = 50  # how many folders are opened to find checkpoints one level below
 Record = TypeVar("Record")
 Parser: TypeAlias = Callable[[str, bytes], Record | Unreadable]
 
 
 class NotACheckpoint(CkptError):
-    """There is something at the path, but it is not a checkpoint."""
+    """There is something at the path, but it is not a checkpoint.
+
+    ``live``: of a part of a declarative pipeline, the version of each of its flows that runs use, relative to it.
+    """
+
+    live: tuple[str, ...] = ()
 
 
 class LeadsOut(StorageError):
@@ -69,7 +78,14 @@ def open_checkpoint(
     5
 
     """
-    return read_checkpoint(open_storage(fspath(checkpoint), storage_options or {}), batches=batches)
+    uri, options = fspath(checkpoint), storage_options or {}
+    return look_beside(read_checkpoint(open_storage(uri, options), batches=batches), options)
+
+
+def look_beside(checkpoint: Checkpoint, storage_options: Mapping[str, str] | None = None) -> Checkpoint:
+    """Return a checkpoint with what is beside it in a declarative pipeline; one that is of none as it is."""
+    flow = find_version(checkpoint.uri, storage_options)
+    return checkpoint if flow is None else replace(checkpoint, flow=flow)
 
 
 def open_for_start(checkpoint: Location, storage_options: Mapping[str, str] | None = None) -> Checkpoint:
@@ -82,7 +98,7 @@ def open_for_start(checkpoint: Location, storage_options: Mapping[str, str] | No
     uri, options = fspath(checkpoint), storage_options or {}
     storage = open_storage(uri, options)
     try:
-        return read_checkpoint(storage, look_only=True)
+        return look_beside(read_checkpoint(storage, look_only=True), options)
     except NotThereYet:
         missing = _find_missing_folder(uri, options)
         if missing is None:
@@ -118,12 +134,32 @@ def open_to_look(
 ) -> Checkpoint:
     """Return a checkpoint for whoever only says what there is: links out of it are not read, and are a finding.
 
+    Of a part of a declarative pipeline with one flow, that is the version that runs use.
+
     Raises NotACheckpoint, NotFound, StorageError, UsageError as ``open_checkpoint``, but not LeadsOut.
     """
     if isinstance(checkpoint, Checkpoint):
         return checkpoint
-    storage = open_storage(fspath(checkpoint), storage_options or {})
-    return read_checkpoint(storage, batches=batches, look_only=True)
+    options = storage_options or {}
+    storage = open_storage(fspath(checkpoint), options)
+    try:
+        read = read_checkpoint(storage, batches=batches, look_only=True)
+    except NotACheckpoint as error:
+        if len(error.live) != 1:
+            raise
+        read = read_checkpoint(storage.below(error.live[0]), batches=batches, look_only=True)
+    return look_beside(read, options)
+
+
+def open_live_version(uri: str, storage_options: Mapping[str, str]) -> Root:
+    """Open a checkpoint; of a part of a pipeline with one flow, the version that runs use.
+
+    Raises NotFound, StorageError, UsageError.
+    """
+    storage = open_storage(uri, storage_options)
+    top = storage.list_level()
+    live = () if _has_parts(top) else find_live_versions(storage, top)
+    return storage.below(live[0]) if len(live) == 1 else storage
 
 
 def refuse_links_out(checkpoint: Checkpoint) -> None:
@@ -144,7 +180,7 @@ def read_checkpoint(
         checkpoint: Checkpoint = storage.look_deeper(storage, batches)
         return checkpoint
     top = storage.list_level()
-    if not any(part in top.folders or part in top.files for part in PARTS):
+    if not _has_parts(top):
         _must_be_new(storage, top)
     with _without_collector():
         listing = storage.list_tree()
@@ -157,6 +193,10 @@ def read_checkpoint(
                 return checkpoint
             checkpoint = _Reading(storage, storage.list_tree(), batches, fully_read).checkpoint()
     return replace(checkpoint, moving=True)
+
+
+def _has_parts(top: Folder) -> bool:
+    return any(part in top.folders or part in top.files for part in PARTS)
 
 
 def _is_torn(checkpoint: Checkpoint) -> bool:
@@ -190,12 +230,29 @@ def _must_be_new(storage: Storage, top: Folder) -> None:
     """Raise NotACheckpoint unless the folder is empty, hidden files apart."""
     if all(name.startswith(".") for name in (*top.files, *top.folders)):
         return
+    if live := find_live_versions(storage, top):
+        error = NotACheckpoint(f"{storage.uri}: not a checkpoint; {_name_versions(storage.uri, live)}")
+        error.live = live
+        raise error
     inside = {name: storage.list_level(name) for name in sorted(top.folders)[:_LOOK_BELOW]}
     below = [name for name, inner in inside.items() if OFFSETS in inner.folders or METADATA in inner.files]
     hint = "use the folder that contains offsets/ and commits/"
-    if below:
+    flow = parse_flow(storage.uri)
+    if flow is not None and flow[1] is None and len(flow[0].table.split(".")) > 1:
+        hint = "it is a flow of a pipeline without a version: its next run begins version 0, from nothing"
+    elif below:
         hint = f"there are checkpoints in it: {', '.join(below[:5])}" + (" ..." if len(below) > 5 else "")
     raise NotACheckpoint(f"{storage.uri}: not a checkpoint (it has no offsets/, commits/ or metadata); {hint}")
+
+
+def _name_versions(uri: str, live: Sequence[str]) -> str:
+    """Say which folders to use of a part of a declarative pipeline."""
+    place, mark, options = uri.partition("?") if "://" in uri else (uri, "", "")
+    paths = [one_line(f"{place.rstrip('/')}/{version}{mark}{options}") for version in live[:_NAMED]]
+    if len(live) == 1:
+        return f"it has one flow of a pipeline: use {paths[0]}, the version that runs use"
+    more = f" and {len(live) - _NAMED} others" if len(live) > _NAMED else ""
+    return f"it has {len(live)} flows of a pipeline: use the version that the runs of one use, {', '.join(paths)}{more}"
 
 
 @dataclass
@@ -235,6 +292,7 @@ class _Reading:
             local=self.storage.local,
             first_start=first,
             marked_skipped=skipped,
+            flow=parse_version(self.storage.uri),
         )
         if read.links_out:  # what the rest says, without those parts, could be wrong
             if {OFFSETS, COMMITS}.isdisjoint(read.links_out):
@@ -252,6 +310,7 @@ class _Reading:
             state=state,
             stale_sidecars=self._find_stale_sidecars(raw),
             source_entries=self._read_source_entries(offset_log.newest, planned=bool(offset_names.ids)),
+            source_snapshots=self._read_source_snapshots(offset_log.newest),
             initial_offsets=self._read_initial_offsets(offset_log, commit_log),
             lost_schemas=tuple(path for path in (state.moved_schemas if state else ()) if is_gone(path)),
             vanished=tuple(self.vanished),
@@ -329,6 +388,24 @@ class _Reading:
         requests = [file_logs.request_for(self.listing, path) for log in logs for path in log.needed()]
         answers = zip(requests, self._read_many(requests), strict=True)
         return {request.path: file_logs.parse(request, data) for request, data in answers if isinstance(data, bytes)}
+
+    def _read_source_snapshots(self, latest: OffsetLog | None) -> dict[str, RocksDBSnapshot | Unreadable]:
+        """The newest snapshot of the list of files of each Auto Loader source."""
+        kinds = [source_type(offset) for offset in offsets_of(latest)] if latest else []
+        folders = [
+            file_logs.rocksdb_folder(self.listing, latest, k)
+            for k, kind in enumerate(kinds)
+            if kind == SourceType.CLOUD_FILES
+        ]
+        zips = [path for folder in folders if (path := self._find_newest_zip(folder)) is not None]
+        raw = self._read(zips)
+        return {path: parse_snapshot(path, data) for path, data in raw.items() if data is not None}
+
+    def _find_newest_zip(self, folder: str) -> str | None:
+        """The snapshot with the highest number in a folder of RocksDB files."""
+        stems = (name.removesuffix(".zip") for name in self.listing.in_folder(folder) if name.endswith(".zip"))
+        numbers = [int(name) for name in stems if name.isascii() and name.isdecimal() and len(name) < 19]
+        return f"{folder}/{max(numbers)}.zip" if numbers else None
 
     def _read_initial_offsets(self, planned: Log[OffsetLog], committed: Log[CommitLog]) -> dict[int, Json]:
         """Where Kafka sources began, by source: what the first batch of the log is read from, if that runs again."""

@@ -6,7 +6,7 @@ in time. ``txn`` is what ``DeltaSink.addBatch`` writes in each batch: ``appId`` 
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
 from math import inf
@@ -60,6 +60,17 @@ class Restore:
     """The table was taken back; transactions stay as they are."""
 
     to_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Who wrote a version, and how (Delta class ``CommitInfo``)."""
+
+    version: int
+    operation: str | None = None  # such as STREAMING UPDATE, WRITE, RESTORE; None: it does not say so
+    query_id: str | None = None  # of the streaming query that wrote it
+    restored: int | None = None  # of a RESTORE: the version whose rows the table has since, where it says that
+    time_ms: int | None = None  # when it was written, where the table keeps that (``inCommitTimestamp``)
 
 
 Action = Transaction | TableSettings | Restore
@@ -117,6 +128,35 @@ def parse_action(line: bytes) -> Action | None:
     if action.get("metaData") is not None:
         return read_settings(action["metaData"])
     return _restore(action["commitInfo"]) if action.get("commitInfo") is not None else None
+
+
+def version_of(name: str) -> int | None:
+    """The version that a file of the log alone is; None for every other file."""
+    match = _COMMIT.fullmatch(name)
+    return int(match[1]) if match else None
+
+
+def names_until(names: Iterable[str], version: int) -> Iterator[str]:
+    """The names of those files of the log that are of a version or one before it."""
+    return (name for name in names if not name[:20].isdecimal() or int(name[:20]) <= version)
+
+
+def read_commit_info(version: int, line: bytes) -> Commit | None:
+    """A line of a version, if it says who wrote that. Raises Damaged."""
+    info = decode_action(line).get("commitInfo")
+    if info is None:
+        return None
+    fields = fields_of(info)
+    operation, time_ms = fields.get("operation"), fields.get("inCommitTimestamp")
+    query_id = fields_of(fields.get("operationParameters") or {}).get("queryId")
+    restore = _restore(info)
+    return Commit(
+        version,
+        operation if isinstance(operation, str) else None,
+        query_id if isinstance(query_id, str) else None,
+        None if restore is None else restore.to_version,
+        time_ms if isinstance(time_ms, int) else None,
+    )
 
 
 def _restore(value: Json) -> Restore | None:

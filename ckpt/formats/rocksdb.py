@@ -76,6 +76,13 @@ def parse_zip_tail(path: str, tail: bytes, size: int) -> RocksDBSnapshot | Needs
         return Unreadable(path, Fault.BAD_BINARY, "its zip structure cannot be followed")
 
 
+def parse_snapshot(path: str, data: bytes) -> RocksDBSnapshot | Unreadable:
+    """Read a whole zip's ``metadata`` entry, as ``parse_zip_tail`` does."""
+    parsed = parse_zip_tail(path, data, len(data))
+    assert not isinstance(parsed, NeedsMore)  # there is no more
+    return parsed
+
+
 def _find_entry(directory: bytes) -> tuple[int, tuple[int, int], int]:
     """Find ``metadata`` in the central directory: its local header, its sizes (packed, unpacked), its method."""
     at = 0

@@ -11,6 +11,7 @@ from ckpt.checkpoint.reader import open_to_look
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.checkpoint.state.space import find_temporary_files, size_of
 from ckpt.errors import parse_choice, parse_choices
+from ckpt.inspection.checks.pipeline import find_shared_table
 from ckpt.inspection.checks.sink import SinkOutcome, SinkOutlook, add_query_id, find_noop_start, foresee_sink
 from ckpt.inspection.checks.stored import check
 from ckpt.inspection.next_steps import NextStep, RowCost, split_remedy
@@ -25,6 +26,7 @@ from ckpt.restart.diagnoses.others import EMPTY
 from ckpt.restart.diagnoses.state import NO_STATE_FOLDER, STATE_SEEMS_LOST
 from ckpt.restart.findings import Asked, Finding, Forecast, Outcome, Severity
 from ckpt.restart.rules import forecast
+from ckpt.restart.sinks import speak_of_sink
 from ckpt.texts import quote_path
 from ckpt.values import Record, Value
 from ckpt.versions import Progress, Spark
@@ -196,7 +198,8 @@ def inspect(
         asked: How the query is to be started: ``sync``, ``async``, ``both`` of them,
             ``realtime`` or ``continuous``.
         batches: How many of the newest batches are shown, 0 for all; of a ``Checkpoint``, those that were read.
-        sink: The place that the query writes to (a table or folder, or ``kafka://...``), to compare its log too.
+        sink: The place that the query writes to (a table or folder, or ``kafka://...``), to compare its log too; or
+            what the sink does, if it keeps no batch ids: ``upsert``, ``append``, ``kafka`` or ``noop``.
         live: Ask the sources what they have now: the options of the reader of each source by its number, as Spark calls
             them, for Kafka at least ``kafka.bootstrap.servers``, for others ``path``.
         more: What whoever asks has found besides, to be judged with the rest.
@@ -263,6 +266,7 @@ def judge(
         *evidence.findings,
         *(sink_outlook.findings if sink_outlook is not None else ()),
         *find_noop_start(checkpoint, sink_outlook),
+        *find_shared_table(checkpoint, sink),
         *(finding for source in sources for finding in source.findings),
         *more,
     ]
@@ -352,17 +356,23 @@ def _rate_findings(
         severity = Severity.NOTE if key in notes or finding.minor else finding.diagnosis.severity_for(progress)
         words = (finding.diagnosis.meaning, finding.remedy or finding.diagnosis.remedy or "")
         meaning, remedy = (_fill_in(text, finding, named[finding.diagnosis.code], checkpoint) for text in words)
-        remedy = _name_sink(remedy, sink_outlook)
+        meaning, remedy = _speak_of_sink(meaning, sink_outlook), _name_sink(remedy, sink_outlook)
         judged.append(RatedFinding(finding, severity, meaning, remedy or None, key in shown))
     judged.sort(key=lambda j: (-j.severity.rank, j.finding.diagnosis is ASYNC_REFUSES_STATE, j.finding.diagnosis.code))
     return tuple(judged)
+
+
+def _speak_of_sink(text: str, sink: SinkOutlook | None) -> str:
+    """Say one thing of the sink that keeps no batch ids, if that was named, instead of what each kind does."""
+    return speak_of_sink(text, sink.log.sink) if sink is not None and sink.log.keeps_no_ids else text
 
 
 def _name_sink(remedy: str, sink: SinkOutlook | None) -> str:
     """Let the commands of a remedy plan for the sink that was asked."""
     if sink is None or sink.outcome is SinkOutcome.UNREACHED:
         return remedy
-    return _PLANS_FOR_A_SINK.sub(lambda command: f"{command[1]} --sink {quote_path(sink.log.uri)}`", remedy)
+    named = f" --sink {quote_path(sink.log.uri)}`"
+    return _PLANS_FOR_A_SINK.sub(lambda command: f"{command[1]}{named}", _speak_of_sink(remedy, sink))
 
 
 def _name_places(first: str, *others: str) -> str:

@@ -51,6 +51,7 @@ class PlannedStart:
     old: QueryDescription | None = None  # the query that wrote the checkpoint
     old_file: str | None = None  # of its description, likewise
     answer: SparkAnswer | None = None  # of Spark, asked to plan the next batch
+    hidden: str | None = None  # why the query, which is at hand, cannot be looked at
     progress: Asked = Asked.SYNC
     must_exist: bool = False  # the query has run before: a start at batch 0 is a hold
 
@@ -128,6 +129,8 @@ def judge_start(
         folder = checkpoint.missing_folder
         detail = f"check the path: {folder} does not exist" if folder else "no batch is planned"
         findings.append(Finding(diagnoses.starting.NOTHING_HERE, "" if folder else "offsets", detail))
+    if start.hidden is not None:
+        findings.append(Finding(diagnoses.starting.QUERY_NOT_COMPARED, "", start.hidden))
     findings += _compare_state_format(checkpoint, versions, start.settings, all_known=start.all_settings)
     findings += _compare_provider(checkpoint, start)
     findings += compared.findings

@@ -109,16 +109,28 @@ def _ask_source(
 
 
 def _refuse(view: SourceView) -> str:
-    return f"ckpt cannot ask {_looks_like(view.offset) or f'a source of type {view.type}'}"
+    looks = _NAMES.get(view.type) or _guess_name(view.offset)
+    return f"ckpt cannot ask {f'a source that looks like {looks}' if looks else f'a source of type {view.type}'}"
 
 
-def _looks_like(offset: Json) -> str | None:
+_NAMES: Mapping[str, str] = {
+    SourceType.CLOUD_FILES: "Auto Loader",
+    SourceType.KINESIS: "Kinesis",
+    SourceType.PUB_SUB: "Pub/Sub",
+    SourceType.PULSAR: "Pulsar",
+    SourceType.PAIMON: "Paimon",
+    SourceType.HUDI: "Hudi",
+    SourceType.SEQUENTIAL_UNION: "a sequential union",
+}
+
+
+def _guess_name(offset: Json) -> str | None:
     """Guess a source that ckpt does not know by the names in its offset."""
     names = tuple(offset) if isinstance(offset, dict) else ()
     if set(names) & {"commitTime", "offsetCommitTime"}:
-        return "a source that looks like Hudi"
+        return "Hudi"
     if any(name.startswith("shardId-") for name in names):
-        return "a source that looks like Kinesis"
+        return "Kinesis"
     if any(re.match("(non-)?persistent://", name) for name in names):
-        return "a source that looks like Pulsar"
+        return "Pulsar"
     return None

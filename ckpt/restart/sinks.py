@@ -7,6 +7,7 @@ drops on 3.5 to 4.2 (``tests/live/sink/answers.json``; 4.3 has no Delta yet), wh
 nowhere: there is no error, and the metrics of the query count the rows as read.
 """
 
+import re
 from dataclasses import dataclass
 
 
@@ -29,6 +30,8 @@ class Sink:
     computes_first: bool = False  # tasks read the rows of a batch, and write its state, before the sink passes it over
     fails_with_state: bool = False  # Spark 4.2 and later fail a batch with state that it passes over
     unbroken_log: str | None = None  # the folder of its log, if that breaks where batches are missing
+    again: str | None = None  # of a sink that keeps no batch ids: what becomes of rows that it has and that come again
+    doubles: bool = False  # of such a sink: it has them twice then
 
     @property
     def is_by_query(self) -> bool:
@@ -95,16 +98,55 @@ SINKS = (
 )
 """Every kind whose rule is known."""
 
+_TWICE = "rows that it has already are then in it twice"
+NAMED_SINKS = (
+    Sink(
+        "upsert",  # foreach or foreachBatch that writes by key: MERGE, Cassandra, put_item of DynamoDB, ON CONFLICT
+        drops_same_query=False,
+        drops_new_query=False,
+        new_checkpoint="rows that the new query reads again are written again under the same keys, so none is in it "
+        "twice; until they are read, keys may have values of earlier rows",
+        again="rows that it has already are written again under the same keys, so none is in it twice",
+    ),
+    Sink(
+        "append",  # foreach or foreachBatch that adds each row, such as a batch write of JDBC in append mode
+        drops_same_query=False,
+        drops_new_query=False,
+        new_checkpoint="rows that the new query reads again are in it twice",
+        again=_TWICE,
+        doubles=True,
+    ),
+    Sink(
+        "kafka",
+        drops_same_query=False,
+        drops_new_query=False,
+        new_checkpoint="rows that the new query reads again are in the topic twice",
+        again=_TWICE,
+        doubles=True,
+    ),
+    Sink(
+        "noop",
+        drops_same_query=False,
+        drops_new_query=False,
+        new_checkpoint="it writes no row",
+        again="it writes no row",
+    ),
+)
+"""Kinds of sinks that keep no batch ids, as a user may say which a query has: no place of theirs is looked at."""
+
 WITH_TXN_APP_ID = next(sink for sink in SINKS if sink.kind == "foreachBatch with txnAppId")
 REMEMBERING = f"a sink that remembers batch ids ({', '.join(one.kind for one in SINKS if one.drops_same_query)})"
 DROPS = f"{REMEMBERING} drops every row under an id that it has seen, new rows included and without an error"
 """For whatever moves the batch number of a query back."""
 
 DROPS_OR_REPEATS = f"{DROPS}; any other sink gets again what it had"
+ALWAYS_AGAIN = "every sink writes them again; upserts by key are safe"
+"""For rows that are read again in a new batch."""
 DROP_IDS = (
     f"{' and '.join(one.kind for one in SINKS if one.drops_new_query)} drop the batch ids they know: give them a new "
     "output folder or txnAppId"
 )
+_SAME_KEYS = "has each row once that both have read, and of each key what one of the two wrote last"
 AT_NEW = '`.writeStream.option("checkpointLocation", "NEW")`'
 """How a query is started with a new checkpoint."""
 NEW_CHECKPOINT = (
@@ -114,14 +156,34 @@ NEW_CHECKPOINT = (
 """For whatever sends somebody to a new checkpoint."""
 
 
-def shared_with_a_copy(*, new_id: bool) -> dict[str, str]:
-    """Describe for each kind of sink the result if a query and a copy of its checkpoint both write to it."""
+def shared_with_a_copy(*, new_id: bool, only: Sink | None = None) -> dict[str, str]:
+    """Describe for each kind of sink, or one, the result if a query and a copy of its checkpoint both write to it."""
     drops = "drops every batch of one of the two whose id the other has written, without an error"
     twice = "has rows twice that both have read"
     outcomes = {}
-    for sink in SINKS:
+    for sink in SINKS if only is None else (only,):
         known = sink.drops_new_query if new_id else sink.drops_same_query
         outcomes[sink.kind] = drops if known else twice
+        if sink.again is not None and not sink.doubles:
+            outcomes[sink.kind] = sink.again if sink.kind == "noop" else _SAME_KEYS
         if new_id and sink.is_by_query:
             outcomes[sink.kind] += ": it does not know batches of the original by the new id"
     return outcomes
+
+
+def speak_of_sink(text: str, sink: Sink) -> str:
+    """Replace what a text says of sinks of every kind by what it means for this one, which keeps no batch ids."""
+    again = sink.again or ""
+    for said, means in (
+        (f"{REMEMBERING} silently drops rows under ids that it has seen", f"reads rows again: {again}"),
+        (f"are written again, but not by {REMEMBERING}", f"are written again: {again}"),
+        (f"{DROPS}; any other sink gets again what it had", again),
+        (DROPS, again),
+        (ALWAYS_AGAIN, again),
+        (f"sinks get their rows again, except that {DROP_IDS}", f"the sink gets its rows again: {again}"),
+    ):
+        text = text.replace(said, means)
+    return _OF_SINKS.sub(lambda found: f"{found[1]} the sink, {again}", text)
+
+
+_OF_SINKS = re.compile(f"([Oo]f) sinks,? {re.escape(DROP_IDS)}(?:[.;] [Aa]ny other sink gets (?:the )?rows again)?")

@@ -1,13 +1,15 @@
 """State as DataFrames, for programs and notebooks: ``read_state``, ``read_changes``, ``read_initial_state``."""
 
 from collections.abc import Mapping
+from functools import partial
 from os import fspath
-from typing import Unpack
+from typing import Any, Unpack
 
 from pyspark.sql import DataFrame, SparkSession
 
 from ckpt.errors import UsageError
 from ckpt.model import Location
+from ckpt.spark.connect import A_CLASSIC_ONE, is_connect, make_frame, require_classic
 from ckpt.spark.export import shape_reading
 from ckpt.spark.frames import read_initial_frame
 from ckpt.spark.installed import find_pyspark_version
@@ -34,7 +36,8 @@ def read_state(
     changed.
 
     Args:
-        spark: The session that reads; not one of Spark Connect.
+        spark: The session that reads. To one of Spark Connect ckpt itself reads the state, with the packages of
+            ``native``, and sends it the rows: the frame is then not lazy.
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         batch: The id of a committed batch, by default the newest.
         shape: ``flat`` (a column for each leaf: ``key_user``, ``value_count``) or ``raw`` (Spark's structs).
@@ -52,6 +55,9 @@ def read_state(
     ['key_key', 'value_count', 'value_sum']
 
     """
+    if is_connect(spark):
+        how = {"batch": batch, "shape": _check_shape(shape), "partition_id": partition_id, **part}
+        return make_frame(spark, partial(_read_without_spark, checkpoint, storage_options=storage_options, **how))
     question = Question(fspath(checkpoint), RequestedPart(**part), batch=batch)
     return _read(spark, question, storage_options, shape, partition_id)
 
@@ -76,7 +82,7 @@ def read_changes(
     these batches are there (``StateUnit.change_batches``); joins by ``store``.
 
     Args:
-        spark: The session that reads; not one of Spark Connect.
+        spark: The session that reads; not one of Spark Connect (``state_diff`` needs none).
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         first: The id of the first batch.
         last: The id of the last batch.
@@ -97,6 +103,7 @@ def read_changes(
     ['batch_id', 'change_type']
 
     """
+    require_classic(spark, f"`ckpt.state_diff` compares two batches without Spark; changes are read in {A_CLASSIC_ONE}")
     wanted = RequestedPart(operator, store, None, variable)
     question = Question(fspath(checkpoint), wanted, batch=last, changes_from=first)
     return _read(spark, question, storage_options, shape, partition_id)
@@ -118,7 +125,8 @@ def read_initial_state(
     Spark plans it again and again, also when the old checkpoint is gone.
 
     Args:
-        spark: The session that reads; not one of Spark Connect.
+        spark: The session that reads. To one of Spark Connect ckpt itself reads the state, with the packages of
+            ``native``, and sends it the rows: the frame is then not lazy.
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         batch: The id of a committed batch, by default the newest.
         operator: The id of the stateful operator, where there are several.
@@ -134,6 +142,9 @@ def read_initial_state(
     ['key', 'count', 'sum']
 
     """
+    if is_connect(spark):
+        how = {"batch": batch, "shape": Shape.INITIAL_STATE, "operator": operator}
+        return make_frame(spark, partial(_read_without_spark, checkpoint, storage_options=storage_options, **how))
     question = Question(fspath(checkpoint), RequestedPart(operator), batch=batch)
     return read_initial_frame(spark, plan_initial_state(question, storage_options, find_pyspark_version()))
 
@@ -142,6 +153,16 @@ def _read(
     spark: SparkSession, question: Question, storage_options: Mapping[str, str] | None, shape: str, partition_id: bool
 ) -> DataFrame:
     (reading,) = plan_readings(question, storage_options, find_pyspark_version())
+    return shape_reading(spark, reading, _check_shape(shape), partition_id=partition_id).frame
+
+
+def _read_without_spark(checkpoint: Location, **how: Any) -> Any:
+    from ckpt.state.native.api import read_state_arrow  # a classic session needs no package of it
+
+    return read_state_arrow(checkpoint, **how)
+
+
+def _check_shape(shape: str) -> Shape:
     if shape not in (Shape.FLAT, Shape.RAW):
         raise UsageError(f"shape {shape!r}: flat or raw")
-    return shape_reading(spark, reading, Shape(shape), partition_id=partition_id).frame
+    return Shape(shape)

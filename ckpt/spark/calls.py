@@ -15,7 +15,7 @@ from ckpt.migrate.comparison import Comparison
 from ckpt.migrate.transform import Api, TransformMigration, plan_transform
 from ckpt.model import Location
 from ckpt.spark.executors import Executors
-from ckpt.spark.installed import ANY, Session, SparkMissing, find_pyspark_version
+from ckpt.spark.installed import ANY, Session, SparkMissing, find_connect_session, find_pyspark_version
 from ckpt.state.export.engines import export_without_spark
 from ckpt.state.export.request import (
     Action,
@@ -60,13 +60,17 @@ def export_state(
     """
     request = checkpoint if isinstance(checkpoint, ExportRequest) else ExportRequest(fspath(checkpoint))
     request = replace(request, **cast("dict[str, Any]", options))
-    why = None
+    why, connect = None, find_connect_session(session)
+    if connect and request.engine is not Engine.SPARK:
+        request, session = replace(request, engine=Engine.NATIVE), replace(session, spark=None)
     if request.engine is not Engine.SPARK or request.salvage:
         session_given = session.spark is not None or session.master is not None or bool(session.confs)
         outcome = export_without_spark(request, storage_options, session_given=session_given)
         if isinstance(outcome, StateExport):
             return outcome
         why = outcome
+        if connect:
+            raise _refuse_connect(why)
         if request.engine is Engine.NATIVE:
             raise UsageError(f"{argument('engine', Engine.NATIVE)}: {why}")
     plans = request.action is Action.PLAN
@@ -78,6 +82,14 @@ def export_state(
             f"Spark's reader fails: use {argument('engine', Engine.NATIVE)}, which goes by the layout of the files"
         )
     return StateExport(plan, plan.parts if plans else tuple(_run_with_spark(plan, session)), not_native=why)
+
+
+def _refuse_connect(why: str) -> CkptError:
+    """Build the error of an export that only Spark could do, where its session is one of Spark Connect."""
+    from ckpt.spark.connect import A_CLASSIC_ONE, READ_STATE, ConnectSession
+
+    instead = f"{READ_STATE}, which it can write; else use {A_CLASSIC_ONE}"
+    return ConnectSession(f"{why}, and this is a session of Spark Connect: {instead}")
 
 
 def _run_with_spark(plan: ExportPlan, session: Session) -> Iterator[ExportPart]:

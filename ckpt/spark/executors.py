@@ -89,13 +89,13 @@ class Executors:
 
         find_pyspark_version()
         from ckpt.spark.jobs import run_jobs
-        from ckpt.spark.session import open_session, require_classic
+        from ckpt.spark.session import open_session
 
         with ExitStack() as stack:
             spark = self._started or (self._held or stack).enter_context(open_session(self.session))
             if self._held is not None:
                 self._started = spark
-            context = require_classic(spark).sparkContext
+            context = spark.sparkContext
             with run_jobs(spark, "work on state by executors", self.session.watcher):
                 yield context
 

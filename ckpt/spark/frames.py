@@ -14,7 +14,7 @@ from pyspark.sql.types import StructField, StructType
 
 from ckpt.model import Json
 from ckpt.spark.jobs import translate_failures
-from ckpt.spark.session import clone_session, hand_over, require_classic
+from ckpt.spark.session import clone_session, hand_over
 from ckpt.state.reading.columns import Column, Columns, Holds, type_names
 from ckpt.state.reading.initial import InitialColumn, InitialPlan
 from ckpt.state.reading.mount import ROOT, VIEW, Mount
@@ -31,7 +31,7 @@ def read_raw_frame(spark: SparkSession, reading: Reading) -> DataFrame:
     its scan keep them), so the session of the caller is not touched, and the frame can be used for as long as the
     checkpoint is there. Raises SparkFailed, with Spark's own words.
     """
-    own = clone_session(require_classic(spark))
+    own = clone_session(spark)
     for conf in reading.confs:
         own.conf.set(conf.name, conf.value)
     location = reading.location if reading.mount is None else _mount_checkpoint(own, reading.mount)

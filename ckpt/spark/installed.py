@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -48,6 +49,15 @@ ANY = Session()
 
 class SparkMissing(CkptError):
     """Spark, or something that it needs, is not installed, or too old."""
+
+
+def find_connect_session(session: Session) -> bool:
+    """Tell whether the session of a call, or the active one, is one of Spark Connect."""
+    if session.spark is not None:
+        return not hasattr(session.spark, "_jsparkSession")
+    connect = sys.modules.get("pyspark.sql.connect.session")  # nobody has such a session who has not imported it
+    nothing_asked = session.master is None and not session.confs
+    return connect is not None and nothing_asked and connect.SparkSession.getActiveSession() is not None
 
 
 def find_pyspark_version() -> Spark:

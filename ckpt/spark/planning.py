@@ -19,8 +19,8 @@ from pyspark.sql import DataFrame
 
 from ckpt.errors import UsageError
 from ckpt.inspection.checks.query import SparkAnswer
+from ckpt.spark.connect import NO_PLAN, require_classic
 from ckpt.spark.jobs import list_causes, words_of
-from ckpt.spark.session import require_classic
 
 _STREAMING = "org.apache.spark.sql.execution.streaming."
 _INCREMENTAL = ("runtime.IncrementalExecution", "IncrementalExecution")
@@ -39,6 +39,14 @@ class Refusal(Exception):
         self.answer = answer
 
 
+def check_streaming(frame: DataFrame, output_mode: str) -> None:
+    """Raise UsageError for a frame that is not streaming, and for no mode of Spark."""
+    if not frame.isStreaming:
+        raise UsageError("`frame` is not streaming: give the data frame whose `writeStream` starts the query")
+    if output_mode.lower() not in OUTPUT_MODES:
+        raise UsageError(f"`output_mode`: one of {', '.join(OUTPUT_MODES)}")
+
+
 @dataclass(frozen=True)
 class Planner:
     """An unstarted query whose batches are planned with the settings of its session, and those that a log records."""
@@ -49,11 +57,8 @@ class Planner:
 
     def __post_init__(self) -> None:
         """Refuse what is no unstarted streaming query of a classic session."""
-        require_classic(self.frame.sparkSession)
-        if not self.frame.isStreaming:
-            raise UsageError("`frame` is not streaming: give the data frame whose `writeStream` starts the query")
-        if self.output_mode.lower() not in OUTPUT_MODES:
-            raise UsageError(f"`output_mode`: one of {', '.join(OUTPUT_MODES)}")
+        require_classic(self.frame.sparkSession, NO_PLAN)
+        check_streaming(self.frame, self.output_mode)
 
     @property
     def leaves(self) -> Iterator[Any]:

@@ -30,8 +30,9 @@ from ckpt.live.records import LiveSource
 from ckpt.live.sink.reader import ask_sink
 from ckpt.model import Location, Operator
 from ckpt.restart.recorded_settings import recorded_settings_of
+from ckpt.spark.connect import ConnectSession, is_connect
 from ckpt.spark.installed import SparkMissing
-from ckpt.spark.planning import Planner, Refusal
+from ckpt.spark.planning import Planner, Refusal, check_streaming
 from ckpt.spark.signature import Signature, read_signature
 from ckpt.state.reading.mount import move_schema_paths
 from ckpt.storage import open_storage
@@ -40,6 +41,11 @@ from ckpt.versions import Spark, known_version
 _DESCRIPTION = frozenset({"_metadata", "_stateSchema"})
 """Folders below ``state/`` that planning reads: of the state only its description."""
 
+_NO_PLAN = "its session is one of Spark Connect, which does not show ckpt how Spark plans it"
+_NO_OPTIONS = (
+    "`sources`: a session of Spark Connect does not show the options of readers; `ckpt preflight CHECKPOINT --sources` "
+    "takes them as --source-option"
+)
 _FILES = frozenset({"avro", "binaryfile", "csv", "json", "orc", "parquet", "text", "xml", "libsvm"})
 _STARTS = frozenset(
     {
@@ -112,7 +118,8 @@ def preflight(
     and schemas with the query while it plans): no job runs, no source is opened, nothing is written to the checkpoint.
 
     Args:
-        frame: The streaming data frame whose ``writeStream`` starts the query; of a classic session.
+        frame: The streaming data frame whose ``writeStream`` starts the query. One of Spark Connect shows no plan: the
+            checkpoint and the session's settings are judged, and CKPT270 says that the query was not compared.
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``, which is not read again.
         output_mode: ``append``, ``update`` or ``complete``.
         old: The query that wrote the checkpoint (``QueryDescription.read``), to see what Spark passes over.
@@ -122,7 +129,7 @@ def preflight(
         storage_options: For the file system of the checkpoint and of the sink.
 
     Raises:
-        UsageError: It is not a streaming data frame, its session is one of Spark Connect, or there is no such mode.
+        UsageError: It is not a streaming data frame, or there is no such mode; ``sources`` with Spark Connect.
         SparkMissing: Its Spark is older than 3.5.
         SourceError: A source cannot be reached, or a package is missing.
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
@@ -137,6 +144,14 @@ def preflight(
     spark = _find_version(frame)
     opened = open_for_start(checkpoint, storage_options)
     recorded = recorded_settings_of(opened)
+    if is_connect(frame.sparkSession):
+        check_streaming(frame, output_mode)
+        if sources:
+            raise ConnectSession(_NO_OPTIONS)
+        held = _read_connect_settings(frame, recorded)
+        hidden = PlannedStart(spark, held, all_settings=True, old=old, must_exist=must_exist, hidden=_NO_PLAN)
+        has = ask_sink(sink, opened.uri, storage_options or {})
+        return judge_start(opened, hidden, has, None, find_changed_file(opened, storage_options))
     planner = Planner(frame, output_mode, recorded)
     query = _describe(planner, spark)
     start = PlannedStart(
@@ -328,6 +343,15 @@ def _read_session_settings(frame: DataFrame, recorded: Mapping[str, str] | None)
     differing = {name: value for name, value in has.items() if (recorded or {}).get(name, value) != value}
     value = frame.sparkSession.conf.get(settings.CHECKPOINT_FORMAT, "1")
     return {**differing, settings.CHECKPOINT_FORMAT: str(value)}
+
+
+def _read_connect_settings(frame: DataFrame, recorded: Mapping[str, str] | None) -> dict[str, str]:
+    """Settings of a Connect session that a restart does not take, as far as a log records or state needs them."""
+    conf = frame.sparkSession.conf
+    has = {name: conf.get(name, None) for name in (*(recorded or ()), settings.PROVIDER_CLASS)}
+    own = {name: str(value) for name, value in has.items() if value is not None}
+    differing = {name: value for name, value in own.items() if (recorded or {}).get(name) != value}
+    return {**differing, settings.CHECKPOINT_FORMAT: str(conf.get(settings.CHECKPOINT_FORMAT, "1"))}
 
 
 def _ask_spark(

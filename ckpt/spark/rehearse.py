@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 
 from ckpt.changes.evolve.plan import EvolveOptions
 from ckpt.checkpoint.reader import open_checkpoint
-from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.checkpoint.sources.kind import BY_SHAPE, SourceType
 from ckpt.copies.copy.copy import copy
 from ckpt.copies.evolve.evolve import evolve_checkpoint
 from ckpt.copies.evolve.target import Target
@@ -28,6 +28,7 @@ from ckpt.inspection.explain.explain import explain
 from ckpt.inspection.query import QueryDescription
 from ckpt.model import Location
 from ckpt.settings import KAFKA_OLD_FETCHING, MIN_BATCHES_TO_RETAIN, RECENT_PROGRESS
+from ckpt.spark.connect import NO_PLAN, require_classic
 from ckpt.spark.jobs import words_of
 from ckpt.spark.planning import Planner
 from ckpt.spark.preflight import describe_query
@@ -36,7 +37,7 @@ from ckpt.state.native.diff import state_diff
 
 _EVERY_SECONDS = 0.02  # how often batches are counted: short ones run on meanwhile
 _FEWEST_RETAINED = 1000  # so that the state before the first batch is there at the end
-_HARMLESS = frozenset(SourceType) - {SourceType.UNKNOWN}
+_HARMLESS = frozenset(SourceType) - {SourceType.UNKNOWN} - BY_SHAPE
 """Sources that Spark only reads; other ones may acknowledge or delete what a batch has read."""
 _OUTSIDE = ("schematrackinglocation", "schemalocation")
 """Options of Delta's reader: a log of schemas that it writes, which is not in the copy."""
@@ -105,7 +106,7 @@ def rehearse(
     """
     if batches < 1:
         raise UsageError("`batches`: 1 or more")
-    spark, uri = new_query.sparkSession, fspath(checkpoint)
+    spark, uri = require_classic(new_query.sparkSession, NO_PLAN), fspath(checkpoint)
     if scratch is None and not str(spark.sparkContext.master).startswith("local"):
         raise UsageError("`scratch`: name a folder that the executors of this session reach; the copy is made in it")
     stage = _Stage(checkpoint, storage_options, output_mode, batches, seconds, limit)

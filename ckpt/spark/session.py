@@ -18,6 +18,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import DataFrame, SparkSession
 
 from ckpt.errors import CkptError, UsageError, one_line
+from ckpt.spark.connect import require_classic
 from ckpt.spark.installed import Session, SparkMissing, check_delta, check_java
 from ckpt.spark.jobs import SparkFailed, translate_failures
 
@@ -46,7 +47,8 @@ def open_session(session: Session, *, delta: bool = False, table: str | None = N
 
     Under ``spark-submit``, whose settings hold, and elsewhere a session of all cores of this machine, or on ``master``.
     Raises SparkMissing where Java or delta-spark is missing, PackagesMissing where Maven cannot load a package,
-    UsageError for settings that come too late, and for a ``table`` that nobody would find once the session has ended.
+    ConnectSession, and UsageError for settings that come too late, and for a ``table`` that nobody would find once the
+    session has ended.
     """
     active = session.spark or SparkSession.getActiveSession()
     if active is None and SparkContext._active_spark_context is not None:
@@ -54,7 +56,7 @@ def open_session(session: Session, *, delta: bool = False, table: str | None = N
     if active is not None:
         if session.master is not None:
             raise UsageError("`master` comes too late: a Spark session is active already")
-        yield active
+        yield require_classic(active)
         return
     if delta:
         check_delta()
@@ -111,15 +113,6 @@ def _start(master: str | None, confs: Mapping[str, str], *, delta: bool) -> Spar
                 "Spark could not start its JVM; what it said stands above. Check `master`, `confs` and JAVA_HOME"
             ) from error
         raise
-
-
-def require_classic(spark: SparkSession) -> SparkSession:
-    """The session, if it has a JVM of its own. Raises UsageError for one of Spark Connect."""
-    if not hasattr(spark, "_jsparkSession"):
-        raise UsageError(
-            "this is a session of Spark Connect; state is read with a classic one (`master`, spark-submit)"
-        )
-    return spark
 
 
 def clone_session(spark: SparkSession) -> SparkSession:

@@ -54,6 +54,13 @@ class Backend(Protocol):
         backend._root = self.join(folder)
         return backend
 
+    def beside(self, ending: str) -> Self:
+        """Return the backend rooted at a hidden folder beside it, ``.NAME.ENDING``, with the same connections."""
+        above, _, name = self._root.rstrip("/").rpartition("/")
+        backend = copy(self)
+        backend._root = f"{above}/.{name}.{ending}"
+        return backend
+
     def join(self, path: str) -> str:
         """A path below the root, as the storage spells it."""
         return f"{self._root}/{path}" if path else self._root or "/"

@@ -1,26 +1,46 @@
 """Writing behind a network: a backend's writer, with ckpt's errors.
 
 How a file appears complete, and whether it is missing for a moment while it is replaced, depends on the storage
-(``Backend.put``). None has a lock that ends with the process, so a second change at the same time is not kept away.
+(``Backend.put``). None has a lock that ends with the process: files beside the folder are one, for a time
+(``remote_lock``).
 """
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
 
 from ckpt.errors import NotFound, StorageError
 from ckpt.storage.base import PIECE
+from ckpt.storage.locations import find_parent
 from ckpt.storage.remote import RemoteFolder
+from ckpt.storage.remote_lock import Lease, hold_lock
 from ckpt.storage.writer import AlreadyThere, Attributes, Writer, report_changed_file
 
 
 class RemoteWriter(RemoteFolder, Writer):
     """A remote folder in which files can be created, replaced and removed."""
 
+    _lease: Lease | None = None
+
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Nothing: see the module's text."""
-        yield
+        """Files beside the folder; nothing at the root of a bucket or file system, which has no place for them."""
+        backend = None if find_parent(self.uri) is None else self._backend.beside("ckpt-lock")
+        if backend is None:
+            yield
+            return
+        with ExitStack() as stack:
+            with self._explain_errors("", "locked"):
+                self._lease = stack.enter_context(hold_lock(backend, self._root))
+            try:
+                yield
+            finally:
+                self._lease = None
+
+    def _must_hold(self) -> None:
+        """Keep the lock that is held, before something is written."""
+        if self._lease is not None:
+            self._lease.must_last()
 
     def check_root(self) -> None:
         with suppress(NotFound), self._explain_errors("", "written"):
@@ -63,6 +83,7 @@ class RemoteWriter(RemoteFolder, Writer):
                 yield piece
 
         with self._explain_errors(path, "written"):
+            self._must_hold()
             try:
                 self._backend.put(path, passing())
             except FileExistsError as error:
@@ -73,6 +94,7 @@ class RemoteWriter(RemoteFolder, Writer):
     def replace(self, path: str, data: bytes, was: bytes, attributes: Attributes | None = None) -> None:
         """Look at the file, put the new one over it, and read that again."""
         with self._explain_errors(path, "written"):
+            self._must_hold()
             if self._backend.read(path, 0, None) != was:
                 raise report_changed_file(self._shown(path))
             self._backend.replace(path, data)
@@ -92,6 +114,7 @@ class RemoteWriter(RemoteFolder, Writer):
 
     def remove(self, path: str) -> None:
         with suppress(NotFound), self._explain_errors(path, "written"):
+            self._must_hold()
             self._backend.delete(path)
 
     def attributes(self, path: str) -> None:

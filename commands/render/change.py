@@ -89,6 +89,10 @@ class ChangeReport(Report[Planned]):
         """Advice once the change is applied."""
         return "start the query"
 
+    def first(self) -> tuple[str, ...]:
+        """Name what a person does elsewhere before the plan is applied."""
+        return ()
+
     def next_if_nothing(self) -> Iterator[Block]:
         """Advice where nothing is to be done: that of ``ckpt inspect``."""
         return show_next(self.plan.inspection)
@@ -137,7 +141,7 @@ class ChangeReport(Report[Planned]):
     @property
     def path(self) -> str:
         """The checkpoint, as a word of a shell command."""
-        return quote_path(self.plan.inspection.checkpoint.uri)
+        return quote_path(self.plan.root)
 
     @property
     def deep(self) -> str:
@@ -261,7 +265,9 @@ class ChangeReport(Report[Planned]):
         elif plan.steps and not receipt.undone:
             options = f"{self.options()}{self._repeat_sink()}{self.deep}{self._repeat_acceptance()}"
             again = f"{command}{options} --apply"
-            yield Next((NextStep("apply this plan", again, self._rows, writes=True, before=(self.stop,)),))
+            yield Next(
+                (NextStep("apply this plan", again, self._rows, writes=True, before=(self.stop, *self.first())),)
+            )
         elif plan.refused:
             yield from self.next_if_refused()
         elif plan.needed or receipt.problem or receipt.undone:

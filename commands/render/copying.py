@@ -4,17 +4,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated
 
+from ckpt.checkpoint.pipelines import parse_flow
 from ckpt.copies.copy.copy import CheckpointCopy
+from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.migrate.handoff.plan import SinkMeaning
 from ckpt.texts import plural, quote_path, quote_word
 
-from .blocks import Block, Heading, Headline, Item, Page, Tone, bullets, more, page_of, show_command
+from .blocks import Block, Heading, Headline, Item, Next, Page, Tone, bullets, more, page_of, show_command
 from .document import CheckpointKeys, DocumentKeys
 from .keys import derive
 from .page import forecast_cases, show_title
 from .reports import Exit, Report
 
 _SHOWN = 5  # files
+_ADOPTED = (
+    "never start the query of the original again; let the flow of the pipeline have its sources, in their order, its "
+    "operators and its table, and `spark-pipelines run` it: it continues after the batch"
+)
 
 
 class CopyDocument(DocumentKeys):
@@ -88,7 +94,12 @@ class CopyReport(Report[CheckpointCopy]):
         if self.record.planned:
             words = ["ckpt", "copy", self.source, self.record.to, "--batch", str(self.record.batch)]
             command = " ".join(map(quote_word, words + ["--new-id"] * self.record.new_id))
-            yield from show_command("copy it; the query may run meanwhile", command, writes=True)
+            adopts = "stop the query for good, then let the flow take over its checkpoint"
+            text = "copy it; the query may run meanwhile" if parse_flow(self.record.to) is None else adopts
+            yield from show_command(text, command, writes=True)
+            return
+        if parse_flow(self.record.to) is not None and not self.record.wrong_checksums:
+            yield Next((NextStep(_ADOPTED, rows=RowCost.NONE),))
             return
         text, deep = "see how a query starts on the copy; give it a sink of its own while the original runs", ""
         if self.record.wrong_checksums:

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from ckpt.checkpoint.checkpoint import Checkpoint, Log
 from ckpt.checkpoint.history import Pattern
+from ckpt.checkpoint.pipelines import FlowVersion
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.inspection.inspection import Space
@@ -80,6 +81,7 @@ class CheckpointKeys(Keys):
     stateful: Annotated[bool | None, "null if the files do not say", of("checkpoint.stateful")]
     files: Annotated[int, of("checkpoint.listing.files")]
     bytes: Annotated[int, of("checkpoint.listing.bytes")]
+    pipeline: Annotated[FlowVersion | None, "its place in a declarative pipeline; null: in none", of("checkpoint.flow")]
 
 
 def _versions(log: Log[Any]) -> set[int]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Annotated
 
+from ckpt.checkpoint.pipelines import FlowVersion
 from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.inspection.scan.rows import ScannedCheckpoint, WorstFinding
 from ckpt.inspection.scan.scan import Scan, ScannedRoot
@@ -36,6 +37,7 @@ from .keys import Keys, as_json, derive, of
 from .reports import Exit, Report
 
 _SHOWN = 10  # checkpoints that could not be inspected, and findings, that are explained on a page
+_LEFT = "  left out   "
 _KINDS = 3  # findings for which Next has a command
 _AGES = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 
@@ -85,6 +87,7 @@ class CheckpointRow(Keys):
     codes: tuple[Annotated[str, "of warnings and errors, worst first"], ...]
     worst: Annotated[WorstFinding | None, "the first of them"]
     error: Annotated[str | None, "why it could not be read; the other values are then null"]
+    pipeline: Annotated[FlowVersion | None, "its place in a declarative pipeline; null: in none"]
 
 
 class ScanDocument(DocumentKeys):
@@ -125,6 +128,7 @@ class ScanReport(Report[Scan]):
             self._show_title(),
             self._show_headline(),
             self._show_table(),
+            self._show_pipelines(),
             self._show_not_asked(),
             self._show_unseen(),
             self._show_next(),
@@ -168,12 +172,24 @@ class ScanReport(Report[Scan]):
             first = f"The first {len(self.sections):,} names lead to a page"
             yield Item(f"{first}; `ckpt inspect CHECKPOINT` prints those of the others.", advice=True)
 
+    def _show_pipelines(self) -> Iterator[Block]:
+        """What was left out of pipelines, and tables with several flows: only the sink says whether these lose rows."""
+        if superseded := sum(root.superseded for root in self.record.roots):
+            many = f"{plural(superseded, 'superseded version')} of flows of pipelines, which no run uses"
+            yield Item(f"{many}: `--all-versions` shows them, `ckpt prune FLOW --superseded` removes them", 13, _LEFT)
+        places = [(row, row.pipeline) for row in self.record.checkpoints if row.pipeline is not None]
+        shared = {(place.flow.pipeline, place.flow.table): (row, place) for row, place in places if place.siblings}
+        for row, place in [*shared.values()][:_SHOWN]:
+            several = f"{plural(len(place.siblings) + 1, 'flow')} write {place.flow.table}"
+            ask = f"`ckpt inspect {quote_path(row.path)} --sink URI`, with the folder of the table, says whether"
+            yield Item(f"{several}: if it is a table of files, rows are lost; {ask}", 13, "  two flows  ")
+
     def _tabulate_row(self, checkpoint: ScannedCheckpoint, section: str) -> dict[str, str | Cell]:
         """The cells by the head of their column."""
         severity, worst, outcome = checkpoint.severity, checkpoint.worst, checkpoint.outcome
         return {
             "": "" if severity in (None, Severity.NOTE) else Cell(str(severity), tone=TONES[severity]),
-            "checkpoint": Cell(self._shorten_path(checkpoint.path), section=section),
+            "checkpoint": Cell(self._name_row(checkpoint), section=section),
             "finding": Cell(_shorten_codes(checkpoint.codes), worst.name.replace("-", " ") if worst else ""),
             "next start": Cell(str(outcome or "").replace("-", " "), tone=_rate_outcome(outcome)),
             "batch": _describe_count(checkpoint.latest_batch),
@@ -185,6 +201,15 @@ class ScanReport(Report[Scan]):
             "waiting": _describe_count(checkpoint.lag),
             "verdict": checkpoint.verdict or "",
         }
+
+    def _name_row(self, checkpoint: ScannedCheckpoint) -> str:
+        """Table, flow and version of a checkpoint of a pipeline, where one pipeline was scanned; else its path."""
+        place = checkpoint.pipeline
+        pipelines = {row.pipeline and row.pipeline.flow.pipeline for row in self.record.checkpoints}
+        if len(pipelines) > 1 or place is None:
+            return self._shorten_path(checkpoint.path)
+        flow = "" if place.flow.name == place.flow.table.rpartition(".")[2] else f"  flow {place.flow.name}"
+        return f"{place.flow.table}{flow}  version {place.version}{' (superseded)' * place.superseded}"
 
     def _shorten_path(self, path: str) -> str:
         """A path without the root, where there is one root only."""

@@ -116,8 +116,8 @@ def show_sink(inspection: Inspection) -> Iterator[Block]:
     outlook = inspection.sink
     if outlook is None:
         return
-    kind = "" if outlook.log.kind is SinkKind.UNKNOWN else f"{outlook.log.kind}, "
-    yield Heading("Sink", f"{kind}{outlook.log.uri}")
+    kind, uri = outlook.log.kind, outlook.log.uri
+    yield Heading("Sink", uri if kind in (SinkKind.UNKNOWN, uri) else f"{kind}, {uri}")
     yield Item(outlook.said)
     if outlook.log.read_from is not None:
         yield Item(f"read from {outlook.log.read_from}")

@@ -4,13 +4,14 @@ import os
 from collections.abc import Iterator, Sequence
 
 from ckpt.checkpoint.history import Pattern
+from ckpt.checkpoint.pipelines import FlowVersion
 from ckpt.checkpoint.sources.kind import Advance, Unit
 from ckpt.checkpoint.sources.registry import Offset, SourceRange, SourceView, kind_of
 from ckpt.inspection.inspection import Inspection
 from ckpt.inspection.verdict import outcome_words, spell
 from ckpt.model import Kind
 from ckpt.restart.findings import Forecast, Severity
-from ckpt.texts import instant, plural, ranges
+from ckpt.texts import instant, plural, quote_word, ranges
 from ckpt.versions import Progress
 
 from .blocks import TONES, Block, Cases, Heading, Headline, Item, Line, Page, Table, Title, Tone, TooWide, more, page_of
@@ -77,8 +78,12 @@ def show_title(inspection: Inspection) -> Iterator[Block]:
     checkpoint = inspection.checkpoint
     complete = os.path.abspath(checkpoint.uri) if checkpoint.uri in (".", "..", "./") else checkpoint.uri
     name = complete.rstrip("/").rpartition("/")[2] or checkpoint.uri
+    of = []
+    if checkpoint.flow is not None:
+        name, of = f"{checkpoint.flow.flow.name}/{checkpoint.flow.version}", [_name_flow(checkpoint.flow)]
     if checkpoint.kind is Kind.EMPTY:
-        yield Title(name, ("empty",))
+        yield Title(name, (*of, "empty"))
+        yield from show_flow(inspection)
         return
     kinds = [_name_kind(source, inspection) for source in inspection.sources]
     has = f"{plural(len(kinds), 'source')} ({', '.join(sorted(set(kinds)))})" if kinds else "sources unknown"
@@ -90,9 +95,26 @@ def show_title(inspection: Inspection) -> Iterator[Block]:
     none = "batches unknown" if checkpoint.links_out else "no batch planned"
     batch = f"batch {checkpoint.offsets.latest}{when}" if checkpoint.offsets.ids else none
     query = "query id unknown" if checkpoint.query_id is None else f"query {checkpoint.query_id}"
+    of = [] if checkpoint.flow is None else [_name_flow(checkpoint.flow)]
     since = inspection.written_by.at_least
     writer = [f"written by Spark {since} or later"] if since else []
-    yield Title(name, (f"{keeps}, {has}", *continuous, batch, *writer, query))
+    yield Title(name, (*of, f"{keeps}, {has}", *continuous, batch, *writer, query))
+    yield from show_flow(inspection)
+
+
+def _name_flow(version: FlowVersion) -> str:
+    """Name the flow of a declarative pipeline, and say whether runs use this version of it."""
+    uses = f", superseded: runs use {version.live}" if version.superseded else ""
+    return f"version {version.version} of flow {version.flow.name} of {version.flow.table}{uses}"
+
+
+def show_flow(inspection: Inspection) -> Iterator[Block]:
+    """Say how the flow of a pipeline is started: whatever says "start the query" means that."""
+    version = inspection.checkpoint.flow
+    if version is not None:
+        schema, _, table = version.flow.table.rpartition(".")
+        alone = f" (of its flows only those of this table: `--refresh {quote_word(table)}`)" if schema else ""
+        yield Item(f"`spark-pipelines run` in its project starts the query{alone}", 13, "  pipeline   ")
 
 
 def _name_kind(source: SourceView, inspection: Inspection) -> str:

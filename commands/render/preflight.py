@@ -2,20 +2,24 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from ckpt.inspection.preflight import Readiness
 from ckpt.restart.recorded_settings import SettingOutlook, SettingUse
-from ckpt.texts import plural
+from ckpt.texts import plural, quote_path
 
 from ..arguments import as_options
-from .blocks import Block, Heading, Headline, Line, Page, Tone, bullets, page_of
+from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Tone, bullets, page_of
+from .change_keys import StepKeys
 from .document import CheckpointKeys, DocumentKeys, FindingKeys, RestartKeys, SourceKeys, source_keys
 from .findings import show_findings, show_next
 from .keys import Keys, derive, of
 from .live import SinkKeys, show_sink
 from .page import forecast_cases, show_title
 from .reports import Exit, Report
+
+if TYPE_CHECKING:
+    from ckpt.changes.fixes.unattended import FixOutcome
 
 _ASK = {
     "sources": "what the sources have now: --sources",
@@ -38,6 +42,13 @@ class _Query(Keys):
     ]
 
 
+class _Fixed(Keys):
+    fix: Annotated[str, "as `ways[].name` of `ckpt repair` names it, or `relocate`"]
+    does: Annotated[str, "for people; its words are not fixed"]
+    backup: Annotated[str, "the folder with the original files"]
+    steps: Annotated[tuple[StepKeys, ...], "in order"]
+
+
 class PreflightDocument(DocumentKeys):
     """The document of ``ckpt preflight``."""
 
@@ -55,11 +66,19 @@ class PreflightDocument(DocumentKeys):
     query: Annotated[_Query | None, "what `--expect` describes; null: not given"]
     unknown: tuple[Annotated[str, "what could not be seen, for people; its words are not fixed"], ...]
     not_asked: tuple[Annotated[Literal["sources", "sink", "query"], "what nobody asked about"], ...]
+    fixed: Annotated[
+        tuple[_Fixed, ...], "the fixes that `--fix safe` applied; all else in this document is as they left it"
+    ]
+    not_fixed: Annotated[
+        str | None, "with `--fix safe`: why nothing was changed though the query cannot be started; for people"
+    ]
 
 
+@dataclass(frozen=True)
 class PreflightReport(Report[Readiness]):
     """Report of ``ckpt preflight``."""
 
+    outcome: "FixOutcome | None" = None  # of ``--fix``
     how_to_ask: ClassVar[Mapping[str, str]] = _ASK
 
     @property
@@ -69,13 +88,16 @@ class PreflightReport(Report[Readiness]):
     def document(self) -> PreflightDocument:
         inspection = self.record.inspection
         sources = [source_keys(source, inspection.live) for source in inspection.sources]
-        return derive(PreflightDocument, self.record, sources=sources)
+        fixed = [derive(_Fixed, fix) for fix in self.outcome.fixed] if self.outcome else []
+        not_fixed = self.outcome.not_fixed if self.outcome else None
+        return derive(PreflightDocument, self.record, sources=sources, fixed=fixed, not_fixed=not_fixed)
 
     def page(self) -> Page:
         inspection = self.record.inspection
         return page_of(
             show_title(inspection),
             self._show_headline(),
+            self._show_fixes(),
             self._show_forecasts(),
             show_sink(inspection),
             self._show_settings(),
@@ -88,6 +110,20 @@ class PreflightReport(Report[Readiness]):
         readiness = self.record
         tone = Tone.ERROR if not readiness.go else Tone.WARNING if readiness.warnings else Tone.GOOD
         yield Headline(f"{'START' if readiness.go else 'HOLD'}: {readiness.verdict}", tone)
+
+    def _show_fixes(self) -> Iterator[Block]:
+        outcome = self.outcome
+        if outcome is None or not (outcome.fixed or outcome.not_fixed):
+            return
+        if outcome.not_fixed:
+            yield Item(f"Nothing was changed: {as_options(outcome.not_fixed)}")
+            return
+        yield Heading("Fixed", "by fixes that touch no row")
+        for fix in outcome.fixed:
+            yield Item(f"{fix.does} ({plural(len(fix.steps), 'file')})", 4, f"  {fix.fix}: ")
+        path, backup = (quote_path(uri) for uri in (self.record.inspection.checkpoint.uri, outcome.backup or ""))
+        yield Item("until the query has run, this restores every byte:", 4, "  ")
+        yield Command(f"ckpt repair {path} --undo {backup}")
 
     def _show_forecasts(self) -> Iterator[Block]:
         inspection = self.record.inspection
@@ -110,7 +146,7 @@ class PreflightReport(Report[Readiness]):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RecordedPreflightReport(PreflightReport):
     """Report of ``ckpt preflight`` on a document of ``ckpt inspect``, which has the checkpoint as it was there."""
 

@@ -19,6 +19,7 @@ _WORDS = {
     PruneReason.KILLED_TASK: "state that a task wrote and no commit names",
     PruneReason.ORPHAN: "SST files that no snapshot names",
     PruneReason.TEMPORARY: "temporary files of interrupted writes",
+    PruneReason.SUPERSEDED: "versions of the flow that no run uses",
 }
 
 
@@ -44,7 +45,7 @@ class _Pruned(Keys):
     kind: Annotated[
         PruneReason,
         "state of versions that no start needs; state that a task wrote and no commit names; SST files that no "
-        "snapshot names; what interrupted writes left",
+        "snapshot names; what interrupted writes left; versions of a flow that no run uses",
     ]
     files: int
     bytes: int
@@ -99,6 +100,8 @@ class PruneReport(ChangeReport[PrunePlan]):
 
     def options(self) -> str:
         wanted = self.plan.wanted_batches
+        if self.plan.superseded:
+            return " --superseded"
         return "" if wanted is None else f" --keep-batches {wanted}"
 
     def start(self) -> str:

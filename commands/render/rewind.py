@@ -1,5 +1,6 @@
 """Report of ``ckpt rewind``."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -7,6 +8,7 @@ from ckpt.changes.rewind.plan import Replayed, RewindPlan
 from ckpt.changes.steps import FileContent
 from ckpt.texts import plural, size
 
+from .blocks import Block, Heading
 from .change import ChangeReport, start_anew
 from .change_keys import ChangeBody, ChangeHead, ChangeTail, StepKeys
 from .keys import Keys
@@ -18,7 +20,18 @@ class _Request(Keys):
     needed: Annotated[bool, "there are files of later batches, or the batch cannot be gone back to"]
 
 
+class _TableKeys(Keys):
+    number: Annotated[int, "of the version, or the id of the snapshot"]
+    newest: Annotated[int, "that the table has now"]
+    batch: Annotated[int | None, "the last one of the query whose rows it had; null: none"]
+    is_current: Annotated[bool, "the table has the rows of that version now"]
+    others: Annotated[tuple[str, ...], "later commits of others, which a restore takes back too"]
+    statement: Annotated[str, "of SQL that restores it"]
+
+
 class _Result(Keys):
+    table: Annotated[_TableKeys | None, "the version of `--to-sink-version`; null without"]
+    restores: Annotated[bool, "as `--restore-sink`, where that is needed"]
     possible: Annotated[
         tuple[Annotated[tuple[int, int], "`[first, last]`"], ...], "batches that can be gone back to, judging by names"
     ]
@@ -48,7 +61,25 @@ class RewindReport(ChangeReport[RewindPlan]):
         return f"{plural(len(gone), 'file')}, {size(sum(gone))}: {self.plan.why}"
 
     def options(self) -> str:
-        return f" --to-batch {self.plan.to_batch}" + " --replay new" * (self.plan.replayed is Replayed.NEW)
+        table = self.plan.table
+        to = f" --to-batch {self.plan.to_batch}" if table is None else f" --to-sink-version {table.number}"
+        return f"{to}{' --restore-sink' * self.plan.restores}{' --replay new' * (self.plan.replayed is Replayed.NEW)}"
+
+    def first(self) -> tuple[str, ...]:
+        table = self.plan.table
+        return () if table is None or self.plan.waits_for is None else (f"in a session of Spark run {table.statement}",)
+
+    def own_part(self) -> Iterator[Block]:
+        """Say what becomes of the table."""
+        table = self.plan.table
+        if table is None or self.receipt.undone or not self.plan.steps:
+            return
+        how = "it has the rows of that version now"
+        if not table.is_current:
+            how = "restored by ckpt" if self.plan.restores else "to be restored before this plan is applied"
+            if self.receipt.applied:
+                how = "restored"
+        yield Heading("Table", f"{table.name}, which had batch {table.batch} last; {how}")
 
     def start(self) -> str:
         return start_anew(self.plan)

@@ -41,7 +41,9 @@ class UnitKeys(Keys):
     timers: Annotated[bool, lambda unit: unit.kind is UnitKind.TIMERS]
 
 
-class _Column(Keys):
+class ColumnKeys(Keys):
+    """A column of the flat shape."""
+
     name: str
     type: Annotated[str, "as Spark SQL writes types", lambda column: sql_type(column.type)]
 
@@ -62,7 +64,7 @@ class UnitDocument(StateDocument):
 class RowsDocument(UnitDocument):
     """The document of ``ckpt state show``."""
 
-    columns: Annotated[tuple[_Column, ...], "those of the flat shape of `ckpt export-state`"]
+    columns: Annotated[tuple[ColumnKeys, ...], "those of the flat shape of `ckpt export-state`"]
     rows: tuple[
         Annotated[
             Json,
@@ -130,7 +132,7 @@ class _PartitionSize(Keys):
 class SizesDocument(UnitDocument):
     """The document of ``ckpt state keys``."""
 
-    columns: Annotated[tuple[_Column, ...], "those of the key, as in `ckpt state show`"]
+    columns: Annotated[tuple[ColumnKeys, ...], "those of the key, as in `ckpt state show`"]
     keys: Annotated[tuple[_HeavyKey, ...], "the heaviest, heaviest first"]
     partitions: Annotated[tuple[_PartitionSize, ...], "every one that has rows"]
 
@@ -146,7 +148,7 @@ class RowsReport(Report["StateRows"]):
     def _show_rows(self) -> Iterator[Block]:
         rows = self.record
         where = "" if rows.partition is None else f", in partition {rows.partition}"
-        yield Headline(f"{_name_unit(rows.unit)}, batch {rows.moment.batch}{where}", Tone.PLAIN)
+        yield Headline(f"{name_unit(rows.unit)}, batch {rows.moment.batch}{where}", Tone.PLAIN)
         yield tabulate_rows(rows.rows)
         if rows.more:
             yield Line("  there are more: see --limit")
@@ -160,7 +162,7 @@ class CountsReport(Report["StateCounts"]):
     def page(self) -> Page:
         counts = self.record
         total = sum(unit.rows for unit in counts.units)
-        rows = tuple((_name_unit(unit.unit), f"{unit.rows:,}") for unit in counts.units)
+        rows = tuple((name_unit(unit.unit), f"{unit.rows:,}") for unit in counts.units)
         return page_of((Headline(f"{plural(total, 'row')} as of batch {counts.moment.batch}", Tone.PLAIN), Table(rows)))
 
 
@@ -191,7 +193,7 @@ class SizesReport(Report["StateSizes"]):
     def page(self) -> Page:
         sizes = self.record
         rows, size = sum(part.rows for part in sizes.partitions), sum(part.bytes for part in sizes.partitions)
-        head = f"{_name_unit(sizes.unit)}, batch {sizes.moment.batch}: {plural(rows, 'row')}, values of {size:,} bytes"
+        head = f"{name_unit(sizes.unit)}, batch {sizes.moment.batch}: {plural(rows, 'row')}, values of {size:,} bytes"
         if self.skew:
             cells = [
                 (str(part.partition), f"{part.keys:,}", f"{part.rows:,}", *_describe_bytes(part.bytes, size))
@@ -202,7 +204,7 @@ class SizesReport(Report["StateSizes"]):
             cells = []
             for key in sizes.keys:
                 heavy, share = _describe_bytes(key.bytes, size)
-                cells.append((heavy, f"{key.rows:,}", share, str(key.partition), _describe_fields(key.key)))
+                cells.append((heavy, f"{key.rows:,}", share, str(key.partition), describe_fields(key.key)))
             table = Table(tuple(cells), ("bytes", "rows", "share", "partition", "key"), TooWide.STACK)
         return page_of((Headline(head, Tone.PLAIN), table if cells else Line("  no rows")))
 
@@ -210,10 +212,10 @@ class SizesReport(Report["StateSizes"]):
 def show_changes(unit: "UnitDiff", span: str) -> Iterator[Block]:
     """Lay out what has changed in a unit of state; ``span`` says between which batches."""
     counts = f"{unit.added:,} added, {unit.removed:,} removed, {unit.changed:,} changed"
-    yield Headline(f"{_name_unit(unit.unit)}, {span}: {counts}", Tone.PLAIN)
+    yield Headline(f"{name_unit(unit.unit)}, {span}: {counts}", Tone.PLAIN)
     if unit.rows:
         rows = tuple(
-            (str(row.change), *(_describe_fields(fields) for fields in (row.key, row.before, row.after)))
+            (str(row.change), *(describe_fields(fields) for fields in (row.key, row.before, row.after)))
             for row in unit.rows
         )
         yield Table(rows, ("", "key", "before", "after"), TooWide.STACK)
@@ -233,11 +235,13 @@ def _describe_bytes(part: int, size: int) -> tuple[str, str]:
     return f"{part:,}", f"{100 * part / size:.1f} %" if size else "-"
 
 
-def _describe_fields(row: dict[str, Any] | None) -> str:
+def describe_fields(row: dict[str, Any] | None) -> str:
+    """Values by column in a line; a dash for none."""
     return "-" if not row else " ".join(f"{name}={_fill_cell(value)}" for name, value in row.items())
 
 
-def _name_unit(unit: StateUnit) -> str:
+def name_unit(unit: StateUnit) -> str:
+    """Name a unit of state with its operator's name, as a page does."""
     return unit.label + (f" ({unit.operator_name})" if unit.operator_name else "")
 
 

@@ -42,6 +42,7 @@ DOCUMENTS = {
     "state count": ("rows", "CountsDocument"),
     "state diff": ("rows", "DiffDocument"),
     "state keys": ("rows", "SizesDocument"),
+    "state history": ("history", "HistoryDocument"),
     "state verify": ("verification", "VerificationDocument"),
 }
 """Module and class of each declared document; ``docs/contract.md`` has the keys of the others as they are."""

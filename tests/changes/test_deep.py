@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ckpt.changes.fixes.repair import repair
-from ckpt.changes.rewind.plan import rewind
+from ckpt.changes.rewind.rewind import rewind
 from tests.changes.applying import facts
 from tests.conftest import Ckpt, CopyOf
 from tests.laws.next_obeyed import look, obey

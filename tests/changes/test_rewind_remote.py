@@ -9,7 +9,7 @@ import pytest
 from ckpt.changes.apply import Receipt
 from ckpt.changes.fixes.repair import repair
 from ckpt.changes.plan import ChangePlan
-from ckpt.changes.rewind.plan import rewind
+from ckpt.changes.rewind.rewind import rewind
 from ckpt.changes.skip.plan import skip
 from tests.changes.fixes.async_gap.test_remote import tree
 from tests.conftest import CopyOf

@@ -35,6 +35,7 @@ VALUES: dict[str, Callable[[], Any]] = {
     "state_show": lambda: ckpt.state_show(HDFS, limit=3),
     "state_count": lambda: ckpt.state_count(HDFS),
     "state_diff": lambda: ckpt.state_diff(HDFS, from_batch=3),
+    "state_history": lambda: ckpt.state_show(HDFS, key={"key": "3"}).history(limit=3),
     "state_keys": lambda: ckpt.state_keys(HDFS),
     "export_state": lambda: ckpt.export_state(HDFS, action="plan"),
     "offsets_commit": lambda: types.OffsetsCommit(

@@ -1,8 +1,9 @@
 """Record what Spark does: `python -m tests.record --spark 4.4=/path/to/python [SUITE ...]`.
 
-Each Python has a pyspark of its minor version (for pandas queries also pandas < 3, pyarrow and protobuf). What is
-recorded already is kept, so an interrupted run continues where it stopped. Without a Spark: the suites, with how many
-of their cases are recorded. Two versions may be recorded at once, in two processes, but not one version twice.
+Each Python has a pyspark of its minor version (for pandas queries also pandas < 3, pyarrow and protobuf; for the suite
+`pipelines` what `pyspark[pipelines]` installs). What is recorded already is kept, so an interrupted run continues where
+it stopped. Without a Spark: the suites, with how many of their cases are recorded. Two versions may be recorded at
+once, in two processes, but not one version twice.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ MODULES = {
     "restart": "tests.restart.oracle.record:SUITE",
     "real-time": "tests.restart.realtime.record:SUITE",
     "continuous": "tests.restart.continuous.record:SUITE",
+    "pipelines": "tests.restart.pipelines.record:SUITE",
     "repair-async": "tests.changes.fixes.async_gap.oracle.record:SUITE",
     "changes": "tests.changes.oracle.record:SUITE",
     "offsets": "tests.changes.offsets.oracle.record:SUITE",

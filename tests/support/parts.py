@@ -34,6 +34,8 @@ EACH: dict[str, int] = {
     # Recorded for five versions, and compared with ckpt in `make quick`.
     "changes/fixes/async_gap/oracle/test_repairs_live.py::test_spark_starts_a_repaired_checkpoint_as_promised": 3,
     "restart/oracle/test_forecast.py::test_the_forecast_of_who_reads_every_byte_is_what_spark_did": 4,
+    # Each incident is of the same two steps, and recorded with Iceberg.
+    "live/sink/test_restored.py::test_restored_by_ckpt": 2,
     # Each kill leaves what a stop at the same change leaves.
     "changes/test_kill.py::test_a_change_killed_anywhere_is_undone_or_finished": 2,
     "changes/test_kill.py::test_an_undo_killed_anywhere_is_finished_by_another": 2,
@@ -46,6 +48,8 @@ EACH: dict[str, int] = {
     "state/export/test_samples.py::test_rows_are_those_of_an_independent_reading": 3,
     "state/native/test_diff.py::test_every_two_batches": 3,
     "state/native/test_export_live.py::test_samples": 3,
+    "state/native/test_history.py::test_the_events_of_a_key_lead_to_every_state_of_it": 6,
+    "state/native/test_history_live.py::test_a_key_that_comes_goes_and_comes_again": 6,
     "state/native/test_heavy.py::test_every_key_of_every_unit": 3,
     "state/native/test_show.py::test_every_key_is_found_in_the_partition_that_its_hash_names": 4,
 }

@@ -232,14 +232,14 @@ def _plan_ways(
     if way is not None and way.cost is not None:
         yield way
         return
-    steps, cost = (first.steps, first.cost) if first else ((), Cost.NOTHING)
+    steps, cost, proven = (first.steps, first.cost, first.proven) if first else ((), Cost.NOTHING, True)
     changed = Changed(storage, inspection.checkpoint.listing, steps)
     left = inspect(read_checkpoint(changed, batches=0), versions)
     for name, draft_fix in _FIXES.items():
         if (name in ONLY_IF_CHOSEN or choose in ONLY_IF_CHOSEN) and name is not choose:
             continue
         drafts = (
-            replace(draft, steps=(*steps, *draft.steps), cost=max(draft.cost, cost))
+            replace(draft, steps=(*steps, *draft.steps), cost=max(draft.cost, cost), proven=draft.proven and proven)
             for draft in draft_fix(changed, left)
         )
         way = plan_way(name, drafts, _RULES.get(name, MORE_STARTS))

@@ -228,7 +228,9 @@ def _build(
         loses = reused_after is not None and not by_design
         cost = Cost.MAY_LOSE if loses else Cost.FINISHED_AGAIN
         warnings += map(AboutSinks, _warn_of_sinks(checkpoint, reused_after, by_design=by_design))
-    return Draft(why, cost, tuple(steps), len(replay), replay, tuple(warnings), reads_after=reads_after)
+    rows_stay = not replay and reused_after is None
+    texts = tuple(warnings)
+    return Draft(why, cost, tuple(steps), len(replay), replay, texts, reads_after=reads_after, proven=rows_stay)
 
 
 def _warn_of_sinks(checkpoint: Checkpoint, reused_after: int | None, *, by_design: bool) -> Iterator[str]:

@@ -12,7 +12,7 @@ from ckpt.changes.check_fix import Cost, Draft
 from ckpt.changes.plan import END_FIRST, STOP_FIRST, First, Replay
 from ckpt.changes.rewind.files_after import state_above
 from ckpt.changes.steps import Step, plan_removals, plan_unread_removals, plan_writing, sidecar
-from ckpt.checkpoint.checkpoint import COMMITS, METADATA, Checkpoint
+from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, Checkpoint
 from ckpt.checkpoint.sources.registry import source_ranges
 from ckpt.checkpoint.state.descriptions import list_descriptions
 from ckpt.errors import UsageError, argument
@@ -33,6 +33,7 @@ class Tidied:
     what: str  # "remove orphaned checksum files"
     steps: tuple[Step, ...]
     of_later_batches: bool = False  # they show that batches ran which the logs do not have
+    proven: bool = False  # that no row is touched: see ``Draft``
 
 
 def tidy(checkpoint: Checkpoint, storage: Storage, query_id: str | None, *, temporary: bool) -> tuple[Tidied, ...]:
@@ -49,7 +50,10 @@ def tidy(checkpoint: Checkpoint, storage: Storage, query_id: str | None, *, temp
         if damage.kind is DamageKind.BAD_SCHEMA and damage.path.endswith(_SCHEMA)
     )
     described = (file.path for file in (state.unreadable if state else ()) if file.path.endswith(_OPERATOR_METADATA))
-    sidecars = (*_find_stale(checkpoint), *_find_orphans(checkpoint))
+    stale, orphans = tuple(_find_stale(checkpoint)), tuple(_find_orphans(checkpoint))
+    # what has another checksum may be damaged, and a batch whose offsets are lost is planned again with other rows
+    no_batch_lost = not stale and not any(path.startswith(f"{OFFSETS}/") for path in orphans)
+    sidecars = (*stale, *orphans)
     newer = state_above(listing, state.newer.first_version - 1) if state and state.newer else ()
     leftovers = (
         f"{folder}/{name}" if folder else name
@@ -68,9 +72,13 @@ def tidy(checkpoint: Checkpoint, storage: Storage, query_id: str | None, *, temp
             "remove operator metadata that cannot be read, which Spark writes again",
             tuple(plan_removals(storage, listing, described)),
         ),
-        Tidied("remove checksum files that match no file", tuple(Step(i, storage.read(i), None) for i in sidecars)),
+        Tidied(
+            "remove checksum files that match no file",
+            tuple(Step(i, storage.read(i), None) for i in sidecars),
+            proven=no_batch_lost,
+        ),
         Tidied("remove state of later batches", tuple(plan_unread_removals(listing, newer)), of_later_batches=True),
-        Tidied("remove temporary files", tuple(plan_unread_removals(listing, leftovers))),
+        Tidied("remove temporary files", tuple(plan_unread_removals(listing, leftovers)), proven=True),
     )
     return tuple(tidied for tidied in every if tidied.steps)
 
@@ -89,7 +97,7 @@ def draft_tidying(checkpoint: Checkpoint, tidied: Sequence[Tidied]) -> Draft | N
     if not any(files.of_later_batches for files in tidied):
         misnamed = next((name for name, batch in checkpoint.commits.names.odd.items() if batch == latest), None)
         if misnamed is None or latest is None or latest in checkpoint.commits:
-            return Draft(does, Cost.NOTHING, steps)
+            return Draft(does, Cost.NOTHING, steps, proven=all(files.proven for files in tidied))
         ranges = source_ranges(checkpoint.offsets.readable(latest - 1), checkpoint.offsets.readable(latest))
         finished = (
             f"{COMMITS}/{misnamed} says that batch {latest} is done, and it runs again. Rename the file to "

@@ -39,7 +39,7 @@ def draft_commit(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
     if known is not None:
         path = f"{COMMITS}/{known[0]}"
         steps = tuple(plan_writing(storage, inspection.checkpoint.listing, path, known[1]))
-        yield Draft(f"{path} is written as its checksums prove that it was", Cost.NOTHING, steps)
+        yield Draft(f"{path} is written as its checksums prove that it was", Cost.NOTHING, steps, proven=True)
 
 
 def find_commit(checkpoint: Checkpoint, storage: Storage) -> tuple[int, bytes] | None:

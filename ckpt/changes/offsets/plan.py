@@ -29,7 +29,7 @@ from ckpt.inspection.verdict import verdict
 from ckpt.live.sink.reader import ask_sink
 from ckpt.model import Json, Kind, Location, OffsetLog, Unreadable
 from ckpt.restart.findings import Forecast
-from ckpt.restart.sinks import DROPS, AboutSinks
+from ckpt.restart.sinks import ALWAYS_AGAIN, DROPS, AboutSinks
 from ckpt.storage import Storage
 from ckpt.versions import Spark
 
@@ -263,7 +263,7 @@ def _warn(plan: OffsetsPlan) -> Iterator[str]:
         yield "Skipped rows are lost to this query. To read them anyway, read these ranges with a separate query."
     back = any(moved.back for moved in plan.moved)
     if plan.committed and back:
-        yield "Rows that are read again come in a new batch: every sink writes them again; upserts by key are safe."
+        yield f"Rows that are read again come in a new batch: {ALWAYS_AGAIN}."
     if plan.committed and back and checkpoint.stateful is not False:
         yield (
             "A query that keeps state counts rows twice if it reads them again, unless it drops them as late; ckpt "

@@ -14,12 +14,13 @@ from operator import attrgetter
 from os import fspath
 from typing import ClassVar, Unpack
 
-from ckpt.changes.apply import ChangeResult, How, run_change
+from ckpt.changes.apply import ChangeResult, How, inspect_root, run_change
 from ckpt.changes.check_fix import Rule, check_fix
 from ckpt.changes.plan import STOP_FIRST, ChangePlan
 from ckpt.changes.rewind.plan import Replayed, list_possible_targets
 from ckpt.changes.steps import plan_unread_removals
-from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.checkpoint import METADATA, PARTS, Checkpoint
+from ckpt.checkpoint.pipelines import parse_flow, sort_versions
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.chains import Context, chain_to, context_of, oldest_needed, read_lineages
 from ckpt.checkpoint.state.file_ends import Verified, verify
@@ -34,7 +35,7 @@ from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Location, Provider
 from ckpt.settings import PROVIDER_CLASS
 from ckpt.state.verify.verify import verify_state
-from ckpt.storage import Listing, Storage
+from ckpt.storage import Listing, Root, Storage
 
 _BACKUP = "The backup takes up the freed space until you delete it: on a full disk, put it elsewhere with `backup`."
 
@@ -46,6 +47,7 @@ class PruneReason(StrEnum):
     KILLED_TASK = "killed-task"  # state that a task wrote and no commit names
     ORPHAN = "orphan"  # an SST file that no snapshot names
     TEMPORARY = "temporary"  # what an interrupted write left
+    SUPERSEDED = "superseded"  # a version of a flow of a declarative pipeline that no run uses
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,7 @@ class PrunePlan(ChangePlan):
 
     keep_batches: int | None = None  # how many of the newest batches can be gone back to afterwards, at least
     wanted_batches: int | None = None  # ``keep_batches`` as named in the call
+    superseded: bool = False  # as named in the call
     oldest_version: int | None = None  # of state, that stays loadable; None: without state, or not known
     pruned: tuple[Pruned, ...] = ()
 
@@ -81,6 +84,7 @@ def prune(
     storage_options: Mapping[str, str] | None = None,
     *,
     keep_batches: int | None = None,
+    superseded: bool = False,
     **how: Unpack[How],
 ) -> ChangeResult[PrunePlan]:
     """All that ``ckpt prune`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
@@ -91,6 +95,8 @@ def prune(
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the URI, and of the backup where that is remote.
         keep_batches: Keep the state of so many of the newest batches, and never of fewer than the logs hold.
+        superseded: ``checkpoint`` is the folder of a flow of a declarative pipeline: remove the versions that no run
+            uses, whole.
         how: ``apply=True`` performs the plan, ``undo`` undoes an earlier one; see ``How``.
 
     Raises:
@@ -106,7 +112,12 @@ def prune(
     if keep_batches is not None and keep_batches < 1:
         raise UsageError("`keep_batches` has to be 1 or more")
 
-    def plan(storage: Storage) -> PrunePlan:
+    if superseded and keep_batches is not None:
+        raise UsageError("`superseded` removes whole versions: leave out `keep_batches`")
+
+    def plan(storage: Root) -> PrunePlan:
+        if superseded:
+            return plan_superseded(storage)
         planned = plan_prune(storage, keep_batches, partial(_find_damage, uri, storage_options))
         return replace(planned, wanted_batches=keep_batches)
 
@@ -117,6 +128,47 @@ def _find_damage(uri: str, storage_options: Mapping[str, str] | None) -> str | N
     """Why nothing may go; every byte of state is read. Raises CkptError, also without the extra ``native``."""
     damages = verify_state(uri, storage_options).damages
     return _explain_refusal(damages[0].path, damages[0].detail) if damages else None
+
+
+def plan_superseded(storage: Root) -> PrunePlan:
+    """Plan to remove the versions of a flow of a declarative pipeline that a full refresh has superseded.
+
+    Raises UsageError where this is not the folder of a flow, NotFound, StorageError.
+    """
+    parsed = parse_flow(storage.uri)
+    if parsed is None or parsed[1] is not None:
+        like = "STORAGE/_checkpoints/CATALOG/SCHEMA/TABLE/FLOW"
+        raise UsageError(f"`superseded` is for the folder of a flow of a declarative pipeline, {like}")
+    inspection = inspect_root(storage)
+    listing = storage.list_tree()
+    versions = sort_versions(listing.subfolders(""))
+    plan = PrunePlan(inspection=inspection, needed=False, superseded=True, around=(storage.uri, listing))
+    if len(versions) < 2:
+        return replace(plan, why="the flow has one version, which runs use")
+    live = versions[-1]
+    if inspection.checkpoint.commits.latest is None:
+        return replace(plan, needed=True).refusing(f"version {live}, which runs use, has not committed a batch yet")
+    paths = [path for name in versions[:-1] for path, _ in listing.walk(name) if _is_of_spark(path)]
+    shown = dict.fromkeys(path for path in paths if not path.rpartition("/")[2].startswith("."))
+    rest = [path for path in paths if path not in shown]  # checksum files are removed with what they are of
+    steps = {step.path: step for step in plan_unread_removals(listing, (*shown, *rest))}
+    if not steps:
+        return replace(plan, why=f"runs use version {live}, and the others hold no file of a checkpoint")
+    return replace(
+        plan,
+        needed=True,
+        steps=tuple(steps.values()),
+        why=f"runs use version {live}, and no other",
+        inspection_after=inspection,
+        pruned=(Pruned(PruneReason.SUPERSEDED, tuple(steps)),),
+        warnings=(STOP_FIRST, _BACKUP),
+    )
+
+
+def _is_of_spark(path: str) -> bool:
+    """Tell whether a file of a version is one that a checkpoint has; others are left."""
+    part = path.split("/")[1]
+    return part in PARTS or (path.count("/") == 1 and part == f".{METADATA}.crc")
 
 
 def plan_prune(

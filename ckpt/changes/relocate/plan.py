@@ -30,6 +30,7 @@ from ckpt.formats.names import compactible_log
 from ckpt.formats.operators import parse_operator_metadata, replace_schema_paths
 from ckpt.formats.sourcelogs import SinkFile, SourceFile, parse_sink_log
 from ckpt.inspection.inspection import inspect
+from ckpt.inspection.next_steps import RowCost
 from ckpt.model import Location, Unreadable
 from ckpt.storage import Storage
 from ckpt.storage.locations import HADOOP_NAMES, SCHEMES, SchemeFamily, family, is_same_place, local_path, without_keys
@@ -246,6 +247,7 @@ def plan_relocation(storage: Storage, to: str | None = None) -> RelocationPlan:
         steps=steps,
         inspection_after=inspect_changed(storage, inspection, steps, uri=target),
         opened_as=target,
+        rows=RowCost.NONE,
         warnings=tuple(_warn_of_relocation(plan, target or "")),
     )
 

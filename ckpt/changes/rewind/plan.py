@@ -6,17 +6,16 @@ offsets of batch N + 1 are kept, that batch runs again from the end of N, and th
 Otherwise they are written where they are missing: a start after a committed batch reads no row from them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import reduce
-from os import fspath
-from typing import ClassVar, Unpack
+from typing import ClassVar
 
-from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.check_fix import check_fix, must_run_first
 from ckpt.changes.plan import (
     END_FIRST,
+    NOOP_START,
     OF_EPOCHS,
     OTHERS_REPEAT,
     SINK_DROPS,
@@ -25,8 +24,6 @@ from ckpt.changes.plan import (
     First,
     NoWay,
     Replay,
-    adapt_to_sink,
-    add_mark,
     name_log_problem,
     name_lost_part,
 )
@@ -41,10 +38,10 @@ from ckpt.checkpoint.sources.registry import offsets_of, source_ranges
 from ckpt.checkpoint.state.chains import Context, context_of
 from ckpt.checkpoint.state.folders import StorePartition, find_store_partitions
 from ckpt.checkpoint.state.ranges import Ranges, contains, intersect, ranges_of
-from ckpt.errors import UsageError, argument, parse_choice
+from ckpt.errors import UsageError, argument
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.live.sink.reader import ask_sink
-from ckpt.model import CommitLog, Fault, Kind, Location, OffsetLog, Unreadable
+from ckpt.live.sink.versions import SinkVersion
+from ckpt.model import CommitLog, Fault, Kind, OffsetLog, Unreadable
 from ckpt.restart.sinks import DROPS, REMEMBERING, SINKS, AboutSinks
 from ckpt.storage import Storage
 from ckpt.texts import instant, quote_path, ranges
@@ -92,7 +89,7 @@ def rewind_warnings(checkpoint: Checkpoint, again: Again, *, cut: bool) -> Itera
         yield AboutSinks(
             f"Batch {first} runs again over its old range, and its sink has the rows, unless the checkpoint had been "
             f"restored from an older copy when it ran: `ckpt inspect {quote_path(checkpoint.uri)} --sink URI` tells. "
-            f"Before any other start, start the query once with {_NOOP}: it computes the state of "
+            f"Before any other start, start the query once with {NOOP_START}: it computes the state of "
             f"batch {first} again and writes no row. If you start it as usual first, {REMEMBERING} skips the batch, "
             "and the next one fails because its state is "
             f"missing; any other sink gets the rows again.{describe_named_sink(checkpoint)}"
@@ -116,9 +113,6 @@ def rewind_warnings(checkpoint: Checkpoint, again: Again, *, cut: bool) -> Itera
         )
 
 
-_NOOP = '.writeStream.format("noop").trigger(once=True) on this checkpoint'
-
-
 def _warn_of_planned_batch(checkpoint: Checkpoint, again: Again) -> str:
     """A batch that was planned: a sink may have its rows, and then the state of it is never computed.
 
@@ -127,7 +121,7 @@ def _warn_of_planned_batch(checkpoint: Checkpoint, again: Again) -> str:
     first = again.kept + 1
     return (
         f"Batch {first} was planned, and {REMEMBERING} may have its rows: {has_batch(checkpoint, first)}. If the "
-        f"sink has them, first start the query once with {_NOOP}, which computes the state of batch {first} and "
+        f"sink has them, first start the query once with {NOOP_START}, which computes the state of batch {first} and "
         "writes no row. After a normal start the sink skips the batch, and the next one fails because its state is "
         "missing. If the sink does not have the rows, start as usual: a start into noop would lose them."
     )
@@ -247,52 +241,21 @@ class RewindPlan(ChangePlan):
     replayed: Replayed = Replayed.SAME
     possible: Ranges = ()  # batches that can be gone back to, judging by the names of state files
     again: Again | None = None  # what runs again; None where there is no plan
-
-
-def rewind(
-    checkpoint: Location,
-    storage_options: Mapping[str, str] | None = None,
-    *,
-    to_batch: int | None = None,
-    replay: Replayed | str = Replayed.SAME,
-    sink: str | None = None,
-    **how: Unpack[How],
-) -> ChangeResult[RewindPlan]:
-    """All that ``ckpt rewind`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
-
-    Args:
-        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
-        storage_options: For the file system of the URI, and of the backup where that is remote.
-        to_batch: The last batch that counts; required unless an earlier rewind is undone.
-        replay: Whether the batch after it runs again over its old range (``same``), or gets a new one (``new``).
-        sink: The place that the query writes to, as ``inspect`` takes it: the plan is then for that sink.
-        how: ``apply=True`` performs the plan, ``undo`` undoes an earlier rewind; see ``How``.
-
-    Raises:
-        NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
-        UsageError: A URI or option is wrong, or the backup would be inside the checkpoint.
-
-    >>> plan, receipt = ckpt.rewind("sample_checkpoints/aggregation-hdfs-4.2", to_batch=8)
-    >>> plan.possible, plan.after[0].batch_id, receipt.applied
-    (((0, 9),), 9, False)
-
-    """
-    uri, replayed = fspath(checkpoint), parse_choice(Replayed, replay, "replay")
-
-    def plan(storage: Storage) -> RewindPlan:
-        planned = plan_rewind(storage, to_batch, replayed)
-        return add_mark(adapt_to_sink(planned, ask_sink(sink, uri, storage_options or {})), storage)
-
-    return run_change(RewindPlan, plan, uri, storage_options, **how)
+    table: SinkVersion | None = None  # to which the sink goes back too; None: no version was named
+    restores: bool = False  # ckpt takes the table back, before it changes the checkpoint
 
 
 def plan_rewind(
-    storage: Storage, to_batch: int | None, replayed: Replayed = Replayed.SAME, inspection: Inspection | None = None
+    storage: Storage,
+    to_batch: int | None,
+    replayed: Replayed = Replayed.SAME,
+    inspection: Inspection | None = None,
+    others: Sequence[Step] = (),
 ) -> RewindPlan:
     """Plan a rewind, as ``rewind`` does; of state no more than a start loads is read.
 
-    ``inspection`` is of the checkpoint with its complete logs, where it was read already. Raises NotACheckpoint,
-    NotFound, StorageError, or UsageError where no batch is named.
+    ``inspection`` is of the checkpoint with its complete logs, where it was read already; ``others`` are steps that
+    belong to it. Raises NotACheckpoint, NotFound, StorageError, or UsageError where no batch is named.
     """
     inspection = inspection or inspect(read_checkpoint(storage, batches=0))
     checkpoint = inspection.checkpoint
@@ -313,7 +276,7 @@ def plan_rewind(
     except NoWay as error:
         return replace(plan, refused=str(error))
     gone = find_files_after(checkpoint, to_batch, keep_planned=kept)
-    steps = (*written, *plan_unread_removals(checkpoint.listing, gone))
+    steps = (*others, *written, *plan_unread_removals(checkpoint.listing, gone))
     if not steps:
         why = f"there is nothing after batch {to_batch}" + (" to remove" if kept else "")
         return replace(plan, needed=False, why=why)

@@ -83,6 +83,11 @@ def source_folder(listing: Listing, offsets: OffsetLog | None, source: int) -> s
     return name_folder(source, name)
 
 
+def rocksdb_folder(listing: Listing, offsets: OffsetLog | None, source: int) -> str:
+    """The folder in which Auto Loader keeps the names of the files that it has read."""
+    return f"{source_folder(listing, offsets, source)}/rocksdb"
+
+
 def name_folder(number: int, name: str | None) -> str:
     """The folder of a source by its number, or by its name if the query gives it one (offset log v2)."""
     return f"{SOURCES}/{number if name is None else name}"

@@ -23,7 +23,28 @@ class SourceType(StrEnum):
     FILE = "file"
     RATE = "rate"
     RATE_MICRO_BATCH = "rate-micro-batch"
+    CLOUD_FILES = "cloudFiles"  # Auto Loader; from here on known by the shape of their offsets alone
+    KINESIS = "kinesis"
+    PUB_SUB = "pubsub"
+    PULSAR = "pulsar"
+    PAIMON = "paimon"
+    HUDI = "hudi"
+    SEQUENTIAL_UNION = "sequential-union"
     UNKNOWN = "unknown"
+
+
+BY_SHAPE = frozenset(
+    {
+        SourceType.CLOUD_FILES,
+        SourceType.KINESIS,
+        SourceType.PUB_SUB,
+        SourceType.PULSAR,
+        SourceType.PAIMON,
+        SourceType.HUDI,
+        SourceType.SEQUENTIAL_UNION,
+    }
+)
+"""Kinds that are known by the shape of their offsets alone: no start with them was tried."""
 
 
 class Unit(StrEnum):

@@ -9,7 +9,7 @@ from types import NoneType, UnionType
 from typing import Any, NoReturn, TypeVar
 
 from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd
-from ckpt.checkpoint.sources.kind import Advance, SourceKind, SourceType
+from ckpt.checkpoint.sources.kind import BY_SHAPE, Advance, SourceKind, SourceType
 from ckpt.checkpoint.sources.starts import ReaderStart, StartFacts
 from ckpt.checkpoint.sources.unknown import UnknownKind, UnknownOffset
 from ckpt.errors import CkptError
@@ -124,7 +124,7 @@ def load_kinds() -> tuple[PluginKind, ...]:
         kind = plugin()
         if not isinstance(kind, SourceKind):
             raise TypeError("it has to be a subclass of ckpt.checkpoint.sources.kind.SourceKind")
-        if not isinstance(kind.name, str) or not _NAME.fullmatch(kind.name) or kind.name in set(SourceType):
+        if not isinstance(kind.name, str) or not _NAME.fullmatch(kind.name) or kind.name in set(SourceType) - BY_SHAPE:
             raise ValueError(f"its sources cannot be called {kind.name!r}")
         return PluginKind(kind)
 

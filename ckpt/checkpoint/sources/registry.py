@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, assert_never
 
+from ckpt.checkpoint.sources.connectors import CONNECTORS, ConnectorOffset
 from ckpt.checkpoint.sources.delta import DeltaKind, DeltaOffset
 from ckpt.checkpoint.sources.files import FileOffset, FilesKind
 from ckpt.checkpoint.sources.iceberg import IcebergKind, IcebergOffset
@@ -28,6 +29,7 @@ Offset: TypeAlias = (
     | RateMicroBatchOffset
     | NumberOffset
     | PluginOffset
+    | ConnectorOffset
     | UnknownOffset
 )
 
@@ -90,8 +92,8 @@ def decode(value: Json, *, rate: bool = False) -> Offset | None:
     if value is None:
         return None
     offset = _recognise(value, _KINDS)
-    if offset is None and value:  # no plugin has offsets that are empty
-        offset = _recognise(value, load_kinds())
+    if offset is None and value:  # no plugin and no connector has offsets that are empty
+        offset = _recognise(value, (*load_kinds(), *CONNECTORS))
     if isinstance(offset, NumberOffset):
         return replace(offset, rate=rate)
     return UnknownOffset(value) if offset is None else offset
@@ -122,7 +124,7 @@ def kind_of(offset: Offset | None) -> SourceKind[Any]:
     match offset:
         case None | UnknownOffset():
             return _UNKNOWN
-        case PluginOffset():
+        case PluginOffset() | ConnectorOffset():
             return offset.kind
         case KafkaOffset() | DeltaOffset() | IcebergOffset() | FileOffset() | RateMicroBatchOffset() | NumberOffset():
             return _KIND_OF[type(offset)]
@@ -132,7 +134,7 @@ def kind_of(offset: Offset | None) -> SourceKind[Any]:
 
 def kind_named(name: str) -> SourceKind[Any]:
     """Return the kind of source with a name, as ``describe_query`` has it; unknown where ckpt knows none."""
-    return next((kind for kind in (*_KINDS, *load_kinds()) if kind.name == name), _UNKNOWN)
+    return next((kind for kind in (*_KINDS, *load_kinds(), *CONNECTORS) if kind.name == name), _UNKNOWN)
 
 
 def settable_kinds() -> list[str]:

@@ -39,10 +39,18 @@ class UnknownKind(SourceKind[UnknownOffset]):
 
     def start_after(self, offset: UnknownOffset, facts: StartFacts) -> ReaderStart:
         like = shorten_json(offset.value)
+        if _has_partitions(offset.value):
+            like += ", a number for each partition, as Pub/Sub Lite has them (SparkSourceOffset) and others may"
         refused = (
             f"ckpt does not know a source whose offsets look like {like}; see its documentation for how it can start"
         )
         return ReaderStart(Begin.REFUSED, refused=refused)
+
+
+def _has_partitions(value: Json) -> bool:
+    if not isinstance(value, dict) or not value:
+        return False
+    return all(key.isdecimal() and whole_number(number) is not None for key, number in value.items())
 
 
 @dataclass(frozen=True, slots=True)

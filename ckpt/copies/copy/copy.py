@@ -11,12 +11,22 @@ from ckpt.changes.backup import choose_options
 from ckpt.changes.steps import read_files, sidecar
 from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.copies.copy.comparing import ReadSums
-from ckpt.copies.copy.placing import AT_ONCE, FilePieces, Placing, Watcher, check_apart, is_large, open_new
+from ckpt.copies.copy.placing import (
+    AT_ONCE,
+    FilePieces,
+    Placing,
+    Watcher,
+    check_apart,
+    find_first_version,
+    is_large,
+    open_new,
+)
 from ckpt.copies.copy.selection import Selection, select_files
 from ckpt.errors import NotFound, StorageError
 from ckpt.formats.metadata import build_metadata, parse_metadata
 from ckpt.formats.sidecars import build_hadoop_sidecar
 from ckpt.inspection.inspection import Inspection
+from ckpt.live.sink.reader import find_kind
 from ckpt.model import Location, QueryMetadata
 from ckpt.restart.sinks import shared_with_a_copy
 from ckpt.storage import ReadRequest, Storage, open_storage
@@ -55,24 +65,29 @@ def copy(
     new_id: bool = False,
     plan: bool = False,
     deep: bool = False,
+    sink: str | None = None,
     watcher: Watcher | None = None,
 ) -> CheckpointCopy:
     """All that ``ckpt copy`` does. The query may run meanwhile; the original is only read.
 
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
-        to: A path or URI of a folder that does not exist, or holds no file.
+        to: A path or URI of a folder that does not exist, or holds no file. That of a flow of a declarative pipeline
+            that has not run, ``<storage>/_checkpoints/<catalog>/<schema>/<table>/<flow>``, gets it as version ``0``.
         storage_options: For the file systems of both, where they are remote.
         batch: A committed batch as of which it is copied; by default the newest.
         new_id: Give the copy a query id of its own.
         plan: Write nothing: only say what would be copied.
         deep: Refuse where a start after the batch would fail by any byte of its state, as ``verify_state`` reads it.
+        sink: The place that the query writes to, or what the sink does, as ``inspect`` takes it: of sinks only that
+            one is spoken of.
         watcher: Called with the number of files written so far, and the number of all files.
 
     Raises:
         NotACheckpoint, NotFound, StorageError: The original cannot be read, or the copy not be written; nothing is
             left of it then, as far as it can be removed.
-        CkptError: There is no such batch, a start after it would fail, or the copy is not what it should be.
+        CkptError: There is no such batch, a start after it would fail, the copy is not what it should be, or the flow
+            has run.
         UsageError: A URI or option is wrong, or one place is inside the other.
 
     >>> copied = ckpt.copy("sample_checkpoints/aggregation-hdfs-4.2", "memory://copy/aggregation")
@@ -83,14 +98,17 @@ def copy(
     uri = fspath(checkpoint)
     check_apart(uri, to)
     options = storage_options or {}
-    storage, new = open_storage(uri, choose_options(uri, options)), open_new(to, options)
+    kind = find_kind(sink, uri, options)
+    to, missing = find_first_version(to, options)
+    storage, new = open_storage(uri, choose_options(uri, options)), open_new(to, options, missing)
     if deep:
         from ckpt.state.verify.verify import look_at_every_byte
 
         look_at_every_byte(storage, options)
     for attempt in range(_TRIES):
         try:
-            return copy_selected(storage, new, to, batch, new_id=new_id, plan=plan, watcher=watcher)
+            copied = copy_selected(storage, new, to, batch, new_id=new_id, plan=plan, watcher=watcher)
+            return replace(copied, sinks=shared_with_a_copy(new_id=new_id, only=kind))
         except Vanished as error:
             if batch is not None or attempt == _TRIES - 1:
                 raise StorageError(

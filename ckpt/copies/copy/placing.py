@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 
 from ckpt.changes.backup import choose_options
 from ckpt.changes.steps import Changed
+from ckpt.checkpoint.pipelines import parse_flow, sort_versions
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.copies.copy.comparing import ReadSums
-from ckpt.errors import CkptError, StorageError, UsageError, one_line
+from ckpt.errors import CkptError, NotFound, StorageError, UsageError, one_line
 from ckpt.formats.offsets import UNFINISHED
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.storage import FileInfo, Storage, open_storage
 from ckpt.storage.base import PIECE
 from ckpt.storage.local_writer import open_writer
-from ckpt.storage.locations import is_inside, spark_uri
+from ckpt.storage.locations import find_parent, is_inside, spark_uri
 from ckpt.storage.writer import AlreadyThere, Attributes, Writer
 
 Watcher = Callable[[int, int], None]
@@ -64,6 +65,8 @@ class Placing:
 
     storage: Storage
     writer: Writer
+    missing: tuple[str, ...] = ()  # folders above it that come with it, outer ones first
+    options: Mapping[str, str] = field(default_factory=dict)
     attributes: Callable[[str], Attributes | None] = lambda path: None
     sizes: dict[str, int] = field(default_factory=dict)  # by path
     _newest: str | None = None  # where the newest offsets belong
@@ -78,10 +81,12 @@ class Placing:
 
     def make_attempt(self) -> "Placing":
         """Return another attempt at the same place, which has written nothing yet."""
-        return Placing(self.storage, self.writer)
+        return Placing(self.storage, self.writer, self.missing, self.options)
 
     def check_empty(self) -> None:
         """Raise what ``begin`` raises of the folder, as far as that can be known; nothing is created."""
+        if self.missing:
+            return
         try:
             self.writer.check_root()
         except AlreadyThere as error:
@@ -92,6 +97,8 @@ class Placing:
 
         A folder that is there and holds no file will do. Raises StorageError.
         """
+        for folder in self.missing:
+            open_writer(folder, self.options).make_root()
         try:
             self.writer.make_root_with(newest, UNFINISHED)
         except AlreadyThere as error:
@@ -155,6 +162,8 @@ class Placing:
                 self.writer.remove_folder(folder)
         self.sizes.clear()
         self._folders.clear()
+        for folder in reversed(self.missing):
+            open_writer(folder, self.options).remove_folder("")
         self._newest = self._finished = None
 
     def check(self, uri: str, what: str, like: str, continues: Callable[[Inspection], bool]) -> Inspection:
@@ -197,7 +206,43 @@ def check_apart(checkpoint: str, new: str) -> None:
         raise UsageError(f"{one_line(new)} is inside the checkpoint, or the checkpoint in it: name another folder")
 
 
-def open_new(uri: str, storage_options: Mapping[str, str]) -> Placing:
-    """Where a new checkpoint is to be. Raises StorageError, UsageError."""
+def open_new(uri: str, storage_options: Mapping[str, str], missing: tuple[str, ...] = ()) -> Placing:
+    """Where a new checkpoint is to be, and the folders above that are to be made. Raises StorageError, UsageError."""
     options = choose_options(uri, storage_options)
-    return Placing(open_storage(uri, options), open_writer(uri, options))
+    return Placing(open_storage(uri, options), open_writer(uri, options), missing, options)
+
+
+def find_first_version(uri: str, storage_options: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
+    """Where the first checkpoint of a flow of a declarative pipeline belongs, and the folders above that are missing.
+
+    Any other folder is itself the place, and so is a version. Raises CkptError where the flow has one already, or
+    StorageError.
+    """
+    parsed = parse_flow(uri)
+    above = uri if parsed is None or parsed[1] is None else find_parent(uri)
+    if parsed is None or above is None:
+        return uri, ()
+    storage = open_storage(above, choose_options(uri, storage_options))
+    missing: list[str] = []
+    try:
+        level = storage.list_level()
+    except NotFound:
+        while storage.local and above is not None and not _is_there(above):
+            missing.append(above)
+            above = find_parent(above)
+    else:
+        if parsed[1] is not None:
+            return uri, ()
+        if versions := sort_versions((*level.files, *level.folders)):
+            flow = f"flow {one_line(parsed[0].name)} of {one_line(parsed[0].table)}"
+            reason = f"{flow} has version {one_line(versions[-1])}, so it has run or was to run"
+            raise CkptError(f"{one_line(uri)}: {reason}; only a flow that has not run takes over a checkpoint")
+    return uri if parsed[1] is not None else storage.below("0").uri, tuple(reversed(missing))
+
+
+def _is_there(uri: str) -> bool:
+    try:
+        open_storage(uri).list_level()
+    except NotFound:
+        return False
+    return True

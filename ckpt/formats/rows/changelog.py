@@ -17,6 +17,7 @@ from ckpt.formats.statefiles import TYPED, RecordType, UnknownVersion, read_begi
 
 _LENGTH = struct.Struct(">i")
 _END = 0
+_KINDS = frozenset(RecordType)
 
 
 class ChangelogRecord(NamedTuple):
@@ -36,6 +37,49 @@ def changes_of(data: bytes) -> Iterator[ChangelogRecord]:
         raise LeftToSpark(f"ckpt does not know changelogs of version {name}") from None
     except (struct.error, IndexError, ValueError):
         raise Undecodable("it ends in the middle of a record") from None
+
+
+def changes_of_key(data: bytes, key: bytes) -> list[ChangelogRecord]:
+    """The records of one key, and those that remove ranges, in order; raises what ``changes_of`` raises.
+
+    Several times as fast: of other records only the lengths are read.
+    """
+    try:
+        version, _, at = read_beginning(data)
+        places = _find_typed(data, at, key) if version in TYPED else _find_plain(data, at, key)
+    except UnknownVersion as name:
+        raise LeftToSpark(f"ckpt does not know changelogs of version {name}") from None
+    except (struct.error, IndexError, ValueError):
+        raise Undecodable("it ends in the middle of a record") from None
+    read = _typed if version in TYPED else _plain
+    return [next(read(data, place)) for place in places]
+
+
+def _find_plain(data: bytes, at: int, key: bytes) -> list[int]:
+    places, unpack, wanted = [], _LENGTH.unpack_from, len(key)
+    while (length := unpack(data, at)[0]) != -1:
+        if length == wanted and data.startswith(key, at + 4):
+            places.append(at)
+        (size,) = unpack(data, at + 4 + length)
+        if length < 0 or size < -1:
+            raise IndexError
+        at += 8 + length + max(size, 0)
+    return places
+
+
+def _find_typed(data: bytes, at: int, key: bytes) -> list[int]:
+    places, unpack, wanted = [], _LENGTH.unpack_from, len(key)
+    while (kind := data[at]) != _END:
+        (length,) = unpack(data, at + 1)
+        if kind == RecordType.DELETE_RANGE or (length == wanted and data.startswith(key, at + 5)):
+            places.append(at)
+        elif kind not in _KINDS:
+            raise LeftToSpark(f"ckpt does not know records of type {kind} in a changelog")
+        (size,) = unpack(data, at + 5 + length)
+        if length < 0 or size < -1:
+            raise IndexError
+        at += 9 + length + (0 if kind == RecordType.DELETE else size)
+    return places
 
 
 def leads_to_end(data: bytes) -> bool:

@@ -120,11 +120,17 @@ def keep_newest(files: Sequence[Records], *, distinct: bool) -> Iterator[Records
 def find_key(files: Sequence[Records], key: bytes) -> Records | None:
     """Of the records of files, oldest first, the one that holds for a key; None where none does."""
     for records in reversed(files):
-        rows = np.flatnonzero(records.key_size == len(key))
-        words = np.frombuffer(records.data, "<i4", len(records.data) // _INT)
-        for index, word in enumerate(np.frombuffer(key, "<i4")):
-            rows = rows[words[records.key_at[rows] // _INT + index] == word]
+        rows = find_rows(records, key)
         if len(rows):
             last = records.take(rows[-1:])
             return last if last.value_size[0] >= 0 else None
     return None
+
+
+def find_rows(records: Records, key: bytes) -> Any:
+    """The positions of the records of a key."""
+    rows = np.flatnonzero(records.key_size == len(key))
+    words = np.frombuffer(records.data, "<i4", len(records.data) // _INT)
+    for index, word in enumerate(np.frombuffer(key, "<i4")):
+        rows = rows[words[records.key_at[rows] // _INT + index] == word]
+    return rows

@@ -13,7 +13,7 @@ from ckpt import settings
 from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.file_logs import find_refused_file, name_folder
-from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.checkpoint.sources.kind import BY_SHAPE, SourceType
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.errors import one_line
 from ckpt.formats.operators import TIMERS, OperatorName, micro_batch_name
@@ -252,7 +252,7 @@ def add_answer(
     return QueryComparison((*(same or [by_spark]), *(finding for finding in milder if finding not in same)))
 
 
-_KNOWN = frozenset(SourceType) - {SourceType.UNKNOWN}
+_KNOWN = frozenset(SourceType) - {SourceType.UNKNOWN} - BY_SHAPE
 
 
 def compare_sources(query: QueryDescription, checkpoint: Checkpoint) -> QueryComparison:

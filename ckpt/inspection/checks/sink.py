@@ -5,17 +5,18 @@ getLatestBatchId()`` (``FileStreamSink.addBatch``), Iceberg if the newest ancest
 or a later one (``SparkWrite``). None looks at the rows. Iceberg alone computes the batch first, so its state is there.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
 from ckpt.checkpoint.checkpoint import FIRST_START, Checkpoint
+from ckpt.checkpoint.history import name_lagging_mode
 from ckpt.checkpoint.state.ranges import ranges_of
 from ckpt.formats.names import COMPACT, compactible_id
 from ckpt.inspection.checks.sink_times import Match, describe_times, find_dropped, find_plan_ms, match_batch
 from ckpt.inspection.checks.skipped import describe_fill, find_unfilled
-from ckpt.live.sink.records import SinkLog, SinkWriter
+from ckpt.live.sink.records import SinkKind, SinkLog, SinkWriter
 from ckpt.model import FirstStart, Unreadable
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Finding, Forecast
@@ -35,12 +36,20 @@ class SinkOutcome(StrEnum):
     MAY_DROP = "may-drop"  # the same, or it passes over: whether it has this batch or another of its id is unknown
     LACKS = "lacks"  # it is written, but batches before it are not in the sink
     WRITES_AGAIN = "writes-again"  # it is in the sink, and is written again
+    ACCEPTS = "accepts"  # it keeps no batch ids, so it writes each row of each batch that runs
     UNKNOWN_QUERY = "unknown-query"  # it is written; the sink has no batch of this query
     UNKNOWN = "unknown"
     UNREACHED = "unreached"  # it was to be read, and could not be
 
 
-_CERTAIN = (SinkOutcome.CONTINUES, SinkOutcome.PASSES_OVER, SinkOutcome.DROPS, SinkOutcome.MAY_DROP, SinkOutcome.LACKS)
+_CERTAIN = (
+    SinkOutcome.CONTINUES,
+    SinkOutcome.PASSES_OVER,
+    SinkOutcome.DROPS,
+    SinkOutcome.MAY_DROP,
+    SinkOutcome.LACKS,
+    SinkOutcome.ACCEPTS,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +110,9 @@ def foresee_sink(checkpoint: Checkpoint, forecasts: Sequence[Forecast], log: Sin
     if log.unknown is not None:
         outcome = SinkOutcome.UNREACHED if log.unreached else SinkOutcome.UNKNOWN
         return SinkOutlook(log, outcome, log.unknown, findings=tuple(_find_gone(checkpoint, log)))
-    start = _find_start(forecasts)
+    start = _find_start(forecasts, (Progress.SYNC,))
+    if log.keeps_no_ids:
+        return _foresee_rows(checkpoint, log, start or _find_start(forecasts, Progress))
     if (code := _find_code(checkpoint, log)) is not None:
         known = replace(log, rules=WITH_TXN_APP_ID, writers=(replace(code, app_id=checkpoint.query_id or ""),))
         return _name_code(foresee_sink(checkpoint, forecasts, known), log, code)
@@ -117,6 +128,22 @@ def foresee_sink(checkpoint: Checkpoint, forecasts: Sequence[Forecast], log: Sin
     if writer is None or not writer.expired:
         outlook = _add_gaps(checkpoint, _add_dropped(checkpoint, outlook), writer)
     return _add_broken_log(checkpoint, outlook)
+
+
+def _foresee_rows(checkpoint: Checkpoint, log: SinkLog, start: _Start | None) -> SinkOutlook:
+    """Foresee a start with a sink that keeps no batch ids: it is said what becomes of rows that come again."""
+    again, outlook = log.sink.again or "", SinkOutlook(log, SinkOutcome.ACCEPTS, "", start.batch if start else None)
+    if log.kind == SinkKind.NOOP:
+        return replace(outlook, said=again)
+    if start is None:
+        return replace(outlook, said=f"no start that is forecast runs a batch; what is read again is written: {again}")
+    if start.again:
+        return replace(outlook, said=f"batch {start.batch} runs again, and is written again: {again}")
+    if name_lagging_mode(checkpoint) is not None:
+        earlier = f"rows after the offsets of batch {checkpoint.offsets.latest} may be in it already"
+        return replace(outlook, said=f"batch {start.batch} is written; {earlier}, and come again: {again}")
+    older = "if this checkpoint is an older copy, which such a sink cannot show"
+    return replace(outlook, said=f"batch {start.batch} is new, and is written; {older}, {again}")
 
 
 def _find_gone(checkpoint: Checkpoint, log: SinkLog) -> Iterator[Finding]:
@@ -216,9 +243,9 @@ def _name_code(outlook: SinkOutlook, log: SinkLog, code: SinkWriter) -> SinkOutl
     return replace(outlook, log=log, said=f"{if_so}: {outlook.said}", findings=tuple(findings))
 
 
-def _find_start(forecasts: Sequence[Forecast]) -> _Start | None:
-    """Find the earliest batch that a start runs first: synchronous, because these sinks know no other."""
-    running = [forecast for forecast in forecasts if forecast.outcome.runs and forecast.progress is Progress.SYNC]
+def _find_start(forecasts: Sequence[Forecast], modes: Iterable[Progress]) -> _Start | None:
+    """Find the earliest batch that a start runs first: a synchronous one, where sinks remember batch ids."""
+    running = [forecast for forecast in forecasts if forecast.outcome.runs and forecast.progress in tuple(modes)]
     starts = (_Start(forecast.batch_id or 0, bool(forecast.reexecutes)) for forecast in running)
     return min(starts, key=lambda start: (start.batch, not start.again), default=None)
 
@@ -311,10 +338,14 @@ def _foresee_restored(checkpoint: Checkpoint, outlook: SinkOutlook, gone: Batche
     last = min(gone[1], (outlook.next_batch or 0) - 1)
     which = span("batch", gone[0], last)
     detail = f"{outlook.log.uri} was restored: the rows of {which} were taken back"
-    remedy = None
-    if gone[0] > 0:
-        copied = f"`ckpt copy {quote_path(checkpoint.uri)} NEW --batch {gone[0] - 1} --new-id`"
-        remedy = f"If the rows of {which} are wanted, {copied}, and start the query from there: it writes them again."
+    remedy, writer = None, outlook.log.writer(checkpoint.query_id)
+    if gone[0] > 0 and writer is not None:
+        version = outlook.log.version if writer.last_batch <= gone[1] else writer.restored_to
+        back = f"--to-sink-version {version} --sink {quote_path(outlook.log.uri)} --replay new"
+        remedy = (
+            f"If the rows of {which} are wanted, `ckpt rewind {quote_path(checkpoint.uri)} {back}` takes the query "
+            "back to where the table is: it writes them again."
+        )
     return replace(
         outlook,
         outcome=SinkOutcome.LACKS,
@@ -478,7 +509,7 @@ def build_first_mark(checkpoint: Checkpoint) -> FirstStart | None:
 def find_noop_start(checkpoint: Checkpoint, sink: SinkOutlook | None) -> Iterator[Finding]:
     """Find the mark of a batch that has to run into ``noop``, unless a sink that was asked knows better."""
     mark, due = checkpoint.first_start, build_first_mark(checkpoint)
-    if due is None or (sink is not None and sink.certain):
+    if due is None or (sink is not None and sink.certain and not sink.log.sink.doubles):
         return
     if isinstance(mark, Unreadable):
         detail = f"batch {due.batch} runs next, and {FIRST_START} cannot be read: {mark.reason}"

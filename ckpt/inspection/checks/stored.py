@@ -15,6 +15,8 @@ from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchOffset
 from ckpt.checkpoint.sources.registry import advances, offset_of
 from ckpt.formats.names import compactible_id, compactible_log, sort_batch_names
 from ckpt.formats.statefiles import DEFAULT_STORE
+from ckpt.inspection.checks.auto_loader import find_auto_loader
+from ckpt.inspection.checks.pipeline import find_versions
 from ckpt.model import DamageKind, Kind, OffsetLog, Unreadable
 from ckpt.restart import diagnoses, offsets
 from ckpt.restart.findings import Finding
@@ -425,6 +427,8 @@ _CHECKS = (
     find_sink_log_holes,
     find_format_two,
     find_real_time,
+    find_versions,
+    find_auto_loader,
     find_moved_joins,
     find_abandoned_timeline,
     measure_snapshot_lag,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, TypeVar
 
 from ckpt.checkpoint.history import sources
+from ckpt.checkpoint.pipelines import FlowVersion, parse_version
 from ckpt.inspection.inspection import Inspection
 from ckpt.live.kafka.groups import find_positions
 from ckpt.model import Kind
@@ -62,6 +63,7 @@ class ScannedCheckpoint:
     codes: tuple[str, ...] = ()  # of warnings and errors, worst first
     worst: WorstFinding | None = None
     error: str | None = None
+    pipeline: FlowVersion | None = None  # its place in a declarative pipeline
 
     @property
     def severity(self) -> Severity | None:
@@ -106,16 +108,22 @@ def make_row(inspection: Inspection, path: str, sources_error: str | None = None
         findings={grade.value: sum(rated.severity is grade for rated in inspection.findings) for grade in Severity},
         codes=tuple(dict.fromkeys(rated.finding.diagnosis.code for rated in inspection.troubles)),
         worst=_find_worst(inspection),
+        pipeline=checkpoint.flow,
     )
 
 
 def make_unreadable_row(path: str, error: str) -> ScannedCheckpoint:
     """Make the row of a checkpoint, or a folder, that could not be looked at."""
-    return ScannedCheckpoint(path=path, name=short_name(path), error=error)
+    return ScannedCheckpoint(path=path, name=short_name(path), error=error, pipeline=parse_version(path))
 
 
 def short_name(path: str) -> str:
-    """Return a checkpoint's short name: its last folder, with those above it that a name for all checkpoints needs."""
+    """Return a checkpoint's short name: its last folder, with those above it that a name for all checkpoints needs.
+
+    Of a pipeline: its table, flow and version.
+    """
+    if version := parse_version(path):
+        return f"{version.flow.table}/{version.flow.name}/{version.version}"
     parts = [part for part in path.partition("?")[0].split("/") if part]
     last = len(parts) - 1
     while last > 0 and parts[last].strip("_.").lower() in ("checkpoint", "checkpoints", "ckpt"):

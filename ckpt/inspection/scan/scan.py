@@ -11,7 +11,8 @@ from typing import Annotated, Any
 
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES, STATE
 from ckpt.checkpoint.history import sources
-from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.checkpoint.pipelines import parse_flow, sort_versions
+from ckpt.checkpoint.reader import look_beside, read_checkpoint
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.state.folders import sort_numbers
 from ckpt.errors import CkptError, NotFound, SourceError, StorageError, UsageError
@@ -37,13 +38,16 @@ class Discovered:
     """The folders below a root; paths are relative to it, ``""`` is the root itself."""
 
     checkpoints: tuple[str, ...]  # sorted
+    superseded: int = 0  # versions of flows of pipelines that no run uses, and that are left out
     unlisted: tuple[tuple[str, str], ...] = ()  # folders that could not be listed, and why
 
 
 @dataclass(slots=True)
 class _Search:
     root: Root
+    all_versions: bool
     checkpoints: list[str] = field(default_factory=list)
+    superseded: int = 0
     unlisted: list[tuple[str, str]] = field(default_factory=list)
 
     def list_folder(self, folder: str) -> Folder | None:
@@ -67,8 +71,18 @@ class _Search:
         inside = (self.list_folder(_join(folder, name)) for name in left)
         return any(below is not None and sort_numbers(below.folders) for below in inside)
 
+    def find_versions(self, folder: str, level: Folder) -> tuple[str, ...]:
+        """List the versions of a flow of a declarative pipeline; none for any other folder."""
+        parsed = parse_flow(self.root.below(folder).uri)
+        return sort_versions(level.folders) if parsed is not None and parsed[1] is None else ()
+
     def choose_folders(self, folder: str, level: Folder) -> list[tuple[str, bool]]:
         """Note a checkpoint; return the folders to be looked at next, and whether they are links."""
+        if versions := self.find_versions(folder, level):
+            live = versions if self.all_versions else versions[-1:]
+            self.superseded += len(versions) - len(live)
+            self.checkpoints += [_join(folder, name) for name in live]
+            return []
         left_out = set(_NEVER)
         if self.is_checkpoint(folder, level):
             self.checkpoints.append(folder)
@@ -78,13 +92,15 @@ class _Search:
         return [(_join(folder, name), name in level.links) for name in chosen]
 
 
-def discover(root: Root, depth: int | None = None) -> Discovered:
+def discover(root: Root, depth: int | None = None, *, all_versions: bool = False) -> Discovered:
     """Find the checkpoints at a root and at most ``depth`` levels below it (None: all).
+
+    Of a flow of a declarative pipeline that is the version that runs use, or with ``all_versions`` each.
 
     A symbolic link is looked at and not followed further. In a Delta table, and in the output of a file sink, folders
     of partitions (``day=1``) are left out. Raises NotFound or StorageError where the root itself cannot be listed.
     """
-    search = _Search(root)
+    search = _Search(root, all_versions)
     level: list[tuple[str, bool]] = [("", False)]  # folders, and whether they are symbolic links
     below = 0
     with ThreadPoolExecutor(1 if root.local else _FOLDERS_AT_ONCE, thread_name_prefix="ckpt-discover") as pool:
@@ -97,7 +113,7 @@ def discover(root: Root, depth: int | None = None) -> Discovered:
                 deeper += [] if linked else chosen
             below += 1
             level = deeper if depth is None or below <= depth else []
-    return Discovered(tuple(sorted(search.checkpoints)), tuple(sorted(search.unlisted)))
+    return Discovered(tuple(sorted(search.checkpoints)), search.superseded, tuple(sorted(search.unlisted)))
 
 
 def _join(folder: str, name: str) -> str:
@@ -118,6 +134,7 @@ class ScannedRoot:
     uri: Annotated[str, "as given"]
     checkpoints: Annotated[int, "found below it, those left out by `--changed-since` included"] = 0
     error: Annotated[str | None, "why it could not be listed"] = None
+    superseded: Annotated[int, "versions of flows of pipelines that no run uses, left out without `--all-versions`"] = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +169,7 @@ def scan(
     jobs: int | None = None,
     changed_since_ms: int | None = None,
     kafka_options: Mapping[str, str] | None = None,
+    all_versions: bool = False,
     watcher: Watcher | None = None,
 ) -> Scan:
     """Find all checkpoints at and below some roots, and inspect each; only reads, and starts no JVM.
@@ -166,6 +184,7 @@ def scan(
         changed_since_ms: Leave out those whose logs have no file written since then, in ms since 1970 UTC.
         kafka_options: Also ask every Kafka source what it has now: options of its reader as Spark calls them, at least
             ``kafka.bootstrap.servers``, the same for all checkpoints.
+        all_versions: Of a flow of a declarative pipeline, also the versions that a full refresh has superseded.
         watcher: Called after each checkpoint with how many are done, and of how many.
 
     Raises:
@@ -190,11 +209,11 @@ def scan(
     for uri in dict.fromkeys(fspath(root) for root in locations):
         try:
             storage = open_storage(uri, options)
-            discovered = discover(storage, depth)
+            discovered = discover(storage, depth, all_versions=all_versions)
         except CkptError as error:
             scanned.append(ScannedRoot(uri, error=str(error)))
             continue
-        scanned.append(ScannedRoot(uri, len(discovered.checkpoints)))
+        scanned.append(ScannedRoot(uri, len(discovered.checkpoints), superseded=discovered.superseded))
         below[uri] = discovered.checkpoints
         unlisted = (make_unreadable_row(storage.below(path).uri, why) for path, why in discovered.unlisted)
         rows |= {row.path: row for row in unlisted}
@@ -231,7 +250,7 @@ def _look(
 def make_looker(shared: Any) -> Callable[[Sequence[str]], Iterator[ScannedCheckpoint | None]]:
     """Inspect some checkpoints of a root in a process of its own: the row of each, None for one without a change."""
     uri, options, since_ms, reader = shared
-    make = partial(_make_row, open_storage(uri, options), since_ms=since_ms, reader=reader)
+    make = partial(_make_row, open_storage(uri, options), options=options, since_ms=since_ms, reader=reader)
 
     def do(paths: Sequence[str]) -> Iterator[ScannedCheckpoint | None]:
         if len(paths) < 2:
@@ -244,7 +263,7 @@ def make_looker(shared: Any) -> Callable[[Sequence[str]], Iterator[ScannedCheckp
 
 
 def _make_row(
-    root: Root, path: str, since_ms: int | None, reader: Mapping[str, str] | None
+    root: Root, path: str, options: Mapping[str, str], since_ms: int | None, reader: Mapping[str, str] | None
 ) -> ScannedCheckpoint | None:
     storage = root.below(path)
     try:
@@ -252,14 +271,16 @@ def _make_row(
             return None
     except CkptError as error:
         return make_unreadable_row(storage.uri, str(error))
-    row, _ = _inspect_one(storage, reader)
+    row, _ = _inspect_one(storage, options, reader)
     return row
 
 
-def _inspect_one(storage: Storage, reader: Mapping[str, str] | None) -> tuple[ScannedCheckpoint, Inspection | None]:
+def _inspect_one(
+    storage: Storage, options: Mapping[str, str], reader: Mapping[str, str] | None
+) -> tuple[ScannedCheckpoint, Inspection | None]:
     """Inspect a checkpoint, with what its Kafka sources have now if these are to be asked; None where it cannot."""
     try:
-        checkpoint = read_checkpoint(storage, look_only=True)
+        checkpoint = look_beside(read_checkpoint(storage, look_only=True), options)
         kafka = {view.index: reader for view in sources(checkpoint) if reader and view.type is SourceType.KAFKA}
         unasked = None
         try:
@@ -290,7 +311,8 @@ def present_worst(
     def look(row: ScannedCheckpoint) -> tuple[ScannedCheckpoint, str | None]:
         if row.error is not None:
             return row, None
-        again, inspection = _inspect_one(open_storage(row.path, storage_options or {}), kafka_options)
+        options = storage_options or {}
+        again, inspection = _inspect_one(open_storage(row.path, options), options, kafka_options)
         return again, None if inspection is None else present(inspection)
 
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="ckpt-present") as pool:

@@ -47,6 +47,7 @@ def replay_delta_log(
             transaction.updated_ms,
             expired=oldest_ms is not None and (transaction.updated_ms is None or transaction.updated_ms <= oldest_ms),
             taken_back=(min(batches), max(batches)) if (batches := lost.get(transaction.app_id)) else None,
+            restored_to=batches[min(batches)] if batches else None,
             gaps=_find_gaps(history, transaction.app_id),
             written_ms=_keep_written(times.get(transaction.app_id, {}), transaction.version),
         )
@@ -72,9 +73,12 @@ def _keep_written(times: Mapping[int, int], last: int) -> dict[int, int]:
     return {batch: time_ms for batch, time_ms in times.items() if batch <= last}
 
 
-def _find_lost_batches(history: Iterable[VersionedAction]) -> dict[str, set[int]]:
-    """Find the batches of each writer whose rows a RESTORE took back, by actions in the order of their versions."""
-    lost: dict[str, set[int]] = {}
+def _find_lost_batches(history: Iterable[VersionedAction]) -> dict[str, dict[int, int]]:
+    """Find the batches of each writer whose rows a RESTORE took back, by actions in the order of their versions.
+
+    Each with the version to which that took the table.
+    """
+    lost: dict[str, dict[int, int]] = {}
     written: list[tuple[int, Transaction]] = []
     for version, action in history:
         if isinstance(action, Transaction):
@@ -82,5 +86,5 @@ def _find_lost_batches(history: Iterable[VersionedAction]) -> dict[str, set[int]
         elif isinstance(action, Restore):
             for then, transaction in written:
                 if action.to_version < then < version:
-                    lost.setdefault(transaction.app_id, set()).add(transaction.version)
+                    lost.setdefault(transaction.app_id, {})[transaction.version] = action.to_version
     return lost

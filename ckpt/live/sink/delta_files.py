@@ -3,10 +3,11 @@
 import io
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ckpt.errors import one_line
-from ckpt.formats.deltalog import Segment, choose_segment, parse_action, read_settings, read_transaction
+from ckpt.formats.deltalog import Segment, choose_segment, names_until, parse_action, read_settings, read_transaction
 from ckpt.formats.limits import LARGEST_ACTION
 from ckpt.formats.text import Damaged
 from ckpt.live.sink.delta import VersionedAction, replay_delta_log
@@ -20,20 +21,22 @@ _IN_A_CATALOG = ("_staged_commits", "_commits")
 _AT_ONCE = 16  # pieces of files that are in memory together
 
 
-def read_delta_sink(uri: str, storage: Storage) -> SinkLog:
-    """Read which batches a Delta table has. Raises StorageError where it cannot be read."""
-    return retry_vanished(lambda: _read_sink(uri, storage))
+def read_delta_sink(uri: str, storage: Storage, until: int | None = None) -> SinkLog:
+    """Read which batches a Delta table has, or had in version ``until``. Raises StorageError where it is not read."""
+    return retry_vanished(lambda: _read_sink(uri, storage, until))
 
 
-def _read_sink(uri: str, storage: Storage) -> SinkLog:
+def _read_sink(uri: str, storage: Storage, until: int | None) -> SinkLog:
     log = storage.list_level(DELTA_LOG)
     if (folder := find_staged(storage, log)) is not None:
         why = f"newer versions of the table may be in a catalog only ({folder} has files)"
         return SinkLog(uri, SinkKind.DELTA, unknown=f"{why}, so its newest batch is unknown")
     try:
-        segment = choose_segment(log.files)
+        segment = choose_segment(log.files if until is None else names_until(log.files, until))
         earlier = _read_versions(storage, segment.earlier, log.files)
-        return replay_delta_log(uri, earlier, _read_segment(storage, segment, log.files), time.time() * 1000)
+        now_ms = time.time() * 1000
+        read = replay_delta_log(uri, earlier, _read_segment(storage, segment, log.files), now_ms)
+        return replace(read, version=segment.version)
     except Damaged as damage:
         why = one_line(f"its {DELTA_LOG} cannot be read: {damage.reason}")
         return SinkLog(uri, SinkKind.DELTA, unknown=why, unreached=True)

@@ -49,15 +49,23 @@ def read_iceberg_metadata_sink(uri: str, storage_options: Mapping[str, str]) -> 
     return None if file is None else _read_sink(uri, lambda: read_metadata_file(*file, storage_options))
 
 
+def read_iceberg(uri: str, storage_options: Mapping[str, str]) -> ReadTable:
+    """Read the table at a place, or of a metadata file. Raises NotFound, StorageError, UsageError, Damaged."""
+    file = split_metadata_uri(uri)
+    if file is not None:
+        return read_metadata_file(*file, storage_options)
+    return read_table(open_storage(uri, storage_options))
+
+
 def _read_sink(uri: str, read: Callable[[], ReadTable]) -> SinkLog:
     try:
-        return _find_batches(uri, *read())
+        return find_batches(uri, *read())
     except Damaged as damage:
         why = f"its metadata cannot be read: {damage.reason}; {ASK_THE_CATALOG}"
         return SinkLog(uri, SinkKind.ICEBERG, unknown=one_line(why), unreached=True)
 
 
-def _find_batches(uri: str, table: IcebergTable, file: str) -> SinkLog:
+def find_batches(uri: str, table: IcebergTable, file: str) -> SinkLog:
     """Find each query's newest batch among the ancestors of the current snapshot (``findLastCommittedEpochId``)."""
     ancestors = list(table.ancestors())
     batches: dict[str, list[tuple[int, IcebergSnapshot]]] = {}

@@ -12,6 +12,7 @@ from ckpt.live.sink.iceberg_files import METADATA, has_metadata, read_iceberg_me
 from ckpt.live.sink.records import FILE_LOG, SinkKind, SinkLog
 from ckpt.model import Unreadable
 from ckpt.plugins import ask_plugins
+from ckpt.restart.sinks import NAMED_SINKS, Sink
 from ckpt.storage import FileInfo, Folder, ReadRequest, Storage, open_storage
 from ckpt.storage.locations import is_same_kind
 from ckpt.texts import mask_secrets
@@ -20,10 +21,6 @@ _SEVERAL = "it has {}, and ckpt cannot know which of them the query writes to"
 _NONE = (
     f"it has neither {DELTA_LOG} nor {FILE_LOG}, and no Iceberg metadata: it is not a table that ckpt reads, nor the "
     "output of a file sink, or its log is gone, so which batches it has is unknown"
-)
-_TOPIC = (
-    "a Kafka topic keeps no batch ids, so which batches it has is unknown; it accepts every row, so rows that are read "
-    "again are written again"
 )
 _TIMED = 10  # newest entries whose times are read: as many batches as are judged
 _HEAD = 1 << 16  # bytes of an entry: its first files were written in the batch as the others were
@@ -94,8 +91,9 @@ def read_sink(uri: str, storage_options: Mapping[str, str] | None = None) -> Sin
     """Read what the sink at a path or URI remembers of batches: in ``_delta_log``, ``metadata`` or ``_spark_metadata``.
 
     That is a Delta or Iceberg table, a metadata file of Iceberg, the output folder of a file sink, or
-    ``kafka://...``, which is not opened. A place of another kind is read by a plugin, if one recognizes it. Raises
-    NotFound, StorageError, UsageError.
+    ``kafka://...``, which is not opened. ``upsert``, ``append``, ``kafka`` and ``noop`` say what the sink does, and
+    nothing is read (``./upsert`` is a folder of that name). A place of another kind is read by a plugin, if one
+    recognizes it. Raises NotFound, StorageError, UsageError.
     """
     options = storage_options or {}
     try:
@@ -122,7 +120,9 @@ def _ask_plugins(uri: str, storage_options: Mapping[str, str]) -> SinkLog | None
 
 def _read_built_in(uri: str, storage_options: Mapping[str, str]) -> SinkLog:
     if uri.lower().startswith(("kafka:", "kafka+")):
-        return SinkLog(uri, SinkKind.KAFKA, unknown=_TOPIC)
+        return SinkLog(uri, SinkKind.KAFKA)
+    if any(uri == sink.kind for sink in NAMED_SINKS):
+        return SinkLog(uri, SinkKind(uri))
     if (log := read_iceberg_metadata_sink(uri, storage_options)) is not None:
         return log
     storage = open_storage(uri, storage_options)
@@ -182,3 +182,12 @@ def ask_sink(
         gone = isinstance(error, NotFound)
         return SinkLog(uri, SinkKind.UNKNOWN, unknown=f"not reached: {error}", unreached=True, gone=gone)
     return log
+
+
+def find_kind(uri: str | None, checkpoint: str, storage_options: Mapping[str, str] | None) -> Sink | None:
+    """Find the kind of the sink that was named beside a checkpoint; None where none was, or its kind is not known.
+
+    Raises NotFound, StorageError, UsageError.
+    """
+    log = ask_sink(uri, checkpoint, storage_options or {})
+    return None if log is None or log.unknown is not None else log.sink

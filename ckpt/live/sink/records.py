@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from ckpt.formats.names import CompactibleLog
-from ckpt.restart.sinks import SINKS, Sink
+from ckpt.restart.sinks import NAMED_SINKS, SINKS, Sink
 
 FILE_LOG = "_spark_metadata"
 """The folder in which a file sink keeps its log, and by which Spark knows the output of one."""
@@ -14,12 +14,15 @@ _UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class SinkKind(StrEnum):
-    """The kind of a sink; all but the last are kinds of ``ckpt.restart.sinks.SINKS``."""
+    """The kind of a sink: all but the last are kinds of ``SINKS`` or ``NAMED_SINKS`` of ``ckpt.restart.sinks``."""
 
     DELTA = "delta"
     ICEBERG = "iceberg"
     FILE = "file"
-    KAFKA = "kafka"  # which keeps no batch ids
+    UPSERT = "upsert"  # this and the next three keep no batch ids
+    APPEND = "append"
+    KAFKA = "kafka"
+    NOOP = "noop"
     UNKNOWN = "unknown"  # another one, or ckpt cannot read it
 
 
@@ -32,6 +35,7 @@ class SinkWriter:
     updated_ms: int | None  # when that was
     expired: bool  # the table forgets it, and accepts its batches again
     taken_back: tuple[int, int] | None = None  # first and last batch whose rows a RESTORE of the table took back
+    restored_to: int | None = None  # the version to which that RESTORE took it
     gaps: tuple[tuple[int, int], ...] = ()  # of Delta: batches between its transactions that it has none of, as ranges
     before: Mapping[int, int] = field(default_factory=dict)  # of Iceberg: the snapshot before each batch, if there
     written_ms: Mapping[int, int] = field(default_factory=dict)  # when each batch was written, as far as the log says
@@ -54,6 +58,7 @@ class SinkLog:
     file_log: CompactibleLog | None = None  # of a file sink: the same log, by the names of its files
     writers: tuple[SinkWriter, ...] = ()  # of a table, the latest first
     retention: str | None = None  # of a Delta table: how long transactions count, where that is limited
+    version: int | None = None  # the newest of a Delta table
     created_ms: int | None = None  # when a Delta table was created
     read_from: str | None = None  # of an Iceberg table: its metadata file
     cut: bool = False  # of an Iceberg table: its first snapshots have expired
@@ -67,12 +72,12 @@ class SinkLog:
     @property
     def sink(self) -> Sink:
         """The row of this kind of sink in the table of rules; only where ``unknown`` is None."""
-        return self.rules or next(sink for sink in SINKS if sink.kind == self.kind)
+        return self.rules or next(sink for sink in (*NAMED_SINKS, *SINKS) if sink.kind == self.kind)
 
     @property
     def keeps_no_ids(self) -> bool:
         """True if this kind of sink keeps no batch ids: what it has is not known, and it accepts every row."""
-        return any(sink.kind == self.kind and not sink.drops_same_query for sink in SINKS)
+        return any(sink.kind == self.kind for sink in NAMED_SINKS)
 
     def written_by(self, query_id: str | None, batch: int) -> int | None:
         """Return when a batch was written at the latest, in ms since 1970 UTC; None if no time says it.

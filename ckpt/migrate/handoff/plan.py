@@ -15,11 +15,12 @@ from ckpt.checkpoint.sources.starts import Begin
 from ckpt.checkpoint.state.ranges import Ranges, contains, intersect, ranges_of
 from ckpt.errors import CkptError, parse_choice
 from ckpt.inspection.inspection import Inspection, RatedFinding, inspect
+from ckpt.live.sink.reader import find_kind
 from ckpt.migrate.handoff.snippets import Language, write_snippet
 from ckpt.migrate.handoff.starts import SourceStart, start_sources
 from ckpt.model import Kind, Location, QueryMetadata, Unreadable
 from ckpt.restart.diagnoses.others import OFFSETS_WENT_BACK
-from ckpt.restart.sinks import SINKS
+from ckpt.restart.sinks import SINKS, Sink
 from ckpt.storage import open_storage
 from ckpt.texts import ranges
 from ckpt.values import Value
@@ -33,13 +34,14 @@ class SinkMeaning:
     meaning: Annotated[str, "for people; its words are not fixed"]
 
 
-def describe_sinks(checkpoint: Checkpoint, batch: int) -> tuple[SinkMeaning, ...]:
-    """Describe every kind of sink: offsets and commits do not say which one the query had, but for commit log v3."""
+def describe_sinks(checkpoint: Checkpoint, batch: int, only: Sink | None = None) -> tuple[SinkMeaning, ...]:
+    """Describe every kind of sink, or ``only`` one: only commit log v3 names the sink that the query had."""
     query = checkpoint.metadata.query_id if isinstance(checkpoint.metadata, QueryMetadata) else None
     old = query or "that is the id of the old query"
     last = max((batch, *checkpoint.offsets.ids[-1:], *checkpoint.commits.ids[-1:]))
     return tuple(
-        SinkMeaning(sink.kind, sink.new_checkpoint.format(query=old, next=batch + 1, last=last)) for sink in SINKS
+        SinkMeaning(sink.kind, sink.new_checkpoint.format(query=old, next=batch + 1, last=last))
+        for sink in (SINKS if only is None else (only,))
     )
 
 
@@ -153,7 +155,11 @@ class Handoff(Value):
 
 
 def handoff(
-    checkpoint: Location, storage_options: Mapping[str, str] | None = None, *, batch: int | None = None
+    checkpoint: Location,
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    batch: int | None = None,
+    sink: str | None = None,
 ) -> Handoff:
     """Say how a new query continues where the old one stopped, as ``ckpt handoff`` does.
 
@@ -162,9 +168,11 @@ def handoff(
         storage_options: For the file system of the URI.
         batch: The batch after which the new query continues; by default the newest that is committed, whose state can
             be read where the query is stateful.
+        sink: The place that the query writes to, or what the sink does, as ``inspect`` takes it: of sinks only that
+            one is spoken of.
 
     Raises:
-        NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint cannot be read.
+        NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint, or the sink, cannot be read.
 
     >>> handoff = ckpt.handoff("sample_checkpoints/kafka-4.2")
     >>> [line for line in handoff.snippet("python").splitlines() if line.startswith("def")]
@@ -174,6 +182,7 @@ def handoff(
 
     """
     storage = open_storage(fspath(checkpoint), storage_options or {})
+    kind = find_kind(sink, fspath(checkpoint), storage_options)
     read = read_checkpoint(storage, batches=0)  # 0: the complete logs
     inspection, possible = inspect(read), _find_possible(read)
     chosen = _choose_batch(read, possible) if batch is None else batch
@@ -192,7 +201,7 @@ def handoff(
         watermark_ms=commit.next_watermark_ms if commit else None,
         sources=starts,
         later=tuple(_list_later(read, chosen)),
-        sinks=describe_sinks(read, chosen),
+        sinks=describe_sinks(read, chosen, kind),
         doubts=tuple(list_doubts(read, chosen, starts, newest_readable=newest_readable)),
         warnings=(
             *warn(read, chosen, state_readable=contains(possible, chosen)),

@@ -46,3 +46,44 @@ PROVIDER_OF_SESSION = warning(
     "message is the class name. A query without state does not notice.",
     "Start the query with the library that has this class, or leave the setting out.",
 )
+UNFINISHED_VERSION = error(
+    "CKPT256 pipeline-version-without-a-batch",
+    "Runs of the pipeline use the version of a flow with the highest number. No batch is committed in this one, though "
+    "an earlier version has batches: a full refresh was interrupted, or the folder was made by hand. The next run "
+    "reads the sources from their beginning. If the table still has the batches of the earlier version, a table of "
+    "files silently drops those with the same ids, and a flow with state fails after them; another table gets rows "
+    "twice.",
+    "If the table was to be refreshed in full, `spark-pipelines run --full-refresh TABLE`: it empties the table, and "
+    "reads again what the sources still have. If the table has its rows, rename the folder of this version, before any "
+    "other run, to a name that is no number: the flow then continues in the version before it.",
+)
+SUPERSEDED = note(
+    "CKPT257 superseded-pipeline-version",
+    "Runs of the pipeline use a version of this flow with a higher number, which a full refresh began, and never come "
+    "back to this one: no start is to be repaired here. `ckpt prune FLOW --superseded`, with the folder of the flow, "
+    "removes such versions.",
+)
+SHARED_TABLE = warning(
+    "CKPT258 flows-share-a-table",
+    "Several flows of the pipeline have checkpoints for one table. In a table of files (parquet is the default) all "
+    "write one log of batch ids: each drops the batches whose ids another has written, silently, and the run ends as "
+    "COMPLETED. A full refresh loses rows as well. A table that keeps ids by query, such as Delta, loses none, and no "
+    "table does once the other flows are no longer in the pipeline.",
+    "Let one flow write the table, with the union of the sources, and `spark-pipelines run --full-refresh TABLE`: it "
+    "reads again what the sources still have. Then move the folders of the flows that are gone out of _checkpoints.",
+)
+AUTO_LOADER = note(
+    "CKPT260 auto-loader-source",
+    "A source of this checkpoint is Auto Loader (cloudFiles), which only Databricks has: its offsets count the files "
+    "that it has read, and their names are in a RocksDB database in this folder. ckpt judges the logs, and reads of "
+    "the database which files it consists of, not what is in them. No start with Auto Loader was tried.",
+)
+AUTO_LOADER_INCOMPLETE = warning(
+    "CKPT261 auto-loader-files-missing",
+    "Auto Loader keeps the names of the files that it has read in a RocksDB database in the folder of its source. A "
+    "part of it is missing or cannot be read. What a start on Databricks does then was not tried; without the list "
+    "Auto Loader cannot know which files it has read.",
+    "Do not start the query: put {path} back from a copy of the checkpoint as it was after the newest batch, and then "
+    "look again. Without a copy, let a new query with a new checkpoint begin at files that this one has not read: "
+    "`ckpt handoff {checkpoint}` says what it needs for that.",
+)

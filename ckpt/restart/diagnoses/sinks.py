@@ -80,8 +80,8 @@ SINK_RESTORED = warning(
     "CKPT418 sink-restored",
     "The Delta table was restored to a version before batches of this query. RESTORE removes their rows but keeps "
     "their transactions, so the table still skips these batches, and no start writes their rows again.",
-    "If you want those rows, write them with a query that has a new id: `ckpt copy {checkpoint} NEW --batch N "
-    "--new-id`, where N is the last batch before them.",
+    "If you want those rows, `ckpt rewind {checkpoint} --to-sink-version V --sink URI` lets the query go back to where "
+    "the table is, with a new query id; V is the newest version of the table.",
 )
 SINK_HAS_NEXT = note(
     "CKPT416 sink-has-the-uncommitted-batch",

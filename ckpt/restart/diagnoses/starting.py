@@ -182,3 +182,9 @@ OTHER_NAMING = error(
     "everything again.",
     f"Name the sources as the query that wrote the checkpoint did. Otherwise: {_EVOLVE}",
 )
+QUERY_NOT_COMPARED = warning(
+    "CKPT270 query-not-compared",
+    "The query was not compared with the checkpoint: whether it has the sources, operators and state that the "
+    "checkpoint has is unknown. Spark compares some of that itself, at the start.",
+    "Build the query in a classic session (`SparkSession.builder.master(...)`), and call `ckpt.preflight` there.",
+)

@@ -2,9 +2,9 @@
 
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import fspath
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +39,9 @@ from ckpt.state.reading.reading import Chosen, Moment, Question, choose
 from ckpt.state.reading.units import StateUnit
 from ckpt.values import Value
 
+if TYPE_CHECKING:
+    from ckpt.state.native.history import StateHistory
+
 
 @dataclass(frozen=True, slots=True)
 class StateRows(Value):
@@ -51,6 +54,18 @@ class StateRows(Value):
     rows: tuple[dict[str, Json], ...]
     more: bool  # there are more rows than were asked for
     partition: int | None  # the only one that was looked into, because the key can be in no other
+    key: Mapping[str, str | None] = field(default_factory=dict, repr=False)  # as it was given
+    part: Part = field(default_factory=Part, repr=False)
+    storage_options: Mapping[str, str] | None = field(default=None, repr=False)
+
+    def history(self, limit: int = 20) -> "StateHistory":
+        """Find the batches that created, changed and removed the key, newest ``limit`` events: ``state_history``.
+
+        Raises what ``ckpt.state_show`` raises, and UsageError where no key was given.
+        """
+        from ckpt.state.native.history import state_history  # not at the top: showing rows needs none of it
+
+        return state_history(self.checkpoint, self.storage_options, key=self.key, limit=limit, **self.part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +129,9 @@ def state_show(
             rows += make_objects(table.slice(0, limit + 1 - len(rows)))
             if len(rows) > limit:
                 break
-    return StateRows(path, unit, chosen.moment, columns.kept, tuple(rows[:limit]), len(rows) > limit, only)
+    more = len(rows) > limit
+    asked = (dict(key or {}), part, storage_options)
+    return StateRows(path, unit, chosen.moment, columns.kept, tuple(rows[:limit]), more, only, *asked)
 
 
 def state_count(

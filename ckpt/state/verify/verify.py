@@ -8,7 +8,7 @@ from functools import partial, reduce
 from os import fspath
 
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.checkpoint.reader import LeadsOut, read_checkpoint, refuse_links_out
+from ckpt.checkpoint.reader import LeadsOut, look_beside, open_live_version, read_checkpoint, refuse_links_out
 from ckpt.checkpoint.state.file_ends import Verdict, Verified
 from ckpt.checkpoint.state.folders import STATE
 from ckpt.checkpoint.state.needed_files import Needed, find_needed_files
@@ -19,7 +19,7 @@ from ckpt.model import DamageKind, FileDamage, Location, StateDamage, StateInven
 from ckpt.processes import Processes, Runner
 from ckpt.state.reading.reading import Question, choose
 from ckpt.state.reading.units import state_units
-from ckpt.storage import Storage, open_storage
+from ckpt.storage import Storage
 from ckpt.values import Value
 
 _OF_LOAD = (DamageKind.BAD_ROW, DamageKind.MISSING_ROWS)
@@ -106,12 +106,12 @@ def read_every_byte(
 ) -> Checkpoint:
     """Read a checkpoint as ``open_to_look`` does, and besides every byte of its state."""
     options = storage_options or {}
-    storage = open_storage(uri, options)
+    storage = open_live_version(uri, options)
     try:
         look_at_every_byte(storage, options, jobs=jobs, by=by, announce=announce, watcher=watcher)
     except LeadsOut:
-        return read_checkpoint(storage, batches=batches, look_only=True)
-    return read_checkpoint(storage, batches=batches)
+        return look_beside(read_checkpoint(storage, batches=batches, look_only=True), options)
+    return look_beside(read_checkpoint(storage, batches=batches), options)
 
 
 def look_at_every_byte(

@@ -9,7 +9,8 @@ from typing import Any
 
 from ckpt.changes.plan import ChangePlan
 from ckpt.changes.relocate.plan import relocate
-from ckpt.changes.rewind.plan import Replayed, rewind
+from ckpt.changes.rewind.plan import Replayed
+from ckpt.changes.rewind.rewind import rewind
 from ckpt.changes.skip.plan import skip
 from ckpt.versions import Progress
 from tests.changes.oracle import worker

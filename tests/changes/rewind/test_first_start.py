@@ -7,7 +7,8 @@ import pytest
 
 from ckpt import inspect, open_checkpoint
 from ckpt.changes.plan import First
-from ckpt.changes.rewind.plan import Replayed, rewind
+from ckpt.changes.rewind.plan import Replayed
+from ckpt.changes.rewind.rewind import rewind
 from ckpt.checkpoint.checkpoint import FIRST_START
 from ckpt.copies.copy.copy import copy
 from tests.conftest import Ckpt, CopyOf

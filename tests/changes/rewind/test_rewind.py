@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from ckpt.changes.apply import How
-from ckpt.changes.rewind.plan import Replayed, RewindPlan, plan_rewind, rewind
+from ckpt.changes.rewind.plan import Replayed, RewindPlan, plan_rewind
+from ckpt.changes.rewind.rewind import rewind
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.restart.findings import Severity

@@ -80,7 +80,6 @@ def test_known_shapes(text, offset, kind):
         '{"sourceVersion":1,"reservoirId":7,"reservoirVersion":5,"index":0,"isStartingVersion":false}',
         '{"sourceVersion":true,"reservoirId":"t","reservoirVersion":5,"index":0,"isStartingVersion":false}',
         '{"0":{"value":20,"runTimeMs":1795254421995}}',
-        '{"shardId-000":{"iteratorType":"AFTER_SEQUENCE_NUMBER","iteratorPosition":"49"},"metadata":{"streamName":"s"}}',
         '{"version":2,"snapshot_id":7,"position":0,"scan_all_files":false}',
         '{"version":1,"snapshot_id":"7","position":0,"scan_all_files":false}',
         '{"version":1,"snapshot_id":7,"position":0,"scan_all_files":0}',

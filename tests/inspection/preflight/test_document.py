@@ -69,7 +69,7 @@ def compare(checkpoint: Checkpoint, starts: tuple[PlannedStart, ...], folder: Pa
     evidence, shown = read_evidence(print_document(checkpoint, folder))
     for start in starts:
         there, here = judge_start(checkpoint, start), judge_start(evidence, start)
-        expected, said = say(there, PreflightReport(there)), say(here, RecordedPreflightReport(here, shown))
+        expected, said = say(there, PreflightReport(there)), say(here, RecordedPreflightReport(here, checkpoint=shown))
         assert said == expected, start
         assert {*here.unknown} >= {text for text in there.unknown if not text.startswith("the newest file is")}
         title, other = (PreflightReport(readiness).page()[0] for readiness in (there, here))
@@ -188,6 +188,6 @@ def test_a_document_that_lies_is_refused_or_shown(sample: str, tmp_path: Path) -
         with suppress(CkptError):
             evidence, shown = read_evidence(str(path))
             readiness = judge_start(evidence, PlannedStart(settings={"spark.sql.shuffle.partitions": "7"}, query=QUERY))
-            report = RecordedPreflightReport(readiness, shown)
+            report = RecordedPreflightReport(readiness, checkpoint=shown)
             assert to_json(report.document())
             assert PageLayout().text(report.page()).replace("\n", "").isprintable()

@@ -61,6 +61,7 @@ WRITING: dict[str, list[list[str]]] = {
     "copy": [["{out}"], ["{out}", "--plan"], ["{out}", "--batch", "3", "--new-id"]],
     "rewrite": [["{out}", "--jobs", "1"], ["{out}", "--plan"], ["{out}", "--jobs", "1", "--salvage", "--accept-loss"]],
     "offsets set": [["--to", "{{}}"], ["--shift", "0=+1"]],
+    "preflight": [["--fix", "safe", "--backup", "{out}", "--grace", "0"]],
 }
 """Commands that may write, where the exit code is 0."""
 COMMANDS: dict[str, list[list[str]]] = {
@@ -94,6 +95,7 @@ COMMANDS: dict[str, list[list[str]]] = {
     "migrate real-time": [[], ["--spark", "4.2"]],
     "migrate provider": [["--to", "rocksdb"], ["--to", "hdfs"]],
     "state show": [[], ["--key", "key=3"], ["--batch", "2", "--limit", "2"], ["--timers"], ["--side", "left"]],
+    "state history": [["--key", "key=3"], ["--key", "key=3", "--side", "left"], ["--timers", "--key", "key=2"]],
     "state keys": [[], ["--skew", "--limit", "1"], ["--side", "left"]],
     "state count": [[], ["--batch", "1"]],
     "state diff": [["--from-batch", "0"], ["--from-batch", "1", "--to-batch", "2", "--limit", "0"]],

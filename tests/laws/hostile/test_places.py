@@ -29,6 +29,7 @@ COMMANDS = [
     ["offsets", "set", "--to", '{"offset":1,"timestamp":1}'],
     ["state", "show", "--variable", "rows"],
     ["state", "count"],
+    ["state", "history", "--variable", "rows", "--key", "key=2"],
     ["state", "keys", "--variable", "rows"],
     ["state", "diff", "--from-batch", "0"],
     ["export-state", "--plan"],

@@ -88,6 +88,7 @@ WORDS = [
     ["offsets", "show"],
     ["state", "verify"],
     ["state", "count"],
+    ["state", "history", "--variable", "rows", "--key", "key=2"],
     ["state", "keys", "--variable", "rows"],
     ["offsets", "set", "--to", "{}"],
 ]

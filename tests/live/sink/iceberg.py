@@ -15,12 +15,15 @@ import shutil
 import tarfile
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from ckpt.changes.fixes.repair import repair
-from ckpt.changes.rewind.plan import Replayed, rewind
+from ckpt.changes.rewind.plan import Replayed
+from ckpt.changes.rewind.rewind import rewind
+from ckpt.live.sink.iceberg_files import read_iceberg
 from tests.live.iceberg.remedies_followed import ckpt
 from tests.live.sink.iceberg_worker import BATCHES
 from tests.record.answers import OneFile
@@ -229,7 +232,45 @@ CURED: Mapping[str, Scenario] = {
     "complete": _crashed("complete"),
     "format 2": _crashed("format 2", **{"format 2": True}),
 }
-SCENARIOS: Mapping[str, Scenario] = {**STARTED, **CURED}
+
+
+def _back_together(
+    *changes: Change, kind: str = "stateless", replayed: Replayed = Replayed.NEW, time: bool = False
+) -> Scenario:
+    """Query and table go back by three batches, to a snapshot or a time, as the plan says."""
+
+    def scenario(query: Query) -> Answer:
+        query.put(kind)
+        table = read_iceberg(str(query.folder / TABLE), {}).table
+        (snapshot,) = [each for each in table.ancestors() if each.batch == _NEWEST - 3]
+        version = datetime.fromtimestamp(snapshot.written_ms / 1000, UTC).isoformat() if time else str(snapshot.id)
+        for change in changes:
+            change(query)
+        how: Any = {"to_sink_version": version, "sink": str(query.folder / TABLE), "replay": replayed}
+        plan, held = rewind(str(query.checkpoint), **how, **NOW)
+        (number,) = re.findall(r"rollback_to_snapshot\('TABLE', ([0-9]+)\)", plan.table.statement if plan.table else "")
+        if not held.applied:
+            query.table(["roll_back_to", int(number)])
+        receipt = held if held.applied else rewind(str(query.checkpoint), **how, **NOW)[1]
+        assert receipt.applied, receipt.problem
+        query.ask()
+        return {"held": held.problem, "error": query.start(), "times": query.times()}
+
+    return scenario
+
+
+BACK: Mapping[str, Scenario] = {
+    "back together": _back_together(),
+    "back together, same": _back_together(replayed=Replayed.SAME),
+    "back together, deduplication": _back_together(kind="deduplication"),
+    "back together, to a time": _back_together(time=True),
+    "back together, others too": _back_together(_of_table(["append", 100, 1])),
+    "back together, uncommitted": _back_together(_uncommitted),
+    "back together, rolled back before": _back_together(_of_table(["roll_back", _NEWEST - 3])),
+}
+"""Query and table go back together (``--to-sink-version``)."""
+
+SCENARIOS: Mapping[str, Scenario] = {**STARTED, **CURED, **BACK}
 
 
 class Scenarios(Whole):

@@ -16,7 +16,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ckpt.changes.rewind.plan import Replayed, rewind
+from ckpt.changes.rewind.plan import Replayed
+from ckpt.changes.rewind.rewind import rewind
 from tests.live.sink.remedies_followed import BATCHES, NEW, ROWS
 from tests.support.remedies import NOW, remove
 from tests.support.spark.mutations import copied

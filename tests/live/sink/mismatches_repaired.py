@@ -22,7 +22,8 @@ from typing import Any
 from typer.testing import CliRunner
 
 from ckpt.changes.fixes.repair import repair
-from ckpt.changes.rewind.plan import Replayed, rewind
+from ckpt.changes.rewind.plan import Replayed
+from ckpt.changes.rewind.rewind import rewind
 from ckpt.changes.skip.plan import skip
 from ckpt.copies.copy.copy import copy
 from tests.live.sink.mismatches import (

@@ -14,7 +14,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from ckpt.changes.rewind.plan import RewindPlan, rewind
+from ckpt.changes.rewind.plan import RewindPlan
+from ckpt.changes.rewind.rewind import rewind
 from tests.support.remedies import NOW
 from tests.support.spark.queries import session
 

@@ -107,6 +107,17 @@ def test_a_table_that_is_rolled_back_as_the_remedy_says_loses_no_row_and_doubles
         assert (found["answers"][name]["error"], times(found["answers"][name])) == ("", ONCE)
 
 
+@pytest.mark.parametrize("name", iceberg.BACK)
+def test_a_query_goes_back_together_with_the_table(name: str, said: Said) -> None:
+    """Every row is there once, and nothing is changed before the table is back."""
+    (after,) = said[name]
+    assert (after["sink"]["outcome"], codes(after)) == ("continues", set())
+    for found in RECORDED.values():
+        answer = found["answers"][name]
+        assert (answer["held"] is None) == (name == "back together, rolled back before")
+        assert (answer["error"], times(answer)) == ("", ONCE)
+
+
 def test_batches_that_a_table_lacks_are_written_again_by_a_rewind(said: Said) -> None:
     before, after = said["made good"]
     assert before["sink"]["lacks"] == [NEWEST - 1, NEWEST]

@@ -12,8 +12,9 @@ from ckpt.changes.check_fix import Cost
 from ckpt.changes.fixes.repair import WayName, repair
 from ckpt.changes.fixes.repair_async import repair_async
 from ckpt.changes.offsets.plan import offsets_set
-from ckpt.changes.plan import SINK_DROPS, First
-from ckpt.changes.rewind.plan import Replayed, rewind
+from ckpt.changes.plan import OTHERS_REPEAT, SINK_DROPS, SINK_REPEATS, First
+from ckpt.changes.rewind.plan import Replayed
+from ckpt.changes.rewind.rewind import rewind
 from ckpt.inspection.checks.sink import SinkOutcome
 from ckpt.live.sink.reader import read_sink
 from ckpt.restart.findings import Asked
@@ -104,7 +105,7 @@ def test_kafka_drops_nothing(copy_of: CopyOf) -> None:
     plan = rewind(checkpoint, to_batch=BACK_TO, replay=Replayed.NEW, sink=KAFKA)[0]
     assert (anywhere.skips, anywhere.first) == (SINK_DROPS, First.SINK)
     assert (plan.skips, plan.first, general(plan.warnings)) == (None, First.NOTHING, [])
-    assert plan.repeats == anywhere.repeats is not None
+    assert (anywhere.repeats, plan.repeats) == (OTHERS_REPEAT, SINK_REPEATS)
 
 
 def test_a_sink_is_not_read_for_an_undo(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:

@@ -262,7 +262,8 @@ def test_kafka_is_not_asked(ckpt: Ckpt, copy_of: CopyOf) -> None:
     run = ckpt("inspect", copy_of("kafka-4.2"), "--sink", "kafka://192.0.2.1:9092/orders", "-o", "json")
     assert run.exit_code == 0
     assert run.json()["sink"]["kind"] == "kafka"
-    assert "keeps no batch ids" in run.json()["sink"]["said"]
+    assert run.json()["sink"]["outcome"] == "accepts"
+    assert "then in it twice" in run.json()["sink"]["said"]
 
 
 def test_nothing_there(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ckpt.changes.plan import First
-from ckpt.changes.rewind.plan import rewind
+from ckpt.changes.rewind.rewind import rewind
 from ckpt.copies.copy.copy import copy
 from tests.conftest import Ckpt
 from tests.live.sink.record import STATEFUL

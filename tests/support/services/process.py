@@ -40,10 +40,13 @@ def prepared(name: str, *steps: Sequence[str | Path]) -> Path:
     return folder
 
 
-def run(command: Sequence[str]) -> None:
-    """Run a command to its end. Raises Unavailable with the last line of what it said where that fails."""
+def run(command: Sequence[str], user: str | None = None) -> None:
+    """Run a command to its end, as another user if one is named.
+
+    Raises Unavailable with the last line of what it said where that fails.
+    """
     try:
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=900)
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=900, user=user)
     except FileNotFoundError as error:
         raise Unavailable(f"{command[0]} is not installed") from error
     if ran.returncode:
@@ -82,6 +85,7 @@ def running(
     ready: Callable[[], bool],
     timeout: float = 240,
     env: Mapping[str, str] | None = None,
+    user: str | None = None,
 ) -> Iterator[None]:
     """Run a service in ``folder`` (its output goes to ``service.log`` there) until the block ends.
 
@@ -91,7 +95,13 @@ def running(
     _check_allowed(command)
     with open(folder / "service.log", "wb") as log:
         process = subprocess.Popen(
-            [str(word) for word in command], cwd=folder, env=env, stdout=log, stderr=log, stdin=subprocess.DEVNULL
+            [str(word) for word in command],
+            cwd=folder if user is None else "/",
+            env=env,
+            stdout=log,
+            stderr=log,
+            stdin=subprocess.DEVNULL,
+            user=user,
         )
         try:
             deadline = time.monotonic() + timeout

@@ -1,0 +1,190 @@
+"""Offsets of connectors that no test of ckpt runs, told by the shape of their JSON alone.
+
+The shapes are those of the classes that are named here, or of documented progress reports where the class is not
+public. No start with them was tried, and no reader option.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ckpt.checkpoint.sources.kind import Advance, SourceKind, SourceType, Unit, advance_number, whole_number
+from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
+from ckpt.model import Json
+from ckpt.texts import mask_json
+
+_LONGEST = 500  # characters of a page
+_NOT_TRIED = "ckpt has not tried it"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorOffset:
+    """An offset of one of the connectors."""
+
+    kind: "ConnectorKind"
+    value: Json
+
+
+class ConnectorKind(SourceKind[ConnectorOffset]):
+    """A connector, known by the shape of its offsets."""
+
+    record = ConnectorOffset
+
+    def __init__(
+        self,
+        name: SourceType,
+        fits: Callable[[Json], bool],
+        refused: str,
+        count: Callable[[dict[str, Json], dict[str, Json]], Advance | None] = lambda old, new: None,
+    ) -> None:
+        self.name, self._fits, self._refused, self._count = name, fits, refused, count
+
+    def decode(self, value: Json) -> ConnectorOffset | None:
+        return ConnectorOffset(self, value) if self._fits(value) else None
+
+    def advance(self, old: ConnectorOffset, new: ConnectorOffset) -> Advance | None:
+        if isinstance(old.value, dict) and isinstance(new.value, dict):
+            return self._count(old.value, new.value)
+        return None
+
+    def to_json(self, offset: ConnectorOffset) -> dict[str, Json]:
+        return offset.value if isinstance(offset.value, dict) else {"shards": offset.value}
+
+    def to_text(self, offset: ConnectorOffset) -> str:
+        if self.name is SourceType.CLOUD_FILES and isinstance(offset.value, dict):
+            return f"file {offset.value['seqNum']} in the order of discovery"
+        text = mask_json(json.dumps(offset.value))  # before it is cut
+        return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+    def start_after(self, offset: ConnectorOffset, facts: StartFacts) -> ReaderStart:
+        return ReaderStart(Begin.REFUSED, refused=self._refused)
+
+
+def _has_numbers(value: Json, *keys: str) -> bool:
+    return isinstance(value, dict) and all(whole_number(value.get(key)) is not None for key in keys)
+
+
+def _is_cloud_files(value: Json) -> bool:
+    """``CloudFilesSourceOffset`` of Databricks, as its progress reports show it."""
+    others = {"lastBackfillStartTimeMs", "lastBackfillFinishTimeMs", "lastInputPath"}
+    numbered = _has_numbers(value, "seqNum", "sourceVersion")
+    return numbered and isinstance(value, dict) and value.keys() <= {"seqNum", "sourceVersion"} | others
+
+
+def _count_files(old: dict[str, Json], new: dict[str, Json]) -> Advance | None:
+    """``seqNum`` is the position in the sequence of files as they were discovered."""
+    before, after = whole_number(old["seqNum"]), whole_number(new["seqNum"])
+    return None if before is None or after is None else advance_number(before, after, Unit.FILES)
+
+
+def _is_pub_sub(value: Json) -> bool:
+    """The source ``pubsub`` of Databricks, as its progress reports are documented."""
+    keys = ("sourceVersion", "seqNum", "fetchEpoch")
+    return _has_numbers(value, *keys) and isinstance(value, dict) and value.keys() == {*keys}
+
+
+def _is_kinesis(value: Json) -> bool:
+    """``KinesisV2`` of Databricks: a list of shards; ``org.apache.spark.sql.kinesis.KinesisSourceOffset``: a map."""
+    if isinstance(value, list):
+        return bool(value) and all(
+            isinstance(part, dict)
+            and isinstance(shard := part.get("shard"), dict)
+            and isinstance(shard.get("stream"), str)
+            and isinstance(shard.get("shardId"), str)
+            for part in value
+        )
+    if not isinstance(value, dict) or not isinstance(head := value.get("metadata"), dict) or "streamName" not in head:
+        return False
+    shards = [part for name, part in value.items() if name != "metadata"]
+    return all(isinstance(part, dict) and part.keys() == {"iteratorType", "iteratorPosition"} for part in shards)
+
+
+def _is_pulsar(value: Json) -> bool:
+    """``org.apache.spark.sql.pulsar.SpecificPulsarOffset``: the bytes of a ``MessageId`` for each topic."""
+    return isinstance(value, dict) and bool(value) and all(map(_is_message_id, value.values()))
+
+
+def _is_message_id(value: Json) -> bool:
+    """Pulsar's ``MessageIdData``: a ledger and an entry, fields 1 and 2 of a protocol buffer, and maybe others."""
+    if not isinstance(value, list) or len(value) < 4:
+        return False
+    numbers = [whole_number(number) for number in value]
+    return numbers[0] == 8 and 16 in numbers and all(n is not None and -128 <= n <= 127 for n in numbers)
+
+
+def _is_paimon(value: Json) -> bool:
+    """``org.apache.paimon.spark.sources.PaimonSourceOffset``."""
+    if not isinstance(value, dict) or not _has_numbers(value, "snapshotId", "index"):
+        return False
+    keys = {"snapshotId", "index", "scanSnapshot"}
+    return isinstance(value.get("scanSnapshot"), bool) and keys <= value.keys() <= keys | {"totalSplits"}
+
+
+def _count_snapshots(old: dict[str, Json], new: dict[str, Json]) -> Advance | None:
+    snapshots = whole_number(old["snapshotId"]), whole_number(new["snapshotId"])
+    files = whole_number(old["index"]), whole_number(new["index"])
+    if None in (*snapshots, *files):
+        return None
+    if snapshots[0] == snapshots[1]:
+        return advance_number(files[0] or 0, files[1] or 0, Unit.FILES)
+    return advance_number(snapshots[0] or 0, snapshots[1] or 0, Unit.VERSIONS)
+
+
+def _is_hudi(value: Json) -> bool:
+    """``org.apache.spark.sql.hudi.streaming.HoodieSourceOffset``: an instant; ``commitTime`` before 1.0."""
+    if not isinstance(value, dict) or len(value) != 1:
+        return False
+    instant = value.get("offsetCommitTime", value.get("commitTime"))
+    return isinstance(instant, str) and instant.isascii() and instant.isdigit()
+
+
+def _is_sequential_union(value: Json) -> bool:
+    """Spark class ``SequentialUnionOffset`` of 4.2 and 4.3, which no public method of theirs writes."""
+    keys = {"activeSourceName", "allSourceNames", "completedSourceNames"}
+    return isinstance(value, dict) and value.keys() == keys
+
+
+CONNECTORS = (
+    ConnectorKind(
+        SourceType.CLOUD_FILES,
+        _is_cloud_files,
+        "no option of Auto Loader begins after a file: which files it has read is in rocksdb/ of the source's folder, "
+        "and on Databricks `SELECT * FROM cloud_file_state('CHECKPOINT')` lists them. A file source of Spark needs "
+        "that list: it reads every file of the folder again but those that a filter on _metadata.file_path leaves out. "
+        "A new query with cloudFiles.includeExistingFiles=false reads only files that arrive after its start, and "
+        f"leaves out those in between; {_NOT_TRIED}",
+        _count_files,
+    ),
+    ConnectorKind(
+        SourceType.KINESIS,
+        _is_kinesis,
+        "a reader of Kinesis begins at a position that its own options name for each shard (startingPosition, "
+        f"initialPosition): see the documentation of the connector; {_NOT_TRIED}",
+    ),
+    ConnectorKind(
+        SourceType.PUB_SUB,
+        _is_pub_sub,
+        f"the subscription itself keeps which messages were acknowledged, and no option begins elsewhere; {_NOT_TRIED}",
+    ),
+    ConnectorKind(
+        SourceType.PULSAR,
+        _is_pulsar,
+        f"a reader of Pulsar takes message ids as startingOffsets: see its documentation; {_NOT_TRIED}",
+    ),
+    ConnectorKind(
+        SourceType.PAIMON,
+        _is_paimon,
+        f"a reader of Paimon takes a snapshot, not a file in it: see its option scan.snapshot-id; {_NOT_TRIED}",
+        _count_snapshots,
+    ),
+    ConnectorKind(
+        SourceType.HUDI,
+        _is_hudi,
+        f"a reader of Hudi takes an instant: see its option hoodie.datasource.streaming.startOffset; {_NOT_TRIED}",
+    ),
+    ConnectorKind(
+        SourceType.SEQUENTIAL_UNION,
+        _is_sequential_union,
+        f"it says which source of a sequential union is read now, and not how far; {_NOT_TRIED}",
+    ),
+)

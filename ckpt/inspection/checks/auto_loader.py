@@ -1,0 +1,50 @@
+"""Auto Loader's list of the files that it has read: ``sources/<k>/rocksdb``, as far as names, sizes and zips tell.
+
+The layout is that of Spark's ``RocksDBFileManager``, on files of which this is tested: ``<n>.zip`` names the SST files
+in ``SSTs/`` and the write-ahead logs in ``logs/``. Databricks' own files were never read, and nothing in them is.
+"""
+
+from collections.abc import Iterator
+
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.history import sources
+from ckpt.checkpoint.sources.file_logs import rocksdb_folder
+from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.checkpoint.state.folders import LOGS, SSTS
+from ckpt.model import RocksDBSnapshot, Unreadable
+from ckpt.restart import diagnoses
+from ckpt.restart.findings import Finding
+from ckpt.texts import plural, size
+
+
+def find_auto_loader(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Name Auto Loader as a source, and find parts of its list of files that are missing."""
+    for view in sources(checkpoint):
+        if view.type == SourceType.CLOUD_FILES:
+            folder = rocksdb_folder(checkpoint.listing, checkpoint.offsets.newest, view.index)
+            yield from _look_into(checkpoint, folder)
+
+
+def _look_into(checkpoint: Checkpoint, folder: str) -> Iterator[Finding]:
+    listing = checkpoint.listing
+    if not listing.has_folder(folder):
+        yield Finding(diagnoses.modes.AUTO_LOADER_INCOMPLETE, folder, "there is no such folder")
+        return
+    files = [*listing.walk(folder)]
+    detail = f"{plural(len(files), 'file')}, {size(sum(info.size for _, info in files))}"
+    snapshots = {path: zip_ for path, zip_ in checkpoint.source_snapshots.items() if path.startswith(f"{folder}/")}
+    for path, snapshot in snapshots.items():
+        if isinstance(snapshot, Unreadable):
+            yield Finding(diagnoses.modes.AUTO_LOADER_INCOMPLETE, path, snapshot.reason)
+            continue
+        detail += f"; {path.rpartition('/')[2]} names {plural(len(snapshot.ssts), 'SST file')}"
+        if missing := [*_list_missing(checkpoint, folder, snapshot)]:
+            others = f" and {len(missing) - 1} others" if missing[1:] else ""
+            yield Finding(diagnoses.modes.AUTO_LOADER_INCOMPLETE, path, f"it names {missing[0]}{others}, not there")
+    yield Finding(diagnoses.modes.AUTO_LOADER, folder, detail)
+
+
+def _list_missing(checkpoint: Checkpoint, folder: str, snapshot: RocksDBSnapshot) -> Iterator[str]:
+    for kind, named in ((SSTS, snapshot.ssts), (LOGS, snapshot.logs)):
+        there = checkpoint.listing.in_folder(f"{folder}/{kind}")
+        yield from (f"{kind}/{name}" for name, length in named if name not in there or there[name].size != length)

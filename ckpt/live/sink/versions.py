@@ -1,0 +1,200 @@
+"""Earlier versions of a table: which batch of a query one had last, and what takes the table back to it.
+
+Of a Delta table a version is a number of ``_delta_log``, of an Iceberg table the id of a snapshot among the ancestors
+of the current one. ``RESTORE`` adds a version and keeps the transactions of Delta, so the table still drops the batches
+that it took back (``DeltaSink.addBatch``); a rolled back Iceberg table looks at the ancestors of its current snapshot
+alone, and so has forgotten them.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import accumulate
+from os import path as os_path
+
+from ckpt.errors import StorageError, UsageError, argument, one_line
+from ckpt.formats.deltalog import Commit, read_commit_info, version_of
+from ckpt.formats.iceberg import IcebergSnapshot, IcebergTable
+from ckpt.formats.text import Damaged
+from ckpt.live.sink.delta_files import DELTA_LOG, read_delta_sink, read_log_lines
+from ckpt.live.sink.iceberg_files import find_batches, read_iceberg
+from ckpt.live.sink.reader import read_sink
+from ckpt.live.sink.records import SinkKind, SinkLog
+from ckpt.storage import FileInfo, ReadRequest, Storage, open_storage
+from ckpt.storage.locations import local_path
+from ckpt.texts import instant
+
+_HEAD = 1 << 12  # bytes of a version in which its time is looked for
+_NO_ROWS = frozenset({"OPTIMIZE", "VACUUM START", "VACUUM END", "RESTORE"})
+"""Operations of Delta after which a table has the rows that it had, or those of a version that is named."""
+
+
+@dataclass(frozen=True, slots=True)
+class SinkVersion:
+    """An earlier version of a table, for a query that goes back to it."""
+
+    number: int
+    newest: int  # that the table has now
+    log: SinkLog  # of batches, as the table was then
+    batch: int | None  # the last one of the query of which it had the rows; None: it had none
+    is_current: bool  # the table has the rows of that version now
+    keeps_ids: bool  # once it is restored, the table still drops later batches of the query
+    others: tuple[str, ...]  # later commits of others, which go too: "12 (DELETE)"
+    statement: str  # of SQL that takes the table back
+    undo: str  # the one that takes that back
+
+    @property
+    def name(self) -> str:
+        """The version, as a word of a sentence."""
+        return f"{'snapshot' if self.log.kind == SinkKind.ICEBERG else 'version'} {self.number}"
+
+
+def read_sink_version(
+    uri: str, wanted: str, query_id: str | None, storage_options: Mapping[str, str] | None = None
+) -> SinkVersion:
+    """Read an earlier version of the Delta or Iceberg table at ``uri``.
+
+    ``wanted`` is its number, or a time in ISO 8601, in UTC where it has no zone: the newest version that is no later.
+    Raises NotFound, StorageError, or UsageError where the place is no such table, or it has no such version.
+    """
+    options = storage_options or {}
+    log = read_sink(uri, options)
+    if log.unknown is not None:
+        raise StorageError(f"{one_line(uri)}: {log.unknown}")
+    match log.kind:
+        case SinkKind.DELTA:
+            return _read_delta(uri, wanted, query_id, open_storage(uri, options), log)
+        case SinkKind.ICEBERG:
+            return _find_snapshot(uri, wanted, query_id, read_iceberg(uri, options).table, log)
+    raise _refuse(wanted, "only a Delta or Iceberg table has versions to go back to: name the batch with `to_batch`")
+
+
+def _refuse(wanted: str, why: str) -> UsageError:
+    return UsageError(f"{argument('to_sink_version', wanted)}: {why}")
+
+
+def _choose(wanted: str, times: Mapping[int, int]) -> int:
+    """Choose a version by its number, or the newest that is no later than a time; ``times`` in ms since 1970 UTC."""
+    if wanted.isascii() and wanted.isdecimal():
+        if int(wanted) not in times:
+            raise _refuse(wanted, f"the table has no such version; it has {_spell(times)}")
+        return int(wanted)
+    try:
+        moment = datetime.fromisoformat(wanted)
+    except ValueError:
+        raise _refuse(wanted, "write a number, or a time such as 2026-05-31T07:30:00Z") from None
+    until = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000
+    earlier = [version for version, time_ms in times.items() if time_ms <= until]
+    if not earlier:
+        raise _refuse(wanted, f"the table has no version of that time; it has {_spell(times)}")
+    return max(earlier, key=lambda version: (times[version], version))
+
+
+def _spell(times: Mapping[int, int]) -> str:
+    in_order = sorted(times, key=lambda version: (times[version], version))
+    if not in_order:
+        return "none"
+    first, last = in_order[0], in_order[-1]
+    return f"{first} ({instant(times[first])}) to {last} ({instant(times[last])})"
+
+
+def _read_delta(uri: str, wanted: str, query_id: str | None, storage: Storage, log: SinkLog) -> SinkVersion:
+    files = storage.list_level(DELTA_LOG).files
+    versions = {version: name for name in files if (version := version_of(name)) is not None}
+    number = _choose(wanted, _read_times(storage, versions, files))
+    then = read_delta_sink(uri, storage, until=number)
+    if then.unknown is not None:
+        raise _refuse(wanted, f"that version of the table cannot be read any more: {then.unknown}")
+    later = tuple(_read_commits(storage, [versions[later] for later in sorted(versions) if later > number], files))
+    writer, now = then.writer(query_id), log.writer(query_id)
+    batch = writer.last_batch if writer is not None else None
+    if writer is not None and writer.taken_back is not None:
+        first, last = writer.taken_back
+        if last < writer.last_batch:
+            raise _refuse(wanted, f"that version lacks batches {first} to {last}: name one before a RESTORE took these")
+        batch = first - 1 if first else None
+    changing = [commit for commit in later if commit.operation not in _NO_ROWS or commit.restored is not None]
+    newest = max(versions)
+    return SinkVersion(
+        number,
+        newest,
+        then,
+        batch,
+        is_current=not changing or changing[-1].restored == number,
+        keeps_ids=now is not None and not now.expired and now.last_batch > (-1 if batch is None else batch),
+        others=tuple(
+            f"{commit.version} ({commit.operation or 'unknown'})"
+            for commit in later
+            if commit.operation not in _NO_ROWS and (query_id is None or commit.query_id != query_id)
+        ),
+        statement=_write_restore(uri, number),
+        undo=_write_restore(uri, newest),
+    )
+
+
+def _write_restore(uri: str, version: int) -> str:
+    path = local_path(uri)
+    table = uri.partition("?")[0] if path is None else os_path.abspath(path)
+    return f"RESTORE TABLE delta.`{table.replace('`', '``')}` TO VERSION AS OF {version}"
+
+
+def _read_times(storage: Storage, versions: Mapping[int, str], files: Mapping[str, FileInfo]) -> dict[int, int]:
+    """Read when each version was written (``DeltaHistoryManager``): as it says, or when its file was modified.
+
+    The times of files are made to grow with the versions.
+    """
+    ordered = sorted(versions)
+    heads = storage.read_many(ReadRequest(f"{DELTA_LOG}/{versions[version]}", 0, _HEAD) for version in ordered)
+    recorded = [_find_time(head) if isinstance(head, bytes) else None for head in heads]
+    modified = (files[versions[version]].mtime_ms or 0 for version in ordered)
+    growing = accumulate(modified, lambda before, time_ms: max(before + 1, time_ms))
+    return {version: own or time_ms for version, time_ms, own in zip(ordered, growing, recorded, strict=True)}
+
+
+def _find_time(head: bytes) -> int | None:
+    """Find the time of a version in its first line, where the table keeps it there (``inCommitTimestamp``)."""
+    try:
+        commit = read_commit_info(-1, head.partition(b"\n")[0])
+    except Damaged:  # longer than what was read
+        return None
+    return None if commit is None else commit.time_ms
+
+
+def _read_commits(storage: Storage, names: Sequence[str], files: Mapping[str, FileInfo]) -> Iterator[Commit]:
+    """Read who wrote each version and how; one that does not say so has the operation ``None``."""
+    by_version = {int(name[:20]): Commit(int(name[:20])) for name in names}
+    for name, line in read_log_lines(storage, [(name, files[name].size) for name in names]):
+        if b'"commitInfo"' in line and (commit := read_commit_info(int(name[:20]), line)) is not None:
+            by_version[commit.version] = commit
+    yield from by_version.values()
+
+
+def _find_snapshot(uri: str, wanted: str, query_id: str | None, table: IcebergTable, log: SinkLog) -> SinkVersion:
+    ancestors = list(table.ancestors())
+    number = _choose(wanted, {snapshot.id: snapshot.written_ms for snapshot in ancestors})
+    then = find_batches(uri, replace(table, current=number), log.read_from or "")
+    writer = then.writer(query_id)
+    return SinkVersion(
+        number,
+        table.current or number,
+        then,
+        None if writer is None else writer.last_batch,
+        is_current=table.current == number,
+        keeps_ids=False,
+        others=tuple(_name_others(ancestors, number, query_id)),
+        statement=_write_rollback(number),
+        undo=f"CALL CATALOG.system.set_current_snapshot('TABLE', {table.current})",
+    )
+
+
+def _write_rollback(snapshot: int) -> str:
+    return f"CALL CATALOG.system.rollback_to_snapshot('TABLE', {snapshot})"
+
+
+def _name_others(ancestors: Iterable[IcebergSnapshot], number: int, query_id: str | None) -> Iterator[str]:
+    """Name the snapshots after one that another than the query wrote, the newest first, but for compactions."""
+    for snapshot in ancestors:
+        if snapshot.id == number:
+            return
+        if snapshot.operation != "replace" and (query_id is None or snapshot.query_id != query_id):
+            yield f"{snapshot.id} ({snapshot.operation or 'unknown'})"

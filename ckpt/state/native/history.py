@@ -1,0 +1,577 @@
+"""The history of a key: in which batches its state was created, changed and removed, read without Spark.
+
+The state after each committed batch that is still there is followed, from the oldest on: by the delta or changelog of
+each batch, and by a snapshot where there is none. Of all keys only those asked for are kept in memory.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from os import fspath
+from typing import Any, Unpack
+
+import numpy as np
+
+from ckpt.checkpoint.history import rate_sources
+from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.checkpoint.sources.registry import SourceRange, SourceView, source_ranges, source_views
+from ckpt.checkpoint.state.chains import Chain, WantedVersion
+from ckpt.checkpoint.state.folders import FileId, StorePartition, find_operators
+from ckpt.checkpoint.state.ranges import Ranges, ranges_of
+from ckpt.errors import LeftToSpark, Undecodable, UsageError
+from ckpt.formats.operators import AGGREGATIONS, TRANSFORM_WITH_STATE, OperatorName
+from ckpt.formats.rows import avro
+from ckpt.formats.rows.changelog import ChangelogRecord, Overlay, changes_of, changes_of_key
+from ckpt.formats.rows.codecs import decompress
+from ckpt.formats.rows.hdfs import find_rows, records_of
+from ckpt.formats.rows.keys import keys_of
+from ckpt.formats.rows.row_checksums import plain_changes, plain_file, plain_value
+from ckpt.formats.rows.unsafe import VERSION, rows_at, structs_of
+from ckpt.formats.statefiles import TYPED, RecordType, lineage_of, read_beginning
+from ckpt.model import DamageKind, Json, Location, Provider
+from ckpt.settings import ROW_CHECKSUM
+from ckpt.state.native import rocksdb
+from ckpt.state.native.entries import NOT_AS_WRITTEN, Entries, decode_bytes, decode_rows, make_flat, pick_field
+from ckpt.state.native.json_values import make_objects
+from ckpt.state.native.lookup import KeyPart, encode_key_row, find_partitions, parse_key_parts, spread_over
+from ckpt.state.native.store_files import MOST_ROWS, StoreFiles, UnitLayout, context_of, find_files_of, layout_of
+from ckpt.state.reading.choose import Part, RequestedPart, StateDamaged, choose_batch, choose_units
+from ckpt.state.reading.columns import TTL, Column, columns_of
+from ckpt.state.reading.reading import Chosen, Moment, Question, moment_of
+from ckpt.state.reading.units import StateUnit, UnitKind
+from ckpt.storage import open_storage
+from ckpt.values import Value
+
+_BY_KEY = (UnitKind.KEY, UnitKind.DEDUPLICATION, UnitKind.STORE, UnitKind.VALUE, UnitKind.MAP)
+_KEY_FIRST = (UnitKind.MAP, UnitKind.TIMERS)  # the grouping key is one of several columns of the stored key
+_BY_WATERMARK = AGGREGATIONS | {
+    OperatorName.DEDUPLICATION,
+    OperatorName.DEDUPLICATION_WITHIN_WATERMARK,
+    OperatorName.JOIN,
+}
+"""Operators that remove a key, or a row of a join, only once the watermark has passed it."""
+_BY_QUERY = TRANSFORM_WITH_STATE | {OperatorName.GROUPS, OperatorName.GROUPS_IN_PANDAS}
+"""Operators whose state only the user's function removes, but for what has a time to live."""
+
+
+class KeyChange(StrEnum):
+    """The events in the life of a key."""
+
+    CREATED = "created"
+    CHANGED = "changed"
+    REMOVED = "removed"
+
+
+class RemovalCause(StrEnum):
+    """The causes of a removal that files can prove."""
+
+    WATERMARK = "watermark"  # the operator removes nothing otherwise
+    TTL = "ttl"  # its time to live had ended when the batch was planned
+    QUERY = "query"  # the user's function: nothing else removes state of this operator, or its time had not ended
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRead:
+    """The range of one source that the batches of an event read."""
+
+    view: SourceView
+    range: SourceRange
+
+
+@dataclass(frozen=True, slots=True)
+class KeyEvent:
+    """One change of one key. A row without a key of its own (of a list, a join side, timers) comes or goes."""
+
+    batch: int
+    after_batch: int | None  # the newest earlier batch whose state is known: batch - 1, unless files are missing
+    change: KeyChange
+    cause: RemovalCause | None  # of a removal, where it is certain
+    key: dict[str, Json]  # of a row without a key all columns
+    before: dict[str, Json] | None
+    after: dict[str, Json] | None
+    planned_ms: int | None  # when the batch was planned
+    watermark_ms: int | None  # under which it ran
+    sources: tuple[SourceRead, ...]
+
+    @property
+    def certain_batch(self) -> bool:
+        """True if it happened in this batch, not in an earlier one whose state is not known."""
+        return self.after_batch == (self.batch - 1 if self.batch else None)
+
+
+@dataclass(frozen=True, slots=True)
+class StateHistory(Value):
+    """The events of the keys that were asked for, oldest first."""
+
+    checkpoint: str  # as it was given
+    unit: StateUnit
+    moment: Moment  # the newest batch whose state is known
+    columns: tuple[Column, ...]
+    partition: int | None  # the only one that was looked into, as of ``moment``
+    known_after: int | None  # the oldest batch whose state is known; None: the history begins with the query
+    first_rows: tuple[dict[str, Json], ...]  # of the key after that batch
+    rows: tuple[dict[str, Json], ...]  # of the key now
+    events: tuple[KeyEvent, ...]
+    more: bool  # there are older events than were asked for
+    unknown: Ranges  # later batches after which the state is not known: files are missing, damaged, or not understood
+
+
+def state_history(
+    checkpoint: Location,
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    key: Mapping[str, str | None] | None = None,
+    limit: int = 20,
+    **part: Unpack[Part],
+) -> StateHistory:
+    """Find the batches that created, changed and removed a key, from the state after every batch that is still there.
+
+    A batch that writes a key with the value that it had is no event. A key that is given in full is looked for in its
+    one partition, as by ``state_show``.
+
+    Args:
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
+        storage_options: For the file system of the path.
+        key: Columns of the key and their values as text, as of ``state_show``; left out only where a unit has one key
+            without columns.
+        limit: How many events at most: the newest.
+        part: Which part of the state.
+
+    Raises:
+        StateDamaged: Of no batch the state is complete.
+        UsageError: A choice that does not exist, or no key.
+        CkptError: The bytes are damaged, or of a kind that only Spark reads; the text names file and reason.
+        NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
+
+    >>> history = ckpt.state_show("sample_checkpoints/aggregation-hdfs-4.2", key={"key": "3"}).history()
+    >>> [(event.batch, str(event.change)) for event in history.events][:2]
+    [(0, 'created'), (1, 'changed')]
+
+    """
+    path = fspath(checkpoint)
+    if limit < 1:
+        raise UsageError("`limit`: at least one event")
+    chosen = _choose(Question(path, RequestedPart(**part)), storage_options or {})
+    (unit,) = chosen.units
+    columns = columns_of(unit)
+    parts = parse_key_parts(columns, key or {})
+    keys = [column.name for column in columns.kept if column.path[0] in ("key", "user_map_key")]
+    if keys and not parts:
+        raise UsageError(f"`key`: name the key whose history you want; it has {', '.join(keys)}")
+    walk = _Walk(chosen, unit, parts)
+    steps = list(walk.states())
+    if walk.row is not None and not any(step.state for step in steps if step.state):
+        walk = _Walk(chosen, unit, parts, by_bytes=False)  # the row may have been built in another way
+        steps = list(walk.states())
+    known = [step for step in steps if step.state is not None]
+    if not known:
+        raise walk.trouble or StateDamaged(f"{chosen.checkpoint.uri}: the state of no batch can be read")
+    first, last = known[0], known[-1]
+    events = list(_find_events(walk, known))
+    batches = {step.moment.batch for step in known}
+    later = (batch for batch in chosen.checkpoint.commits.ids if batch > first.moment.batch)
+    unknown = [batch for batch in later if batch not in batches]
+    begins = first.moment.batch == 0
+    return StateHistory(
+        checkpoint=path,
+        unit=unit,
+        moment=last.moment,
+        columns=columns.kept,
+        partition=last.partition,
+        known_after=None if begins else first.moment.batch,
+        first_rows=() if begins else tuple(walk.decode(first.state or {})),
+        rows=tuple(walk.decode(last.state or {})),
+        events=tuple(events[-limit:]),
+        more=len(events) > limit,
+        unknown=ranges_of(unknown),
+    )
+
+
+def _choose(question: Question, options: Mapping[str, str]) -> Chosen:
+    """Choose the unit, with all logs; the state of the newest batch may be damaged."""
+    storage = open_storage(question.checkpoint, options)
+    checkpoint = read_checkpoint(storage, batches=0)
+    units = choose_units(checkpoint, question.wanted)
+    batch = choose_batch(checkpoint, units, None, damaged=True)
+    chosen = Chosen(question, options, checkpoint, storage, units, moment_of(checkpoint, batch), {})
+    return _as_of(chosen, batch)
+
+
+def _as_of(chosen: Chosen, batch: int) -> Chosen:
+    entry = chosen.checkpoint.offsets.readable(batch)
+    recorded = entry.metadata.conf if entry and entry.metadata else {}
+    return replace(chosen, moment=moment_of(chosen.checkpoint, batch), recorded=recorded)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """The keys asked for after one committed batch, as they are stored; None: not known."""
+
+    moment: Moment
+    state: dict[bytes, bytes] | None
+    partition: int | None
+
+
+@dataclass(slots=True)
+class _Followed:
+    """One partition of a store, and what is known of it."""
+
+    place: StorePartition
+    at: FileId | None = None  # the version that ``state`` is
+    state: dict[bytes, bytes] | None = None
+    number: bytes | None = None  # of the column family
+
+
+class _Walk:
+    """Follows the keys that are asked for through the versions of a store."""
+
+    def __init__(self, chosen: Chosen, unit: StateUnit, parts: tuple[KeyPart, ...], *, by_bytes: bool = True) -> None:
+        self.chosen, self.unit, self.parts = chosen, unit, parts
+        self.layout: UnitLayout = layout_of(chosen, unit)
+        self.columns = columns_of(unit)
+        self.trouble: Exception | None = None  # why the state of some batch is not known
+        whole = by_bytes and self.layout.rows_are_keys and self._partition(chosen) is not None
+        self.row = encode_key_row(self.layout.key, parts) if whole else None
+        folders = {folder.id: folder for folder in find_operators(chosen.checkpoint.listing, unit.provider)}
+        stores = folders[unit.operator].stores.get(self.layout.store, {})
+        self.stores = {partition: _Followed(place) for partition, place in sorted(stores.items())}
+
+    def _partition(self, chosen: Chosen) -> int | None:
+        leaves = {part.column.places: part.value for part in self.parts}
+        return next(iter(find_partitions(self.unit, leaves, spread_over(chosen)) or ()), None)
+
+    def states(self) -> Iterator[_Step]:
+        """The state after every committed batch whose offsets can be read, oldest first."""
+        checkpoint = self.chosen.checkpoint
+        batches = [batch for batch in checkpoint.commits.ids if checkpoint.offsets.readable(batch)]
+        if batches[:1] == [0]:
+            for followed in self.stores.values():
+                followed.at, followed.state = (0, None), {}
+        for batch in batches:
+            chosen = _as_of(self.chosen, batch)
+            only = self._partition(chosen)
+            try:
+                state = self._read(chosen, only)
+            except (StateDamaged, Undecodable) as error:
+                self.trouble, state = error, None
+            yield _Step(chosen.moment, state, only)
+
+    def _read(self, chosen: Chosen, only: int | None) -> dict[bytes, bytes]:
+        """The state after a batch. Raises StateDamaged, Undecodable and StorageError."""
+        count = context_of(chosen).shuffle_partitions
+        damages = (damage for damage in self.unit.damages if damage.kind is DamageKind.MISSING_PARTITION)
+        lost = {damage.partition for damage in damages if damage.partition is not None}
+        there = {partition for partition in self.stores if count is None or partition < count}
+        state: dict[bytes, bytes] = {}
+        for partition in sorted(there | lost) if only is None else [only]:
+            followed = self.stores.get(partition)
+            if followed is None:
+                folder = f"state/{self.unit.operator}/{partition}"
+                raise StateDamaged(f"{chosen.checkpoint.uri}: {folder} has no state of {self.unit.label}")
+            try:
+                self._move(followed, chosen)
+            except (StateDamaged, Undecodable):
+                followed.at = followed.state = None
+                raise
+            state |= followed.state or {}
+        return state
+
+    def _move(self, followed: _Followed, chosen: Chosen) -> None:
+        """Read one partition as of a batch: by the changes since the last one, if they are there."""
+        place = followed.place
+        target = context_of(chosen).target(place)
+        if target is None:
+            raise StateDamaged(f"{chosen.checkpoint.uri}: no log says which version of {place.folder} is of its batch")
+        at, state = (target.version, target.unique_id), followed.state
+        logs = _list_logs_since(followed, target)
+        if state is not None and logs is not None:
+            files = self._make_files(chosen, place, Chain(None, logs))
+            changed = dict(state)
+            if all(self._apply(followed, files, path, changed, followed.at) for path in files.logs):
+                followed.at, followed.state = at, changed
+                return
+        files = find_files_of(chosen, context_of(chosen), place)
+        changed = {}
+        if files.snapshot is not None:
+            self._apply_snapshot(followed, replace(files, chain=Chain(files.chain.snapshot, ())), changed)
+        for path in files.logs:
+            self._apply(followed, files, path, changed, None)
+        followed.at, followed.state = at, changed
+
+    def _make_files(self, chosen: Chosen, place: StorePartition, chain: Chain) -> StoreFiles:
+        found = StoreFiles(place, chain, chosen.storage, context_of(chosen).codec or "lz4", checksums=False)
+        return replace(found, checksums=_has_checksums(chosen))
+
+    def _apply_snapshot(self, followed: _Followed, files: StoreFiles, state: dict[bytes, bytes]) -> None:
+        path = files.snapshot
+        assert path is not None
+        if self.unit.provider is Provider.HDFS:
+            self._apply(followed, files, path, state, None)
+            return
+        number = self._number(followed, files)
+        with rocksdb.store(files, self.layout.delimiter) as store, files.refusing(path):
+            if self.row is not None:
+                value = store.snapshot.value(number + VERSION + self.row)
+                if value is not None:
+                    state[number + VERSION + self.row] = value
+                return
+            for pairs in store.snapshot.batches(MOST_ROWS, number):
+                keys = [key for key, _ in pairs]
+                for index in self._match_keys(files, number, keys):
+                    state[keys[index]] = pairs[index][1]
+
+    def _apply(
+        self, followed: _Followed, files: StoreFiles, path: str, state: dict[bytes, bytes], after: FileId | None
+    ) -> bool:
+        """Apply the changes in a file; False, without any, if it names another version than ``after`` as its base."""
+        with files.refusing(path):
+            data = decompress(files.pieces(path), files.codec, files.most)
+            if self.unit.provider is Provider.HDFS:
+                self._apply_records(files, plain_file(data) if files.checksums else data, state)
+                return True
+            if after is not None and after[1] is not None:
+                lineage = lineage_of(data)
+                if not lineage or lineage[-1] != after:
+                    return False
+            self._apply_changes(files, self._number(followed, files), data, state)
+        return True
+
+    def _apply_records(self, files: StoreFiles, data: bytes, state: dict[bytes, bytes]) -> None:
+        """The records of a delta or an HDFS-backed snapshot."""
+        if self.row is not None and self.row not in data:
+            return
+        records = records_of(data)
+        if self.row is not None:
+            rows = find_rows(records, self.row)
+        else:
+            keys = structs_of(self.layout.key, rows_at(data, records.key_at, records.key_size), "key")
+            rows = self._match(keys)
+        chosen = records.take(rows)
+        parts = (chosen.key_at, chosen.key_size, chosen.value_at, chosen.value_size)
+        for key_at, key_size, value_at, value_size in zip(*(part.tolist() for part in parts), strict=True):
+            key = data[key_at : key_at + key_size]
+            if value_size < 0:
+                state.pop(key, None)
+            else:
+                state[key] = data[value_at : value_at + value_size]
+
+    def _apply_changes(self, files: StoreFiles, number: bytes, data: bytes, state: dict[bytes, bytes]) -> None:
+        """The records of a changelog."""
+        own = None if self.row is None else number + VERSION + self.row
+        if own is not None and own not in data and read_beginning(data)[0] not in TYPED:
+            return
+        if own is None or files.checksums:  # which are in front of a key that is removed
+            changes = changes_of(data)
+            records = list(plain_changes(changes) if files.checksums else changes)
+        else:
+            records = changes_of_key(data, own)
+        overlay = Overlay(self.layout.delimiter)
+        overlay.apply(self._keep_matching(files, number, own, records))
+        for key in {*state, *overlay.said}:
+            value = overlay.value(key, state.get(key))
+            if value is None:
+                state.pop(key, None)
+            else:
+                state[key] = value
+
+    def _keep_matching(
+        self, files: StoreFiles, number: bytes, own: bytes | None, records: list[ChangelogRecord]
+    ) -> Iterator[ChangelogRecord]:
+        """Records of the keys asked for, and of ranges."""
+        if own is not None:
+            yield from (item for item in records if item.action is RecordType.DELETE_RANGE or item.key == own)
+            return
+        keys = {item.key for item in records if item.action is not RecordType.DELETE_RANGE}
+        listed = [key for key in keys if key.startswith(number)]
+        matching = {listed[index] for index in self._match_keys(files, number, listed)}
+        yield from (item for item in records if item.action is RecordType.DELETE_RANGE or item.key in matching)
+
+    def _match_keys(self, files: StoreFiles, number: bytes, keys: Sequence[bytes]) -> list[int]:
+        if not keys:
+            return []
+        blobs = [key[len(number) :] for key in keys]
+        try:
+            structs = keys_of(
+                self.layout.key, self.layout.encoder, blobs, avro.key_columns if self.layout.avro else None
+            )
+        except NOT_AS_WRITTEN as error:
+            raise files.refused(files.place.folder, error) from None
+        rows: list[int] = self._match(structs).tolist()
+        return rows
+
+    def _match(self, keys: Any) -> Any:
+        """The rows whose key has the values asked for."""
+        import pyarrow.compute as pc  # not at the top: it takes as long as finding a key by its bytes
+
+        columns = keys.flatten() if self.unit.kind in _KEY_FIRST else [keys]
+        mask: Any = np.ones(len(keys), bool)
+        for part in self.parts:
+            equal = pc.equal(pick_field(columns, part.column.places), part.value[0])
+            mask &= np.asarray(equal.fill_null(False))
+        return np.flatnonzero(mask)
+
+    def _number(self, followed: _Followed, files: StoreFiles) -> bytes:
+        """The prefix of the unit's keys: the number of its column family, which only snapshots record."""
+        if self.layout.family is None:
+            return b""
+        if followed.number is None:
+            followed.number = _find_number(followed.place, files, self.layout.family)
+        return followed.number
+
+    def decode(self, state: Mapping[bytes, bytes]) -> list[dict[str, Json]]:
+        """Rows of keys, flat. Raises Undecodable."""
+        try:
+            return make_objects(make_flat(self.columns, self.unit, self._decode(state))) if state else []
+        except NOT_AS_WRITTEN as error:
+            what = f"{self.chosen.checkpoint.uri}: state/{self.unit.operator}"
+            raise Undecodable(f"{what}: a row of {self.unit.label} is not as its schema says: {error}") from None
+
+    def _decode(self, state: Mapping[bytes, bytes]) -> Entries:
+        keys, values = list(state), list(state.values())
+        if self.unit.provider is Provider.HDFS:
+            return decode_rows(0, self.layout, _join_rows(keys), _join_rows(values))
+        number = next((len(item.number) for item in self.stores.values() if item.number is not None), 0)
+        if _has_checksums(self.chosen):
+            delimiter = self.layout.delimiter
+            values = [plain_value(key, value, delimiter) for key, value in state.items()]
+        return decode_bytes(0, self.layout, [key[number:] for key in keys], values)
+
+
+def _has_checksums(chosen: Chosen) -> bool:
+    return chosen.recorded.get(ROW_CHECKSUM, "false") == "true"
+
+
+def _join_rows(rows: Sequence[bytes]) -> Any:
+    sizes = np.fromiter(map(len, rows), np.int64, len(rows))
+    return rows_at(b"".join(rows), np.cumsum(sizes) - sizes, sizes)
+
+
+def _list_logs_since(followed: _Followed, target: WantedVersion) -> tuple[FileId, ...] | None:
+    """The logs from the version that is known to another; None where some is not there.
+
+    Of format 2 one log at most: which version it continues is in it.
+    """
+    if followed.at is None:
+        return None
+    version, unique_id = followed.at
+    if target.unique_id is None and unique_id is None:
+        logs: list[FileId] = [(number, None) for number in range(version + 1, target.version + 1)]
+    else:
+        logs = [(target.version, target.unique_id)]
+        if target.version != version + 1:
+            return None
+    return tuple(logs) if logs and all(log in followed.place.names.logs for log in logs) else None
+
+
+def _find_number(place: StorePartition, files: StoreFiles, family: str) -> bytes:
+    """The number of a column family in a partition, which its oldest and its newest snapshot must agree on.
+
+    Changelogs before a snapshot were applied under the numbers that it records. Raises Undecodable.
+    """
+    snapshots = sorted(place.names.snapshots, key=lambda snapshot: (snapshot[0], snapshot[1] or ""))
+    numbers = set()
+    for snapshot in {*snapshots[:1], *snapshots[-1:]}:
+        recorded = rocksdb.read_recorded(replace(files, chain=Chain(snapshot, ())))
+        if recorded is not None and family in recorded.column_families:
+            numbers.add(recorded.column_families[family])
+    if len(numbers) != 1:
+        which = "without a snapshot nothing says" if not snapshots else "its snapshots do not say with one voice"
+        raise LeftToSpark(f"{which} which number the column family {family} has")
+    return numbers.pop().to_bytes(2, "little")
+
+
+def _find_events(walk: _Walk, steps: Sequence[_Step]) -> Iterator[KeyEvent]:
+    """Compare the states after batches that follow each other, oldest first."""
+    before: dict[bytes, bytes] | None = {} if steps[0].moment.batch == 0 else None
+    earlier: int | None = None
+    for step in steps:
+        after = step.state or {}
+        if before is not None and before != after:
+            changed = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+            old, new = ({key: state[key] for key in changed if key in state} for state in (before, after))
+            pairs = _pair_rows(walk, old, new)
+            if pairs:
+                sources = tuple(_list_sources(walk.chosen, earlier, step.moment.batch))
+                yield from (_make_event(walk.unit, pair, earlier, step.moment, sources) for pair in pairs)
+        before, earlier = after, step.moment.batch
+
+
+_Row = dict[str, Json]
+
+
+def _pair_rows(
+    walk: _Walk, old: Mapping[bytes, bytes], new: Mapping[bytes, bytes]
+) -> list[tuple[_Row, _Row | None, _Row | None]]:
+    """Key, row before and row after, of what differs: in order of the keys' bytes, or of the rows."""
+    rows_before, rows_after = walk.decode(old), walk.decode(new)
+    names = [column.name for column in walk.columns.kept if column.path[0] in ("key", "user_map_key")]
+    if walk.unit.kind in _BY_KEY:
+        by_key = [dict(zip(state, rows, strict=True)) for state, rows in ((old, rows_before), (new, rows_after))]
+        pairs = []
+        for stored in sorted({**old, **new}):
+            before, after = (_split(rows.get(stored), names) for rows in by_key)
+            if before != after:
+                row = by_key[1].get(stored) or by_key[0][stored]
+                pairs.append(({name: row[name] for name in names}, before, after))
+        return pairs
+    counts = [Counter(json.dumps(row) for row in rows) for rows in (rows_before, rows_after)]
+    gone, come = counts[0] - counts[1], counts[1] - counts[0]
+    return [
+        *((json.loads(row), {}, None) for row in sorted(gone.elements())),
+        *((json.loads(row), None, {}) for row in sorted(come.elements())),
+    ]
+
+
+def _split(row: _Row | None, names: Sequence[str]) -> _Row | None:
+    return None if row is None else {name: value for name, value in row.items() if name not in names}
+
+
+def _make_event(
+    unit: StateUnit,
+    pair: tuple[_Row, _Row | None, _Row | None],
+    earlier: int | None,
+    moment: Moment,
+    sources: tuple[SourceRead, ...],
+) -> KeyEvent:
+    key, before, after = pair
+    change = KeyChange.CHANGED if before is not None and after is not None else KeyChange.CREATED
+    change = KeyChange.REMOVED if after is None else change
+    at_once = earlier == (moment.batch - 1 if moment.batch else None)
+    cause = _find_cause(unit, {**key, **(before or {})}, moment, at_once=at_once) if after is None else None
+    return KeyEvent(
+        moment.batch, earlier, change, cause, key, before, after, moment.planned_ms, moment.watermark_ms, sources
+    )
+
+
+def _find_cause(unit: StateUnit, row: _Row, moment: Moment, *, at_once: bool) -> RemovalCause | None:
+    """Name who removed a row, where only one can have.
+
+    Operators that evict by watermark have no other way (``StateStoreSaveExec``, ``BaseStreamingDeduplicateExec``,
+    ``StreamingSymmetricHashJoinExec``); a session also goes when it grows into another one, and a timer when it fires.
+    State with a time to live is removed in the first batch whose time is not before its end (``StateTTL.isExpired``).
+    """
+    if unit.operator_name in _BY_WATERMARK:
+        return RemovalCause.WATERMARK if moment.watermark_ms else None
+    if unit.operator_name not in _BY_QUERY or unit.kind is UnitKind.TIMERS:
+        return None
+    if not unit.ttl:
+        return RemovalCause.QUERY
+    ends = [value for name, value in row.items() if name.endswith(TTL)]
+    if len(ends) != 1 or not isinstance(ends[0], int) or moment.planned_ms is None:
+        return None
+    if ends[0] > moment.planned_ms:
+        return RemovalCause.QUERY
+    return RemovalCause.TTL if at_once else None
+
+
+def _list_sources(chosen: Chosen, earlier: int | None, batch: int) -> Iterator[SourceRead]:
+    """The ranges of the sources after a batch up to the end of another."""
+    offsets = chosen.checkpoint.offsets
+    log = offsets.readable(batch)
+    if log is None:
+        return
+    reads = source_ranges(None if earlier is None else offsets.readable(earlier), log)
+    for view, source_range in zip(source_views(log, rate_sources(chosen.checkpoint)), reads, strict=False):
+        yield SourceRead(view, source_range)

@@ -1,0 +1,136 @@
+"""Connectors that are known by the shape of their offsets, and what only looks like them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ckpt
+from ckpt.checkpoint.sources.kind import BY_SHAPE, Advance, SourceType, Unit
+from ckpt.checkpoint.sources.registry import advance, decode, kind_of, source_type
+from ckpt.checkpoint.sources.starts import Begin, StartFacts
+from tests.support.auto_loader import CLOUD_FILES, build
+
+SHARD = {"shard": {"stream": "s", "shardId": "shardId-000000000000"}, "firstSeqNum": "1", "lastSeqNum": "2"}
+SHAPES: dict[SourceType, list[Any]] = {
+    SourceType.CLOUD_FILES: [
+        CLOUD_FILES,
+        {"seqNum": 3, "sourceVersion": 3, "lastInputPath": "abfss://c@a.dfs.core.windows.net/in"},
+    ],
+    SourceType.PUB_SUB: [{"sourceVersion": 1, "seqNum": 7, "fetchEpoch": 2}],
+    SourceType.KINESIS: [
+        [SHARD],
+        {
+            "metadata": {"batchId": "1", "streamName": "s"},
+            "shardId-000000000000": {"iteratorType": "AFTER_SEQUENCE_NUMBER", "iteratorPosition": "495"},
+        },
+    ],
+    SourceType.PULSAR: [{"persistent://public/default/t": [8, 11, 16, 5, 48, 0]}, {"t": [8, -42, 1, 16, 0]}],
+    SourceType.PAIMON: [
+        {"snapshotId": 3, "index": 0, "scanSnapshot": False},
+        {"snapshotId": 3, "index": -1, "scanSnapshot": True, "totalSplits": 2},
+    ],
+    SourceType.HUDI: [{"offsetCommitTime": "20261126120000123"}, {"commitTime": "000"}],
+    SourceType.SEQUENTIAL_UNION: [
+        {"activeSourceName": "b", "allSourceNames": ["a", "b"], "completedSourceNames": ["a"]},
+    ],
+}
+
+
+@pytest.mark.parametrize(("kind", "offset"), [(kind, one) for kind, offsets in SHAPES.items() for one in offsets])
+def test_named_by_its_shape(kind: SourceType, offset: Any) -> None:
+    read = decode(offset)
+    assert source_type(read) == kind
+    start = kind_of(read).start_after(read, StartFacts())
+    assert start.begin is Begin.REFUSED
+    assert "ckpt has not tried it" in (start.refused or "")
+    json.dumps(kind_of(read).to_json(read))
+    assert kind_of(read).to_text(read)
+
+
+def test_every_kind_has_a_shape() -> None:
+    assert SHAPES.keys() == BY_SHAPE
+
+
+@pytest.mark.parametrize(
+    "offset",
+    [
+        {"seqNum": 3},
+        {"seqNum": True, "sourceVersion": 1},
+        {"seqNum": 3, "sourceVersion": 1, "more": 1},
+        {"snapshotId": 3, "index": 0},
+        {"snapshotId": 3, "index": 0, "scanSnapshot": 1},
+        {"commitTime": 7},
+        {"commitTime": "yesterday"},
+        {"commitTime": "7", "more": 1},
+        {"t": []},
+        {"t": [8, 300, 16, 1]},
+        {"t": [8, 1, 16]},
+        {"t": [5, 6, 7, 16, 8]},
+        {"t": ["8"]},
+        [],
+        [{"shard": "s"}],
+        {"metadata": {"streamName": "s"}, "shardId-0": {"iteratorType": "LATEST"}},
+        {"metadata": {}},
+        {"activeSourceName": "b"},
+        {"1": 5, "2": 8},
+    ],
+)
+def test_what_only_looks_like_it_is_unknown(offset: Any) -> None:
+    assert source_type(decode(offset)) == SourceType.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ({**CLOUD_FILES, "seqNum": 9}, {**CLOUD_FILES, "seqNum": 12}, Advance(3, Unit.FILES)),
+        (
+            {"snapshotId": 3, "index": 1, "scanSnapshot": False},
+            {"snapshotId": 3, "index": 4, "scanSnapshot": False},
+            Advance(3, Unit.FILES),
+        ),
+        (
+            {"snapshotId": 3, "index": 9, "scanSnapshot": False},
+            {"snapshotId": 5, "index": 0, "scanSnapshot": False},
+            Advance(2, Unit.VERSIONS),
+        ),
+        ({"commitTime": "1"}, {"commitTime": "2"}, None),
+        (CLOUD_FILES, {"commitTime": "2"}, None),
+    ],
+)
+def test_counted_as_far_as_the_offsets_tell(old: Any, new: Any, told: Advance | None) -> None:
+    assert advance(decode(old), decode(new)) == told
+
+
+def test_one_that_goes_back_says_so() -> None:
+    went = advance(decode({**CLOUD_FILES, "seqNum": 12}), decode({**CLOUD_FILES, "seqNum": 9}))
+    assert went is not None
+    assert went.went_back == ("went from 12 to 9",)
+
+
+def test_a_number_for_each_partition_is_likened_to_pub_sub_lite() -> None:
+    read = decode({"1": 5, "2": 8, "3": 10})
+    assert "Pub/Sub Lite" in (kind_of(read).start_after(read, StartFacts()).refused or "")
+
+
+def test_handoff_says_what_a_file_source_needs(tmp_path: Path) -> None:
+    checkpoint = build(tmp_path / "checkpoint")
+    plan = ckpt.handoff(str(checkpoint))
+    assert "cloud_file_state" in str(plan)
+    assert "A file source of Spark needs that list" in " ".join(str(plan).split())
+
+
+@pytest.mark.spark
+def test_spark_writes_a_sequential_union_so(spark: Any) -> None:
+    """No query of 4.2 writes such an offset; its class does."""
+    jvm = spark._jvm
+    scala = jvm.scala.jdk.javaapi.CollectionConverters
+    names = scala.asScala(jvm.java.util.List.of("a", "b")).toSeq()
+    done = scala.asScala(jvm.java.util.Set.of("a")).toSet()
+    union = jvm.org.apache.spark.sql.execution.streaming.checkpointing.SequentialUnionOffset
+    written = json.loads(union.apply("b", names, done).json())
+    assert written == SHAPES[SourceType.SEQUENTIAL_UNION][0]
+    assert source_type(decode(written)) == SourceType.SEQUENTIAL_UNION
