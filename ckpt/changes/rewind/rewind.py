@@ -87,4 +87,4 @@ def _must_fit(to_batch: int | None, version: int | str | None, sink: str | None,
     if version is not None and to_batch is not None:
         raise UsageError("name `to_batch` or `to_sink_version`, not both")
     if version is not None and sink is None:
-        raise UsageError("`to_sink_version` needs `sink`, the table")
+        raise UsageError("`to_sink_version` needs the table, with `sink`")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import ckpt
+from ckpt import StorageError
 from ckpt.changes.plan import First
 from ckpt.changes.rewind.with_table import restore_table
 from tests.conftest import Ckpt
@@ -130,3 +131,23 @@ def test_a_table_with_a_newer_version_is_left_alone(
     assert trace(query.checkpoint) == before
     assert not list(tmp_path.glob("checkpoint.ckpt-backup-*"))
     assert query.numbers()[5] == 2
+
+
+def test_stopped_after_the_table_was_restored_the_command_finishes(
+    query: Numbers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    version, before = query.version_of(GOOD - 1), trace(query.checkpoint)
+
+    def stopped(table: Any) -> None:
+        restore_table(table)
+        raise StorageError("the disk is gone")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("ckpt.changes.rewind.rewind.restore_table", stopped)
+        _, receipt = back(query, version, restore_sink=True, **NOW)
+    assert "the disk is gone" in receipt.problem
+    assert trace(query.checkpoint) == before
+
+    plan, receipt = back(query, version, restore_sink=True, **NOW)
+    assert (receipt.problem, plan.restores) == (None, False), "the table is there already"
+    assert query.finish() == query.all_once
