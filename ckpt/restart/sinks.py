@@ -176,7 +176,7 @@ def shared_with_a_copy(*, new_id: bool, only: Sink | None = None) -> dict[str, s
 def speak_of_sink(text: str, sink: Sink) -> str:
     """Replace what a text says of sinks of every kind by what it means for this one, which keeps no batch ids."""
     again = sink.again or ""
-    for said, means in (
+    for words, means in (
         (f"{REMEMBERING} silently drops rows under ids that it has seen", f"reads rows again: {again}"),
         (f"are written again, but not by {REMEMBERING}", f"are written again: {again}"),
         (f"{DROPS}; any other sink gets again what it had", again),
@@ -185,7 +185,7 @@ def speak_of_sink(text: str, sink: Sink) -> str:
         (ANY_SINK_AGAIN, f"are read again: {again}"),
         (f"sinks get their rows again, except that {DROP_IDS}", f"the sink gets its rows again: {again}"),
     ):
-        text = text.replace(said, means)
+        text = text.replace(words, means)
     return _OF_SINKS.sub(lambda found: f"{found[1]} the sink, {again}", text)
 
 
