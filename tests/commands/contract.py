@@ -133,10 +133,16 @@ FORECAST_LISTS = frozenset({"never_run[]", "because[]", "lost[]", "reasons[]", "
 
 
 def keys_in(value: Any, path: str = "") -> set[str]:
-    """The paths of everything in a document; below records of all documents, those that there can be."""
+    """The paths of everything in a document; below ``next``, a record of all documents, those that there can be.
+
+    So it is below ``pipeline`` of a checkpoint that is of none, as all samples are.
+    """
     found = {path}
-    if path in ("next", "checkpoint.pipeline"):
-        return {key for key in shapes() if key == path or key.startswith((f"{path}[", f"{path}."))}
+    if path.rpartition(".")[2] == "pipeline" and value is None:
+        record = "checkpoint.pipeline"
+        return {path + key.removeprefix(record) for key in shapes() if key.startswith(record)}
+    if path == "next":
+        return {key for key in shapes() if key.partition("[")[0] == "next"}
     if isinstance(value, dict):
         for key, inner in value.items():
             found |= keys_in(inner, f"{path}.{key}".lstrip("."))
