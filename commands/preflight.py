@@ -25,7 +25,7 @@ from .render.preflight import PreflightReport, RecordedPreflightReport
 from .report import Output, emit
 
 
-class Fix(StrEnum):
+class FixChoice(StrEnum):
     """The fixes that preflight may apply."""
 
     SAFE = "safe"  # that are proven to touch no row
@@ -51,14 +51,14 @@ def preflight(
     source_option: options.ReaderOption = None,
     sink: options.SinkOption = None,
     fix: Annotated[
-        Fix | None, typer.Option(help="Apply fixes that touch no row, if the query can be started then.")
+        FixChoice | None, typer.Option(help="Apply fixes that touch no row, if that is all it needs.")
     ] = None,
     backup: Annotated[
         str | None, typer.Option(metavar="DIR", help="With --fix: back up to this new folder. Default: a sibling.")
     ] = None,
     grace: Annotated[
         float | None,
-        typer.Option(min=0, metavar="SECONDS", help="With --fix: not if written to in the last SECONDS (30)."),
+        typer.Option(min=0, metavar="SECONDS", help="With --fix: not if written to in the last SECONDS."),
     ] = None,
     storage_option: options.StorageOption = None,
     output: options.OutputOption = Output.TABLE,

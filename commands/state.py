@@ -184,7 +184,7 @@ def verify(checkpoint: options.CheckpointArg, common: options.CommonOptions, run
 
 
 state = CommandGroup(
-    "Show, count, compare, verify state; follow a key, name the heaviest.",
+    "Show, count, compare, verify state; follow or weigh keys.",
     {
         "show": show,
         "count": count,

@@ -142,6 +142,8 @@ DROPS = f"{REMEMBERING} drops every row under an id that it has seen, new rows i
 DROPS_OR_REPEATS = f"{DROPS}; any other sink gets again what it had"
 ALWAYS_AGAIN = "every sink writes them again; upserts by key are safe"
 """For rows that are read again in a new batch."""
+ANY_SINK_AGAIN = "that are in the sink already are written again, by any sink"
+"""For the same rows, after their number."""
 DROP_IDS = (
     f"{' and '.join(one.kind for one in SINKS if one.drops_new_query)} drop the batch ids they know: give them a new "
     "output folder or txnAppId"
@@ -174,15 +176,16 @@ def shared_with_a_copy(*, new_id: bool, only: Sink | None = None) -> dict[str, s
 def speak_of_sink(text: str, sink: Sink) -> str:
     """Replace what a text says of sinks of every kind by what it means for this one, which keeps no batch ids."""
     again = sink.again or ""
-    for said, means in (
+    for words, means in (
         (f"{REMEMBERING} silently drops rows under ids that it has seen", f"reads rows again: {again}"),
         (f"are written again, but not by {REMEMBERING}", f"are written again: {again}"),
         (f"{DROPS}; any other sink gets again what it had", again),
         (DROPS, again),
         (ALWAYS_AGAIN, again),
+        (ANY_SINK_AGAIN, f"are read again: {again}"),
         (f"sinks get their rows again, except that {DROP_IDS}", f"the sink gets its rows again: {again}"),
     ):
-        text = text.replace(said, means)
+        text = text.replace(words, means)
     return _OF_SINKS.sub(lambda found: f"{found[1]} the sink, {again}", text)
 
 

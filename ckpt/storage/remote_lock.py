@@ -1,4 +1,4 @@
-"""A lock beside a remote folder, ``.NAME.ckpt-lock/``, that a crash cannot leave for ever: Lamport's bakery.
+"""A lock beside a remote folder, ``.NAME.ckpt-lock/``, that a crash cannot leave forever: Lamport's bakery.
 
 pyarrow's S3 offers no conditional creation, so the lock needs none: only that a listing shows what was written before
 it, which S3, HDFS and the other storages promise. Who wants the lock writes ``choosing-ID``, looks for the highest

@@ -6,7 +6,7 @@ from airflow.sdk import DAG
 with DAG("orders", schedule=None, catchup=False):
     preflight = BashOperator(
         task_id="preflight",
-        bash_command="ckpt preflight /checkpoints/orders --spark 4.2 --must-exist",
+        bash_command="ckpt preflight /checkpoints/orders --spark 4.2 --must-exist --fix safe",
     )
     start = BashOperator(
         task_id="start",

@@ -1,4 +1,4 @@
-"""The lock beside a remote folder: one holder at a time, and nothing that a crash leaves for ever."""
+"""The lock beside a remote folder: one holder at a time, and nothing that a crash leaves forever."""
 
 from __future__ import annotations
 

@@ -39,6 +39,7 @@ EACH: dict[str, int] = {
     # Each kill leaves what a stop at the same change leaves.
     "changes/test_kill.py::test_a_change_killed_anywhere_is_undone_or_finished": 2,
     "changes/test_kill.py::test_an_undo_killed_anywhere_is_finished_by_another": 2,
+    "changes/fixes/test_unattended.py::test_a_kill_at_any_moment_is_finished_by_the_next_run": 2,
     # Rows of every store are compared with Spark's in state/export/matrix.json and, without Spark, in state/native.
     "state/export/test_cluster.py::test_an_export_on_a_cluster_is_the_local_one": 2,
     "state/export/test_initial.py::test_every_key_has_all_its_state_and_nothing_else": 3,

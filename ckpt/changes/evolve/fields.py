@@ -82,7 +82,7 @@ class FieldPlanner:
         """The old place of each field. Raises NoWay where one may have been renamed."""
         names = [name for name, _ in old]
         matching: list[int | None] = []
-        told = set()
+        answered = set()
         for number, (name, _) in enumerate(new):
             label = _join(path, name)
             source = self.words.mapped.get(label)
@@ -91,7 +91,7 @@ class FieldPlanner:
                 own = [_join(path, each) for each in names]
                 if source != "-" and source not in own:
                     raise self.refuse(f"{source} is not in the state, which has {', '.join(own)}")
-                told.add(number)
+                answered.add(number)
                 matching.append(None if source == "-" else own.index(source))
             else:
                 matching.append(names.index(name) if name in names else None)
@@ -102,7 +102,7 @@ class FieldPlanner:
         in_place = [bare(kind) for _, kind in old] == [bare(kind) for _, kind in new]
         for number, (name, kind) in enumerate(new):
             label = _join(path, name)
-            if matching[number] is not None or number in told or label in self.words.defaults:
+            if matching[number] is not None or number in answered or label in self.words.defaults:
                 continue
             if in_place and number in free:  # as Spark does it, which passes over names
                 matching[number] = number

@@ -27,13 +27,14 @@ from ckpt.live.sink.records import SinkLog
 from ckpt.restart import diagnoses
 from ckpt.storage import Storage, open_storage
 from ckpt.storage.local_writer import open_writer
+from ckpt.storage.locations import find_parent
 from ckpt.versions import Spark
 
 _MOST = 3  # fixes one after the other: tidying and a log, and a relocation
 
 
 @dataclass(frozen=True, slots=True)
-class Fix:
+class AppliedFix:
     """A fix that was applied."""
 
     fix: str  # of ``ckpt repair``, or ``relocate``
@@ -46,7 +47,7 @@ class Fix:
 class FixOutcome:
     """The fixes that were applied, or why none was; neither where a start needs none."""
 
-    fixed: tuple[Fix, ...] = ()
+    fixed: tuple[AppliedFix, ...] = ()
     not_fixed: str | None = None  # one line
 
     @property
@@ -94,6 +95,8 @@ def fix_safely(
         return FixOutcome(not_fixed=forbidden)
     try:
         storage = open_storage(uri, storage_options)
+        if not storage.local and find_parent(uri) is None:
+            return FixOutcome(not_fixed="the root of a bucket has no place beside it for a lock")
         if readiness.inspection.deep:
             from ckpt.state.verify.verify import look_at_every_byte  # not at the top: it needs the extra ``native``
 
@@ -127,12 +130,12 @@ def _find_reason_to_leave(readiness: Readiness) -> str | None:
 
 def _plan_fixes(
     storage: Storage, readiness: Readiness, judge: Callable[[Checkpoint], Readiness], sink: SinkLog | None
-) -> tuple[list[Fix], ChangePlan]:
+) -> tuple[list[AppliedFix], ChangePlan]:
     """Plan fixes until the query could be started. The plan is refused where a person has to decide."""
     versions = tuple(dict.fromkeys(forecast.spark for forecast in readiness.inspection.counted))
     blank = _SafePlan(inspection=readiness.inspection, needed=True)
     steps: tuple[Step, ...] = ()
-    fixes: list[Fix] = []
+    fixes: list[AppliedFix] = []
     opened_as: str | None = None
     listing = None
     for _ in range(_MOST):
@@ -143,7 +146,7 @@ def _plan_fixes(
         if listing is None:
             listing, blank = plan.inspection.checkpoint.listing, replace(blank, inspection=plan.inspection)
         steps, opened_as = (*steps, *plan.steps), opened_as or plan.opened_as
-        fixes.append(Fix(name, plan.why, "", plan.steps))
+        fixes.append(AppliedFix(name, plan.why, "", plan.steps))
         left = judge(read_checkpoint(Changed(storage, listing, steps), look_only=True))
         if left.go:
             after = inspect_changed(storage, blank.inspection, steps, versions, opened_as)

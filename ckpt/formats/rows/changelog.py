@@ -46,40 +46,40 @@ def changes_of_key(data: bytes, key: bytes) -> list[ChangelogRecord]:
     """
     try:
         version, _, at = read_beginning(data)
-        places = _find_typed(data, at, key) if version in TYPED else _find_plain(data, at, key)
+        starts = _find_typed(data, at, key) if version in TYPED else _find_plain(data, at, key)
     except UnknownVersion as name:
         raise LeftToSpark(f"ckpt does not know changelogs of version {name}") from None
     except (struct.error, IndexError, ValueError):
         raise Undecodable("it ends in the middle of a record") from None
     read = _typed if version in TYPED else _plain
-    return [next(read(data, place)) for place in places]
+    return [next(read(data, start)) for start in starts]
 
 
 def _find_plain(data: bytes, at: int, key: bytes) -> list[int]:
-    places, unpack, wanted = [], _LENGTH.unpack_from, len(key)
+    starts, unpack, length_of_key = [], _LENGTH.unpack_from, len(key)
     while (length := unpack(data, at)[0]) != -1:
-        if length == wanted and data.startswith(key, at + 4):
-            places.append(at)
+        if length == length_of_key and data.startswith(key, at + 4):
+            starts.append(at)
         (size,) = unpack(data, at + 4 + length)
         if length < 0 or size < -1:
             raise IndexError
-        at += 8 + length + max(size, 0)
-    return places
+        at += 8 + length + (size if size > 0 else 0)
+    return starts
 
 
 def _find_typed(data: bytes, at: int, key: bytes) -> list[int]:
-    places, unpack, wanted = [], _LENGTH.unpack_from, len(key)
+    starts, unpack, length_of_key = [], _LENGTH.unpack_from, len(key)
     while (kind := data[at]) != _END:
         (length,) = unpack(data, at + 1)
-        if kind == RecordType.DELETE_RANGE or (length == wanted and data.startswith(key, at + 5)):
-            places.append(at)
+        if kind == RecordType.DELETE_RANGE or (length == length_of_key and data.startswith(key, at + 5)):
+            starts.append(at)
         elif kind not in _KINDS:
             raise LeftToSpark(f"ckpt does not know records of type {kind} in a changelog")
         (size,) = unpack(data, at + 5 + length)
         if length < 0 or size < -1:
             raise IndexError
         at += 9 + length + (0 if kind == RecordType.DELETE else size)
-    return places
+    return starts
 
 
 def leads_to_end(data: bytes) -> bool:

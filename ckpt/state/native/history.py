@@ -29,7 +29,7 @@ from ckpt.formats.rows.hdfs import find_rows, records_of
 from ckpt.formats.rows.keys import keys_of
 from ckpt.formats.rows.row_checksums import plain_changes, plain_file, plain_value
 from ckpt.formats.rows.unsafe import VERSION, rows_at, structs_of
-from ckpt.formats.statefiles import TYPED, RecordType, lineage_of, read_beginning
+from ckpt.formats.statefiles import LZ4, TYPED, RecordType, lineage_of, read_beginning
 from ckpt.model import DamageKind, Json, Location, Provider
 from ckpt.settings import ROW_CHECKSUM
 from ckpt.state.native import rocksdb
@@ -236,7 +236,7 @@ class _Walk:
         self.row = encode_key_row(self.layout.key, parts) if whole else None
         folders = {folder.id: folder for folder in find_operators(chosen.checkpoint.listing, unit.provider)}
         stores = folders[unit.operator].stores.get(self.layout.store, {})
-        self.stores = {partition: _Followed(place) for partition, place in sorted(stores.items())}
+        self.stores = {partition: _Followed(store_partition) for partition, store_partition in sorted(stores.items())}
 
     def _partition(self, chosen: Chosen) -> int | None:
         leaves = {part.column.places: part.value for part in self.parts}
@@ -280,19 +280,21 @@ class _Walk:
 
     def _move(self, followed: _Followed, chosen: Chosen) -> None:
         """Read one partition as of a batch: by the changes since the last one, if they are there."""
-        place = followed.place
-        target = context_of(chosen).target(place)
+        store_partition = followed.place
+        target = context_of(chosen).target(store_partition)
         if target is None:
-            raise StateDamaged(f"{chosen.checkpoint.uri}: no log says which version of {place.folder} is of its batch")
+            raise StateDamaged(
+                f"{chosen.checkpoint.uri}: no log says which version of {store_partition.folder} is of its batch"
+            )
         at, state = (target.version, target.unique_id), followed.state
         logs = _list_logs_since(followed, target)
         if state is not None and logs is not None:
-            files = self._make_files(chosen, place, Chain(None, logs))
+            files = self._make_files(chosen, store_partition, Chain(None, logs))
             changed = dict(state)
             if all(self._apply(followed, files, path, changed, followed.at) for path in files.logs):
                 followed.at, followed.state = at, changed
                 return
-        files = find_files_of(chosen, context_of(chosen), place)
+        files = find_files_of(chosen, context_of(chosen), store_partition)
         changed = {}
         if files.snapshot is not None:
             self._apply_snapshot(followed, replace(files, chain=Chain(files.chain.snapshot, ())), changed)
@@ -300,9 +302,9 @@ class _Walk:
             self._apply(followed, files, path, changed, None)
         followed.at, followed.state = at, changed
 
-    def _make_files(self, chosen: Chosen, place: StorePartition, chain: Chain) -> StoreFiles:
-        found = StoreFiles(place, chain, chosen.storage, context_of(chosen).codec or "lz4", checksums=False)
-        return replace(found, checksums=_has_checksums(chosen))
+    def _make_files(self, chosen: Chosen, store_partition: StorePartition, chain: Chain) -> StoreFiles:
+        codec = context_of(chosen).codec or LZ4
+        return StoreFiles(store_partition, chain, chosen.storage, codec, _has_checksums(chosen))
 
     def _apply_snapshot(self, followed: _Followed, files: StoreFiles, state: dict[bytes, bytes]) -> None:
         path = files.snapshot
@@ -465,12 +467,12 @@ def _list_logs_since(followed: _Followed, target: WantedVersion) -> tuple[FileId
     return tuple(logs) if logs and all(log in followed.place.names.logs for log in logs) else None
 
 
-def _find_number(place: StorePartition, files: StoreFiles, family: str) -> bytes:
+def _find_number(store_partition: StorePartition, files: StoreFiles, family: str) -> bytes:
     """The number of a column family in a partition, which its oldest and its newest snapshot must agree on.
 
     Changelogs before a snapshot were applied under the numbers that it records. Raises Undecodable.
     """
-    snapshots = sorted(place.names.snapshots, key=lambda snapshot: (snapshot[0], snapshot[1] or ""))
+    snapshots = sorted(store_partition.names.snapshots, key=lambda snapshot: (snapshot[0], snapshot[1] or ""))
     numbers = set()
     for snapshot in {*snapshots[:1], *snapshots[-1:]}:
         recorded = rocksdb.read_recorded(replace(files, chain=Chain(snapshot, ())))

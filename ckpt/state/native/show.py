@@ -130,8 +130,8 @@ def state_show(
             if len(rows) > limit:
                 break
     more = len(rows) > limit
-    asked = (dict(key or {}), part, storage_options)
-    return StateRows(path, unit, chosen.moment, columns.kept, tuple(rows[:limit]), more, only, *asked)
+    request = (dict(key or {}), part, storage_options)
+    return StateRows(path, unit, chosen.moment, columns.kept, tuple(rows[:limit]), more, only, *request)
 
 
 def state_count(

@@ -13,6 +13,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import pytest
 
 import ckpt as library
@@ -84,6 +85,7 @@ def test_what_is_not_proven_is_left_to_a_person(sample: str, why: str, copy_of: 
     assert [path.name for path in folder.parent.iterdir()] == [folder.name]
 
 
+@pytest.mark.slow
 def test_every_sample_is_left_alone_or_starts(tmp_path: Path) -> None:
     """A fix is applied only if the query starts afterwards, and what is fixed declares that it touches no row."""
     fixed: dict[str, list[str]] = {}
@@ -216,7 +218,19 @@ def test_of_two_at_once_one_applies(kind: str, request: pytest.FixtureRequest, t
         for number in range(MANY_RACES if EVERY_CASE else FEW_RACES):
             uri, options = upload(make("fill", tmp_path / f"{number}-checkpoint"))
             ends[judge_race(both.race(uri, options))] += 1
-            left = preflight(uri, options)
-            assert (left["go"], left["fixed"]) == (True, [])
+        left = preflight(uri, options)
+        assert (left["go"], left["fixed"]) == (True, [])
     sys.stdout.write(f"{kind}: {dict(ends)}\n")
     assert ends.keys() <= {"the other held", "the other came later"}
+
+
+def test_the_root_of_a_bucket_has_no_lock_and_holds(tmp_path: Path) -> None:
+    file_system = fsspec.filesystem("memory")
+    for path, data in files_of(make("fill", tmp_path / "checkpoint")).items():
+        file_system.pipe_file(f"/bucket-of-fixes/{path}", data)
+    try:
+        answer = preflight("memory://bucket-of-fixes", {}, "--backup", "memory://elsewhere/backup")
+        assert (answer["go"], answer["fixed"]) == (False, [])
+        assert "no place beside it for a lock" in answer["not_fixed"]
+    finally:
+        file_system.rm("/bucket-of-fixes", recursive=True)

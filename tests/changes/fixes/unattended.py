@@ -122,9 +122,7 @@ class Workers:
     def end(self) -> None:
         """Let both processes end."""
         for process in self._processes:
-            assert process.stdin is not None
-            process.stdin.close()
-            process.wait(timeout=30)
+            process.communicate(timeout=60)
 
 
 @contextmanager

@@ -45,7 +45,7 @@ def follow(history: StateHistory, batch: int) -> list[str]:
 @pytest.mark.parametrize(
     ("sample", "unit"),
     [
-        pytest.param(*pair.values, id=pair.id, marks=() if i % 7 == 0 else pytest.mark.slow)
+        pytest.param(*pair.values, id=pair.id, marks=() if i % 20 == 0 else pytest.mark.slow)
         for i, pair in enumerate(units())
     ],
 )
