@@ -84,10 +84,7 @@ ProgressOption = Annotated[Asked, typer.Option(metavar="MODE", help="sync, async
 BatchesOption = Annotated[int, typer.Option(min=0, metavar="N", help="Show the newest N batches; 0: all.")]
 SinkOption = Annotated[
     str | None,
-    typer.Option(
-        metavar="URI|KIND",
-        help="Also read the sink: Delta, Iceberg, file sink. Or what it does: upsert, append, kafka, noop.",
-    ),
+    typer.Option(metavar="URI|KIND", help="Ask the sink, or say upsert|append|kafka|noop."),
 ]
 SourcesOption = Annotated[bool, typer.Option("--sources", help="Also ask the sources what they have now.")]
 ReaderOption = Annotated[

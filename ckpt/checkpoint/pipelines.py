@@ -70,10 +70,10 @@ def parse_flow(uri: str) -> tuple[Flow, str | None] | None:
     path = uri.partition("?")[0] if "://" in uri else uri
     if "://" not in uri and local_path(uri) is not None and "file:" not in uri[:5].lower():
         path = os.path.abspath(path)
-    root, found, below = path.rstrip("/").rpartition(f"/{CHECKPOINTS}/")
+    root, slashed, below = path.rstrip("/").rpartition(f"/{CHECKPOINTS}/")
     names = [name for name in below.split("/") if name]
     version = names.pop() if len(names) in (_OF_SINK + 1, _OF_TABLE + 1) else None
-    if not found or len(names) not in (_OF_SINK, _OF_TABLE):
+    if not slashed or len(names) not in (_OF_SINK, _OF_TABLE):
         return None
     if version is not None and parse_java_int(version) is None:
         return None

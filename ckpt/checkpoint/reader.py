@@ -247,8 +247,8 @@ def _must_be_new(storage: Storage, top: Folder) -> None:
 
 def _name_versions(uri: str, live: Sequence[str]) -> str:
     """Say which folders to use of a part of a declarative pipeline."""
-    place, mark, options = uri.partition("?") if "://" in uri else (uri, "", "")
-    paths = [one_line(f"{place.rstrip('/')}/{version}{mark}{options}") for version in live[:_NAMED]]
+    folder, mark, options = uri.partition("?") if "://" in uri else (uri, "", "")
+    paths = [one_line(f"{folder.rstrip('/')}/{version}{mark}{options}") for version in live[:_NAMED]]
     if len(live) == 1:
         return f"it has one flow of a pipeline: use {paths[0]}, the version that runs use"
     more = f" and {len(live) - _NAMED} others" if len(live) > _NAMED else ""

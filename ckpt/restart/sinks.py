@@ -142,6 +142,8 @@ DROPS = f"{REMEMBERING} drops every row under an id that it has seen, new rows i
 DROPS_OR_REPEATS = f"{DROPS}; any other sink gets again what it had"
 ALWAYS_AGAIN = "every sink writes them again; upserts by key are safe"
 """For rows that are read again in a new batch."""
+ANY_SINK_AGAIN = "that are in the sink already are written again, by any sink"
+"""For the same rows, after their number."""
 DROP_IDS = (
     f"{' and '.join(one.kind for one in SINKS if one.drops_new_query)} drop the batch ids they know: give them a new "
     "output folder or txnAppId"
@@ -180,6 +182,7 @@ def speak_of_sink(text: str, sink: Sink) -> str:
         (f"{DROPS}; any other sink gets again what it had", again),
         (DROPS, again),
         (ALWAYS_AGAIN, again),
+        (ANY_SINK_AGAIN, f"are read again: {again}"),
         (f"sinks get their rows again, except that {DROP_IDS}", f"the sink gets its rows again: {again}"),
     ):
         text = text.replace(said, means)

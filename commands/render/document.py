@@ -81,7 +81,9 @@ class CheckpointKeys(Keys):
     stateful: Annotated[bool | None, "null if the files do not say", of("checkpoint.stateful")]
     files: Annotated[int, of("checkpoint.listing.files")]
     bytes: Annotated[int, of("checkpoint.listing.bytes")]
-    pipeline: Annotated[FlowVersion | None, "its place in a declarative pipeline; null: in none", of("checkpoint.flow")]
+    pipeline: Annotated[
+        FlowVersion | None, "its place in a declarative pipeline; null: in none", of("checkpoint.flow")
+    ] = None
 
 
 def _versions(log: Log[Any]) -> set[int]:

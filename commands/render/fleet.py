@@ -173,14 +173,15 @@ class ScanReport(Report[Scan]):
             yield Item(f"{first}; `ckpt inspect CHECKPOINT` prints those of the others.", advice=True)
 
     def _show_pipelines(self) -> Iterator[Block]:
-        """What was left out of pipelines, and tables with several flows: only the sink says whether these lose rows."""
+        """Versions of flows that were left out, and tables with several flows, which may lose rows."""
         if superseded := sum(root.superseded for root in self.record.roots):
             many = f"{plural(superseded, 'superseded version')} of flows of pipelines, which no run uses"
             yield Item(f"{many}: `--all-versions` shows them, `ckpt prune FLOW --superseded` removes them", 13, _LEFT)
-        places = [(row, row.pipeline) for row in self.record.checkpoints if row.pipeline is not None]
-        shared = {(place.flow.pipeline, place.flow.table): (row, place) for row, place in places if place.siblings}
-        for row, place in [*shared.values()][:_SHOWN]:
-            several = f"{plural(len(place.siblings) + 1, 'flow')} write {place.flow.table}"
+        versions = [(row, row.pipeline) for row in self.record.checkpoints if row.pipeline is not None]
+        sharing = [(row, version) for row, version in versions if version.siblings]
+        by_table = {(version.flow.pipeline, version.flow.table): (row, version) for row, version in sharing}
+        for row, version in [*by_table.values()][:_SHOWN]:
+            several = f"{plural(len(version.siblings) + 1, 'flow')} write {version.flow.table}"
             ask = f"`ckpt inspect {quote_path(row.path)} --sink URI`, with the folder of the table, says whether"
             yield Item(f"{several}: if it is a table of files, rows are lost; {ask}", 13, "  two flows  ")
 
@@ -204,12 +205,12 @@ class ScanReport(Report[Scan]):
 
     def _name_row(self, checkpoint: ScannedCheckpoint) -> str:
         """Table, flow and version of a checkpoint of a pipeline, where one pipeline was scanned; else its path."""
-        place = checkpoint.pipeline
+        version = checkpoint.pipeline
         pipelines = {row.pipeline and row.pipeline.flow.pipeline for row in self.record.checkpoints}
-        if len(pipelines) > 1 or place is None:
+        if len(pipelines) > 1 or version is None:
             return self._shorten_path(checkpoint.path)
-        flow = "" if place.flow.name == place.flow.table.rpartition(".")[2] else f"  flow {place.flow.name}"
-        return f"{place.flow.table}{flow}  version {place.version}{' (superseded)' * place.superseded}"
+        flow = "" if version.flow.name == version.flow.table.rpartition(".")[2] else f"  flow {version.flow.name}"
+        return f"{version.flow.table}{flow}  version {version.version}{' (superseded)' * version.superseded}"
 
     def _shorten_path(self, path: str) -> str:
         """A path without the root, where there is one root only."""

@@ -133,8 +133,14 @@ FORECAST_LISTS = frozenset({"never_run[]", "because[]", "lost[]", "reasons[]", "
 
 
 def keys_in(value: Any, path: str = "") -> set[str]:
-    """The paths of everything in a document; below ``next``, a record of all documents, those that there can be."""
+    """The paths of everything in a document; below ``next``, a record of all documents, those that there can be.
+
+    So it is below ``pipeline`` of a checkpoint that is of none, as all samples are.
+    """
     found = {path}
+    if path.rpartition(".")[2] == "pipeline" and value is None:
+        record = "checkpoint.pipeline"
+        return {path + key.removeprefix(record) for key in shapes() if key.startswith(record)}
     if path == "next":
         return {key for key in shapes() if key.partition("[")[0] == "next"}
     if isinstance(value, dict):

@@ -19,6 +19,7 @@ from ckpt.checkpoint.sources.registry import source_ranges
 from ckpt.checkpoint.state.ranges import contains
 from ckpt.inspection.inspection import Inspection
 from ckpt.model import Unreadable
+from ckpt.restart.sinks import ANY_SINK_AGAIN, AboutSinks
 from ckpt.storage import Storage
 from ckpt.texts import span
 
@@ -98,7 +99,7 @@ def _draft_from(origin: int, top: int, checkpoint: Checkpoint, storage: Storage)
         (Replay(new, ranges, finished=is_finished),),
         (
             STOP_FIRST,
-            f"No sink loses a row. Rows of {emptied} that are in the sink already are written again, by any sink. "
-            f"The sink has batch {top}: {has_batch(checkpoint, top)}.",
+            f"No sink loses a row. Rows of {emptied} {ANY_SINK_AGAIN}.",
+            AboutSinks(f"The sink has batch {top}: {has_batch(checkpoint, top)}."),
         ),
     )

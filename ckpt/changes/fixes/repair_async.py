@@ -24,6 +24,7 @@ from ckpt.checkpoint.sources.registry import source_ranges
 from ckpt.errors import parse_choice, parse_choices
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.live.sink.reader import ask_sink
+from ckpt.live.sink.records import SinkLog
 from ckpt.model import Kind, Location
 from ckpt.restart.findings import Forecast
 from ckpt.restart.remedies import pair_below
@@ -91,16 +92,21 @@ def repair_async(
 
     def plan(storage: Storage) -> RepairPlan:
         log = ask_sink(sink, uri, storage_options or {})
-        planned = adapt_to_sink(plan_repair(storage, wanted, sparks), log)
+        planned = adapt_to_sink(plan_repair(storage, wanted, sparks, log), log)
         certain = planned.skips is not None and planned.sink is not None and planned.sink.certain
         return planned.refusing(f"{planned.skips}: {planned.warnings[-1]}") if certain else planned
 
     return run_change(RepairPlan, plan, uri, storage_options, sparks, **how)
 
 
-def plan_repair(storage: Storage, strategy: Strategy = Strategy.AUTO, versions: Sequence[Spark] = ()) -> RepairPlan:
+def plan_repair(
+    storage: Storage,
+    strategy: Strategy = Strategy.AUTO,
+    versions: Sequence[Spark] = (),
+    sink: SinkLog | None = None,
+) -> RepairPlan:
     """Plan the repair of a gap, as ``repair_async`` does. Raises NotACheckpoint, NotFound, StorageError."""
-    inspection = inspect(read_checkpoint(storage, batches=0), versions)
+    inspection = inspect(read_checkpoint(storage, batches=0), versions, sink=sink)
     if not has_gap(inspection.checkpoint):
         why = f"no gap stops a synchronous start, so this command cannot help; ckpt found {inspection.trouble_names}"
         why = "a synchronous start finds every offset file that it looks for" if inspection.sound else why

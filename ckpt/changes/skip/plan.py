@@ -31,6 +31,7 @@ from ckpt.formats.statefiles import CHECKSUM, LZ4, parse_lineage
 from ckpt.formats.text import read_utf, write_utf
 from ckpt.inspection.inspection import inspect
 from ckpt.live.sink.reader import ask_sink
+from ckpt.live.sink.records import SinkLog
 from ckpt.model import Kind, Location, PlannedBatch, StateFileKind
 from ckpt.restart.sinks import AboutSinks
 from ckpt.storage import ReadRequest, Storage
@@ -223,14 +224,15 @@ def skip(
     uri = fspath(checkpoint)
 
     def plan(storage: Storage) -> SkipPlan:
-        return adapt_to_sink(plan_skip(storage), ask_sink(sink, uri, storage_options or {}))
+        log = ask_sink(sink, uri, storage_options or {})
+        return adapt_to_sink(plan_skip(storage, log), log)
 
     return run_change(SkipPlan, plan, uri, storage_options, **how)
 
 
-def plan_skip(storage: Storage) -> SkipPlan:
+def plan_skip(storage: Storage, sink: SinkLog | None = None) -> SkipPlan:
     """Plan to skip a batch, as ``skip`` does. Raises NotACheckpoint, NotFound, StorageError."""
-    inspection = inspect(read_checkpoint(storage, batches=0))
+    inspection = inspect(read_checkpoint(storage, batches=0), sink=sink)
     checkpoint = inspection.checkpoint
     latest = checkpoint.offsets.latest
     if latest is None or latest in checkpoint.commits:

@@ -30,7 +30,7 @@ _WITHOUT_STATE = (
 )
 """More of them for Spark 3.5, which is not asked about state."""
 _COLUMNS = {"4.0": 5, "4.1": 5, MAIN: 1, "4.3": 1}
-"""Versions that are asked about columns: all of the cases, or each fifth. Spark 3.5 does not say what state has."""
+"""Versions that are asked about columns: all, or each fifth. Spark 3.5, whose state nothing describes, has its own."""
 
 
 def ask_columns(session: Session, case: ColumnCase, folder: Path, by: Executors | None) -> Document:

@@ -22,8 +22,9 @@ LIVE = (
     "two files rows: add middle, in place",
     "names agg: renamed",
     "hdfs: agg to dedup agg, source added",
+    "a variable renamed, its fields in another order, one gone",
 )
-"""Columns of state are in `test_on_spark.py`."""
+"""Other columns of state are in `test_on_spark.py`."""
 EVERY: tuple[Case | ColumnCase, ...] = (*CASES, *TABLE_CASES, *COLUMN_CASES)
 BY_NAME = {case.name: case for case in EVERY}
 ASKED = [case for case in EVERY if case.needs in ("", "delta")] if EVERY_CASE else [BY_NAME[name] for name in LIVE]

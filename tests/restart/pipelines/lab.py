@@ -193,14 +193,18 @@ class Pipeline:
 
     def count_rows(self, table: str) -> list[int]:
         """Return how many rows a table has, and how many numbers are among them."""
-        folder = self.folder / "warehouse" / table
-        files: set[str] = set()
-        for log in (folder / "_spark_metadata").glob("[0-9]*"):
-            files |= {json.loads(line)["path"] for line in log.read_text().splitlines()[1:]}
-        numbers: Counter[int] = Counter()
-        for file in files:
-            numbers.update(pq.read_table(unquote(urlsplit(file).path), partitioning=None).column("n").to_pylist())
-        return [numbers.total(), len(numbers)]
+        return read_table(self.folder / "warehouse" / table)
+
+
+def read_table(folder: Path) -> list[int]:
+    """Return how many rows the output of a file sink has, and how many numbers are among them."""
+    files: set[str] = set()
+    for log in (folder / "_spark_metadata").glob("[0-9]*"):
+        files |= {json.loads(line)["path"] for line in log.read_text().splitlines()[1:]}
+    numbers: Counter[int] = Counter()
+    for file in files:
+        numbers.update(pq.read_table(unquote(urlsplit(file).path), partitioning=None).column("n").to_pylist())
+    return [numbers.total(), len(numbers)]
 
 
 def read_failures(text: str) -> dict[str, str]:

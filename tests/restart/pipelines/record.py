@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import ckpt
+from ckpt.versions import Spark
 from tests.record.answers import Document, Folder
 from tests.record.suite import Whole, dated
 from tests.record.worker import Installed
@@ -20,8 +21,8 @@ from tests.restart.pipelines.cases import ADOPTED, ALL, CASES, REFRESHED, SINK, 
 from tests.restart.pipelines.lab import Pipeline
 
 ANSWERS = Folder(Path(__file__).parent / "answers", compact=True)
-ASKED = ("4.1", "4.3")
-"""Versions that were asked; 4.1 is the first with pipelines."""
+ASKED = tuple(spark.value for spark in Spark if spark.at_least(Spark.V4_1))
+"""Versions that have pipelines."""
 FLOWS = Path(__file__).parent / "flows"
 """Two flows as the first run of 4.1 leaves them, without and with state: what the forecast is tried on."""
 
