@@ -120,7 +120,9 @@ def _must_be_first(backend: Backend, lease: Lease, owner: str, shown: str) -> No
         left = [claim for claim in others if own.time_ms - claim.time_ms > LEASE_S * 1000]
         live = [claim for claim in others if claim not in left]
         if any(claim.number is not None and (claim.number, claim.owner) < (own.number, owner) for claim in live):
-            raise Locked(f"{shown} is being changed by another ckpt: wait until it has finished")
+            raise Locked(
+                f"{shown} is being changed by another ckpt: wait for its end, or {LEASE_S:.0f} s if it crashed"
+            )
         if not any(claim.number is None for claim in live):
             for claim in left:
                 with suppress(Exception):
