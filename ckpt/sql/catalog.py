@@ -1,13 +1,14 @@
 """The checkpoints below some roots, read when a statement needs them, and each no further than it needs."""
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import fspath
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.dataset as ds
 
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, SOURCES, STATE
@@ -19,23 +20,22 @@ from ckpt.inspection.scan.scan import discover
 from ckpt.model import Location
 from ckpt.sql.filters import find_equalities
 from ckpt.sql.tables import TABLES, Needs, TableDeclaration, describe_checkpoint
-from ckpt.storage import Folder, Root, open_storage
+from ckpt.storage import Folder, Root, Storage, open_storage
 from ckpt.storage.base import Listing, ReadRequest
 from ckpt.texts import mask_secrets
 
 _AT_ONCE = 8  # remote checkpoints that are read side by side
 
 
-class _WithoutState:
+class _WithoutState(Storage):
     """A checkpoint's storage in which ``state/`` is neither listed nor read."""
-
-    look_deeper = None
 
     def __init__(self, root: Root) -> None:
         self._root = root
         self.uri, self.local, self.whole_files = root.uri, root.local, root.whole_files
 
     def list_level(self, path: str = "") -> Folder:
+        """List one folder."""
         return self._root.list_level(path)
 
     def list_tree(self) -> Listing:
@@ -55,17 +55,9 @@ class _WithoutState:
                 links |= {f"{part}/{path}" for path in inner.links}
         return Listing(listed, oddities, links)
 
-    def read(self, path: str) -> bytes:
-        return self._root.read(path)
-
-    def read_range(self, path: str, offset: int, length: int) -> bytes:
-        return self._root.read_range(path, offset, length)
-
-    def read_many(self, requests: Sequence[ReadRequest]) -> list[bytes | StorageError]:
+    def read_many(self, requests: Iterable[ReadRequest]) -> list[bytes | StorageError]:
+        """Read as the storage itself does."""
         return self._root.read_many(requests)
-
-    def read_all(self, requests: Sequence[ReadRequest]) -> list[bytes]:
-        return self._root.read_all(requests)
 
 
 @dataclass
@@ -157,6 +149,25 @@ def _read_subject(root: Root, needs: Needs, options: Mapping[str, str]) -> Any:
             return inspect(look_beside(read_checkpoint(root, look_only=True), options))
 
 
+@dataclass(frozen=True)
+class _Reader:
+    """As much of a scanner of Arrow as DuckDB asks for."""
+
+    projected_schema: Any
+    batches: Iterator[Any]
+
+    def to_reader(self) -> Any:
+        """Read the batches as they are asked for."""
+        return pa.RecordBatchReader.from_batches(self.projected_schema, self.batches)
+
+
+def _choose(batches: Iterator[Any], names: Sequence[str], condition: Any) -> Iterator[Any]:
+    """The rows of batches that meet a condition, with some of the columns."""
+    for batch in batches:
+        fitting = batch if condition is None else batch.filter(condition)
+        yield fitting.select(names)
+
+
 class LazyTable(ds.Dataset):  # type: ignore[misc]
     """A dataset whose rows are read when somebody scans it, with the condition under which they are wanted."""
 
@@ -174,9 +185,10 @@ class LazyTable(ds.Dataset):  # type: ignore[misc]
         raise NotImplementedError
 
     def scanner(self, columns: Any = None, filter: Any = None, **how: Any) -> Any:
-        """A scanner, as DuckDB asks a dataset for one."""
+        """Answer as a scanner does, for DuckDB: with a reader that starts no threads, which would outlive it."""
+        schema = self._schema if columns is None else pa.schema([self._schema.field(name) for name in columns])
         batches = self._watch(find_equalities(filter, self._schema))
-        return ds.Scanner.from_batches(batches, schema=self._schema, columns=columns, filter=filter)
+        return _Reader(schema, _choose(batches, schema.names, filter))
 
     def _watch(self, equal: Mapping[str, Any]) -> Iterator[Any]:
         """Remember why a reading failed: DuckDB has only a text of it."""
@@ -207,4 +219,4 @@ def open_catalog(roots: Sequence[Location], storage_options: Mapping[str, str] |
         raise UsageError("`depth` has to be 0 or more")
     if not roots:
         raise UsageError("name a checkpoint, or a folder above checkpoints")
-    return Catalog(tuple(dict.fromkeys(map(fspath, roots))), storage_options or {}, depth)
+    return Catalog(tuple(dict.fromkeys(fspath(root) for root in roots)), storage_options or {}, depth)

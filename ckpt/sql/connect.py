@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import pyarrow as pa
+
 from ckpt.errors import CkptError, UsageError
 from ckpt.model import Location
 from ckpt.sql.catalog import Catalog, LogTable, open_catalog
@@ -66,9 +68,7 @@ class _Session:
 _SESSIONS: WeakKeyDictionary[Any, _Session] = WeakKeyDictionary()
 
 
-def connect(
-    *roots: Location, storage_options: Mapping[str, str] | None = None, depth: int | None = None
-) -> Any:
+def connect(*roots: Location, storage_options: Mapping[str, str] | None = None, depth: int | None = None) -> Any:
     """Open a connection of DuckDB whose tables are the checkpoints below some roots; only reads, and starts no JVM.
 
     Roots are searched as by ``ckpt.scan``, when a statement first names a table, and a checkpoint is read no further
@@ -106,7 +106,7 @@ def connect(
 
 
 def run_sql(connection: Any, statement: str) -> Any:
-    """Run one question on a connection of ``connect``; the connection, which has the result.
+    """Ask one question on a connection of ``connect``: its answer as a relation of DuckDB, read when it is fetched.
 
     ``state(checkpoint, operator, store, batch)`` is a table in it: the rows of a unit of state as of
     ``ckpt.read_state_batches``, with ``partition_id``. Arguments are constants; those after the first may be left out
@@ -136,12 +136,20 @@ def run_sql(connection: Any, statement: str) -> Any:
     while True:
         session.catalog.failure = None
         try:
-            return connection.execute(statement)
+            return connection.sql(statement)
         except duckdb.CatalogException as error:
             if not session.register_states(connection):
                 raise UsageError(first_line(error)) from None
         except duckdb.Error as error:
             raise explain_failure(session.catalog, error) from None
+
+
+def split_statements(connection: Any, text: str) -> list[str]:
+    """Split a text into its statements. Raises UsageError where it cannot be read."""
+    try:
+        return [statement.query.strip() for statement in connection.extract_statements(text)]
+    except import_duckdb(_PURPOSE).Error as error:
+        raise UsageError(f"the statement cannot be read: {first_line(error)}") from None
 
 
 def find_session(connection: Any) -> _Session:
@@ -157,22 +165,16 @@ def list_problems(connection: Any) -> tuple[str, ...]:
     return tuple(find_session(connection).catalog.problems)
 
 
-def read_results(connection: Any) -> tuple[Any, Iterator[Any]]:
-    """The columns of a result as an Arrow schema, and its record batches. Raises as ``run_sql``, also while reading."""
+def read_results(connection: Any, relation: Any, *, even_empty: bool = False) -> Iterator[Any]:
+    """The record batches of a relation of ``run_sql``, with ``even_empty`` at least one. Raises as ``run_sql``."""
     duckdb, catalog = import_duckdb(_PURPOSE), find_session(connection).catalog
-    read = getattr(connection, "to_arrow_reader", None) or connection.fetch_record_batch
     try:
-        reader = read()
-    except duckdb.Error as error:
+        reader = (getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch)()
+        if even_empty:
+            yield pa.RecordBatch.from_pylist([], schema=reader.schema)
+        yield from reader
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
         raise explain_failure(catalog, error) from None
-
-    def batches() -> Iterator[Any]:
-        try:
-            yield from reader
-        except (duckdb.Error, OSError, ValueError) as error:
-            raise explain_failure(catalog, error) from None
-
-    return reader.schema, batches()
 
 
 def explain_failure(catalog: Catalog, error: Exception) -> CkptError:

@@ -48,9 +48,10 @@ def _build(text: str, at: int, schema: Any, equal: dict[str, Any]) -> tuple[Any,
         if valid is not None:
             return pc.field(valid).is_valid(), leaf.end()
         kind = schema.field(name).type
-        if not (pa.types.is_integer(kind) or pa.types.is_string(kind)) or pa.types.is_string(kind) != (literal[0] == '"'):
+        quoted = literal.startswith('"')
+        if not (pa.types.is_string(kind) if quoted else pa.types.is_integer(kind)):
             raise ValueError(name)
-        value = pa.scalar(literal[1:-1] if literal[0] == '"' else int(literal), kind)
+        value = pa.scalar(literal[1:-1] if quoted else int(literal), kind)
         if compare == "==":
             equal[name] = value
         return _COMPARE[compare](pc.field(name), value), leaf.end()

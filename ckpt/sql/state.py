@@ -12,7 +12,8 @@ from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.columns import PARTITION, columns_of
 from ckpt.state.reading.reading import Question, choose
 
-_LOOKED_UP = frozenset(("byte", "short", "integer", "long", "string"))  # types for which SQL and Spark agree on equality
+_LOOKED_UP = frozenset(("byte", "short", "integer", "long", "string"))
+"""Types for which SQL and Spark agree on equality."""
 
 
 class StateTable(LazyTable):

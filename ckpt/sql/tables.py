@@ -32,7 +32,7 @@ from ckpt.texts import mask_json, mask_secrets
 _LARGEST = 2**63 - 1
 _YEAR_10000_MS = 253_402_300_800_000
 _TEXT, _LONG, _INT, _YES = pa.string(), pa.int64(), pa.int32(), pa.bool_()
-_TIME, _TEXTS, _LONGS = pa.timestamp("ms"), pa.list_(pa.string()), pa.list_(pa.int64())
+_TIME, _TEXTS, _LONGS = pa.timestamp("us"), pa.list_(pa.string()), pa.list_(pa.int64())
 
 
 class Needs(Enum):
@@ -99,7 +99,7 @@ def _fit(value: Any, kind: Any) -> Any:
     if isinstance(value, tuple | list):
         return [_fit(item, kind.value_type) for item in value]
     if kind == _TIME:
-        return value if value is not None and 0 < value < _YEAR_10000_MS else None
+        return value * 1000 if value is not None and 0 < value < _YEAR_10000_MS else None
     if kind in (_LONG, _INT) and value is not None:
         return value if -_LARGEST <= value <= (_LARGEST if kind == _LONG else 2**31 - 1) else None
     return value
@@ -133,7 +133,7 @@ def list_parts(view: SourceView) -> dict[tuple[str | None, int | None], int | No
     """The numbers of an offset, by topic or table and partition."""
     match view.record:
         case KafkaOffset(partitions):
-            return dict(partitions)
+            return {(topic, partition): offset for (topic, partition), offset in partitions.items()}
         case DeltaOffset(table, version):
             return {(table, None): version}
         case IcebergOffset(snapshot):
@@ -153,7 +153,8 @@ def _offsets(checkpoint: Checkpoint) -> Iterator[Row]:
     for batch_id in checkpoint.offsets.ids:
         log = checkpoint.offsets.readable(batch_id)
         if log is not None:
-            before = {view.name or view.index: list_parts(view) for view in source_views(earlier, rate)} if earlier else {}
+            views = source_views(earlier, rate) if earlier else ()
+            before = {view.name or view.index: list_parts(view) for view in views}
             committed = batch_id in checkpoint.commits
             for view in source_views(log, rate):
                 starts = before.get(view.name or view.index, {})
@@ -357,7 +358,10 @@ TABLES: Mapping[str, TableDeclaration] = {
             type=(_TEXT, "of the source: kafka, delta, file, rate ..."),
             topic=(_TEXT, "of Kafka: the topic; of Delta: the id of the table"),
             partition=(_INT, "of Kafka: the partition"),
-            start_offset=(_LONG, "where the batch begins, from the log file before; NULL: not known, or a new partition"),
+            start_offset=(
+                _LONG,
+                "where it begins, from the log file before; NULL: not known, or a new partition",
+            ),
             end_offset=(
                 _LONG,
                 "where it ends. Kafka: the next offset; Delta: the version; Iceberg: the snapshot id; files: the "

@@ -186,6 +186,7 @@ def _count_matches(
 
 
 def find_partition(chosen: Chosen, unit: StateUnit, parts: tuple[KeyPart, ...]) -> int | None:
+    """Find the one partition that can have a key; None where that is not known."""
     leaves = {part.column.places: part.value for part in parts}
     return next(iter(find_partitions(unit, leaves, spread_over(chosen)) or ()), None)
 
