@@ -36,8 +36,8 @@ def sql(
     words: Annotated[
         list[str],
         typer.Argument(
-            metavar="[STATEMENT] ROOT...",
-            help="A question in SQL, by default those on standard input; then checkpoints, or folders above.",
+            metavar="STATEMENT ROOT...",
+            help="A question, - for standard input; what it is about.",
         ),
     ],
     to: Annotated[str | None, typer.Option(metavar="FILE", help="Write the rows to FILE; not as a table.")] = None,

@@ -125,6 +125,7 @@ _ARGUMENTS = {
     "offsets commit": "ROOT...",
     "rewrite": "CHECKPOINT NEW",
     "scan": "ROOT...",
+    "sql": "[STATEMENT] ROOT...",
 }
 ALIASES = ["state export", "state import"]
 
