@@ -298,7 +298,7 @@ def _state_files(listing: Listing) -> Iterator[Row]:
 def _declare(
     name: str, meaning: str, needs: Needs, rows: Callable[[Any], Iterable[Row]], /, **columns: tuple[Any, str]
 ) -> TableDeclaration:
-    own = tuple(TableColumn(column, kind, said) for column, (kind, said) in columns.items())
+    own = tuple(TableColumn(column, kind, text) for column, (kind, text) in columns.items())
     return TableDeclaration(name, meaning, needs, own, rows)
 
 

@@ -274,3 +274,18 @@ def test_problems_are_listed() -> None:
 
 def test_the_page_has_the_tables_as_declared() -> None:
     assert PAGE.read_text(encoding="utf-8") == sql_page()
+
+
+def test_a_command_ends_where_rows_are_left_unread(ckpt_process: Ckpt) -> None:
+    ended = ckpt_process("sql", "SELECT batch FROM batches LIMIT 1", *PATHS, "-o", "csv")
+    assert (ended.exit_code, ended.stdout) == (0, "batch\n0\n")
+
+
+def test_state_that_is_damaged_is_named(copy_of: Any, ckpt: Ckpt) -> None:
+    checkpoint = copy_of("aggregation-hdfs-4.2")
+    for file in checkpoint.glob("state/0/*/*.delta"):
+        file.write_bytes(file.read_bytes()[:-9])
+    ended = ckpt("sql", f"FROM state('{checkpoint}')", checkpoint)
+    assert (ended.exit_code, ended.stdout) == (3, "")
+    assert "state/0/" in ended.stderr
+
