@@ -54,6 +54,8 @@ from ckpt.migrate.transform import Api as Api, TransformMigration as TransformMi
 from ckpt.spark.executors import Executors as Executors
 from ckpt.spark.installed import Session as Session, SparkMissing as SparkMissing
 from ckpt.spark.jobs import SparkFailed as SparkFailed
+from ckpt.sql.answers import Answer as Answer, AnswerColumn as AnswerColumn
+from ckpt.sql.connect import connect as connect, run_sql as run_sql
 from ckpt.state.export.request import (
     Action as Action,
     Engine as Engine,

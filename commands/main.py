@@ -23,7 +23,7 @@ from .render.reports import Exit
 
 _REPAIR = "Repair (damage: repair; wrong rows: rewind; a batch that always fails: skip)"
 GROUPS = {
-    "Look": ("inspect", "scan", "preflight", "explain"),
+    "Look": ("inspect", "scan", "preflight", "explain", "sql"),
     _REPAIR: ("repair", "repair-async", "rewind", "skip", "offsets", "relocate", "prune"),
     "State": ("state", "export-state"),
     "New checkpoints": ("copy", "rewrite", "import-state"),

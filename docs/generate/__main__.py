@@ -10,6 +10,7 @@ from .picture import take_picture
 from .places import DEPLOY, DOCS, MAN
 from .sessions import AT_ROOT, RUNBOOK, at_root, runbook
 from .shipped import shipped_files
+from .sql import PAGE as SQL, sql_page
 
 PAGES = {
     DOCS / "findings.md": findings_page,
@@ -17,6 +18,7 @@ PAGES = {
     DOCS / "api.md": api_page,
     DOCS / "commands.md": commands_page,
     CONTRACT: contract_page,
+    SQL: sql_page,
     **{page: lambda page=page: at_root(page) for page in AT_ROOT},
     RUNBOOK: runbook,
 }

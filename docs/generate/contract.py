@@ -28,6 +28,7 @@ DOCUMENTS = {
     "explain": ("explain", "ExplanationDocument"),
     "preflight": ("preflight", "PreflightDocument"),
     "scan": ("fleet", "ScanDocument"),
+    "sql": ("sql", "AnswerDocument"),
     "copy": ("copying", "CopyDocument"),
     "rewrite": ("rewriting", "RewriteDocument"),
     "import-state": ("rewriting", "ImportDocument"),

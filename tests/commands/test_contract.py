@@ -124,6 +124,7 @@ _ARGUMENTS = {
     "offsets commit": "ROOT...",
     "rewrite": "CHECKPOINT NEW",
     "scan": "ROOT...",
+    "sql": "[STATEMENT] ROOT...",
 }
 ALIASES = ["state export", "state import"]
 

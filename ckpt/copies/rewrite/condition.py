@@ -15,18 +15,11 @@ from typing import Any
 import pyarrow as pa
 
 from ckpt.errors import CkptError, UsageError
-from ckpt.extras import install_command
-from ckpt.formats.rows import NativeMissing
 from ckpt.formats.rows.types import FIXED
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
+from ckpt.sql.engine import first_line, import_duckdb, lock, open_engine
 
-_SETTINGS = {
-    "enable_external_access": "false",
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-    "threads": "1",
-}
 _CLASSES = {
     *("BETWEEN", "CASE", "CAST", "COLLATE", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT", "FUNCTION"),
     *("OPERATOR", "TYPE"),
@@ -53,6 +46,7 @@ _PLAIN = frozenset(
     {"boolean", "string", "binary", *(name for name in FIXED if not name.startswith(("interval", "time(")))}
 )
 _SHOWN = 20  # columns
+_PURPOSE = "a condition in SQL"
 
 
 def can_take(kind: Json) -> bool:
@@ -79,8 +73,8 @@ class Condition:
         """Raise UsageError where it is none on these columns, as an Arrow schema; ``label`` says whose they are."""
         try:
             kinds = self._evaluate("typeof(any_value({}))", schema.empty_table())
-        except _import_duckdb().Error as error:
-            raise UsageError(f"`where`: for {label}: {_first_line(error)}") from None
+        except import_duckdb(_PURPOSE).Error as error:
+            raise UsageError(f"`where`: for {label}: {first_line(error)}") from None
         if kinds[0] != "BOOLEAN":
             raise UsageError(f"`where`: for {label} it has type {kinds[0]}, and is not a condition")
 
@@ -88,8 +82,8 @@ class Condition:
         """Evaluate the condition for each row of a batch: a boolean array of numpy. Raises CkptError."""
         try:
             results = self._evaluate("coalesce({}, false)", pa.Table.from_batches([batch]))
-        except _import_duckdb().Error as error:
-            raise CkptError(f"the condition {self.text} has no result for a row: {_first_line(error)}") from None
+        except import_duckdb(_PURPOSE).Error as error:
+            raise CkptError(f"the condition {self.text} has no result for a row: {first_line(error)}") from None
         if len(results) != batch.num_rows:
             raise CkptError(f"the condition {self.text} has {len(results)} results for {batch.num_rows} rows")
         return results
@@ -107,7 +101,7 @@ def parse_condition(text: str) -> Condition:
     """A condition from its text. Raises UsageError where it is not one expression on columns; NativeMissing."""
     if not text.strip() or any(char == "\0" or "\ud800" <= char <= "\udfff" for char in text):
         raise UsageError("`where`: it is empty, or has characters that are not valid text")
-    duckdb, query = _import_duckdb(), "SELECT json_serialize_sql(?::VARCHAR)"
+    duckdb, query = import_duckdb(_PURPOSE), "SELECT json_serialize_sql(?::VARCHAR)"
     shapes = []
     for expression in ("true", text):
         try:
@@ -116,9 +110,9 @@ def parse_condition(text: str) -> Condition:
         except RecursionError:
             raise UsageError("`where`: its expressions are nested too deeply") from None
         except (duckdb.Error, ValueError) as error:
-            raise UsageError(f"`where`: {_first_line(error)}") from None
+            raise UsageError(f"`where`: {first_line(error)}") from None
         if tree.get("error"):
-            raise UsageError(f"`where`: {_first_line(tree.get('error_message'))}")
+            raise UsageError(f"`where`: {first_line(tree.get('error_message'))}")
         shapes.append(tree)
     expressions = [_take_expression(tree) for tree in shapes]
     if shapes[0] != shapes[1] or expressions[1] is None:
@@ -176,25 +170,11 @@ def _find_columns(node: Any) -> Iterator[str]:
             waiting += reversed(node.values())
 
 
-def _first_line(error: object) -> str:
-    """The first line of what DuckDB says, and what it suggests."""
-    return str(error).strip().partition("\n")[0] or "it cannot be read"
-
-
-def _import_duckdb() -> Any:
-    try:
-        import duckdb
-    except ImportError:
-        raise NativeMissing(f"a condition in SQL needs duckdb: {install_command('sql')}") from None
-    return duckdb
-
-
 @cache
 def _connect() -> Any:
     """Of this process, with nothing in it."""
-    connection = _import_duckdb().connect(":memory:", config=_SETTINGS)
-    for setting in ("TimeZone = 'UTC'", "python_enable_replacements = false", "lock_configuration = true"):
-        connection.execute(f"SET {setting}")
+    connection = open_engine(_PURPOSE, {"threads": "1"})
+    lock(connection)
     atexit.register(_connect.cache_clear)  # DuckDB complains at the end about a connection that somebody has
     atexit.register(connection.close)
     return connection

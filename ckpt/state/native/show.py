@@ -122,9 +122,9 @@ def state_show(
     (unit,) = chosen.units
     columns = columns_of(unit)
     parts = parse_key_parts(columns, key or {})
-    only = _find_partition(chosen, unit, parts)
+    only = find_partition(chosen, unit, parts)
     rows: list[dict[str, Json]] = []
-    with closing(_read_matching_batches(chosen, unit, columns, parts, only, by_bytes=only is not None)) as batches:
+    with closing(read_matching_batches(chosen, unit, columns, parts, only, by_bytes=only is not None)) as batches:
         for table in batches:
             rows += make_objects(table.slice(0, limit + 1 - len(rows)))
             if len(rows) > limit:
@@ -169,7 +169,7 @@ def state_count(
     for unit in chosen.units:
         parts = parse_key_parts(columns_of(unit), key or {})
         if parts:
-            only = _find_partition(chosen, unit, parts)
+            only = find_partition(chosen, unit, parts)
             total = sum(map_partitions(chosen, unit, _count_matches, (parts, only is not None), jobs, by, only))
         else:
             total = count_rows(chosen, unit, jobs, by)
@@ -181,16 +181,17 @@ def _count_matches(
     chosen: Chosen, unit: StateUnit, what: tuple[tuple[KeyPart, ...], bool], partition: int
 ) -> Iterator[int]:
     parts, by_bytes = what
-    matching = _read_matching_batches(chosen, unit, columns_of(unit), parts, partition, by_bytes=by_bytes)
+    matching = read_matching_batches(chosen, unit, columns_of(unit), parts, partition, by_bytes=by_bytes)
     return (table.num_rows for table in matching)
 
 
-def _find_partition(chosen: Chosen, unit: StateUnit, parts: tuple[KeyPart, ...]) -> int | None:
+def find_partition(chosen: Chosen, unit: StateUnit, parts: tuple[KeyPart, ...]) -> int | None:
+    """Find the one partition that can have a key; None where that is not known."""
     leaves = {part.column.places: part.value for part in parts}
     return next(iter(find_partitions(unit, leaves, spread_over(chosen)) or ()), None)
 
 
-def _read_matching_batches(
+def read_matching_batches(
     chosen: Chosen, unit: StateUnit, columns: Columns, parts: tuple[KeyPart, ...], only: int | None, *, by_bytes: bool
 ) -> Generator[Any, None, None]:
     """The rows of a unit, flat, that have a key.

@@ -1,0 +1,123 @@
+"""The answer of a statement: columns and rows, as records, lines of CSV, or a file of Parquet."""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from ckpt.model import Json
+from ckpt.sql.connect import list_problems, read_results
+from ckpt.state.native.json_values import make_plain
+from ckpt.texts import mask_json, mask_secrets
+from ckpt.values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerColumn:
+    """A column of an answer."""
+
+    name: str  # unique: a second `count` is called count_2
+    type: str  # as DuckDB writes types
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Value):
+    """All rows of a statement."""
+
+    columns: tuple[AnswerColumn, ...]
+    rows: tuple[dict[str, Json], ...]
+    problems: tuple[str, ...]  # roots and checkpoints that could not be read
+
+
+def read_answer(connection: Any, relation: Any) -> Answer:
+    """Read all rows of a relation of ``run_sql``. Raises as ``run_sql``."""
+    columns = _list_columns(relation)
+    rows = tuple(row for batch in read_results(connection, relation) for row in _make_rows(columns, batch))
+    return Answer(columns, rows, list_problems(connection))
+
+
+def list_json_lines(connection: Any, relation: Any) -> Iterator[str]:
+    """The rows of a relation as JSON objects, one a line. Raises as ``run_sql``."""
+    columns = _list_columns(relation)
+    for batch in read_results(connection, relation):
+        yield from (mask_json(json.dumps(row, default=str)) for row in _make_rows(columns, batch))
+
+
+def list_csv_lines(connection: Any, relation: Any, escape: Callable[[str], str] = str) -> Iterator[str]:
+    """The rows of a relation as CSV below their names; NULL is empty, what is nested is JSON. Raises as ``run_sql``."""
+    columns = _list_columns(relation)
+    yield _to_csv([escape(column.name) for column in columns])
+    for batch in read_results(connection, relation):
+        for row in _make_rows(columns, batch):
+            yield _to_csv([escape(mask_secrets(_to_text(value))) for value in row.values()])
+
+
+def write_parquet(connection: Any, relation: Any, path: str) -> None:
+    """Write a relation into a file of Parquet. Raises as ``run_sql``, and OSError."""
+    import pyarrow.parquet as pq  # a table needs none of it
+
+    names = [column.name for column in _list_columns(relation)]
+    writer: Any = None
+    try:
+        for batch in read_results(connection, relation, even_empty=True):
+            named = batch.rename_columns(names)
+            writer = writer or pq.ParquetWriter(path, named.schema)
+            writer.write_batch(named)
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def _list_columns(relation: Any) -> tuple[AnswerColumn, ...]:
+    columns: list[AnswerColumn] = []
+    taken: set[str] = set()
+    for name, kind in zip(relation.columns, relation.types, strict=True):
+        free, number = str(name), 1
+        while free in taken:
+            number += 1
+            free = f"{name}_{number}"
+        taken.add(free)
+        columns.append(AnswerColumn(free, str(kind)))
+    return tuple(columns)
+
+
+def _make_rows(columns: tuple[AnswerColumn, ...], batch: Any) -> Iterator[dict[str, Json]]:
+    names = [column.name for column in columns]
+    for row in zip(*(_make_cells(array) for array in batch.columns), strict=True):
+        yield dict(zip(names, row, strict=True))
+
+
+def _make_cells(array: Any) -> list[Json]:
+    """Values as ``ckpt state show`` has them; sums, which DuckDB gives as decimals without fraction, as numbers."""
+    array = array.cast(_in_micros(array.type), safe=False)
+    if pa.types.is_decimal(array.type) and array.type.scale == 0:
+        return [None if value is None else int(value) for value in array.to_pylist()]
+    plain = (bool, int, float, str, list, dict)
+    return [value if value is None or isinstance(value, plain) else str(value) for value in make_plain(array)]
+
+
+def _in_micros(kind: Any) -> Any:
+    """A type with all times in microseconds, as ``make_plain`` takes them."""
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", kind.tz)
+    if pa.types.is_duration(kind):
+        return pa.duration("us")
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_in_micros(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_in_micros(kind.key_type), _in_micros(kind.item_type))
+    return pa.list_(_in_micros(kind.value_type)) if pa.types.is_list(kind) else kind
+
+
+def _to_text(value: Json) -> str:
+    return "" if value is None else value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def _to_csv(cells: list[str]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(cells)
+    return line.getvalue()

@@ -1,0 +1,222 @@
+"""The checkpoints below some roots, read when a statement needs them, and each no further than it needs."""
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import fspath
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, SOURCES, STATE
+from ckpt.checkpoint.reader import look_beside, read_checkpoint
+from ckpt.errors import CkptError, StorageError, UsageError
+from ckpt.inspection.inspection import inspect
+from ckpt.inspection.scan.rows import make_unreadable_row
+from ckpt.inspection.scan.scan import discover
+from ckpt.model import Location
+from ckpt.sql.filters import find_equalities
+from ckpt.sql.tables import TABLES, Needs, TableDeclaration, describe_checkpoint
+from ckpt.storage import Folder, Root, Storage, open_storage
+from ckpt.storage.base import Listing, ReadRequest
+from ckpt.texts import mask_secrets
+
+_AT_ONCE = 8  # remote checkpoints that are read side by side
+
+
+class _WithoutState(Storage):
+    """A checkpoint's storage in which ``state/`` is neither listed nor read."""
+
+    def __init__(self, root: Root) -> None:
+        self._root = root
+        self.uri, self.local, self.whole_files = root.uri, root.local, root.whole_files
+
+    def list_level(self, path: str = "") -> Folder:
+        """List one folder."""
+        return self._root.list_level(path)
+
+    def list_tree(self) -> Listing:
+        """List the logs, folder by folder; behind links the whole tree is listed, which says where they lead."""
+        top = self._root.list_level()
+        if top.links:
+            whole = self._root.list_tree()
+            folders = {path: files for path, files in whole.folders.items() if path.partition("/")[0] != STATE}
+            return Listing(folders, whole.oddities, whole.links)
+        listed: dict[str, Any] = {"": top.files}
+        oddities, links = dict[str, Any](), set[str]()
+        for part in (OFFSETS, COMMITS, SOURCES):
+            if part in top.folders:
+                inner = self._root.below(part).list_tree()
+                listed |= {f"{part}/{path}".rstrip("/"): files for path, files in inner.folders.items()}
+                oddities |= {f"{part}/{path}": oddity for path, oddity in inner.oddities.items()}
+                links |= {f"{part}/{path}" for path in inner.links}
+        return Listing(listed, oddities, links)
+
+    def read_many(self, requests: Iterable[ReadRequest]) -> list[bytes | StorageError]:
+        """Read as the storage itself does."""
+        return self._root.read_many(requests)
+
+
+@dataclass
+class Catalog:
+    """Roots, the checkpoints below them, and the rows that statements have read so far."""
+
+    roots: tuple[str, ...]
+    options: Mapping[str, str]
+    depth: int | None = None
+    problems: list[str] = field(default_factory=list)  # roots and checkpoints that could not be read
+    failure: BaseException | None = None  # that ended the reading of a table
+    _rows: dict[tuple[str, Needs], Mapping[str, Any]] = field(default_factory=dict)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    @cached_property
+    def checkpoints(self) -> Mapping[str, Root]:
+        """The checkpoints by URI, with the secrets in it masked: listed when this is first asked for."""
+        checkpoints: dict[str, Root] = {}
+        for uri in self.roots:
+            try:
+                root = open_storage(uri, self.options)
+                discovered = discover(root, self.depth)
+            except CkptError as error:
+                self._complain(str(error))
+                continue
+            if not discovered.checkpoints:
+                self._complain(f"{uri}: there is no checkpoint here")
+            for folder, why in discovered.unlisted:
+                self._complain(f"{root.below(folder).uri}: {why}")
+            for path in discovered.checkpoints:
+                storage = root.below(path) if path else root
+                checkpoints.setdefault(mask_secrets(storage.uri), storage)
+        return checkpoints
+
+    def find(self, name: str) -> str:
+        """The URI of a checkpoint, from that or its last folders. Raises UsageError for another place."""
+        if name in self.checkpoints:
+            return name
+        end = f"/{name.strip('/')}"
+        fits = [uri for uri in self.checkpoints if uri.rstrip("/").endswith(end)]
+        if len(fits) == 1:
+            return fits[0]
+        why = "several checkpoints end so" if fits else "it is not among the checkpoints below the roots"
+        raise UsageError(f"state('{mask_secrets(name)}'): {why}")
+
+    def read_table(self, table: TableDeclaration, only: str | None) -> Iterator[Any]:
+        """The record batches of a table, or of one checkpoint in it."""
+        uris = [uri for uri in self.checkpoints if only in (None, uri)]
+        remote = any(not self.checkpoints[uri].local for uri in uris)
+        if not remote:
+            for uri in uris:
+                yield self._read(uri, table)
+            return
+        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="ckpt-sql") as pool:
+            yield from pool.map(lambda uri: self._read(uri, table), uris)
+
+    def _read(self, uri: str, table: TableDeclaration) -> Any:
+        key = uri, table.needs
+        if key not in self._rows:
+            self._rows[key] = self._look(uri, table.needs)
+        return self._rows[key][table.name]
+
+    def _look(self, uri: str, needs: Needs) -> Mapping[str, Any]:
+        """Read a checkpoint as far as is needed: the rows of each table that needs no more."""
+        tables = [table for table in TABLES.values() if table.needs is needs]
+        try:
+            subject = _read_subject(self.checkpoints[uri], needs, self.options)
+            return {table.name: table.batch(uri, subject) for table in tables}
+        except Exception as error:  # whatever one checkpoint does to ckpt, the others are looked at
+            known = isinstance(error, CkptError)
+            why = str(error) if known else f"{uri}: ckpt failed ({type(error).__name__}: {error})"
+            self._complain(why)
+            row = (uri, *describe_checkpoint(make_unreadable_row(uri, why)))
+            return {table.name: table.fill([row] if table.name == "checkpoints" else []) for table in tables}
+
+    def _complain(self, why: str) -> None:
+        with self._lock:
+            if why not in self.problems:
+                self.problems.append(why)
+
+
+def _read_subject(root: Root, needs: Needs, options: Mapping[str, str]) -> Any:
+    match needs:
+        case Needs.NAMES:
+            return root.list_tree()
+        case Needs.LOGS:
+            return read_checkpoint(_WithoutState(root), batches=0, look_only=True)
+        case Needs.INSPECTION:
+            return inspect(look_beside(read_checkpoint(root, look_only=True), options))
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """As much of a scanner of Arrow as DuckDB asks for."""
+
+    projected_schema: Any
+    batches: Iterator[Any]
+
+    def to_reader(self) -> Any:
+        """Read the batches as they are asked for."""
+        return pa.RecordBatchReader.from_batches(self.projected_schema, self.batches)
+
+
+def _choose(batches: Iterator[Any], names: Sequence[str], condition: Any) -> Iterator[Any]:
+    """The rows of batches that meet a condition, with some of the columns."""
+    for batch in batches:
+        fitting = batch if condition is None else batch.filter(condition)
+        yield fitting.select(names)
+
+
+class LazyTable(ds.Dataset):  # type: ignore[misc]
+    """A dataset whose rows are read when somebody scans it, with the condition under which they are wanted."""
+
+    def __init__(self, catalog: Catalog, schema: Any) -> None:
+        """Take the columns: DuckDB asks for them before it scans."""
+        self._catalog, self._schema = catalog, schema
+
+    @property
+    def schema(self) -> Any:
+        """The columns."""
+        return self._schema
+
+    def read_rows(self, equal: Mapping[str, Any]) -> Iterator[Any]:
+        """Read record batches of all columns; rows without these values may be left out."""
+        raise NotImplementedError
+
+    def scanner(self, columns: Any = None, filter: Any = None, **how: Any) -> Any:
+        """Answer as a scanner does, for DuckDB: with a reader that starts no threads, which would outlive it."""
+        schema = self._schema if columns is None else pa.schema([self._schema.field(name) for name in columns])
+        batches = self._watch(find_equalities(filter, self._schema))
+        return _Reader(schema, _choose(batches, schema.names, filter))
+
+    def _watch(self, equal: Mapping[str, Any]) -> Iterator[Any]:
+        """Remember why a reading failed: DuckDB has only a text of it."""
+        try:
+            yield from self.read_rows(equal)
+        except BaseException as error:
+            self._catalog.failure = error
+            raise
+
+
+class LogTable(LazyTable):
+    """One of ``TABLES``."""
+
+    def __init__(self, catalog: Catalog, table: TableDeclaration) -> None:
+        """Read nothing yet."""
+        super().__init__(catalog, table.schema)
+        self._table = table
+
+    def read_rows(self, equal: Mapping[str, Any]) -> Iterator[Any]:
+        """Read the checkpoints, or the one that is wanted."""
+        only = equal.get("checkpoint")
+        return self._catalog.read_table(self._table, None if only is None else only.as_py())
+
+
+def open_catalog(roots: Sequence[Location], storage_options: Mapping[str, str] | None, depth: int | None) -> Catalog:
+    """Take roots; nothing is listed yet. Raises UsageError."""
+    if depth is not None and depth < 0:
+        raise UsageError("`depth` has to be 0 or more")
+    if not roots:
+        raise UsageError("name a checkpoint, or a folder above checkpoints")
+    return Catalog(tuple(dict.fromkeys(fspath(root) for root in roots)), storage_options or {}, depth)

@@ -1,0 +1,184 @@
+"""``ckpt.types.connect`` and ``run_sql``: a connection of DuckDB that has checkpoints as tables, and nothing else."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+
+from ckpt.errors import CkptError, UsageError
+from ckpt.model import Location
+from ckpt.sql.catalog import Catalog, LogTable, open_catalog
+from ckpt.sql.engine import first_line, import_duckdb, lock, open_engine
+from ckpt.sql.tables import TABLES
+from ckpt.state.reading.choose import RequestedPart
+
+_PURPOSE = "SQL over checkpoints"
+_NAME = "ckpt_state_name"
+_ARGUMENTS = {"operator": "INTEGER", "store": "VARCHAR", "batch": "BIGINT", "side": "VARCHAR", "variable": "VARCHAR"}
+_STATE = f"""CREATE MACRO state(checkpoint, {", ".join(f"{name} := NULL" for name in _ARGUMENTS)}, timers := false)
+    AS TABLE SELECT * FROM query_table({_NAME}(checkpoint::VARCHAR,
+    {", ".join(f"{name}::{kind}" for name, kind in _ARGUMENTS.items())}, timers::BOOLEAN))"""
+_QUESTIONS = ("SELECT", "EXPLAIN")
+_ONLY = "one question at a time: SELECT, FROM, WITH, VALUES, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN"
+
+_Wanted = tuple[str | None, int | None, str | None, int | None, str | None, str | None, bool | None]
+
+
+@dataclass
+class _Session:
+    """A connection, what it reads, and the state that its statements have named."""
+
+    catalog: Catalog
+    states: dict[_Wanted, str] = field(default_factory=dict)  # the name of a view for each
+    registered: set[str] = field(default_factory=set)
+
+    def name_state(
+        self,
+        checkpoint: str | None,
+        operator: int | None,
+        store: str | None,
+        batch: int | None,
+        side: str | None,
+        variable: str | None,
+        timers: bool | None,
+    ) -> str:
+        """Name the view of a state: DuckDB asks while it plans a statement, before there may be one."""
+        wanted = checkpoint, operator, store, batch, side, variable, timers
+        return self.states.setdefault(wanted, f"ckpt_state_{len(self.states)}")
+
+    def register_states(self, connection: Any) -> bool:
+        """Open what was named and is not there yet; False where nothing was."""
+        missing = {view: wanted for wanted, view in self.states.items() if view not in self.registered}
+        for view, (name, operator, store, batch, side, variable, timers) in missing.items():
+            from ckpt.sql.state import StateTable  # needs the packages of ``native``, which no other table does
+
+            part = RequestedPart(operator, store, side, variable, bool(timers))
+            try:
+                table = StateTable(self.catalog, self.catalog.find(name or ""), batch, part)
+            except BaseException:
+                self.states = {key: known for key, known in self.states.items() if known in self.registered}
+                raise
+            connection.register(view, table)
+            self.registered.add(view)
+        return bool(missing)
+
+
+_SESSIONS: WeakKeyDictionary[Any, _Session] = WeakKeyDictionary()
+
+
+def connect(*roots: Location, storage_options: Mapping[str, str] | None = None, depth: int | None = None) -> Any:
+    """Open a connection of DuckDB whose tables are the checkpoints below some roots; only reads, and starts no JVM.
+
+    Roots are searched as by ``ckpt.scan``, when a statement first names a table, and a checkpoint is read no further
+    than the table needs: ``batches``, ``offsets``, ``commits``, ``sources`` and ``settings`` open no state file. What
+    was read stays for the life of the connection: connect again to see later batches. ``run_sql`` runs statements with
+    ``state(...)``. The connection reads no file and no address, and its settings are locked.
+
+    Args:
+        roots: Local paths or URIs, of a checkpoint or of any folder above checkpoints.
+        storage_options: For the file system of the URIs.
+        depth: How many levels below a root are searched; 0 is the root alone, None is all.
+
+    Returns:
+        A ``duckdb.DuckDBPyConnection``.
+
+    Raises:
+        UsageError: No root, or a ``depth`` below 0.
+        CkptError: DuckDB is not installed.
+
+    >>> connection = ckpt.types.connect("sample_checkpoints/kafka-4.2")
+    >>> connection.execute("SELECT partition, end_offset FROM offsets WHERE batch = 5 ORDER BY ALL").fetchall()
+    [(0, 51), (1, 49)]
+
+    """
+    session = _Session(open_catalog(roots, storage_options, depth))
+    connection = open_engine(_PURPOSE, {})
+    for table in TABLES.values():
+        connection.register(table.name, LogTable(session.catalog, table))
+    kinds = ["VARCHAR", *_ARGUMENTS.values(), "BOOLEAN"]
+    connection.create_function(_NAME, session.name_state, kinds, "VARCHAR", null_handling="special")
+    connection.execute(_STATE)
+    lock(connection)
+    _SESSIONS[connection] = session
+    return connection
+
+
+def run_sql(connection: Any, statement: str) -> Any:
+    """Ask one question on a connection of ``connect``: its answer as a relation of DuckDB, read when it is fetched.
+
+    ``state(checkpoint, operator, store, batch)`` is a table in it: the rows of a unit of state as of
+    ``ckpt.read_state_batches``, with ``partition_id``. Arguments are constants; those after the first may be left out
+    or named (``batch := 7``; also ``side``, ``variable``, ``timers``).
+
+    Args:
+        connection: A connection of ``connect``, of this process.
+        statement: SQL as DuckDB has it.
+
+    Raises:
+        UsageError: It is not one question, is wrong, or wants a file, an address or an extension.
+        CkptError: State cannot be read; as of ``ckpt.read_state_batches``.
+
+    >>> connection = ckpt.types.connect("sample_checkpoints/aggregation-hdfs-4.2")
+    >>> question = "SELECT value_count FROM state('aggregation-hdfs-4.2', batch := 9) WHERE key_key = 3"
+    >>> ckpt.types.run_sql(connection, question).fetchall()
+    [(14,)]
+
+    """
+    duckdb, session = import_duckdb(_PURPOSE), find_session(connection)
+    try:
+        statements = connection.extract_statements(statement)
+    except duckdb.Error as error:
+        raise UsageError(f"the statement cannot be read: {first_line(error)}") from None
+    if len(statements) != 1 or statements[0].type.name not in _QUESTIONS:
+        raise UsageError(_ONLY)
+    while True:
+        session.catalog.failure = None
+        try:
+            return connection.sql(statement)
+        except duckdb.CatalogException as error:
+            if not session.register_states(connection):
+                raise UsageError(first_line(error)) from None
+        except duckdb.Error as error:
+            raise explain_failure(session.catalog, error) from None
+
+
+def split_statements(connection: Any, text: str) -> list[str]:
+    """Split a text into its statements. Raises UsageError where it cannot be read."""
+    try:
+        return [statement.query.strip() for statement in connection.extract_statements(text)]
+    except import_duckdb(_PURPOSE).Error as error:
+        raise UsageError(f"the statement cannot be read: {first_line(error)}") from None
+
+
+def find_session(connection: Any) -> _Session:
+    """The session of a connection. Raises UsageError for a connection of somebody else."""
+    try:
+        return _SESSIONS[connection]
+    except (KeyError, TypeError):
+        raise UsageError("the connection is not one of `ckpt.types.connect`") from None
+
+
+def list_problems(connection: Any) -> tuple[str, ...]:
+    """Roots and checkpoints that could not be read so far, one line each."""
+    return tuple(find_session(connection).catalog.problems)
+
+
+def read_results(connection: Any, relation: Any, *, even_empty: bool = False) -> Iterator[Any]:
+    """The record batches of a relation of ``run_sql``, with ``even_empty`` at least one. Raises as ``run_sql``."""
+    duckdb, catalog = import_duckdb(_PURPOSE), find_session(connection).catalog
+    try:
+        reader = (getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch)()
+        if even_empty:
+            yield pa.RecordBatch.from_pylist([], schema=reader.schema)
+        yield from reader
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
+        raise explain_failure(catalog, error) from None
+
+
+def explain_failure(catalog: Catalog, error: Exception) -> CkptError:
+    """The error of ckpt behind one of DuckDB, or what DuckDB says."""
+    if isinstance(catalog.failure, CkptError):
+        return catalog.failure
+    return UsageError(first_line(error))

@@ -1,0 +1,479 @@
+"""The tables of ``ckpt sql``, one declaration each: name, columns, and the rows of one checkpoint.
+
+``Needs`` says how much of a checkpoint is read for a table. Times are in UTC. Texts have their secrets masked, so that
+no function of SQL gets at them.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import pyarrow as pa
+
+from ckpt.checkpoint import history
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.sources.delta import DeltaOffset
+from ckpt.checkpoint.sources.files import FileOffset
+from ckpt.checkpoint.sources.iceberg import IcebergOffset
+from ckpt.checkpoint.sources.kafka import KafkaOffset
+from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchOffset
+from ckpt.checkpoint.sources.registry import SourceView, source_views
+from ckpt.checkpoint.sources.unknown import NumberOffset
+from ckpt.checkpoint.state.folders import SSTS, find_operators, stores_of
+from ckpt.formats.statefiles import parse_name
+from ckpt.inspection.inspection import Inspection
+from ckpt.inspection.scan.rows import ScannedCheckpoint, make_row
+from ckpt.model import OffsetLog, Operator, Provider, StateFileKind, Store, Unreadable
+from ckpt.storage.base import Listing
+from ckpt.texts import mask_json, mask_secrets
+
+_LARGEST = 2**63 - 1
+_YEAR_10000_MS = 253_402_300_800_000
+_TEXT, _LONG, _INT, _YES = pa.string(), pa.int64(), pa.int32(), pa.bool_()
+_TIME, _TEXTS, _LONGS = pa.timestamp("us"), pa.list_(pa.string()), pa.list_(pa.int64())
+
+
+class Needs(Enum):
+    """How much of a checkpoint is read."""
+
+    LOGS = "logs"  # offsets, commits, logs of sources; state is not even listed
+    NAMES = "names"  # names and sizes of all files; none is opened
+    INSPECTION = "inspection"  # as much as ``ckpt inspect`` reads
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column of a table."""
+
+    name: str
+    type: Any  # of Arrow
+    meaning: str
+
+
+Row = tuple[Any, ...]
+"""The values of a row, in the order of the columns after ``checkpoint``."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableDeclaration:
+    """A table, and how the rows of a checkpoint are made from what ``needs`` reads."""
+
+    name: str
+    meaning: str
+    needs: Needs
+    own: tuple[TableColumn, ...]  # without ``checkpoint``, which every table has first
+    rows: Callable[[Any], Iterable[Row]]
+
+    @property
+    def columns(self) -> tuple[TableColumn, ...]:
+        """All columns."""
+        return (TableColumn("checkpoint", _TEXT, "URI of the checkpoint"), *self.own)
+
+    @property
+    def schema(self) -> Any:
+        """The columns as an Arrow schema."""
+        return pa.schema([pa.field(column.name, column.type) for column in self.columns])
+
+    def batch(self, checkpoint: str, subject: Any) -> Any:
+        """Make a record batch of the rows of a checkpoint."""
+        rows = [(checkpoint, *row) for row in self.rows(subject)]
+        return self.fill(rows)
+
+    def fill(self, rows: list[Row]) -> Any:
+        """Make a record batch of complete rows."""
+        values = list(zip(*rows, strict=True)) or [()] * len(self.columns)
+        schema = self.schema
+        arrays = [
+            pa.array([_fit(value, kind) for value in column], kind)
+            for column, kind in zip(values, schema.types, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _fit(value: Any, kind: Any) -> Any:
+    """A value that a column takes: no number beyond 64 bits, no time beyond the year 9999, no secret."""
+    if isinstance(value, str):
+        return mask_secrets(_well_formed(value))
+    if isinstance(value, tuple | list):
+        return [_fit(item, kind.value_type) for item in value]
+    if kind == _TIME:
+        return value * 1000 if value is not None and 0 < value < _YEAR_10000_MS else None
+    if kind in (_LONG, _INT) and value is not None:
+        return value if -_LARGEST <= value <= (_LARGEST if kind == _LONG else 2**31 - 1) else None
+    return value
+
+
+def _well_formed(text: str) -> str:
+    """A text without halves of characters, which a file of UTF-8 cannot have."""
+    return text.encode("utf-8", "replace").decode() if not text.isascii() else text
+
+
+def _json(value: Any) -> str | None:
+    return None if value is None else mask_json(json.dumps(value))
+
+
+def _batches(checkpoint: Checkpoint) -> Iterator[Row]:
+    planned = {batch.batch_id: batch for batch in history.batches(checkpoint, 0)}
+    for batch_id in sorted({*planned, *checkpoint.commits.ids}):
+        batch = planned.get(batch_id)
+        yield (
+            batch_id,
+            batch is not None,
+            batch_id in checkpoint.commits,
+            checkpoint.is_skipped(batch_id),
+            batch.timestamp_ms if batch else None,
+            batch.watermark_ms if batch else None,
+            batch.unreadable if batch else None,
+        )
+
+
+def list_parts(view: SourceView) -> dict[tuple[str | None, int | None], int | None]:
+    """The numbers of an offset, by topic or table and partition."""
+    match view.record:
+        case KafkaOffset(partitions):
+            return {(topic, partition): offset for (topic, partition), offset in partitions.items()}
+        case DeltaOffset(table, version):
+            return {(table, None): version}
+        case IcebergOffset(snapshot):
+            return {(None, None): snapshot}
+        case FileOffset(entry):
+            return {(None, None): entry}
+        case RateMicroBatchOffset(rows):
+            return {(None, None): rows}
+        case NumberOffset(value):
+            return {(None, None): value}
+    return {(None, None): None}
+
+
+def _offsets(checkpoint: Checkpoint) -> Iterator[Row]:
+    rate = history.rate_sources(checkpoint)
+    earlier: OffsetLog | None = None
+    for batch_id in checkpoint.offsets.ids:
+        log = checkpoint.offsets.readable(batch_id)
+        if log is not None:
+            views = source_views(earlier, rate) if earlier else ()
+            before = {view.name or view.index: list_parts(view) for view in views}
+            committed = batch_id in checkpoint.commits
+            for view in source_views(log, rate):
+                starts = before.get(view.name or view.index, {})
+                for (topic, partition), end in list_parts(view).items():
+                    start = starts.get((topic, partition))
+                    offset = _json(view.offset)
+                    yield batch_id, committed, view.index, view.name, view.type, topic, partition, start, end, offset
+        earlier = log
+
+
+def _commits(checkpoint: Checkpoint) -> Iterator[Row]:
+    commits = checkpoint.commits
+    for batch_id in commits.ids:
+        commit, entry = commits.readable(batch_id), commits.entries.get(batch_id)
+        info = checkpoint.listing.info(f"{commits.folder}/{batch_id}")
+        yield (
+            batch_id,
+            batch_id in checkpoint.offsets,
+            info.mtime_ms if info else None,
+            commit.version if commit else None,
+            commit.next_watermark_ms if commit else None,
+            [sink.name for sink in commit.sinks] if commit else [],
+            entry.reason if isinstance(entry, Unreadable) else None,
+        )
+
+
+def _sources(checkpoint: Checkpoint) -> Iterator[Row]:
+    for view in history.sources(checkpoint):
+        latest = checkpoint.offsets.latest
+        yield view.index, view.name, view.type, latest, sorted(view.topics), _json(view.offset)
+
+
+def _settings(checkpoint: Checkpoint) -> Iterator[Row]:
+    for name, value in checkpoint.conf.items():
+        pair = mask_secrets(f"{name}={value}")
+        yield name, pair.removeprefix(f"{name}="), checkpoint.offsets.latest
+
+
+def describe_checkpoint(row: ScannedCheckpoint, committed: int | None = None) -> Row:
+    """Make the row of table ``checkpoints`` from that of a scan."""
+    return (
+        row.name,
+        row.query_id,
+        row.kind,
+        row.verdict,
+        row.outcome,
+        row.severity,
+        row.codes,
+        row.stateful,
+        row.latest_batch,
+        row.latest_ms,
+        committed,
+        row.uncommitted,
+        row.files,
+        row.size,
+        row.state_bytes,
+        row.replay_files,
+        row.deletable,
+        row.error,
+    )
+
+
+def _checkpoints(inspection: Inspection) -> Iterator[Row]:
+    checkpoint = inspection.checkpoint
+    yield describe_checkpoint(make_row(inspection, checkpoint.uri), checkpoint.commits.latest)
+
+
+def _forecasts(inspection: Inspection) -> Iterator[Row]:
+    for forecast in inspection.forecasts:
+        yield (
+            forecast.spark,
+            forecast.progress,
+            forecast.outcome,
+            forecast.batch_id,
+            forecast.reexecutes,
+            forecast.error,
+            forecast.never_run,
+            [finding.diagnosis.code for finding in forecast.because],
+            forecast in inspection.counted,
+        )
+
+
+def _findings(inspection: Inspection) -> Iterator[Row]:
+    for rated in inspection.findings:
+        diagnosis, finding = rated.finding.diagnosis, rated.finding
+        words = (finding.path, finding.detail, rated.meaning, rated.remedy)
+        yield diagnosis.code, diagnosis.name, rated.severity, *words
+
+
+def _operators(inspection: Inspection) -> Iterator[Row]:
+    for operator in inspection.checkpoint.operators:
+        variables = [variable.name for variable in operator.variables]
+        names = [store.name for store in operator.stores]
+        yield operator.id, operator.name, names, variables, sum(store.bytes for store in operator.stores)
+
+
+def _stores(inspection: Inspection) -> Iterator[Row]:
+    state = inspection.checkpoint.state
+    for operator, store in inspection.checkpoint.stores():
+        assert state is not None
+        yield _describe_store(operator, store, state.provider, state.format_version)
+
+
+def _describe_store(operator: Operator, store: Store, provider: Provider, format_version: int) -> Row:
+    replays = [partition.replay_versions for partition in store.partitions]
+    known = [count for count in replays if count is not None]
+    ranges = store.readable_batches
+    return (
+        operator.id,
+        store.name,
+        provider,
+        format_version,
+        len(store.partitions),
+        store.expected_partitions,
+        store.bytes,
+        store.num_keys,
+        store.changelog,
+        max(known, default=None),
+        ranges[0][0] if ranges else None,
+        ranges[-1][1] if ranges else None,
+    )
+
+
+def _state_files(listing: Listing) -> Iterator[Row]:
+    for operator in find_operators(listing, Provider.UNKNOWN):
+        for partition in operator.partitions:
+            for store, folder in stores_of(listing, f"{operator.path}/{partition}"):
+                for within in (folder, f"{folder}/{SSTS}"):
+                    for name, info in listing.in_folder(within).items():
+                        parsed = parse_name(name)
+                        if within != folder and name.endswith(f".{StateFileKind.SST}"):
+                            kind, version, unique_id = StateFileKind.SST, None, None
+                        elif parsed is not None and within == folder:
+                            kind, version, unique_id = parsed.kind, parsed.version, parsed.unique_id
+                        else:
+                            continue
+                        path = f"{within}/{name}"
+                        yield operator.id, partition, store, kind, version, unique_id, path, info.size, info.mtime_ms
+
+
+def _declare(
+    name: str, meaning: str, needs: Needs, rows: Callable[[Any], Iterable[Row]], /, **columns: tuple[Any, str]
+) -> TableDeclaration:
+    own = tuple(TableColumn(column, kind, text) for column, (kind, text) in columns.items())
+    return TableDeclaration(name, meaning, needs, own, rows)
+
+
+_BATCH = (_LONG, "id of the batch")
+_WHY = (_TEXT, "why its file cannot be read; NULL if it can")
+_OPERATOR, _STORE = (_INT, "id of the operator"), (_TEXT, "name of the store; `default` but for joins")
+
+TABLES: Mapping[str, TableDeclaration] = {
+    table.name: table
+    for table in (
+        _declare(
+            "checkpoints",
+            "one row for each checkpoint, also for one that cannot be read",
+            Needs.INSPECTION,
+            _checkpoints,
+            name=(_TEXT, "its last folders"),
+            query_id=(_TEXT, "from `metadata`"),
+            kind=(_TEXT, "micro-batch, continuous or empty"),
+            verdict=(_TEXT, "the sentence of `ckpt inspect`"),
+            outcome=(_TEXT, "the worst of the forecasts that the verdict rests on"),
+            severity=(_TEXT, "of the worst finding: note, warning, error; NULL: none"),
+            codes=(_TEXTS, "of warnings and errors, worst first"),
+            stateful=(_YES, "whether the query keeps state; NULL: not known"),
+            latest_batch=(_LONG, "the newest planned batch"),
+            latest_at=(_TIME, "when it was planned"),
+            committed_batch=(_LONG, "the newest committed batch"),
+            uncommitted=(_LONG, "planned batches without a commit"),
+            files=(_LONG, "all files"),
+            bytes=(_LONG, "of all files"),
+            state_bytes=(_LONG, "of state files; NULL: it has no state"),
+            replay_files=(_LONG, "deltas and changelogs that the next start replays"),
+            deletable=(_LONG, "bytes that no restart needs"),
+            error=(_TEXT, "why it cannot be read; NULL if it can"),
+        ),
+        _declare(
+            "batches",
+            "one row for each batch with a file in `offsets/` or `commits/`",
+            Needs.LOGS,
+            _batches,
+            batch=_BATCH,
+            planned=(_YES, "it has a file in `offsets/`"),
+            committed=(_YES, "it has a file in `commits/`"),
+            skipped=(_YES, "`ckpt skip` committed it without its rows"),
+            planned_at=(_TIME, "when it was planned"),
+            watermark=(_TIME, "of event time when it was planned; NULL: none yet"),
+            unreadable=_WHY,
+        ),
+        _declare(
+            "offsets",
+            "one row for each batch, source and topic partition or table",
+            Needs.LOGS,
+            _offsets,
+            batch=_BATCH,
+            committed=(_YES, "the batch has a file in `commits/`"),
+            source=(_INT, "number of the source"),
+            source_name=(_TEXT, "offset log v2 names sources"),
+            type=(_TEXT, "of the source: kafka, delta, file, rate ..."),
+            topic=(_TEXT, "of Kafka: the topic; of Delta: the id of the table"),
+            partition=(_INT, "of Kafka: the partition"),
+            start_offset=(
+                _LONG,
+                "where it begins, from the log file before; NULL: not known, or a new partition",
+            ),
+            end_offset=(
+                _LONG,
+                "where it ends. Kafka: the next offset; Delta: the version; Iceberg: the snapshot id; files: the "
+                "entry of the log; NULL: only `offset` says it",
+            ),
+            offset=(_TEXT, "the whole offset of the source, as JSON"),
+        ),
+        _declare(
+            "commits",
+            "one row for each file in `commits/`",
+            Needs.LOGS,
+            _commits,
+            batch=_BATCH,
+            planned=(_YES, "the batch has a file in `offsets/`"),
+            committed_at=(_TIME, "when the file was written, as the storage says"),
+            version=(_INT, "of the commit log"),
+            next_watermark=(_TIME, "the watermark of the next batch"),
+            sinks=(_TEXTS, "names of the sinks in commit log v3"),
+            unreadable=_WHY,
+        ),
+        _declare(
+            "sources",
+            "one row for each source in the newest offsets",
+            Needs.LOGS,
+            _sources,
+            source=(_INT, "number of the source"),
+            name=(_TEXT, "offset log v2 names sources"),
+            type=(_TEXT, "kafka, delta, file, rate ..."),
+            batch=(_LONG, "the newest planned batch"),
+            topics=(_TEXTS, "that the offset names"),
+            offset=(_TEXT, "at the end of that batch, as JSON"),
+        ),
+        _declare(
+            "settings",
+            "one row for each setting that the newest offsets record",
+            Needs.LOGS,
+            _settings,
+            name=(_TEXT, "as Spark calls it"),
+            value=(_TEXT, "as recorded"),
+            batch=(_LONG, "the newest planned batch"),
+        ),
+        _declare(
+            "forecasts",
+            "one row for each Spark version and kind of start, as `ckpt inspect` forecasts them",
+            Needs.INSPECTION,
+            _forecasts,
+            spark=(_TEXT, "version"),
+            progress=(_TEXT, "sync, async, realtime, continuous"),
+            outcome=(_TEXT, "as in `restart[].outcome` of `ckpt inspect -o json`"),
+            batch=(_LONG, "the first batch that runs, or would run"),
+            reexecutes=(_YES, "whether it was planned before"),
+            error=(_TEXT, "words of Spark's message"),
+            never_run=(_LONGS, "planned batches that no start will run"),
+            codes=(_TEXTS, "findings that explain it"),
+            counted=(_YES, "the verdict rests on it"),
+        ),
+        _declare(
+            "findings",
+            "one row for each finding",
+            Needs.INSPECTION,
+            _findings,
+            code=(_TEXT, "such as CKPT201"),
+            name=(_TEXT, "of the diagnosis"),
+            severity=(_TEXT, "note, warning, error"),
+            path=(_TEXT, "relative to the checkpoint"),
+            detail=(_TEXT, "the facts of this checkpoint"),
+            meaning=(_TEXT, "of the diagnosis"),
+            remedy=(_TEXT, "NULL: nothing has to be done"),
+        ),
+        _declare(
+            "operators",
+            "one row for each stateful operator",
+            Needs.INSPECTION,
+            _operators,
+            operator=_OPERATOR,
+            name=(_TEXT, "as Spark 4.0 and later record it"),
+            stores=(_TEXTS, "names of its stores"),
+            variables=(_TEXTS, "of transformWithState"),
+            bytes=(_LONG, "of its state files"),
+        ),
+        _declare(
+            "stores",
+            "one row for each state store, all partitions together",
+            Needs.INSPECTION,
+            _stores,
+            operator=_OPERATOR,
+            store=_STORE,
+            provider=(_TEXT, "hdfs, rocksdb, unknown"),
+            format_version=(_INT, "state store checkpoint format"),
+            partitions=(_INT, "that have a folder"),
+            expected_partitions=(_INT, "as recorded"),
+            bytes=(_LONG, "of its state files"),
+            keys=(_LONG, "NULL: not every partition records it (`ckpt state count` counts)"),
+            changelog=(_YES, "RocksDB: it has changelog files"),
+            replay_versions=(_LONG, "files that the slowest partition replays at the next start"),
+            oldest_batch=(_LONG, "the oldest batch whose state can be loaded, as far as names and ends of files say"),
+            newest_batch=(_LONG, "the newest"),
+        ),
+        _declare(
+            "state_files",
+            "one row for each state file, from the listing: none is opened",
+            Needs.NAMES,
+            _state_files,
+            operator=_OPERATOR,
+            partition=(_INT, "id of the partition"),
+            store=_STORE,
+            kind=(_TEXT, "delta, snapshot, changelog, zip, sst"),
+            version=(_LONG, "of the store: that of batch B is B + 1; NULL for SST files"),
+            unique_id=(_TEXT, "state store checkpoint format 2"),
+            path=(_TEXT, "relative to the checkpoint"),
+            bytes=(_LONG, "its size"),
+            modified_at=(_TIME, "when it was written, as the storage says"),
+        ),
+    )
+}

@@ -1,0 +1,51 @@
+"""Report of ``ckpt sql``: the rows of an answer."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+from ckpt.model import Json
+from ckpt.texts import plural
+
+from .blocks import Block, Headline, Page, Tone, page_of
+from .document import DocumentKeys
+from .keys import Keys
+from .reports import Exit, Report
+from .rows import tabulate_rows
+
+if TYPE_CHECKING:
+    from ckpt.sql.answers import Answer  # noqa: F401  (named by a base)
+
+
+class AnswerColumnKeys(Keys):
+    """A column of an answer."""
+
+    name: Annotated[str, "unique: of two that are called `count`, the later is `count_2`"]
+    type: Annotated[str, "as DuckDB writes types"]
+
+
+class AnswerDocument(DocumentKeys):
+    """The document of ``ckpt sql``."""
+
+    columns: tuple[AnswerColumnKeys, ...]
+    rows: tuple[
+        Annotated[Json, "an object with a value for each column, written as in `rows` of `ckpt state show`"], ...
+    ]
+    problems: tuple[Annotated[str, "a root or checkpoint that could not be read, and why: its rows are missing"], ...]
+
+
+class AnswerReport(Report["Answer"]):
+    """Report of ``ckpt sql``."""
+
+    keys = AnswerDocument
+
+    @property
+    def exit(self) -> Exit:
+        return Exit.FAILED if self.record.problems else Exit.OK
+
+    def page(self) -> Page:
+        return page_of(self._show_rows())
+
+    def _show_rows(self) -> Iterator[Block]:
+        yield Headline(plural(len(self.record.rows), "row"), Tone.PLAIN)
+        if self.record.rows:
+            yield tabulate_rows(self.record.rows)

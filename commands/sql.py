@@ -1,0 +1,141 @@
+"""ckpt sql."""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS
+from ckpt.errors import CkptError, UsageError, one_line
+from ckpt.sql.connect import connect, list_problems, run_sql, split_statements
+from ckpt.storage.base import temporary
+from ckpt.texts import escape_unprintable, mask_json
+
+from . import options
+from .render.reports import Exit
+from .render.sql import AnswerReport
+from .report import Output, complain, show, show_text, to_json
+
+
+class SqlOutput(StrEnum):
+    """The forms of an answer."""
+
+    TABLE = "table"
+    JSON = "json"
+    JSONL = "jsonl"
+    CSV = "csv"
+    PARQUET = "parquet"
+
+
+def sql(
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="STATEMENT ROOT...",
+            help="A question, - for standard input; what it is about.",
+        ),
+    ],
+    to: Annotated[str | None, typer.Option(metavar="FILE", help="Write the rows to FILE; not as a table.")] = None,
+    depth: options.DepthOption = None,
+    storage_option: options.StorageOption = None,
+    output: Annotated[
+        SqlOutput,
+        typer.Option("-o", "--output", metavar="FORM", help="table, json, jsonl, csv, parquet.", show_default=False),
+    ] = SqlOutput.TABLE,
+) -> None:
+    """Ask checkpoints below ROOT in SQL.
+
+    Tables: checkpoints, batches, offsets, commits, sources, settings, forecasts, findings, operators, stores,
+    state_files; state(checkpoint, operator, store, batch). Only reads; starts no JVM.
+
+    Examples:
+    ckpt sql "SELECT checkpoint, batch FROM batches WHERE NOT committed" /cp
+    ckpt sql "FROM state('orders') WHERE key_user = 'ann'" /cp -o csv
+
+    Exit status: 0 answered, 2 bad usage or a statement that is refused, 3 something could not be read.
+    """
+    statement, roots = (words[0], words[1:]) if len(words) > 1 else ("-", words)
+    if to is None and output is SqlOutput.PARQUET:
+        raise UsageError("-o parquet needs --to FILE")
+    if to is not None:
+        if output is SqlOutput.TABLE:
+            raise UsageError("--to goes with -o json, jsonl, csv or parquet")
+        _must_be_writable(to)
+    connection = connect(*roots, storage_options=options.pairs("--storage-option", storage_option), depth=depth)
+    statements = split_statements(connection, sys.stdin.read()) if statement == "-" else [statement]
+    if to is not None and len(statements) > 1:
+        raise UsageError("--to takes the rows of one statement")
+    for text in statements:
+        _answer(connection, run_sql(connection, text), output, to)
+    problems = list_problems(connection)
+    complain(problems)
+    raise typer.Exit(code=Exit.FAILED if problems else Exit.OK)
+
+
+def _answer(connection: Any, relation: Any, output: SqlOutput, to: str | None) -> None:
+    from ckpt.sql import answers  # reads rows of state too, whose packages the help does not need
+
+    if to is None:
+        match output:
+            case SqlOutput.TABLE:
+                show(AnswerReport(answers.read_answer(connection, relation)), Output.TABLE)
+            case SqlOutput.JSON:
+                show(AnswerReport(answers.read_answer(connection, relation)), Output.JSON)
+            case SqlOutput.JSONL:
+                _print(answers.list_json_lines(connection, relation))
+            case _:
+                _print(answers.list_csv_lines(connection, relation, escape_unprintable if sys.stdout.isatty() else str))
+        return
+    with _whole(to) as unfinished:
+        match output:
+            case SqlOutput.PARQUET:
+                answers.write_parquet(connection, relation, unfinished)
+            case SqlOutput.JSON:
+                document = AnswerReport(answers.read_answer(connection, relation)).document()
+                _write(unfinished, [mask_json(to_json(document))])
+            case SqlOutput.JSONL:
+                _write(unfinished, answers.list_json_lines(connection, relation))
+            case _:
+                _write(unfinished, answers.list_csv_lines(connection, relation))
+
+
+def _print(lines: Iterable[str]) -> None:
+    for line in lines:
+        show_text(line)
+
+
+def _write(path: str, lines: Iterable[str]) -> None:
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+def _must_be_writable(path: str) -> None:
+    """Raise UsageError where no file can be written, and in a checkpoint."""
+    file = Path(path)
+    if (file.exists() and not file.is_file()) or not file.absolute().parent.is_dir():
+        raise UsageError(f"--to {one_line(path)}: name a file in a folder that exists")
+    for folder in file.resolve().parents:
+        logs = any((folder / name).is_dir() for name in (OFFSETS, COMMITS))
+        if logs or (folder / METADATA).is_file():
+            raise UsageError(f"--to {one_line(path)}: {one_line(str(folder))} is a checkpoint: name a file elsewhere")
+
+
+@contextmanager
+def _whole(path: str) -> Iterator[str]:
+    """A hidden name to write to, renamed at the end: whoever reads the file sees the old or the new one."""
+    unfinished = Path(temporary(str(Path(path).resolve())))
+    try:
+        try:
+            yield str(unfinished)
+            os.replace(unfinished, Path(path).resolve())
+        except BaseException:
+            with suppress(OSError):
+                unfinished.unlink()
+            raise
+    except OSError as error:
+        raise CkptError(f"{one_line(path)} cannot be written: {error.strerror or error}") from error
