@@ -31,6 +31,11 @@ class Flow(Record):
     table: Annotated[str, "the table or sink that it writes: catalog, schema and name, with dots between"]
     name: Annotated[str, "of the flow"]
 
+    @property
+    def refreshed(self) -> str | None:
+        """The table as ``--refresh`` takes it; None for a sink, and where a dot may be within a name."""
+        return self.table.rpartition(".")[2] if self.table.count(".") == _OF_TABLE - 2 else None
+
 
 @dataclass(frozen=True, slots=True)
 class FlowVersion(Record):

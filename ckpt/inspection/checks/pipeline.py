@@ -18,7 +18,7 @@ def find_versions(checkpoint: Checkpoint) -> Iterator[Finding]:
         yield Finding(diagnoses.modes.SUPERSEDED, "", f"runs use version {flow.live}")
     elif flow.before is not None and checkpoint.commits.latest is None:
         detail = f"no batch is committed in version {flow.version}, and version {flow.before} has batches"
-        table = quote_word(flow.flow.table.rpartition(".")[2])
+        table = quote_word(flow.flow.refreshed or "TABLE")
         folder, name = (
             ("folder", "a name that is no number") if len(flow.above) == 1 else ("folders", "names of no number")
         )

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import pytest
 
 import ckpt
@@ -48,8 +49,7 @@ def test_pruned_and_undone(tmp_path: Path) -> None:
 def test_on_remote_storage(tmp_path: Path) -> None:
     storage = build_storage(tmp_path / "storage", "keys/keys/0", "keys/keys/1")
     place = "memory://pruned/_checkpoints/c/d/keys/keys"
-    for version in ("0", "1"):
-        ckpt.copy(str(flow_of(storage, f"keys/keys/{version}")), f"{place}/{version}")
+    fsspec.filesystem("memory").put(str(flow_of(storage, "keys/keys")), place.removeprefix("memory:/"), recursive=True)
     files = ckpt.inspect(f"{place}/0").checkpoint.listing.files
 
     plan, receipt = ckpt.prune(place, **NOW)

@@ -211,6 +211,13 @@ def test_beside_other_checkpoints_a_superseded_version_is_marked(tmp_path: Path,
     assert said.count("(superseded)") == 1
 
 
+def test_a_table_with_a_dot_in_its_name_is_not_refreshed_by_half_of_it(tmp_path: Path, run_ckpt: Ckpt) -> None:
+    storage = build_storage(tmp_path / "storage", "a.b/f/0", "a.b/f/1=")
+    said = " ".join(run_ckpt("inspect", str(flow_of(storage, "a.b/f"))).stdout.split())
+    assert "--full-refresh TABLE" in said
+    assert "--refresh b" not in said
+
+
 def test_a_full_refresh_that_has_run_is_no_finding(tmp_path: Path) -> None:
     storage = build_storage(tmp_path / "storage", "keys/keys/0", "keys/keys/1")
     assert not {"CKPT256", "CKPT257"} & codes(ckpt.inspect(str(storage))).keys()

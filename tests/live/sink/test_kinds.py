@@ -126,3 +126,11 @@ def test_handoff_and_copy_speak_of_one_sink(kind: str, ckpt: Ckpt, copy_of: Copy
     ]
     assert [[sink["kind"] for sink in json.loads(run.stdout)["sinks"]] for run in runs] == [[kind], [kind]]
     assert len(ckpt("handoff", checkpoint, "-o", "json").json()["sinks"]) == len(SINKS)
+
+
+def test_a_new_checkpoint_replaces_counts_by_key(tmp_path: Path) -> None:
+    shutil.copytree(SAMPLES / "aggregation-hdfs-4.2", tmp_path / "counts")
+    shutil.rmtree(tmp_path / "counts" / "offsets")
+    by_kind = {kind: str(ckpt.inspect(tmp_path / "counts", sink=kind).next_steps) for kind in ("upsert", "append")}
+    lower = "a count replaces the old one and has only rows that the sources still have"
+    assert {kind: lower in steps for kind, steps in by_kind.items()} == {"upsert": True, "append": False}
