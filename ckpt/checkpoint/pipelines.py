@@ -31,6 +31,11 @@ class Flow(Record):
     table: Annotated[str, "the table or sink that it writes: catalog, schema and name, with dots between"]
     name: Annotated[str, "of the flow"]
 
+    @property
+    def refreshed(self) -> str | None:
+        """The table as ``--refresh`` takes it; None for a sink, and where a dot may be within a name."""
+        return self.table.rpartition(".")[2] if self.table.count(".") == _OF_TABLE - 2 else None
+
 
 @dataclass(frozen=True, slots=True)
 class FlowVersion(Record):
@@ -49,13 +54,24 @@ class FlowVersion(Record):
 
     @property
     def superseded(self) -> bool:
-        """True if no run uses it."""
-        return self.live not in (None, self.version)
+        """True if no run uses it; False also where two names are the highest number, and either may be used."""
+        return self.live is not None and parse_java_int(self.live) != parse_java_int(self.version)
+
+    @property
+    def above(self) -> tuple[str, ...]:
+        """Versions above ``before``, all of which a run prefers to it; none: there is no such version."""
+        return () if self.before is None else self.versions[self.versions.index(self.before) + 1 :]
 
 
 def sort_versions(names: Iterable[str]) -> tuple[str, ...]:
-    """Sort the names in the folder of a flow that Spark takes for versions, by their numbers."""
-    numbers = {name: number for name in names if (number := parse_java_int(name)) is not None}
+    """Sort the names in the folder of a flow that Spark takes for versions, by their numbers.
+
+    Any other name counts as -1 (``SystemMetadata.getLatestCheckpointDir``), so that a negative number beside one is
+    none that a run surely uses.
+    """
+    every = {name: parse_java_int(name) for name in names}
+    least = 0 if None in every.values() else None
+    numbers = {name: value for name, value in every.items() if value is not None and (least is None or value >= least)}
     return tuple(sorted(numbers, key=lambda name: (numbers[name], name)))
 
 
@@ -110,7 +126,7 @@ def find_version(uri: str, storage_options: Mapping[str, str] | None = None) -> 
 
 
 def _has_logs(storage: Root, version: str) -> bool:
-    """Tell whether a version has a committed batch, or at least a planned one where it is not the first look."""
+    """Tell whether a version has a committed batch, by the files that it has; False where it cannot be listed."""
     with suppress(CkptError):
         return bool(storage.list_level(f"{version}/commits").files)
     return False

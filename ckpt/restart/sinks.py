@@ -183,10 +183,16 @@ def speak_of_sink(text: str, sink: Sink) -> str:
         (DROPS, again),
         (ALWAYS_AGAIN, again),
         (ANY_SINK_AGAIN, f"are read again: {again}"),
-        (f"sinks get their rows again, except that {DROP_IDS}", f"the sink gets its rows again: {again}"),
+        (f"sinks get their rows again, except that {DROP_IDS}", f"the sink gets its rows again: {again}{_state(sink)}"),
     ):
         text = text.replace(words, means)
     return _OF_SINKS.sub(lambda found: f"{found[1]} the sink, {again}", text)
+
+
+def _state(sink: Sink) -> str:
+    """Say what a new checkpoint means to values by key that come from state."""
+    lower = "; state begins empty, so a count replaces the old one and has only rows that the sources still have"
+    return lower if sink.kind == "upsert" else ""
 
 
 _OF_SINKS = re.compile(f"([Oo]f) sinks,? {re.escape(DROP_IDS)}(?:[.;] [Aa]ny other sink gets (?:the )?rows again)?")

@@ -207,10 +207,11 @@ class ScanReport(Report[Scan]):
         """Table, flow and version of a checkpoint of a pipeline, where one pipeline was scanned; else its path."""
         version = checkpoint.pipeline
         pipelines = {row.pipeline and row.pipeline.flow.pipeline for row in self.record.checkpoints}
+        superseded = " (superseded)" if version is not None and version.superseded else ""
         if len(pipelines) > 1 or version is None:
-            return self._shorten_path(checkpoint.path)
+            return f"{self._shorten_path(checkpoint.path)}{superseded}"
         flow = "" if version.flow.name == version.flow.table.rpartition(".")[2] else f"  flow {version.flow.name}"
-        return f"{version.flow.table}{flow}  version {version.version}{' (superseded)' * version.superseded}"
+        return f"{version.flow.table}{flow}  version {version.version}{superseded}"
 
     def _shorten_path(self, path: str) -> str:
         """A path without the root, where there is one root only."""

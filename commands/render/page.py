@@ -112,8 +112,8 @@ def show_flow(inspection: Inspection) -> Iterator[Block]:
     """Say how the flow of a pipeline is started: whatever says "start the query" means that."""
     version = inspection.checkpoint.flow
     if version is not None:
-        schema, _, table = version.flow.table.rpartition(".")
-        alone = f" (of its flows only those of this table: `--refresh {quote_word(table)}`)" if schema else ""
+        table = version.flow.refreshed
+        alone = f" (of its flows only those of this table: `--refresh {quote_word(table)}`)" if table else ""
         yield Item(f"`spark-pipelines run` in its project starts the query{alone}", 13, "  pipeline   ")
 
 

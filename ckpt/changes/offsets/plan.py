@@ -266,8 +266,8 @@ def _warn(plan: OffsetsPlan) -> Iterator[str]:
         yield f"Rows that are read again come in a new batch: {ALWAYS_AGAIN}."
     if plan.committed and back and checkpoint.stateful is not False:
         yield (
-            "A query that keeps state counts rows twice if it reads them again, unless it drops them as late; ckpt "
-            "rewind also rewinds the state."
+            "A query that keeps state counts rows twice if it reads them again, unless it drops them as late, also "
+            "into a sink that writes by key; ckpt rewind also rewinds the state."
         )
     if not plan.committed:
         yield AboutSinks(

@@ -6,7 +6,7 @@ snapshot at or below it, so everything before that snapshot may go; Spark's own 
 commit names is followed back through the lineage of its changelog to the snapshot where that begins.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
@@ -29,6 +29,7 @@ from ckpt.checkpoint.state.load import is_serious, judge_ssts
 from ckpt.checkpoint.state.read_steps import Step, run
 from ckpt.checkpoint.state.space import find_base, find_orphans, find_temporary_files, list_below
 from ckpt.errors import UsageError
+from ckpt.formats.names import parse_java_int
 from ckpt.formats.sidecars import shown_name
 from ckpt.formats.statefiles import CHECKSUM, LZ4
 from ckpt.inspection.inspection import Inspection, inspect
@@ -36,8 +37,10 @@ from ckpt.model import Location, Provider
 from ckpt.settings import PROVIDER_CLASS
 from ckpt.state.verify.verify import verify_state
 from ckpt.storage import Listing, Root, Storage
+from ckpt.versions import Progress, Spark
 
 _BACKUP = "The backup takes up the freed space until you delete it: on a full disk, put it elsewhere with `backup`."
+_BY_PATH = "A pipeline is known by its path alone: if these folders are of queries of your own, each may be in use."
 
 
 class PruneReason(StrEnum):
@@ -146,8 +149,8 @@ def plan_superseded(storage: Root) -> PrunePlan:
     if len(versions) < 2:
         return replace(plan, why="the flow has one version, which runs use")
     live = versions[-1]
-    if inspection.checkpoint.commits.latest is None:
-        return replace(plan, needed=True).refusing(f"version {live}, which runs use, has not committed a batch yet")
+    if (reason := _doubt_live(inspection, versions, listing)) is not None:
+        return replace(plan, needed=True).refusing(reason)
     paths = [path for name in versions[:-1] for path, _ in listing.walk(name) if _is_of_spark(path)]
     shown = dict.fromkeys(path for path in paths if not path.rpartition("/")[2].startswith("."))
     rest = [path for path in paths if path not in shown]  # checksum files are removed with what they are of
@@ -161,8 +164,24 @@ def plan_superseded(storage: Root) -> PrunePlan:
         why=f"runs use version {live}, and no other",
         inspection_after=inspection,
         pruned=(Pruned(PruneReason.SUPERSEDED, tuple(steps)),),
-        warnings=(STOP_FIRST, _BACKUP),
+        warnings=(STOP_FIRST, _BY_PATH, _BACKUP),
     )
+
+
+def _doubt_live(inspection: Inspection, versions: Sequence[str], listing: Listing) -> str | None:
+    """Say why an earlier version of a flow may still be needed; None where runs surely continue in the last one."""
+    live = versions[-1]
+    if (tied := versions[-2]) and parse_java_int(tied) == parse_java_int(live):
+        order = "which of them runs use depends on the order in which the storage lists them"
+        return f"{tied} and {live} are the same number, and {order}"
+    if live in listing.links:
+        return f"version {live}, which runs use, is a symbolic link, and may lead to what would go"
+    if inspection.checkpoint.commits.latest is None:
+        return f"version {live}, which runs use, has not committed a batch yet"
+    starts = [start for start in inspection.forecasts if start.spark.at_least(Spark.V4_1)]  # the first with pipelines
+    if not any(start.outcome.runs for start in starts if start.progress is Progress.SYNC):
+        return f"version {live}, which runs use, is not known to restart: repair it first, or go back to an earlier one"
+    return None
 
 
 def _is_of_spark(path: str) -> bool:

@@ -215,8 +215,8 @@ def open_new(uri: str, storage_options: Mapping[str, str], missing: tuple[str, .
 def find_first_version(uri: str, storage_options: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
     """Where the first checkpoint of a flow of a declarative pipeline belongs, and the folders above that are missing.
 
-    Any other folder is itself the place, and so is a version. Raises CkptError where the flow has one already, or
-    StorageError.
+    Any other folder is itself the place, and so is a version. Raises CkptError where the flow has another one already,
+    which runs use instead of the new one or would no longer use, or StorageError.
     """
     parsed = parse_flow(uri)
     above = uri if parsed is None or parsed[1] is None else find_parent(uri)
@@ -231,9 +231,8 @@ def find_first_version(uri: str, storage_options: Mapping[str, str]) -> tuple[st
             missing.append(above)
             above = find_parent(above)
     else:
-        if parsed[1] is not None:
-            return uri, ()
-        if versions := sort_versions((*level.files, *level.folders)):
+        names = sort_versions((*level.files, *level.folders))
+        if versions := tuple(name for name in names if name != parsed[1]):
             flow = f"flow {one_line(parsed[0].name)} of {one_line(parsed[0].table)}"
             reason = f"{flow} has version {one_line(versions[-1])}, so it has run or was to run"
             raise CkptError(f"{one_line(uri)}: {reason}; only a flow that has not run takes over a checkpoint")

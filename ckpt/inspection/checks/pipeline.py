@@ -18,12 +18,15 @@ def find_versions(checkpoint: Checkpoint) -> Iterator[Finding]:
         yield Finding(diagnoses.modes.SUPERSEDED, "", f"runs use version {flow.live}")
     elif flow.before is not None and checkpoint.commits.latest is None:
         detail = f"no batch is committed in version {flow.version}, and version {flow.before} has batches"
-        table = quote_word(flow.flow.table.rpartition(".")[2])
+        table = quote_word(flow.flow.refreshed or "TABLE")
+        folder, name = (
+            ("folder", "a name that is no number") if len(flow.above) == 1 else ("folders", "names of no number")
+        )
+        rename = f"rename the {folder} {', '.join(flow.above)} to {name}, such as {flow.version}.unused"
         remedy = (
             f"If the table was to be refreshed in full, `spark-pipelines run --full-refresh {table}`: it empties the "
             "table, and reads again what the sources still have. If the table has its rows, before any other run "
-            f"rename the folder {flow.version} to a name that is no number, such as {flow.version}.unused: the flow "
-            f"then continues in version {flow.before}."
+            f"{rename}: the flow then continues in version {flow.before}."
         )
         yield Finding(diagnoses.modes.UNFINISHED_VERSION, "", detail, remedy)
 

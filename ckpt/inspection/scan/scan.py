@@ -74,7 +74,8 @@ class _Search:
     def find_versions(self, folder: str, level: Folder) -> tuple[str, ...]:
         """List the versions of a flow of a declarative pipeline; none for any other folder."""
         parsed = parse_flow(self.root.below(folder).uri)
-        return sort_versions(level.folders) if parsed is not None and parsed[1] is None else ()
+        names = (*level.files, *level.folders)  # a run takes a file for a version too, and fails
+        return sort_versions(names) if parsed is not None and parsed[1] is None else ()
 
     def choose_folders(self, folder: str, level: Folder) -> list[tuple[str, bool]]:
         """Note a checkpoint; return the folders to be looked at next, and whether they are links."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import pytest
 
 import ckpt
-from ckpt.errors import UsageError
+from ckpt.errors import NotFound, UsageError
 from tests.conftest import Ckpt
 from tests.support.pipelines import STATEFUL, build_storage, flow_of
 from tests.support.places import ROOT
@@ -47,8 +49,7 @@ def test_pruned_and_undone(tmp_path: Path) -> None:
 def test_on_remote_storage(tmp_path: Path) -> None:
     storage = build_storage(tmp_path / "storage", "keys/keys/0", "keys/keys/1")
     place = "memory://pruned/_checkpoints/c/d/keys/keys"
-    for version in ("0", "1"):
-        ckpt.copy(str(flow_of(storage, f"keys/keys/{version}")), f"{place}/{version}")
+    fsspec.filesystem("memory").put(str(flow_of(storage, "keys/keys")), place.removeprefix("memory:/"), recursive=True)
     files = ckpt.inspect(f"{place}/0").checkpoint.listing.files
 
     plan, receipt = ckpt.prune(place, **NOW)
@@ -128,3 +129,24 @@ def test_one_that_is_killed_is_undone(after: int, tmp_path: Path) -> None:
     _, receipt = ckpt.prune(str(flow), undo=str(backup), grace_s=0)
     assert receipt.undone, receipt.problem
     assert tree(flow) == before
+
+
+def test_nothing_goes_while_runs_may_use_it(tmp_path: Path) -> None:
+    alike = flow_of(build_storage(tmp_path / "alike", "keys/keys/0", "keys/keys/007", "keys/keys/7"), "keys/keys")
+    linked = flow_of(build_storage(tmp_path / "linked", "keys/keys/0", "keys/keys/1"), "keys/keys")
+    (linked / "2").symlink_to("1")
+    broken = flow_of(build_storage(tmp_path / "broken", "keys/keys/0", "keys/keys/1", sample=STATEFUL), "keys/keys")
+    shutil.rmtree(broken / "1" / "offsets")
+    for flow, reason in ((alike, "same number"), (linked, "symbolic link"), (broken, "not known to restart")):
+        before = tree(flow)
+        plan, receipt = ckpt.prune(str(flow), **NOW)
+        assert reason in str(plan.refused)
+        assert not receipt.applied
+        assert tree(flow) == before
+
+
+def test_a_file_that_runs_take_for_the_newest_version_stops_it(tmp_path: Path) -> None:
+    flow = flow_of(build_storage(tmp_path / "storage", "keys/keys/0", "keys/keys/1"), "keys/keys")
+    (flow / "9").write_text("mine")
+    with pytest.raises(NotFound, match="9 is not a folder"):
+        ckpt.prune(str(flow), **NOW)

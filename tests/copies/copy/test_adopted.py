@@ -33,6 +33,16 @@ def test_one_that_has_run_does_not(tmp_path: Path) -> None:
     assert [path.name for path in flow.iterdir()] == ["2"]
 
 
+@pytest.mark.parametrize("version", ["0", "2"])
+def test_it_takes_no_other_version_either(version: str, tmp_path: Path) -> None:
+    flow = flow_of(build_storage(tmp_path / "storage", "keys/keys/1"), "keys/keys")
+    with pytest.raises(CkptError, match=r"has version 1, so it has run"):
+        ckpt.copy(SAMPLES / STATEFUL, str(flow / version))
+    assert [path.name for path in flow.iterdir()] == ["1"]
+    empty = flow_of(build_storage(tmp_path / "storage", "empty/f/3="), "empty/f")
+    assert ckpt.copy(SAMPLES / STATEFUL, str(empty / "3")).inspection.sound
+
+
 def test_what_fails_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "storage").mkdir()
     flow = flow_of(tmp_path / "storage", "keys/keys")

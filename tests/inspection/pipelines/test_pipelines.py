@@ -15,7 +15,8 @@ from ckpt.inspection.inspection import Inspection
 from ckpt.restart.findings import Severity
 from tests.commands import contract
 from tests.conftest import Ckpt
-from tests.support.pipelines import STATEFUL, build_storage, flow_of
+from tests.support.pipelines import STATEFUL, STATELESS, build_storage, flow_of
+from tests.support.places import SAMPLES
 
 
 def codes(inspection: Inspection) -> dict[str, Severity]:
@@ -44,6 +45,10 @@ def test_a_flow_is_known_by_its_path(path: str, told: object) -> None:
 def test_versions_are_ordered_as_numbers() -> None:
     names = ["10", "9", "notes", "0.ckpt-backup-20261126T120000Z", "99999999999", "2"]
     assert sort_versions(names) == ("2", "9", "10")
+    assert sort_versions(["-1", "notes", "0"]) == ("0",)
+    assert sort_versions(["-5", "notes"]) == ()
+    assert sort_versions(["-5", "-1"]) == ("-5", "-1")
+    assert sort_versions(["007", "1.5", " 3", "6"]) == ("6", "007")
 
 
 def test_a_scan_names_flows_and_folds_what_no_run_uses(tmp_path: Path, run_ckpt: Ckpt) -> None:
@@ -167,6 +172,50 @@ def test_a_version_without_a_batch_above_one_with_batches(left: str, tmp_path: P
     found = ckpt.inspect(str(flow))
     assert found.checkpoint.uri == str(flow / "0")
     assert found.sound
+
+
+def test_all_versions_above_the_one_with_batches_are_to_be_renamed(tmp_path: Path) -> None:
+    storage = build_storage(tmp_path / "storage", "keys/keys/0", "keys/keys/5=", "keys/keys/7=")
+    flow = flow_of(storage, "keys/keys")
+
+    remedy = ckpt.inspect(str(flow)).findings[0].remedy or ""
+
+    assert "rename the folders 5, 7 to names of no number, such as 7.unused: the flow then continues in" in remedy
+    for version in ("5", "7"):
+        (flow / version).rename(flow / f"{version}.unused")
+    assert ckpt.inspect(str(flow)).checkpoint.uri == str(flow / "0")
+
+
+def test_neither_of_two_names_of_the_highest_number_is_superseded(tmp_path: Path) -> None:
+    storage = build_storage(tmp_path / "storage", "keys/keys/0", "keys/keys/007", "keys/keys/7")
+    superseded = {
+        version: "CKPT257" in codes(ckpt.inspect(str(flow_of(storage, f"keys/keys/{version}"))))
+        for version in ("0", "007", "7")
+    }
+    assert superseded == {"0": True, "007": False, "7": False}
+
+
+def test_a_file_in_place_of_the_newest_version_is_a_row_of_a_scan(tmp_path: Path) -> None:
+    storage = build_storage(tmp_path / "storage", "keys/keys/0", "keys/keys/1")
+    (flow_of(storage, "keys/keys") / "9").write_text("mine")
+    (row,) = ckpt.scan(str(storage)).checkpoints
+    assert row.path == str(flow_of(storage, "keys/keys/9"))
+    assert row.error is not None
+
+
+def test_beside_other_checkpoints_a_superseded_version_is_marked(tmp_path: Path, run_ckpt: Ckpt) -> None:
+    build_storage(tmp_path / "storage", "keys/keys/0", "keys/keys/1")
+    shutil.copytree(SAMPLES / STATELESS, tmp_path / "ordinary")
+    said = run_ckpt("scan", str(tmp_path), "--all-versions").stdout
+    assert "keys/keys/0 (superseded)" in said
+    assert said.count("(superseded)") == 1
+
+
+def test_a_table_with_a_dot_in_its_name_is_not_refreshed_by_half_of_it(tmp_path: Path, run_ckpt: Ckpt) -> None:
+    storage = build_storage(tmp_path / "storage", "a.b/f/0", "a.b/f/1=")
+    said = " ".join(run_ckpt("inspect", str(flow_of(storage, "a.b/f"))).stdout.split())
+    assert "--full-refresh TABLE" in said
+    assert "--refresh b" not in said
 
 
 def test_a_full_refresh_that_has_run_is_no_finding(tmp_path: Path) -> None:

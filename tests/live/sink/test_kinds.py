@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import ckpt
 from ckpt.live.sink.reader import read_sink
 from ckpt.restart.sinks import NAMED_SINKS, SINKS
 from tests.conftest import Ckpt, CopyOf
@@ -126,3 +127,11 @@ def test_handoff_and_copy_speak_of_one_sink(kind: str, ckpt: Ckpt, copy_of: Copy
     ]
     assert [[sink["kind"] for sink in json.loads(run.stdout)["sinks"]] for run in runs] == [[kind], [kind]]
     assert len(ckpt("handoff", checkpoint, "-o", "json").json()["sinks"]) == len(SINKS)
+
+
+def test_a_new_checkpoint_replaces_counts_by_key(copy_of: CopyOf) -> None:
+    counts = copy_of("aggregation-hdfs-4.2")
+    lose_offsets(counts)
+    by_kind = {kind: str(ckpt.inspect(str(counts), sink=kind).next_steps) for kind in ("upsert", "append")}
+    lower = "a count replaces the old one and has only rows that the sources still have"
+    assert {kind: lower in steps for kind, steps in by_kind.items()} == {"upsert": True, "append": False}
