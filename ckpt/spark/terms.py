@@ -52,7 +52,7 @@ _UNSPOKEN = frozenset(
         "randomSeed",
     }
 )
-"""Parameters that follow from settings or places in a plan, or are made up by it. A session's time zone is among them."""
+"""Parameters that follow from settings or places in a plan, or that it makes up; among them a time zone."""
 _BY_NAME = frozenset({"JsonToStructs", "XmlToStructs"})
 """Readers of texts, which look for each field by its name: others of its schema do not count."""
 _TIMES = ("timestamp", "timestamp_ntz", "date")
@@ -150,7 +150,10 @@ def _number_variables(nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
     if not ids:
         return nodes
     own = [str(node["class"]).endswith(".NamedLambdaVariable") for node in nodes]
-    return [{**node, "number": ids.index(id_of([node]))} if is_own else node for node, is_own in zip(nodes, own, strict=True)]
+    return [
+        {**node, "number": ids.index(id_of([node]))} if is_own else node
+        for node, is_own in zip(nodes, own, strict=True)
+    ]
 
 
 def _read_next(nodes: Iterator[dict[str, Any]], columns: Columns) -> Term:
@@ -175,18 +178,26 @@ def _read_next(nodes: Iterator[dict[str, Any]], columns: Columns) -> Term:
         case "CreateNamedStruct":
             children = children[1::2]  # names do not count
             return _read_window(children) or _make_term("struct", kind, children)
-        case "In":  # any of several values
-            children = (children[0], *sorted(children[1:], key=lambda child: child.text))
         case _ if kind in _TRANSPARENT and len(children) == 1:
             return children[0]
-        case _ if node.get("hideSeed") is True:
-            return _make_term(kind.lower(), kind, children[1:])
         case _ if kind in _MIRRORED:
             kind, children = _MIRRORED[kind], children[::-1]
-    if kind in _COMMUTATIVE:
-        children = tuple(sorted(children, key=lambda child: child.text))
+    children = _order(kind, node, children)
     if kind in _INFIX and len(children) == 2:
         return Term(_shorten(f"({children[0].text} {_INFIX[kind]} {children[1].text})"), None, kind, children)
+    return _read_call(node, kind, children)
+
+
+def _order(kind: str, node: Mapping[str, Any], children: tuple[Term, ...]) -> tuple[Term, ...]:
+    """The arguments in an order of ours where theirs does not count, without a seed that Spark made up."""
+    if node.get("hideSeed") is True:
+        return children[1:]
+    first = 0 if kind in _COMMUTATIVE else 1 if kind == "In" else len(children)
+    return (*children[:first], *sorted(children[first:], key=lambda child: child.text))
+
+
+def _read_call(node: Mapping[str, Any], kind: str, children: tuple[Term, ...]) -> Term:
+    """A function, or what is written as one."""
     hidden = "UDF" in kind or kind in _HIDDEN
     name = f"{_escape(str(node.get('name') or kind))}?" if hidden else kind.lower()
     term = _make_term(name, kind, children, _list_parameters(node))
