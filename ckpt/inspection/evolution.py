@@ -335,6 +335,10 @@ class _OperatorPair:
         for side, has, wants in (("left", old.left, new.left), ("right", old.right, new.right)):
             yield from self._compare_keys(has.keys, wants.keys, side)
             yield from self._compare_columns(has, wants, side)
+        if "LeftSemi" in (old.how, new.how) and old.how != new.how:
+            why = f"the join is {new.how}, before {old.how}, which keeps no row that was joined"
+            if old.how == "LeftSemi":
+                yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
         if self.before.translate(old.condition or "") != self.after.translate(new.condition or ""):
             why = "the condition of the join is another one: pairs that it refused before do not come again"
             yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
@@ -367,6 +371,10 @@ class _OperatorPair:
             if changed:
                 why = f"rows are filtered otherwise ({'; '.join(changed)}): what the state has is of the old filter"
                 yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
+        hidden = sorted(spell(text) for text in before & after if "?" in text)
+        if hidden:
+            why = f"ckpt does not see all of what decides which rows count ({'; '.join(hidden)})"
+            yield PartComparison(PartKind.ROWS, None, None, Knowledge.UNKNOWN, why)
 
     def _translate_each(
         self, old: Sequence[DescribedExpression], new: Sequence[DescribedExpression]

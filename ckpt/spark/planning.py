@@ -5,6 +5,7 @@ are not opened. Which classes and arguments there are depends on the version, so
 """
 
 import json
+import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -28,6 +29,8 @@ _METADATA = ("checkpointing.OffsetSeqMetadata", "OffsetSeqMetadata")
 _WATERMARKS = ("runtime.WatermarkPropagator", "operators.stateful.WatermarkPropagator", "WatermarkPropagator")
 _WRITERS = ("operators.stateful.StateStoreWriter", "StateStoreWriter")
 _ADAPTIVE = "spark.sql.adaptive.enabled"  # a streaming query turns it off
+_LISTS = "spark.sql.optimizer.inSetConversionThreshold"  # longer ones become sets, whose values no JSON of a plan has
+_CLOCK = re.compile(r"\b(current_timestamp|current_date|current_time|localtimestamp|now)\(")
 OUTPUT_MODES = ("append", "update", "complete")
 
 
@@ -86,6 +89,11 @@ class Planner:
         """The query's analysed plan."""
         return self.frame._jdf.queryExecution().analyzed()
 
+    @property
+    def reads_clock(self) -> bool:
+        """True if the query asks for the time: the plan then has the time of planning."""
+        return _CLOCK.search(str(self.logical.toString())) is not None
+
     def check(self) -> None:
         """Raise Refusal where Spark has no such query in this output mode."""
         checker = self._jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
@@ -133,6 +141,7 @@ class Planner:
         session = self.frame.sparkSession._jsparkSession.cloneSession()
         conf = session.sessionState().conf()
         conf.setConfString(_ADAPTIVE, "false")
+        conf.setConfString(_LISTS, str(2**31 - 1))
         kind = self._find_class(_METADATA)
         line = {"batchWatermarkMs": 0, "batchTimestampMs": int(time.time() * 1000), "conf": dict(self.recorded or {})}
         metadata = kind.apply(json.dumps(line))

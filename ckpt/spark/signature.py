@@ -29,6 +29,7 @@ from ckpt.spark.terms import (
     Term,
     choose,
     column_of_source,
+    hide_times,
     id_of,
     read_kept,
     read_term,
@@ -77,7 +78,8 @@ def read_signature(plan: Any, sources: int, planner: Planner) -> Signature:
     objects = list(_walk(plan))
     reader = _Reader(planner)
     try:
-        root = _build(iter(zip(json.loads(plan.toJSON()), objects, strict=True)))
+        parsed = json.loads(plan.toJSON())
+        root = _build(iter(zip(hide_times(parsed) if planner.reads_clock else parsed, objects, strict=True)))
         if reader.count_streams(root) != sources:
             raise ValueError("another number of sources")
         reader.find_names(root)
@@ -153,7 +155,10 @@ class _Reader:
         sources = tuple(source for rows in inputs for source in rows.sources)
         filters = tuple(dict.fromkeys(text for rows in inputs for text in rows.filters))
         if node.kind != "UnionExec":
-            return _Rows({number: term for rows in inputs for number, term in rows.columns.items()}, sources, filters)
+            columns = {number: term for rows in inputs for number, term in rows.columns.items()}
+            if len(inputs) == 2 and not all(rows.sources for rows in inputs):
+                filters = (*filters, _spell_join(node, *inputs))
+            return _Rows(columns, sources, filters)
         places = zip(*(rows.columns.values() for rows in inputs), strict=True)
         united = (unite([(rows.sources, term) for rows, term in zip(inputs, terms, strict=True)]) for terms in places)
         return _Rows(dict(zip(inputs[0].columns, united, strict=True)), sources, filters)
@@ -178,6 +183,11 @@ class _Reader:
                     for number, nodes in enumerate(fields["generatorOutput"])
                 }
                 return replace(rows, columns={**_project(fields["requiredChildOutput"], rows.columns), **new})
+            case kind if "MapIn" in kind and "func" in fields:  # a function of whole batches of rows
+                function = read_term(fields["func"], rows.columns).text
+                return replace(rows, filters=tuple(dict.fromkeys((*rows.filters, function))))
+            case "MapPartitionsExec":
+                return replace(rows, filters=tuple(dict.fromkeys((*rows.filters, "mapPartitions?"))))
             case "EventTimeWatermarkExec":
                 column = read_term(fields["eventTime"], rows.columns).text
                 self.watermarks.append(DescribedWatermark(column, int(node.java.delayMs())))
@@ -274,6 +284,17 @@ class _Reader:
         value = literal.create(expression.eval(None), expression.dataType())
         node: Mapping[str, Any] = json.loads(value.toJSON())[0]
         return node
+
+
+def _spell_join(node: _Node, left: _Rows, right: _Rows) -> str:
+    """A join with a table that is not streamed, which decides how often a row counts; how it is done does not show."""
+    fields = node.fields
+    keys = [read_terms(fields.get(name), rows.columns) for name, rows in (("leftKeys", left), ("rightKeys", right))]
+    conditions = [f"({' = '.join(sorted(term.text for term in pair))})" for pair in zip(*keys, strict=True)]
+    if fields.get("condition"):
+        conditions += split_condition(read_term(fields["condition"], {**left.columns, **right.columns}))
+    how = str(fields["joinType"]["object"]).rpartition(".")[2].rstrip("$")
+    return f"{how} join on {' AND '.join(sorted(conditions)) or 'nothing'}"
 
 
 def _project(expressions: Any, columns: Columns) -> dict[int, Term]:

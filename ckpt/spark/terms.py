@@ -7,7 +7,7 @@ columns in between does not show. No table of functions: a function is its class
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ckpt.inspection.query import DescribedWindow, spell_schema
@@ -49,9 +49,13 @@ _UNSPOKEN = frozenset(
         "timeZoneId",
         "udfDeterministic",
         "nullable",
+        "randomSeed",
     }
 )
-"""Parameters that follow from settings or places in a plan. A session's time zone is among them."""
+"""Parameters that follow from settings or places in a plan, or that it makes up; among them a time zone."""
+_BY_NAME = frozenset({"JsonToStructs", "XmlToStructs"})
+"""Readers of texts, which look for each field by its name: others of its schema do not count."""
+_TIMES = ("timestamp", "timestamp_ntz", "date")
 _OF_THE_RESULT = ("percentageExpression",)
 """Arguments of aggregate functions that Spark reads when it makes a result of a buffer, never when it fills one."""
 
@@ -67,6 +71,7 @@ class Term:
     literal: str | None = None
     window: DescribedWindow | None = None
     gap: str | None = None  # of a session window
+    parsed: str | None = None  # of a struct that is read from a text, by the names of its fields: it without its schema
 
 
 Columns = Mapping[int, Term]
@@ -80,7 +85,7 @@ def read_terms(lists: Any, columns: Columns) -> tuple[Term, ...]:
 
 def read_term(nodes: list[dict[str, Any]], columns: Columns) -> Term:
     """Read an expression: its nodes, each before its children."""
-    return _read_next(iter(nodes), columns)
+    return _read_next(iter(_number_variables(nodes)), columns)
 
 
 def read_kept(nodes: list[dict[str, Any]], columns: Columns) -> str | None:
@@ -94,6 +99,17 @@ def read_kept(nodes: list[dict[str, Any]], columns: Columns) -> str | None:
         return None
     kept = tuple(child for number, child in enumerate(term.children) if number not in numbers)
     return _make_term(term.kind.lower(), term.kind, kept, _list_parameters(node)).text
+
+
+def hide_times(fields: Any) -> Any:
+    """Hide each constant time in the JSON of a plan: what was computed of the clock cannot be told from another one."""
+    if isinstance(fields, list):
+        return [hide_times(each) for each in fields]
+    if not isinstance(fields, dict):
+        return fields
+    if str(fields.get("class", "")).endswith(".Literal") and fields.get("dataType") in _TIMES:
+        return {**fields, "value": "now?"}
+    return {name: hide_times(value) for name, value in fields.items()}
 
 
 def id_of(nodes: list[dict[str, Any]]) -> int:
@@ -128,6 +144,18 @@ def choose(terms: tuple[Term, ...]) -> Term:
     return terms[0] if len(texts) == 1 else Term(_shorten(f"each({', '.join(texts)})"), terms[0].type, "Expand")
 
 
+def _number_variables(nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Number the variables of lambda functions in the order in which they were made: their names and ids differ."""
+    ids = sorted({id_of([node]) for node in nodes if str(node["class"]).endswith(".NamedLambdaVariable")})
+    if not ids:
+        return nodes
+    own = [str(node["class"]).endswith(".NamedLambdaVariable") for node in nodes]
+    return [
+        {**node, "number": ids.index(id_of([node]))} if is_own else node
+        for node, is_own in zip(nodes, own, strict=True)
+    ]
+
+
 def _read_next(nodes: Iterator[dict[str, Any]], columns: Columns) -> Term:
     node = next(nodes)
     children = tuple(_read_next(nodes, columns) for _ in range(node["num-children"]))
@@ -154,13 +182,30 @@ def _read_next(nodes: Iterator[dict[str, Any]], columns: Columns) -> Term:
             return children[0]
         case _ if kind in _MIRRORED:
             kind, children = _MIRRORED[kind], children[::-1]
-    if kind in _COMMUTATIVE:
-        children = tuple(sorted(children, key=lambda child: child.text))
+    children = _order(kind, node, children)
     if kind in _INFIX and len(children) == 2:
         return Term(_shorten(f"({children[0].text} {_INFIX[kind]} {children[1].text})"), None, kind, children)
+    return _read_call(node, kind, children)
+
+
+def _order(kind: str, node: Mapping[str, Any], children: tuple[Term, ...]) -> tuple[Term, ...]:
+    """The arguments in an order of ours where theirs does not count, without a seed that Spark made up."""
+    if node.get("hideSeed") is True:
+        return children[1:]
+    first = 0 if kind in _COMMUTATIVE else 1 if kind == "In" else len(children)
+    return (*children[:first], *sorted(children[first:], key=lambda child: child.text))
+
+
+def _read_call(node: Mapping[str, Any], kind: str, children: tuple[Term, ...]) -> Term:
+    """A function, or what is written as one."""
     hidden = "UDF" in kind or kind in _HIDDEN
     name = f"{_escape(str(node.get('name') or kind))}?" if hidden else kind.lower()
-    return _make_term(name, kind, children, _list_parameters(node))
+    term = _make_term(name, kind, children, _list_parameters(node))
+    schema = node.get("schema")
+    if not isinstance(schema, dict):
+        return term
+    parsed = term.text if kind in _BY_NAME else None
+    return replace(term, text=_shorten(f"{term.text} AS {spell_schema(schema)}"), type=schema, parsed=parsed)
 
 
 def _make_term(name: str, kind: str, children: tuple[Term, ...], parameters: tuple[str, ...] = ()) -> Term:
@@ -185,6 +230,10 @@ def _read_field(struct: Term, ordinal: int) -> Term:
     fields = struct.type.get("fields") if isinstance(struct.type, dict) else None
     if isinstance(fields, list) and ordinal < len(fields):
         field: Any = fields[ordinal]
+        if struct.parsed is not None:
+            text = _shorten(f"{struct.parsed}.{_escape(field['name'])}")
+            typed = _shorten(f"{text} AS {spell_schema(field['type'])}")
+            return Term(typed, field["type"], "GetStructField", (struct,), parsed=text)
         return Term(_shorten(f"{struct.text}.{_escape(field['name'])}"), field["type"], "GetStructField", (struct,))
     if struct.kind == "CreateNamedStruct" and ordinal < len(struct.children):
         return struct.children[ordinal]
