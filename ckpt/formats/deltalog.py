@@ -7,7 +7,7 @@ in time. ``txn`` is what ``DeltaSink.addBatch`` writes in each batch: ``appId`` 
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from math import inf
 
@@ -22,6 +22,7 @@ _WANTED = (b'"txn"', b'"metaData"', b'"RESTORE"')
 RETENTION = "delta.setTransactionRetentionDuration"
 """The property of a table that lets it forget transactions; not set by default."""
 
+_VECTOR = ("storageType", "pathOrInlineDv", "offset")  # that make the id of a deletion vector
 _EARLIER = 50  # versions in which a RESTORE is looked for: Delta writes a checkpoint right after it
 _SECONDS = {"week": 604800.0, "day": 86400.0, "hour": 3600.0, "minute": 60.0, "second": 1.0}
 _UNITS = {**_SECONDS, "millisecond": 1e-3, "microsecond": 1e-6}
@@ -59,7 +60,16 @@ class TableSettings:
 class Restore:
     """The table was taken back; transactions stay as they are."""
 
-    to_version: int
+    to_version: int | None  # None: a time was named, not a version
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A file of rows that a version adds to a table or removes from it."""
+
+    path: str
+    vector: str  # of deleted rows; empty: none
+    added: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +79,7 @@ class Commit:
     version: int
     operation: str | None = None  # such as STREAMING UPDATE, WRITE, RESTORE; None: it does not say so
     query_id: str | None = None  # of the streaming query that wrote it
-    restored: int | None = None  # of a RESTORE: the version whose rows the table has since, where it says that
+    restored: int | None = None  # of a RESTORE to a version: that one
     time_ms: int | None = None  # when it was written, where the table keeps that (``inCommitTimestamp``)
 
 
@@ -160,12 +170,43 @@ def read_commit_info(version: int, line: bytes) -> Commit | None:
 
 
 def _restore(value: Json) -> Restore | None:
-    """A ``commitInfo``, if it is that of a RESTORE to a version; one to a time does not say which version that is."""
+    """A ``commitInfo``, if it is that of a RESTORE; one to a time does not say which version that is."""
     fields = fields_of(value)
-    version = fields_of(fields.get("operationParameters") or {}).get("version")
-    if fields.get("operation") != "RESTORE" or not str(version).isdecimal():
+    if fields.get("operation") != "RESTORE":
         return None
-    return Restore(int(str(version)))
+    version = str(fields_of(fields.get("operationParameters") or {}).get("version"))
+    return Restore(int(version) if version.isdecimal() else None)
+
+
+def parse_data_file(line: bytes) -> DataFile | None:
+    """Parse a line of a version that adds or removes a file of rows; None for every other. Raises Damaged."""
+    if b'"add"' not in line and b'"remove"' not in line:
+        return None
+    action = decode_action(line)
+    for name in ("add", "remove"):
+        if action.get(name) is not None:
+            fields = fields_of(action[name])
+            vector = fields_of(fields.get("deletionVector") or {})
+            id_ = "|".join(str(vector[part]) for part in _VECTOR if vector.get(part) is not None)
+            return DataFile(text_field(fields, "path") or "", id_, name == "add")
+    return None
+
+
+def find_restored(restored: Iterable[DataFile], before: Iterable[tuple[int, Iterable[DataFile]]]) -> int | None:
+    """Find the version to which a RESTORE took a table, by the files that it adds and removes.
+
+    ``before`` are the versions before it, the newest first. Of several with the rows it is the newest; None: of none.
+    """
+    wanted, steps = set(restored), set[DataFile]()  # steps: from the newest version back to an earlier one
+    for version, files in before:
+        if steps == wanted:
+            return version
+        for file in files:
+            if file in steps:
+                steps.remove(file)
+            else:
+                steps.add(replace(file, added=not file.added))
+    return None
 
 
 def read_transaction(value: Json) -> Transaction:

@@ -18,6 +18,7 @@ from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.errors import StorageError, one_line
 from ckpt.extras import install_command
 from ckpt.formats.metadata import build_metadata
+from ckpt.inspection.checks.sink_times import describe_times, find_dropped
 from ckpt.inspection.inspection import inspect
 from ckpt.live.sink.records import SinkKind, SinkLog
 from ckpt.live.sink.versions import SinkVersion, read_sink_version
@@ -44,6 +45,12 @@ def plan_with_table(
         plan = RewindPlan(inspection=inspection, needed=True, replayed=replayed, table=table)
         had = f"{table.name} has no batch of query {checkpoint.query_id}"
         return replace(plan, refused=f"{had}: name the batch to keep with `to_batch`, and restore the table yourself")
+    dropped = find_dropped(checkpoint, table.log)
+    if dropped is not None and not dropped.past and dropped.first <= table.batch <= dropped.last:
+        plan = RewindPlan(inspection=inspection, needed=True, replayed=replayed, table=table)
+        other = describe_times(checkpoint, table.log, table.batch)
+        before = f"the newest version before batch {dropped.first} has only batches of this checkpoint"
+        return replace(plan, refused=f"batch {table.batch} of {table.name} is another one: {other}; {before}")
     new_id = str(uuid4()) if table.keeps_ids else None
     renaming = () if new_id is None else tuple(_rename(storage, new_id))
     plan = plan_rewind(storage, table.batch, replayed, inspection, renaming)

@@ -339,7 +339,12 @@ def _foresee_restored(checkpoint: Checkpoint, outlook: SinkOutlook, gone: Batche
     which = span("batch", gone[0], last)
     detail = f"{outlook.log.uri} was restored: the rows of {which} were taken back"
     remedy, writer = None, outlook.log.writer(checkpoint.query_id)
-    if gone[0] > 0 and writer is not None:
+    if writer is not None and writer.kept is None and gone[0] > 0:
+        remedy = (
+            f"If the rows of {which} are wanted, find out which batch N the table has last (the log does not say it), "
+            f"and start from `ckpt copy {quote_path(checkpoint.uri)} NEW --batch N --new-id` instead."
+        )
+    elif writer is not None and gone[0] > 0:
         version = outlook.log.version if writer.last_batch <= gone[1] else writer.restored_to
         back = f"--to-sink-version {version} --sink {quote_path(outlook.log.uri)} --replay new"
         remedy = (

@@ -13,12 +13,17 @@ VersionedAction = tuple[int, Action]
 
 
 def replay_delta_log(
-    uri: str, earlier: Iterable[VersionedAction], counting: Iterable[VersionedAction], now_ms: float
+    uri: str,
+    earlier: Iterable[VersionedAction],
+    counting: Iterable[VersionedAction],
+    now_ms: float,
+    first_version: int = 0,
 ) -> SinkLog:
     """Find the last transaction of each writer, and tell whether it still counts (Delta's ``InMemoryLogReplay``).
 
-    Of ``earlier`` versions, which a checkpoint of the log has too, only a RESTORE matters. ``now_ms`` is in ms since
-    1970 UTC. Raises Damaged where the time for which transactions count is not understood.
+    Of ``earlier`` versions, which a checkpoint of the log has too, only a RESTORE matters; ``first_version`` is the
+    first that was read. ``now_ms`` is in ms since 1970 UTC. Raises Damaged where the time for which transactions count
+    is not understood.
     """
     last: dict[str, Transaction] = {}
     history = list(earlier)
@@ -35,7 +40,10 @@ def replay_delta_log(
     for _, action in history:
         if isinstance(action, Transaction) and action.updated_ms is not None:
             times.setdefault(action.app_id, {})[action.version] = action.updated_ms
-    lost = _find_lost_batches(history)
+    rows = _Rows(first_version)
+    for version, action in history:
+        rows.add(version, action)
+    lost = {app_id: rows.list_lost(app_id) for app_id in last}
     limit_ms = None if retention is None else parse_retention_ms(retention)
     if retention is not None and limit_ms is None:
         raise Damaged(Fault.BAD_JSON, f"ckpt does not understand how long it keeps transactions ({retention})")
@@ -46,8 +54,9 @@ def replay_delta_log(
             transaction.version,
             transaction.updated_ms,
             expired=oldest_ms is not None and (transaction.updated_ms is None or transaction.updated_ms <= oldest_ms),
-            taken_back=(min(batches), max(batches)) if (batches := lost.get(transaction.app_id)) else None,
+            taken_back=(min(batches), max(batches)) if (batches := lost[transaction.app_id]) else None,
             restored_to=batches[min(batches)] if batches else None,
+            kept=rows.find_kept(transaction.app_id, min(batches)) if batches else None,
             gaps=_find_gaps(history, transaction.app_id),
             written_ms=_keep_written(times.get(transaction.app_id, {}), transaction.version),
         )
@@ -73,18 +82,46 @@ def _keep_written(times: Mapping[int, int], last: int) -> dict[int, int]:
     return {batch: time_ms for batch, time_ms in times.items() if batch <= last}
 
 
-def _find_lost_batches(history: Iterable[VersionedAction]) -> dict[str, dict[int, int]]:
-    """Find the batches of each writer whose rows a RESTORE took back, by actions in the order of their versions.
+class _Rows:
+    """The transactions of which a table has the rows, followed version by version; a RESTORE goes back among them."""
 
-    Each with the version to which that took the table.
-    """
-    lost: dict[str, dict[int, int]] = {}
-    written: list[tuple[int, Transaction]] = []
-    for version, action in history:
-        if isinstance(action, Transaction):
-            written.append((version, action))
-        elif isinstance(action, Restore):
-            for then, transaction in written:
-                if action.to_version < then < version:
-                    lost.setdefault(transaction.app_id, {})[transaction.version] = action.to_version
-    return lost
+    def __init__(self, first_version: int) -> None:
+        self._first = first_version  # nothing is known of versions before, but for transactions of a checkpoint
+        self._complete = True  # no RESTORE went further back than that
+        self._all: list[tuple[int, Transaction]] = []  # with the version that has it; -1: a checkpoint
+        self._named: set[tuple[str, int]] = set()
+        self._there: list[int] = []  # which of them the table has the rows of, in order
+        self._after: list[tuple[int, tuple[int, ...]]] = []  # the same after each RESTORE, which is rare
+        self._by: dict[int, int] = {}  # the version to which the RESTORE went that took one back
+
+    def add(self, version: int, action: Action) -> None:
+        """Follow the next action; those of a checkpoint have version -1."""
+        match action:
+            case Transaction():
+                named = (action.app_id, action.version)
+                if version >= 0 or named not in self._named:  # a checkpoint repeats those of earlier versions
+                    self._named.add(named)
+                    self._there.append(len(self._all))
+                    self._all.append((version, action))
+            case Restore(to_version=int(to_version)):
+                before, self._there = self._there, self._go_back(to_version)
+                self._by |= dict.fromkeys({*before} - {*self._there}, to_version)
+                self._after.append((version, tuple(self._there)))
+
+    def _go_back(self, to_version: int) -> list[int]:
+        self._complete = self._complete and to_version >= self._first - 1
+        restored, base = next(((v, base) for v, base in reversed(self._after) if v <= to_version), (-2, ()))
+        later = (i for i, (version, _) in enumerate(self._all) if restored < version <= to_version)
+        return [*base, *later]
+
+    def list_lost(self, app_id: str) -> dict[int, int]:
+        """Batches of a writer whose rows are gone, each with the version to which the RESTORE took the table."""
+        there = {self._all[i][1].version for i in self._there if self._all[i][1].app_id == app_id}
+        own = ((i, txn) for i, (version, txn) in enumerate(self._all) if txn.app_id == app_id and version >= 0)
+        return {txn.version: self._by[i] for i, txn in own if i in self._by and txn.version not in there}
+
+    def find_kept(self, app_id: str, before: int) -> int | None:
+        """The newest batch of a writer before one, of which the table has the rows; None: not known, or none."""
+        own = (self._all[i][1] for i in self._there)
+        kept = [txn.version for txn in own if txn.app_id == app_id and txn.version < before]
+        return max(kept) if kept and self._complete else None

@@ -2,12 +2,25 @@
 
 import io
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
 from ckpt.errors import one_line
-from ckpt.formats.deltalog import Segment, choose_segment, names_until, parse_action, read_settings, read_transaction
+from ckpt.formats.deltalog import (
+    DataFile,
+    Restore,
+    Segment,
+    choose_segment,
+    find_restored,
+    names_until,
+    parse_action,
+    parse_data_file,
+    read_settings,
+    read_transaction,
+    version_of,
+)
 from ckpt.formats.limits import LARGEST_ACTION
 from ckpt.formats.text import Damaged
 from ckpt.live.sink.delta import VersionedAction, replay_delta_log
@@ -18,6 +31,7 @@ from ckpt.storage.base import PIECE, retry_vanished
 
 DELTA_LOG = "_delta_log"
 _IN_A_CATALOG = ("_staged_commits", "_commits")
+_BEFORE = 50  # versions before one that was restored, for the batch that it had last: others may have written between
 _AT_ONCE = 16  # pieces of files that are in memory together
 
 
@@ -33,13 +47,63 @@ def _read_sink(uri: str, storage: Storage, until: int | None) -> SinkLog:
         return SinkLog(uri, SinkKind.DELTA, unknown=f"{why}, so its newest batch is unknown")
     try:
         segment = choose_segment(log.files if until is None else names_until(log.files, until))
-        earlier = _read_versions(storage, segment.earlier, log.files)
         now_ms = time.time() * 1000
-        read = replay_delta_log(uri, earlier, _read_segment(storage, segment, log.files), now_ms)
-        return replace(read, version=segment.version)
+        counting = _name_restores(storage, log.files, _read_segment(storage, segment, log.files))
+        first, earlier = _read_earlier(storage, segment, log.files, counting)
+        return replace(replay_delta_log(uri, earlier, counting, now_ms, first), version=segment.version)
     except Damaged as damage:
         why = one_line(f"its {DELTA_LOG} cannot be read: {damage.reason}")
         return SinkLog(uri, SinkKind.DELTA, unknown=why, unreached=True)
+
+
+def _read_earlier(
+    storage: Storage, segment: Segment, files: Mapping[str, FileInfo], counting: Iterable[VersionedAction]
+) -> tuple[int, list[VersionedAction]]:
+    """Read versions before the newest checkpoint, as far back as a RESTORE took the table; which one is the first."""
+    actions: list[VersionedAction] = []
+    names = segment.earlier
+    first = min((int(name[:20]) for name in (*names, *segment.commits)), default=segment.version + 1)
+    there = {version for name in files if (version := version_of(name)) is not None}
+    while True:
+        actions = [*_name_restores(storage, files, _read_versions(storage, names, files)), *actions]
+        restores = (action for _, action in (*actions, *counting) if isinstance(action, Restore))
+        oldest = min((action.to_version for action in restores if action.to_version is not None), default=None)
+        until = first if oldest is None else max(oldest - _BEFORE, 0)
+        more = list(takewhile(there.__contains__, range(first - 1, until - 1, -1)))
+        if not more:
+            return first, actions
+        first, names = more[-1], tuple(f"{version:020}.json" for version in reversed(more))
+
+
+def _name_restores(
+    storage: Storage, files: Mapping[str, FileInfo], actions: Iterable[VersionedAction]
+) -> list[VersionedAction]:
+    """The actions, with the version of each RESTORE that names a time. Raises Damaged where nothing says it."""
+    named: list[VersionedAction] = []
+    for version, action in actions:
+        if isinstance(action, Restore) and action.to_version is None:
+            restored = find_restored_version(storage, files, version)
+            if restored is None:
+                what = f"the RESTORE of version {version} names a time, and ckpt cannot tell to which version it went"
+                raise Damaged(Fault.INCOMPLETE, what)
+            named.append((version, Restore(restored)))
+        else:
+            named.append((version, action))
+    return named
+
+
+def find_restored_version(storage: Storage, files: Mapping[str, FileInfo], version: int) -> int | None:
+    """Find the version to which the RESTORE of a version took the table, by its files. Raises Damaged."""
+
+    def read(number: int) -> Iterator[DataFile]:
+        name = f"{number:020}.json"
+        for _, line in read_log_lines(storage, [(name, files[name].size)]):
+            if (file := parse_data_file(line)) is not None:
+                yield file
+
+    there = {number for name in files if (number := version_of(name)) is not None}
+    before = takewhile(there.__contains__, range(version - 1, -1, -1))
+    return find_restored(read(version), ((number, read(number)) for number in before))
 
 
 def _read_segment(storage: Storage, segment: Segment, files: Mapping[str, FileInfo]) -> Iterator[VersionedAction]:

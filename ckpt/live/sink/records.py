@@ -36,6 +36,7 @@ class SinkWriter:
     expired: bool  # the table forgets it, and accepts its batches again
     taken_back: tuple[int, int] | None = None  # first and last batch whose rows a RESTORE of the table took back
     restored_to: int | None = None  # the version to which that RESTORE took it
+    kept: int | None = None  # the newest batch before those whose rows it has; None: none, or not known
     gaps: tuple[tuple[int, int], ...] = ()  # of Delta: batches between its transactions that it has none of, as ranges
     before: Mapping[int, int] = field(default_factory=dict)  # of Iceberg: the snapshot before each batch, if there
     written_ms: Mapping[int, int] = field(default_factory=dict)  # when each batch was written, as far as the log says

@@ -16,7 +16,7 @@ from ckpt.errors import StorageError, UsageError, argument, one_line
 from ckpt.formats.deltalog import Commit, read_commit_info, version_of
 from ckpt.formats.iceberg import IcebergSnapshot, IcebergTable
 from ckpt.formats.text import Damaged
-from ckpt.live.sink.delta_files import DELTA_LOG, read_delta_sink, read_log_lines
+from ckpt.live.sink.delta_files import DELTA_LOG, find_restored_version, read_delta_sink, read_log_lines
 from ckpt.live.sink.iceberg_files import find_batches, read_iceberg
 from ckpt.live.sink.reader import read_sink
 from ckpt.live.sink.records import SinkKind, SinkLog
@@ -25,8 +25,9 @@ from ckpt.storage.locations import local_path
 from ckpt.texts import instant
 
 _HEAD = 1 << 12  # bytes of a version in which its time is looked for
-_NO_ROWS = frozenset({"OPTIMIZE", "VACUUM START", "VACUUM END", "RESTORE"})
-"""Operations of Delta after which a table has the rows that it had, or those of a version that is named."""
+_RESTORE = "RESTORE"
+_NO_ROWS = frozenset({"OPTIMIZE", "VACUUM START", "VACUUM END"})
+"""Operations of Delta after which a table has the rows that it had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,20 +113,29 @@ def _read_delta(uri: str, wanted: str, query_id: str | None, storage: Storage, l
         first, last = writer.taken_back
         if last < writer.last_batch:
             raise _refuse(wanted, f"that version lacks batches {first} to {last}: name one before a RESTORE took these")
+        if first and writer.kept is None:
+            why = f"a RESTORE took back batches {first} to {last}, and nothing says which one the table had before them"
+            raise _refuse(wanted, f"{why}: name the batch with `to_batch`")
         batch = first - 1 if first else None
-    changing = [commit for commit in later if commit.operation not in _NO_ROWS or commit.restored is not None]
+    changing = [commit for commit in later if commit.operation not in _NO_ROWS]
+    is_current = not changing
+    if changing and changing[-1].operation == _RESTORE:
+        restored = changing[-1].restored
+        is_current = number == (
+            find_restored_version(storage, files, changing[-1].version) if restored is None else restored
+        )
     newest = max(versions)
     return SinkVersion(
         number,
         newest,
         then,
         batch,
-        is_current=not changing or changing[-1].restored == number,
+        is_current=is_current,
         keeps_ids=now is not None and not now.expired and now.last_batch > (-1 if batch is None else batch),
         others=tuple(
             f"{commit.version} ({commit.operation or 'unknown'})"
             for commit in later
-            if commit.operation not in _NO_ROWS and (query_id is None or commit.query_id != query_id)
+            if commit.operation not in {*_NO_ROWS, _RESTORE} and (query_id is None or commit.query_id != query_id)
         ),
         statement=_write_restore(uri, number),
         undo=_write_restore(uri, newest),
