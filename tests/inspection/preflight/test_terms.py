@@ -103,7 +103,8 @@ def compare(spark: Any, folder: Path, builds: tuple[Build, Build]) -> OperatorCo
         frame = build(rows, spark.read.schema("name INT").json(str(folder)))
         mode = "append" if "lt" in frame.columns else "update"
         described.append(library.describe_query(frame, output_mode=mode))
-    (pair,) = compare_signatures(*described, pair_sources(*(query.sources for query in described)), {0: 0})
+    old, new = described
+    (pair,) = compare_signatures(old, new, pair_sources(old.sources, new.sources), {0: 0})
     return pair
 
 
