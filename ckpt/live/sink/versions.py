@@ -118,19 +118,17 @@ def _read_delta(uri: str, wanted: str, query_id: str | None, storage: Storage, l
             raise _refuse(wanted, f"{why}: name the batch with `to_batch`")
         batch = first - 1 if first else None
     changing = [commit for commit in later if commit.operation not in _NO_ROWS]
-    is_current = not changing
-    if changing and changing[-1].operation == _RESTORE:
-        restored = changing[-1].restored
-        is_current = number == (
-            find_restored_version(storage, files, changing[-1].version) if restored is None else restored
-        )
+    restores = {commit.version: commit for commit in changing if commit.operation == _RESTORE}
+    same: int | None = changing[-1].version if changing else number  # a version whose rows the table has
+    while same is not None and (restore := restores.get(same)) is not None:
+        same = find_restored_version(storage, files, same) if restore.restored is None else restore.restored
     newest = max(versions)
     return SinkVersion(
         number,
         newest,
         then,
         batch,
-        is_current=is_current,
+        is_current=same == number,
         keeps_ids=now is not None and not now.expired and now.last_batch > (-1 if batch is None else batch),
         others=tuple(
             f"{commit.version} ({commit.operation or 'unknown'})"

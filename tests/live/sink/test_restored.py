@@ -87,6 +87,21 @@ def test_a_table_that_went_on_after_somebody_restored_it(query: Numbers, ckpt: C
     assert query.finish() == query.all_once
 
 
+def test_undone_as_the_page_says(query: Numbers) -> None:
+    """Two RESTOREs: the table has every row again, and nobody is told that some are missing."""
+    version = query.version_of(GOOD - 1)
+    plan, receipt = back(query, version, restore_sink=True, **NOW)
+    ckpt.rewind(str(query.checkpoint), undo=receipt.backup, grace_s=0)
+    query.sql(plan.table.undo)
+    assert ckpt.inspect(str(query.checkpoint), sink=str(query.table)).sink.lacks is None
+
+    query.sql(f"RESTORE TABLE {{table}} TO TIMESTAMP AS OF '{query.moment_after(version)}'")
+    assert ckpt.inspect(str(query.checkpoint), sink=str(query.table)).sink.lacks == (GOOD, NEWEST)
+    plan, receipt = back(query, version, replay="new", **NOW)
+    assert (receipt.problem, plan.table.is_current) == (None, True)
+    assert query.finish() == query.all_once
+
+
 def test_commits_of_others_are_named_and_accepted(query: Numbers) -> None:
     version = query.version_of(GOOD - 1)
     query.sql("DELETE FROM {table} WHERE id = 0")
