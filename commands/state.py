@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 import ckpt
-from ckpt.state.native.history import state_history
 from ckpt.state.verify.verify import verify_state
 
 from . import options
@@ -162,6 +161,8 @@ def history(
 
     Exit status: 0 shown, 2 bad usage, 3 it cannot be read without Spark, or not at all.
     """
+    from ckpt.state.native.history import state_history  # not at the top: it needs the extra ``native``
+
     events = state_history(checkpoint, common.storage_options, key=options.key_values(key), limit=limit, **asdict(unit))
     emit(HistoryReport(events), common.output)
 

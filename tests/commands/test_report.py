@@ -149,7 +149,7 @@ def messages(module: Path) -> Iterator[str]:
             yield node.value
 
 
-COMMAND_LINE = re.compile(rf"\b(?:ckpt (?:{'|'.join(MODULES)})|spark-submit|java) [^,;`]*")
+COMMAND_LINE = re.compile(rf"\b(?:ckpt (?:{'|'.join(MODULES)})|spark-submit|spark-pipelines|java) [^,;`]*")
 
 
 ADDED = {
@@ -162,6 +162,9 @@ ADDED = {
     r"--sources\b(?! --source-option)",
     "--sourcesX",
     " --source-option X",
+    " --from old.json",
+    " --sink X`",
+    "--to-sink-version X --sink X --replay new",
 }
 """Of functions that add an option to the command lines of a remedy or a cure."""
 

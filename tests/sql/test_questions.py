@@ -288,4 +288,3 @@ def test_state_that_is_damaged_is_named(copy_of: Any, ckpt: Ckpt) -> None:
     ended = ckpt("sql", f"FROM state('{checkpoint}')", checkpoint)
     assert (ended.exit_code, ended.stdout) == (3, "")
     assert "state/0/" in ended.stderr
-

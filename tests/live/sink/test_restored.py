@@ -93,10 +93,14 @@ def test_undone_as_the_page_says(query: Numbers) -> None:
     plan, receipt = back(query, version, restore_sink=True, **NOW)
     ckpt.rewind(str(query.checkpoint), undo=receipt.backup, grace_s=0)
     query.sql(plan.table.undo)
-    assert ckpt.inspect(str(query.checkpoint), sink=str(query.table)).sink.lacks is None
+    sink = ckpt.inspect(str(query.checkpoint), sink=str(query.table)).sink
+    assert sink is not None
+    assert sink.lacks is None
 
     query.sql(f"RESTORE TABLE {{table}} TO TIMESTAMP AS OF '{query.moment_after(version)}'")
-    assert ckpt.inspect(str(query.checkpoint), sink=str(query.table)).sink.lacks == (GOOD, NEWEST)
+    sink = ckpt.inspect(str(query.checkpoint), sink=str(query.table)).sink
+    assert sink is not None
+    assert sink.lacks == (GOOD, NEWEST)
     plan, receipt = back(query, version, replay="new", **NOW)
     assert (receipt.problem, plan.table.is_current) == (None, True)
     assert query.finish() == query.all_once
