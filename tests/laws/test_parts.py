@@ -6,4 +6,5 @@ from tests.support.places import ROOT
 
 def test_every_test_that_is_run_in_part_is_there() -> None:
     named = [name.partition("::") for name in EACH]
-    assert [(file, test) for file, _, test in named if f"def {test}(" not in (ROOT / "tests" / file).read_text()] == []
+    texts = {file: (ROOT / "tests" / file).read_text() for file, _, _ in named}
+    assert [(file, test) for file, _, test in named if test != "*" and f"def {test}(" not in texts[file]] == []

@@ -164,6 +164,7 @@ def test_a_statement_is_refused_in_a_line(statement: str, ckpt: Ckpt) -> None:
     assert len(ended.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_batches_of_300_checkpoints_open_no_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(300):
         shutil.copytree(HDFS, tmp_path / f"q{number}", ignore=shutil.ignore_patterns(".*", "[1-9].delta"))

@@ -35,7 +35,9 @@ EACH: dict[str, int] = {
     "changes/fixes/async_gap/oracle/test_repairs_live.py::test_spark_starts_a_repaired_checkpoint_as_promised": 3,
     "restart/oracle/test_forecast.py::test_the_forecast_of_who_reads_every_byte_is_what_spark_did": 4,
     # Each incident is of the same two steps, and recorded with Iceberg.
-    "live/sink/test_restored.py::test_restored_by_ckpt": 2,
+    "live/sink/test_restored.py::*": 4,
+    # Each pair of queries is described and compared by the same code.
+    "inspection/preflight/test_terms.py::*": 4,
     # Each kill leaves what a stop at the same change leaves.
     "changes/test_kill.py::test_a_change_killed_anywhere_is_undone_or_finished": 2,
     "changes/test_kill.py::test_an_undo_killed_anywhere_is_finished_by_another": 2,
@@ -54,7 +56,7 @@ EACH: dict[str, int] = {
     "state/native/test_heavy.py::test_every_key_of_every_unit": 3,
     "state/native/test_show.py::test_every_key_is_found_in_the_partition_that_its_hash_names": 4,
 }
-"""A test, and which of its cases are run: the first, and each n-th after it."""
+"""A test, or ``*`` for all of a file, and which of its cases are run: the first, and each n-th after it."""
 _OF_MAKE_TEST = ("slow", "spark", "service")
 
 
@@ -67,7 +69,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:
-        name = f"{item.path.relative_to(ROOT / 'tests')}::{getattr(item, 'originalname', '')}"
+        file = item.path.relative_to(ROOT / "tests")
+        name = f"{file}::{getattr(item, 'originalname', '')}"
+        name = name if name in EACH else f"{file}::*"
         each = EACH.get(name, 1) if any(map(item.get_closest_marker, _OF_MAKE_TEST)) else 1
         (left_out if met[name] % each else kept).append(item)
         met[name] += each > 1

@@ -60,6 +60,7 @@ def rows_of(checkpoint: str, **part: Any) -> list[dict[str, Any]]:
     return sorted(rows, key=str)
 
 
+@pytest.mark.slow
 def test_variables_of_every_kind_get_other_names_and_keep_their_rows(variables: str, tmp_path: Path) -> None:
     names = {name: f"{name}Too" for name in ("recent", "last", "recentTtl", "parity", "parityTtl", "rows")}
     new = str(tmp_path / "new")
@@ -75,6 +76,7 @@ def test_variables_of_every_kind_get_other_names_and_keep_their_rows(variables: 
     assert ckpt.inspect(new).sound
 
 
+@pytest.mark.slow
 def test_fields_of_values_and_lists_change_in_the_rows(variables: str, tmp_path: Path) -> None:
     last = struct_of([("seen", "timestamp"), ("value", "long"), ("more", "string"), ("given", "integer")])
     values = {
