@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike, fspath
-from typing import Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from ckpt.changes.apply import ChangeResult, How
 from ckpt.changes.evolve.plan import EvolveOptions, EvolvePlan
@@ -14,7 +14,6 @@ from ckpt.migrate.changelog import Changelog, ChangelogSwitch, SwitchOutcome, sw
 from ckpt.migrate.comparison import Comparison
 from ckpt.migrate.transform import Api, TransformMigration, plan_transform
 from ckpt.model import Location
-from ckpt.spark.executors import Executors
 from ckpt.spark.installed import ANY, Session, SparkMissing, find_connect_session, find_pyspark_version
 from ckpt.state.export.engines import export_without_spark
 from ckpt.state.export.request import (
@@ -30,6 +29,9 @@ from ckpt.state.export.request import (
 from ckpt.state.export.targets import Format, Mode, check_free, choose_target
 from ckpt.state.reading.initial import InitialPlan
 from ckpt.versions import NEWEST, Spark
+
+if TYPE_CHECKING:  # it needs the extra ``native``
+    from ckpt.spark.executors import Executors
 
 
 def export_state(
@@ -135,7 +137,7 @@ def evolve(
     new_id: bool = False,
     plan: bool = False,
     jobs: int | None = None,
-    by: Executors | None = None,
+    by: "Executors | None" = None,
     new_watcher: Callable[[int, int], None] | None = None,
     **how: Unpack[How],
 ) -> ChangeResult[EvolvePlan]:
