@@ -7,9 +7,9 @@ in ``SSTs/`` and the write-ahead logs in ``logs/``. Databricks' own files were n
 from collections.abc import Iterator
 
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.checkpoint.history import sources
 from ckpt.checkpoint.sources.file_logs import rocksdb_folder
 from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.checkpoint.sources.registry import offsets_of, source_type
 from ckpt.checkpoint.state.folders import LOGS, SSTS
 from ckpt.model import RocksDBSnapshot, Unreadable
 from ckpt.restart import diagnoses
@@ -19,10 +19,10 @@ from ckpt.texts import plural, size
 
 def find_auto_loader(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Name Auto Loader as a source, and find parts of its list of files that are missing."""
-    for view in sources(checkpoint):
-        if view.type == SourceType.CLOUD_FILES:
-            folder = rocksdb_folder(checkpoint.listing, checkpoint.offsets.newest, view.index)
-            yield from _look_into(checkpoint, folder)
+    latest = checkpoint.offsets.newest
+    for index, offset in enumerate(offsets_of(latest) if latest is not None else ()):
+        if source_type(offset) == SourceType.CLOUD_FILES:
+            yield from _look_into(checkpoint, rocksdb_folder(checkpoint.listing, latest, index))
 
 
 def _look_into(checkpoint: Checkpoint, folder: str) -> Iterator[Finding]:

@@ -179,11 +179,7 @@ FAULTY = (PLUGIN / "ckpt_feed.py").read_text()
             "unknown",
         ),
         (FAULTY.replace('value.keys() != {"feed", "next"}', "1 / 0"), "ZeroDivisionError", "unknown"),
-        (
-            FAULTY.replace('return {"feed": offset.feed, "next": offset.next}', "return {0: self}"),
-            "TypeError",
-            "unknown",
-        ),
+        (FAULTY.replace('return {"feed": offset.feed, "next": offset.next}', "return {0: self}"), "TypeError", "feed"),
         (FAULTY.replace('return f"message', 'return b"'), "TypeError: it has to return str, not bytes", "feed"),
     ],
 )
