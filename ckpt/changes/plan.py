@@ -40,7 +40,6 @@ NEVER_FINISHED = (
 """Why nothing is done with such a checkpoint (``Checkpoint.unfinished``)."""
 OF_EPOCHS = "it was written by continuous processing, whose offsets are those of epochs"
 """Why no plan is made for a checkpoint of ``Kind.CONTINUOUS``."""
-BECOME_BATCHES = "`ckpt repair {}` plans to make it one of micro-batches, if its source is Kafka"
 
 
 class First(StrEnum):

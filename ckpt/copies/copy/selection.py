@@ -10,7 +10,7 @@ state version would be loaded later instead of the right ones (see ``ckpt.change
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ckpt.changes.plan import BECOME_BATCHES, NEVER_FINISHED, OF_EPOCHS, name_lost_part
+from ckpt.changes.plan import NEVER_FINISHED, name_lost_part
 from ckpt.changes.relocate.plan import plan_relocation
 from ckpt.changes.rewind.files_after import find_files_after
 from ckpt.changes.steps import Changed, plan_unread_removals, read_files, sidecar
@@ -28,7 +28,7 @@ from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Kind, RocksDBSnapshot, StateFile, StateFileKind
 from ckpt.storage import Listing, Storage
 from ckpt.storage.locations import spark_uri
-from ckpt.texts import quote_path
+from ckpt.versions import Progress
 
 _DESCRIBING = ("_metadata", "_stateSchema")  # folders whose files describe state
 
@@ -130,9 +130,7 @@ def _choose_batch(checkpoint: Checkpoint, batch: int | None) -> int:
     """The batch, if it is there. Raises CannotCopy."""
     offsets, commits = checkpoint.offsets, checkpoint.commits
     possible = [i for i in commits.ids if offsets.readable(i) is not None and commits.readable(i) is not None]
-    if checkpoint.kind is not Kind.MICRO_BATCH:
-        if checkpoint.kind is Kind.CONTINUOUS:
-            raise CannotCopy(f"{checkpoint.uri}: {OF_EPOCHS}. {BECOME_BATCHES.format(quote_path(checkpoint.uri))}")
+    if checkpoint.kind is Kind.EMPTY:
         raise CannotCopy(f"{checkpoint.uri}: the checkpoint is empty, and has no committed batch to copy")
     if checkpoint.unfinished:
         raise CannotCopy(f"{checkpoint.uri}: {NEVER_FINISHED}")
@@ -150,10 +148,13 @@ def _choose_batch(checkpoint: Checkpoint, batch: int | None) -> int:
 
 
 def _check_start(inspection: Inspection, batch: int) -> None:
-    """Raise CannotCopy where no start would continue from the copy."""
-    if any(f.outcome.runs and f.batch_id == batch + 1 for f in inspection.counted):
+    """Raise CannotCopy where no start would continue from the copy: one as the original was started last."""
+    starts = inspection.counted
+    if inspection.checkpoint.kind is Kind.CONTINUOUS:
+        starts = tuple(f for f in inspection.forecasts if f.progress is Progress.CONTINUOUS)
+    if any(f.outcome.runs and f.batch_id == batch + 1 for f in starts):
         return
-    forecast = next(iter(inspection.counted), None)
+    forecast = next(iter(starts), None)
     because = forecast.because[0] if forecast and forecast.because else None
     error = f' ("{forecast.error}")' if forecast and forecast.error else ""
     where = f": {because.path}: {because.detail} ({because.diagnosis.code})" if because else ""

@@ -13,6 +13,7 @@ from ckpt.copies.copy.copy import copy
 from ckpt.copies.copy.selection import select_files
 from ckpt.errors import CkptError, NotFound
 from ckpt.inspection.inspection import inspect
+from ckpt.restart.findings import Outcome
 from ckpt.storage import open_storage, remote_writer
 from ckpt.versions import Progress
 from tests.changes.applying import facts
@@ -42,7 +43,7 @@ def test_every_sample_is_copied_as_published(sample: str, ckpt: Ckpt, tmp_path: 
     run = ckpt("copy", f"sample_checkpoints/{sample}", to, "-o", "json")
     assert facts(SAMPLES / sample) == before
     if run.exit_code == 3:
-        assert sample.startswith(("damaged", "continuous", "async"))
+        assert sample.startswith(("damaged", "async"))
         assert run.stderr.startswith("ckpt: ")
         assert not to.exists() or files(to) == {}
         return
@@ -294,3 +295,12 @@ def test_state_that_does_not_fit_its_checksums_is_named(
     assert (tmp_path / "copy" / path).read_bytes() == damaged.read_bytes()
     page = ckpt("copy", checkpoint, tmp_path / "other")
     assert (page.exit_code, path in page.stdout, "--deep" in page.stdout) == (1, True, True)
+
+
+@pytest.mark.parametrize("batch", [5, 6])
+def test_continuous_processing_is_copied_as_of_an_epoch(batch: int, tmp_path: Path) -> None:
+    """A start with a continuous trigger continues after it."""
+    copied = copy(str(SAMPLES / "continuous-kafka-4.2"), str(tmp_path / "copy"), batch=batch)
+    starts = [f for f in copied.inspection.forecasts if f.progress is Progress.CONTINUOUS]
+    assert {(f.outcome, f.batch_id) for f in starts} == {(Outcome.RESUMES, batch + 1)}
+    assert not (tmp_path / "copy" / "offsets" / str(batch + 1)).exists()
