@@ -59,7 +59,7 @@ class FlowVersion(Record):
 
     @property
     def above(self) -> tuple[str, ...]:
-        """Versions above ``before``, all of which a run prefers to it; none: there is no such version."""
+        """Return the versions above ``before``; a run uses the highest of them and not ``before``."""
         return () if self.before is None else self.versions[self.versions.index(self.before) + 1 :]
 
 

@@ -106,7 +106,8 @@ NAMED_SINKS = (
         drops_new_query=False,
         new_checkpoint="rows that the new query reads again are written again under the same keys, so none is in it "
         "twice; until they are read, keys may have values of earlier rows",
-        again="rows that it has already are written again under the same keys, so none is in it twice",
+        again="rows that it has already are written again under the same keys, with the values that the query has "
+        "then, so no key is in it twice",
     ),
     Sink(
         "append",  # foreach or foreachBatch that adds each row, such as a batch write of JDBC in append mode

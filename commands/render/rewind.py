@@ -23,9 +23,9 @@ class _Request(Keys):
 class _TableKeys(Keys):
     number: Annotated[int, "of the version, or the id of the snapshot"]
     newest: Annotated[int, "that the table has now"]
-    batch: Annotated[int | None, "the last one of the query whose rows it had; null: none"]
+    batch: Annotated[int | None, "the newest of the query whose rows it had; null: none"]
     is_current: Annotated[bool, "the table has the rows of that version now"]
-    others: Annotated[tuple[str, ...], "later commits of others, which a restore takes back too"]
+    others: Annotated[tuple[str, ...], "later commits of others, which a restore also removes"]
     statement: Annotated[str, "of SQL that restores it"]
 
 

@@ -110,7 +110,7 @@ def test_the_same_query_ends_with_its_rows(spark: Any, root: Path) -> None:
 
 
 def test_a_checkpoint_on_remote_storage(spark: Any, root: Path, memory_uri: Upload) -> None:
-    """It is carried over from there to a local copy; what the old query computed is known from its data frame."""
+    """The rehearsal runs on a local copy of it; the data frame of the old query says what that had computed."""
     uri, options = memory_uri(root / "cp")
     before = tree(uri, options)
     rows = [count_rows(spark, [root / tag for tag in tags]) for tags in ("a", "ab")]

@@ -61,7 +61,7 @@ def plan_with_table(
         return plan.refusing(_ONLY_LOCAL_DELTA.format(statement=table.statement))
     log = _follow_rename(table, checkpoint.query_id, new_id or checkpoint.query_id or "")
     plan = adapt_to_sink(plan, log)
-    gone = f"restoring the table takes back commits of others: {', '.join(table.others)}" if table.others else None
+    gone = f"restoring the table also removes commits of others: {', '.join(table.others)}" if table.others else None
     waits_for = None if table.is_current or restore else f"{_say_restore(table)}, or add `restore_sink`"
     return replace(
         plan,
@@ -97,7 +97,7 @@ def _warn(table: SinkVersion, new_id: str | None) -> Iterator[str]:
             "RESTORE keeps."
         )
     if not table.is_current:
-        yield f"An undo takes back the checkpoint alone. For the table: {table.undo}"
+        yield f"`--undo` restores the checkpoint only. To undo the restore of the table, run {table.undo}"
 
 
 def restore_table(table: SinkVersion) -> None:

@@ -1,4 +1,4 @@
-"""A checkpoint beside state that was written anew for another one: in its place already, or in a temporary folder."""
+"""A checkpoint with the state of another one that was rewritten: at its final place, or in a temporary folder."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

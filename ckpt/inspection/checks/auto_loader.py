@@ -1,7 +1,7 @@
 """Auto Loader's list of the files that it has read: ``sources/<k>/rocksdb``, as far as names, sizes and zips tell.
 
-The layout is that of Spark's ``RocksDBFileManager``, on files of which this is tested: ``<n>.zip`` names the SST files
-in ``SSTs/`` and the write-ahead logs in ``logs/``. Databricks' own files were never read, and nothing in them is.
+The layout is that of Spark's ``RocksDBFileManager``: ``<n>.zip`` names the SST files in ``SSTs/`` and the write-ahead
+logs in ``logs/``. This was tested with Spark's files; those of Databricks were not available. No SST file is opened.
 """
 
 from collections.abc import Iterator

@@ -83,7 +83,7 @@ def _keep_written(times: Mapping[int, int], last: int) -> dict[int, int]:
 
 
 class _Rows:
-    """The transactions of which a table has the rows, followed version by version; a RESTORE goes back among them."""
+    """The transactions whose rows a table has, followed version by version; a RESTORE removes some, or adds them."""
 
     def __init__(self, first_version: int) -> None:
         self._first = first_version  # nothing is known of versions before, but for transactions of a checkpoint
@@ -121,7 +121,7 @@ class _Rows:
         return {txn.version: self._by[i] for i, txn in own if i in self._by and txn.version not in there}
 
     def find_kept(self, app_id: str, before: int) -> int | None:
-        """The newest batch of a writer before one, of which the table has the rows; None: not known, or none."""
+        """Return the newest batch of a writer below ``before`` whose rows the table has; None: not known, or none."""
         own = (self._all[i][1] for i in self._there)
         kept = [txn.version for txn in own if txn.app_id == app_id and txn.version < before]
         return max(kept) if kept and self._complete else None

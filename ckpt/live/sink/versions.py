@@ -37,7 +37,7 @@ class SinkVersion:
     number: int
     newest: int  # that the table has now
     log: SinkLog  # of batches, as the table was then
-    batch: int | None  # the last one of the query of which it had the rows; None: it had none
+    batch: int | None  # the newest of the query whose rows it had; None: none
     is_current: bool  # the table has the rows of that version now
     keeps_ids: bool  # once it is restored, the table still drops later batches of the query
     others: tuple[str, ...]  # later commits of others, which go too: "12 (DELETE)"

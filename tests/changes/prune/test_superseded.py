@@ -48,19 +48,19 @@ def test_pruned_and_undone(tmp_path: Path) -> None:
 
 def test_on_remote_storage(tmp_path: Path) -> None:
     storage = build_storage(tmp_path / "storage", "keys/keys/0", "keys/keys/1")
-    place = "memory://pruned/_checkpoints/c/d/keys/keys"
-    fsspec.filesystem("memory").put(str(flow_of(storage, "keys/keys")), place.removeprefix("memory:/"), recursive=True)
-    files = ckpt.inspect(f"{place}/0").checkpoint.listing.files
+    flow = "memory://pruned/_checkpoints/c/d/keys/keys"
+    fsspec.filesystem("memory").put(str(flow_of(storage, "keys/keys")), flow.removeprefix("memory:/"), recursive=True)
+    files = ckpt.inspect(f"{flow}/0").checkpoint.listing.files
 
-    plan, receipt = ckpt.prune(place, **NOW)
+    plan, receipt = ckpt.prune(flow, **NOW)
 
     assert receipt.applied, receipt.problem
     assert len(plan.steps) == files
-    assert ckpt.inspect(f"{place}/0").checkpoint.kind == "empty"
-    assert ckpt.inspect(place).sound
-    _, receipt = ckpt.prune(place, undo=receipt.backup, grace_s=0)
+    assert ckpt.inspect(f"{flow}/0").checkpoint.kind == "empty"
+    assert ckpt.inspect(flow).sound
+    _, receipt = ckpt.prune(flow, undo=receipt.backup, grace_s=0)
     assert receipt.undone, receipt.problem
-    assert ckpt.inspect(f"{place}/0").sound
+    assert ckpt.inspect(f"{flow}/0").sound
 
 
 def test_nothing_goes_before_the_new_version_has_a_batch(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ SHAPES: dict[SourceType, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize(("kind", "offset"), [(kind, one) for kind, offsets in SHAPES.items() for one in offsets])
+@pytest.mark.parametrize(("kind", "offset"), [(kind, offset) for kind, offsets in SHAPES.items() for offset in offsets])
 def test_named_by_its_shape(kind: SourceType, offset: Any) -> None:
     read = decode(offset)
     assert source_type(read) == kind

@@ -468,7 +468,7 @@ def _old_state() -> Iterator[ColumnCase]:
 
 
 def _plain_starts() -> Iterator[ColumnCase]:
-    """What Spark starts with, silently: CKPT485, and fields that are taken by their places."""
+    """Changes with which Spark starts, silently: CKPT485, and fields that are taken by their places."""
     two = Query(variables=(TOTAL, ITEMS))
     renamed = Query(variables=(_call(TOTAL, "sum"), ITEMS))
     how: dict[str, Any] = {"store": "changelog", "since": "4.2", "plain": True}

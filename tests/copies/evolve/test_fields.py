@@ -84,12 +84,12 @@ def test_fields_of_values_and_lists_change_in_the_rows(variables: str, tmp_path:
         "recent": struct_of([("other", "double"), ("value", "long")]),
     }
     new, query = str(tmp_path / "new"), describe(VARIABLES, values=values)
-    given = {"last.given": "7"}
+    default = {"last.given": "7"}
 
-    plan, _ = ckpt.evolve(query, variables, new, default=given)
+    plan, _ = ckpt.evolve(query, variables, new, default=default)
     assert plan.refused is not None
     assert "last.more is new, and NULL in the state that is there" in plan.refused
-    plan, _ = ckpt.evolve(query, variables, new, default=given, accept_from_now_on=True)
+    plan, _ = ckpt.evolve(query, variables, new, default=default, accept_from_now_on=True)
     assert plan.refused is None
 
     before, after = rows_of(variables, variable="last"), rows_of(new, variable="last")
@@ -163,8 +163,8 @@ def test_preflight_names_a_variable_that_may_have_another_name() -> None:
     checkpoint = ckpt.open_checkpoint(str(SAMPLES / VARIABLES))
 
     def list_codes(query: QueryDescription) -> list[str]:
-        found = judge_start(checkpoint, PlannedStart(None, query=query))
-        return [rated.finding.diagnosis.code for rated in found.warnings]
+        readiness = judge_start(checkpoint, PlannedStart(None, query=query))
+        return [rated.finding.diagnosis.code for rated in readiness.warnings]
 
     assert list_codes(describe(VARIABLES)) == []
     assert list_codes(describe(VARIABLES, {"rows": "total"})) == ["CKPT485"]

@@ -169,9 +169,9 @@ def test_a_version_without_a_batch_above_one_with_batches(left: str, tmp_path: P
     assert codes(inspection)["CKPT256"] is Severity.ERROR
     assert "rename the folder 7 to a name that is no number, such as 7.unused" in (inspection.findings[0].remedy or "")
     (flow / "7").rename(flow / "7.unused")
-    found = ckpt.inspect(str(flow))
-    assert found.checkpoint.uri == str(flow / "0")
-    assert found.sound
+    renamed = ckpt.inspect(str(flow))
+    assert renamed.checkpoint.uri == str(flow / "0")
+    assert renamed.sound
 
 
 def test_all_versions_above_the_one_with_batches_are_to_be_renamed(tmp_path: Path) -> None:

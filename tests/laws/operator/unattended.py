@@ -1,4 +1,4 @@
-"""What ``ckpt preflight --fix safe`` does to each incident, and what the operator counts after it.
+"""Each incident under ``ckpt preflight --fix safe``: the fixes that were applied, and the rows after the start.
 
 `python -m tests.laws.operator.unattended [SEED ...] [--folder=FOLDER]` records it, as `recorder` does; queries from
 Kafka are left out, whose fixes are those of the other stateless queries.
@@ -26,7 +26,7 @@ FILE = Path(__file__).with_name("unattended.jsonl")
 
 
 def read() -> dict[int, dict[str, Any]]:
-    """What was recorded, by seed."""
+    """Read the recorded answers, by seed."""
     lines = (json.loads(line) for line in FILE.read_text().splitlines()) if FILE.exists() else ()
     return {line["seed"]: line for line in lines}
 

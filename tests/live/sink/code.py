@@ -231,7 +231,10 @@ class Writer:
 
 
 TWICE = "rows that it has already are then in it twice"
-UNDER_KEYS = "rows that it has already are written again under the same keys, so none is in it twice"
+UNDER_KEYS = (
+    "rows that it has already are written again under the same keys, with the values that the query has then, so no "
+    "key is in it twice"
+)
 LATER = "Until they have run, keys may have values of earlier batches"
 
 

@@ -112,8 +112,8 @@ def test_a_query_goes_back_together_with_the_table(name: str, said: Said) -> Non
     """Every row is there once, and nothing is changed before the table is back."""
     (after,) = said[name]
     assert (after["sink"]["outcome"], codes(after)) == ("continues", set())
-    for found in RECORDED.values():
-        answer = found["answers"][name]
+    for recorded in RECORDED.values():
+        answer = recorded["answers"][name]
         assert (answer["held"] is None) == (name == "back together, rolled back before")
         assert (answer["error"], times(answer)) == ("", ONCE)
 

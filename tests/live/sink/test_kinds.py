@@ -83,7 +83,9 @@ def test_rows_that_come_again_are_named_by_kind(kind: str, ckpt: Ckpt, copy_of: 
     *_, said = run.json()["warnings"]
     assert said.startswith(f"The sink ({kind}): ")
     assert ("twice" in said) == (kind != "noop")
-    assert ("under the same keys, so none is in it twice" in said) == (kind == "upsert")
+    assert ("under the same keys, with the values that the query has then, so no key is in it twice" in said) == (
+        kind == "upsert"
+    )
     (step, *_) = run.json()["next"]
     assert ("--accept-replay" in step["command"]) == (kind in ("append", "kafka"))
     assert "--accept-skip" not in step["command"]

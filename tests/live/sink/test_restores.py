@@ -57,7 +57,7 @@ def test_a_restore_to_one_that_was_restored(table: Path) -> None:
 
 @pytest.mark.parametrize("checkpointed", [False, True])
 def test_a_restore_to_a_time(checkpointed: bool, table: Path) -> None:
-    """It does not say which version that was: its files do."""
+    """Its commit does not say which version that was: the files that it added and removed do."""
     moment = int(deltalake.DeltaTable(table).history()[BATCHES - 1 - 2]["timestamp"])
     deltalake.DeltaTable(table).restore(datetime.fromtimestamp(moment / 1000, UTC))
     assert "version" not in deltalake.DeltaTable(table).history(1)[0]["operationParameters"]

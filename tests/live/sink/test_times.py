@@ -151,11 +151,11 @@ def test_code_with_a_transaction_id_may_drop_what_a_query_would_write(
 
 def test_a_version_whose_batch_is_another_one_is_not_gone_back_to(ckpt: Ckpt, checkpoint: Path, tmp_path: Path) -> None:
     """The table has rows of a batch that another copy of the checkpoint ran, over a range that is not this one."""
-    place = table(tmp_path / "sink", query_of(checkpoint), LAST)
+    sink = table(tmp_path / "sink", query_of(checkpoint), LAST)
     for batch in range(LAST + 1):
         other = batch >= LAST - 1
-        written(Path(place), batch, planned_ms(checkpoint, batch) + (-MINUTE - 1 if other else 1))
-    words = ("rewind", checkpoint, "--sink", place, "-o", "json", "--to-sink-version")
+        written(Path(sink), batch, planned_ms(checkpoint, batch) + (-MINUTE - 1 if other else 1))
+    words = ("rewind", checkpoint, "--sink", sink, "-o", "json", "--to-sink-version")
     refused = ckpt(*words, LAST - 1)
     assert "another one" in refused.json()["refused"]
     assert refused.json()["steps"] == []
