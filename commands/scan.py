@@ -1,10 +1,8 @@
 """ckpt scan."""
 
-import os
 import re
 import sys
 import time
-from contextlib import suppress
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
@@ -14,13 +12,13 @@ from typing import Annotated, assert_never
 import typer
 
 import ckpt
-from ckpt.errors import CkptError, UsageError, one_line
+from ckpt.errors import UsageError, one_line
 from ckpt.inspection.scan.scan import Scan, present_worst
 from ckpt.restart.findings import Severity
-from ckpt.storage.base import temporary
 from ckpt.texts import mask_json
 
 from . import options
+from .outfile import must_be_writable, replace_whole
 from .render.fleet import ScanReport
 from .render.page import plot
 from .render.prometheus import exposition
@@ -97,7 +95,7 @@ def scan(
         raise UsageError("--source-option is for --sources")
     kafka = options.kafka_options("--sources", source_option) if sources else None
     if textfile is not None:
-        _must_be_writable(textfile)
+        must_be_writable("--textfile", textfile)
     while True:
         since = None if changed_since is None else _parse_moment(changed_since)
         with bar(quiet=quiet, of="checkpoints") as watcher:
@@ -113,7 +111,8 @@ def scan(
             )
         report = ScanReport(scan, Severity(fail_on))
         if textfile is not None:
-            _write_whole(textfile, exposition(scan))
+            with replace_whole(textfile) as unfinished:
+                Path(unfinished).write_text(exposition(scan), encoding="utf-8")
         if output is ScanOutput.HTML:
             scan, sections = present_worst(scan, partial(plot, section=True), storage_options, kafka)
             report = ScanReport(scan, report.fail_on, sections)
@@ -162,29 +161,3 @@ def _parse_moment(word: str) -> int:
     except ValueError:
         raise UsageError(f"--changed-since {one_line(word)}: write 2026-11-22T08:00:00Z, or 15m, 8h, 7d") from None
     return int((parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp() * 1000)
-
-
-def _must_be_writable(path: str) -> None:
-    """Raise UsageError where no file can be written, before anything else is done."""
-    file = Path(path)
-    if (file.exists() and not file.is_file()) or not file.absolute().parent.is_dir():
-        raise UsageError(f"--textfile {one_line(path)}: name a file in a folder that exists")
-
-
-def _write_whole(path: str, text: str) -> None:
-    """Write a file of mode 0644 under a hidden name, and rename it: whoever reads it sees the old or the new one."""
-    unfinished = Path(temporary(path))
-    try:
-        try:
-            with open(unfinished, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            unfinished.chmod(0o644)
-            unfinished.rename(path)
-        except BaseException:
-            with suppress(OSError):
-                unfinished.unlink()
-            raise
-    except OSError as error:
-        raise CkptError(f"{one_line(path)} cannot be written: {error.strerror or error}") from error

@@ -1,9 +1,7 @@
 """ckpt sql."""
 
-import os
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,12 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS
-from ckpt.errors import CkptError, UsageError, one_line
+from ckpt.errors import UsageError, one_line
 from ckpt.sql.connect import connect, list_problems, run_sql, split_statements
-from ckpt.storage.base import temporary
 from ckpt.texts import escape_unprintable, mask_json
 
 from . import options
+from .outfile import must_be_writable, replace_whole
 from .render.reports import Exit
 from .render.sql import AnswerReport
 from .report import Output, complain, show, show_text, to_json
@@ -65,7 +63,8 @@ def sql(
     if to is not None:
         if output is SqlOutput.TABLE:
             raise UsageError("--to goes with -o json, jsonl, csv or parquet")
-        _must_be_writable(to)
+        must_be_writable("--to", to)
+        _must_be_elsewhere(to)
     connection = connect(*roots, storage_options=options.pairs("--storage-option", storage_option), depth=depth)
     statements = split_statements(connection, sys.stdin.read()) if statement == "-" else [statement]
     if to is not None and len(statements) > 1:
@@ -91,7 +90,7 @@ def _answer(connection: Any, relation: Any, output: SqlOutput, to: str | None) -
             case _:
                 _print(answers.list_csv_lines(connection, relation, escape_unprintable if sys.stdout.isatty() else str))
         return
-    with _whole(to) as unfinished:
+    with replace_whole(str(Path(to).resolve())) as unfinished:
         match output:
             case SqlOutput.PARQUET:
                 answers.write_parquet(connection, relation, unfinished)
@@ -114,28 +113,9 @@ def _write(path: str, lines: Iterable[str]) -> None:
         file.writelines(f"{line}\n" for line in lines)
 
 
-def _must_be_writable(path: str) -> None:
-    """Raise UsageError where no file can be written, and in a checkpoint."""
-    file = Path(path)
-    if (file.exists() and not file.is_file()) or not file.absolute().parent.is_dir():
-        raise UsageError(f"--to {one_line(path)}: name a file in a folder that exists")
-    for folder in file.resolve().parents:
+def _must_be_elsewhere(path: str) -> None:
+    """Raise UsageError for a file in a checkpoint."""
+    for folder in Path(path).resolve().parents:
         logs = any((folder / name).is_dir() for name in (OFFSETS, COMMITS))
         if logs or (folder / METADATA).is_file():
             raise UsageError(f"--to {one_line(path)}: {one_line(str(folder))} is a checkpoint: name a file elsewhere")
-
-
-@contextmanager
-def _whole(path: str) -> Iterator[str]:
-    """A hidden name to write to, renamed at the end: whoever reads the file sees the old or the new one."""
-    unfinished = Path(temporary(str(Path(path).resolve())))
-    try:
-        try:
-            yield str(unfinished)
-            os.replace(unfinished, Path(path).resolve())
-        except BaseException:
-            with suppress(OSError):
-                unfinished.unlink()
-            raise
-    except OSError as error:
-        raise CkptError(f"{one_line(path)} cannot be written: {error.strerror or error}") from error

@@ -1,12 +1,12 @@
 """The checkpoints below some roots, read when a statement needs them, and each no further than it needs."""
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import fspath
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -168,21 +168,21 @@ def _choose(batches: Iterator[Any], names: Sequence[str], condition: Any) -> Ite
         yield fitting.select(names)
 
 
+ReadRows: TypeAlias = Callable[[Mapping[str, Any]], Iterator[Any]]
+"""Reads record batches of all columns; rows without the given values, by column, may be left out."""
+
+
 class LazyTable(ds.Dataset):  # type: ignore[misc]
     """A dataset whose rows are read when somebody scans it, with the condition under which they are wanted."""
 
-    def __init__(self, catalog: Catalog, schema: Any) -> None:
-        """Take the columns: DuckDB asks for them before it scans."""
-        self._catalog, self._schema = catalog, schema
+    def __init__(self, catalog: Catalog, schema: Any, read_rows: ReadRows) -> None:
+        """Take the columns, for which DuckDB asks before it scans, and what reads the rows."""
+        self._catalog, self._schema, self._read_rows = catalog, schema, read_rows
 
     @property
     def schema(self) -> Any:
         """The columns."""
         return self._schema
-
-    def read_rows(self, equal: Mapping[str, Any]) -> Iterator[Any]:
-        """Read record batches of all columns; rows without these values may be left out."""
-        raise NotImplementedError
 
     def scanner(self, columns: Any = None, filter: Any = None, **how: Any) -> Any:
         """Answer as a scanner does, for DuckDB: with a reader that starts no threads, which would outlive it."""
@@ -193,24 +193,20 @@ class LazyTable(ds.Dataset):  # type: ignore[misc]
     def _watch(self, equal: Mapping[str, Any]) -> Iterator[Any]:
         """Remember why a reading failed: DuckDB has only a text of it."""
         try:
-            yield from self.read_rows(equal)
+            yield from self._read_rows(equal)
         except BaseException as error:
             self._catalog.failure = error
             raise
 
 
-class LogTable(LazyTable):
-    """One of ``TABLES``."""
+def make_log_table(catalog: Catalog, table: TableDeclaration) -> LazyTable:
+    """Return one of ``TABLES``; nothing is read yet."""
 
-    def __init__(self, catalog: Catalog, table: TableDeclaration) -> None:
-        """Read nothing yet."""
-        super().__init__(catalog, table.schema)
-        self._table = table
-
-    def read_rows(self, equal: Mapping[str, Any]) -> Iterator[Any]:
-        """Read the checkpoints, or the one that is wanted."""
+    def read_rows(equal: Mapping[str, Any]) -> Iterator[Any]:
         only = equal.get("checkpoint")
-        return self._catalog.read_table(self._table, None if only is None else only.as_py())
+        return catalog.read_table(table, None if only is None else only.as_py())
+
+    return LazyTable(catalog, table.schema, read_rows)
 
 
 def open_catalog(roots: Sequence[Location], storage_options: Mapping[str, str] | None, depth: int | None) -> Catalog:

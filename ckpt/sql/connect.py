@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ckpt.errors import CkptError, UsageError
 from ckpt.model import Location
-from ckpt.sql.catalog import Catalog, LogTable, open_catalog
+from ckpt.sql.catalog import Catalog, make_log_table, open_catalog
 from ckpt.sql.engine import first_line, import_duckdb, lock, open_engine
 from ckpt.sql.tables import TABLES
 from ckpt.state.reading.choose import RequestedPart
@@ -96,7 +96,7 @@ def connect(*roots: Location, storage_options: Mapping[str, str] | None = None, 
     session = _Session(open_catalog(roots, storage_options, depth))
     connection = open_engine(_PURPOSE, {})
     for table in TABLES.values():
-        connection.register(table.name, LogTable(session.catalog, table))
+        connection.register(table.name, make_log_table(session.catalog, table))
     kinds = ["VARCHAR", *_ARGUMENTS.values(), "BOOLEAN"]
     connection.create_function(_NAME, session.name_state, kinds, "VARCHAR", null_handling="special")
     connection.execute(_STATE)

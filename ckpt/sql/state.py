@@ -28,9 +28,9 @@ class StateTable(LazyTable):
         self._chosen = choose(Question(catalog.checkpoints[uri].uri, part, batch=batch), catalog.options)
         (self._unit,) = self._chosen.units
         self._columns = columns_of(self._unit, partition_id=True)
-        super().__init__(catalog, flat_schema(self._columns))
+        super().__init__(catalog, flat_schema(self._columns), self._find_rows)
 
-    def read_rows(self, equal: Mapping[str, Any]) -> Iterator[Any]:
+    def _find_rows(self, equal: Mapping[str, Any]) -> Iterator[Any]:
         """Read the partitions that can have such rows."""
         known = {column.name: column for column in self._columns.kept if column.path[0] in ("key", "user_map_key")}
         parts = tuple(
