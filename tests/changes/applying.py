@@ -34,6 +34,16 @@ def apply(plan: ChangePlan, top: Path, backup: Path) -> Receipt:
     return apply_plan(plan, open_storage(uri), open_writer(uri), open_writer(str(backup)), 0)
 
 
+def changed_by(plan: ChangePlan, files: dict[str, bytes]) -> dict[str, bytes]:
+    """The files of a tree, by path, as the steps of a plan leave them."""
+    changed = dict(files)
+    for step in plan.steps:
+        changed.pop(step.path, None)
+        if isinstance(step.after, bytes):
+            changed[step.path] = step.after
+    return changed
+
+
 def undo(top: Path, backup: Path) -> Receipt:
     """Take a repair back, without waiting."""
     return repair_async(str(top), undo=str(backup), grace_s=0)[1]

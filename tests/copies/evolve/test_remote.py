@@ -1,8 +1,6 @@
 """``ckpt evolve`` behind a network, to a new checkpoint and in place: as here, completely or not at all."""
 
-import itertools
 import shutil
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -11,16 +9,17 @@ import pytest
 
 import ckpt
 from ckpt.changes.apply import Receipt
-from ckpt.errors import CkptError, StorageError
+from ckpt.errors import CkptError
 from ckpt.inspection.preflight import PlannedStart, judge_start
 from ckpt.inspection.query import DescribedBuffer, QueryDescription
-from ckpt.storage.remote_writer import RemoteWriter
 from ckpt.versions import Progress, Spark
+from tests.changes.applying import changed_by
 from tests.changes.fixes.async_gap.test_remote import tree
 from tests.changes.killing import killed, stops
 from tests.conftest import CopyOf
 from tests.copies.evolve.test_command import COUNT, FILES, MORE, OLD, SUM, describe_aggregates
-from tests.copies.rewrite.test_remote import files, looked_at
+from tests.copies.refusing import files, nothing_is_left
+from tests.copies.rewrite.test_remote import looked_at
 from tests.support.places import SAMPLES
 from tests.support.services.fixtures import Upload
 from tests.support.services.s3 import S3Server
@@ -86,21 +85,8 @@ def test_a_file_that_is_refused_leaves_nothing(
     """Be it one of the state, or a log after it."""
     old, options = upload(sample)
     count = evolve(tmp_path, old, f"{old}-complete", options).files
-    own = RemoteWriter.create_from
-    every = EVERY_CASE or old.startswith("memory")
-    for refused in (1, 3, count // 2, count) if every else (count // 2,):
-        puts = itertools.count(1)
-
-        def create(*words: Any, puts: Iterator[int] = puts, refused: int = refused) -> None:
-            if next(puts) == refused:
-                raise StorageError("refused by the store")
-            own(*words)
-
-        monkeypatch.setattr(RemoteWriter, "create_from", create)
-        with pytest.raises(StorageError, match="refused by the store"):
-            evolve(tmp_path, old, f"{old}-new", options)
-        assert files(f"{old}-new", options) == []
-    monkeypatch.undo()
+    numbers = (1, 3, count // 2, count) if EVERY_CASE or old.startswith("memory") else (count // 2,)
+    nothing_is_left(lambda: evolve(tmp_path, old, f"{old}-new", options), f"{old}-new", options, numbers, monkeypatch)
     assert evolve(tmp_path, old, f"{old}-new", options).written
 
 
@@ -163,12 +149,7 @@ def test_in_place_it_is_planned_applied_and_undone(upload: Upload, copy_of: Copy
 
     _, receipt = ckpt.evolve(query, uri, storage_options=options, apply=True, grace_s=0)
     assert receipt.applied, receipt.problem
-    expected = dict(before[1])
-    for step in plan.steps:
-        expected.pop(step.path, None)
-        if isinstance(step.after, bytes):
-            expected[step.path] = step.after
-    assert tree(uri, options)[1] == expected
+    assert tree(uri, options)[1] == changed_by(plan, before[1])
     assert can_start(query, uri, options)
     again, _ = ckpt.evolve(query, uri, storage_options=options)
     assert not again.needed

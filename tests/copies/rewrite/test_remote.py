@@ -1,7 +1,6 @@
 """``ckpt rewrite`` and ``ckpt import-state`` behind a network: what they write there is what they write locally."""
 
-import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -9,11 +8,10 @@ from typing import Any
 import pytest
 
 import ckpt
-from ckpt.errors import CkptError, NotFound, StorageError
-from ckpt.storage import open_storage
-from ckpt.storage.remote_writer import RemoteWriter
+from ckpt.errors import CkptError
 from ckpt.versions import Progress
 from tests.copies.fill.test_import_state import exported
+from tests.copies.refusing import files, nothing_is_left
 from tests.support.places import SAMPLES
 from tests.support.services.fixtures import Upload
 from tests.support.services.s3 import S3Server
@@ -30,14 +28,6 @@ def upload(request: pytest.FixtureRequest) -> Upload:
     """Each kind of place in turn."""
     found: Upload = request.getfixturevalue(request.param)
     return found
-
-
-def files(uri: str, options: dict[str, str]) -> list[str]:
-    """The paths that are there."""
-    try:
-        return sorted(path for path, _ in open_storage(uri, options).list_tree().walk())
-    except NotFound:  # where there are no folders
-        return []
 
 
 def looked_at(uri: str, options: dict[str, str]) -> tuple[list[str], list[str], bool]:
@@ -91,21 +81,8 @@ def test_a_file_that_is_refused_leaves_nothing(
     export = str(exported(SAMPLE, tmp_path / "export"))
     make, new = MAKING[command], f"{old}-new"
     count = make(old, export, f"{old}-whole", options).files
-    own = RemoteWriter.create_from
-    every = EVERY_CASE or old.startswith("memory")
-    for refused in (1, count // 2, count) if every else (count // 2,):
-        puts = itertools.count(1)
-
-        def create(*words: Any, puts: Iterator[int] = puts, refused: int = refused) -> None:
-            if next(puts) == refused:
-                raise StorageError("refused by the store")
-            own(*words)
-
-        monkeypatch.setattr(RemoteWriter, "create_from", create)
-        with pytest.raises(StorageError, match="refused by the store"):
-            make(old, export, new, options)
-        assert files(new, options) == []
-    monkeypatch.undo()
+    numbers = (1, count // 2, count) if EVERY_CASE or old.startswith("memory") else (count // 2,)
+    nothing_is_left(lambda: make(old, export, new, options), new, options, numbers, monkeypatch)
     assert make(old, export, new, options).written
 
 
