@@ -165,17 +165,24 @@ def newer_version(version: int) -> str:
     )
 
 
-def lost_state(checkpoint: Checkpoint, damage: StateDamage) -> str | None:
-    """For a folder of state that is missing; None leaves it to the diagnosis."""
+def contradicting_setting(checkpoint: Checkpoint) -> str | None:
+    """The setting of stateful operators that offsets record several values of, if any."""
     for name in (settings.SHUFFLE_PARTITIONS, settings.PROVIDER_CLASS):
         logs = map(checkpoint.offsets.readable, checkpoint.offsets.ids)
         recorded = {log.metadata.conf.get(name) for log in logs if log is not None and log.metadata is not None}
         if len(recorded) > 1:
-            return (
-                f"Offsets record different values of {name}. If nobody moved the state on purpose, the newest were "
-                "edited, and `ckpt repair {checkpoint}` shows the fixes, and what each costs. If the state was moved, "
-                "put {path} back from a copy of the checkpoint."
-            )
+            return name
+    return None
+
+
+def lost_state(damage: StateDamage, contradicting: str | None) -> str | None:
+    """For a folder of state that is missing, with ``contradicting_setting``; None leaves it to the diagnosis."""
+    if contradicting:
+        return (
+            f"Offsets record different values of {contradicting}. If nobody moved the state on purpose, the newest "
+            "were edited, and `ckpt repair {checkpoint}` shows the fixes, and what each costs. If the state was moved, "
+            "put {path} back from a copy of the checkpoint."
+        )
     if damage.path.count("/") < 2:
         return None  # nothing of the operator is left
     return (
