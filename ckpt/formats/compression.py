@@ -2,7 +2,7 @@
 
 lz4 is ``LZ4BlockOutputStream`` of lz4-java (Spark's ``LZ4CompressionCodec``): blocks of a 21-byte header (``LZ4Block``,
 a token, compressed length, decompressed length, checksum; the ints little-endian) and their data; an empty block ends
-it. snappy is ``SnappyOutputStream`` of snappy-java, zstd a plain stream.
+it. snappy is ``SnappyOutputStream`` of snappy-java, zstd a plain stream, lzf ``LZFOutputStream`` of compress-lzf.
 """
 
 import struct
@@ -23,6 +23,10 @@ _PRIMES = (2654435761, 2246822519, 3266489917, 668265263, 374761393)
 _WORD = 0xFFFFFFFF
 _SNAPPY = b"\x82SNAPPY\x00"
 _SNAPPY_HEADER = 16
+_SNAPPY_VERSIONS = struct.pack(">ii", 1, 1)  # of the stream, and the oldest that can read it
+_LZF, _LZF_STORED, _LZF_COMPRESSED = b"ZV", 0, 1
+_LZF_CHUNK = (1 << 16) - 1  # LZFChunk.MAX_CHUNK_LEN
+_LZF_LITERALS = 32
 _MOST = 1 << 17  # bytes of text and its length: no lineage is longer
 _PIECE = 1 << 12
 _LONGEST_VARINT = 63  # bits
@@ -236,5 +240,71 @@ def _snappy_blocks(data: bytes, _: int) -> Iterator[bytes]:
         at += 4 + length
 
 
-BLOCKS: Mapping[str, Callable[[bytes, int], Iterator[bytes]]] = {"zstd": _zstd_blocks, "snappy": _snappy_blocks}
+def _lzf_chunks(data: bytes, _: int) -> Iterator[bytes]:
+    """The chunks of a stream of compress-lzf: ``ZV``, how it is stored, and one or two lengths of two bytes.
+
+    Raises BadBlock where one cannot be decompressed.
+    """
+    at = 0
+    while at < len(data):
+        head = data[at : at + 7]
+        if not head.startswith(_LZF) or len(head) < 5 or head[2] not in (_LZF_STORED, _LZF_COMPRESSED):
+            raise BadBlock("it has no chunk of LZF where one should begin")
+        compressed = head[2] == _LZF_COMPRESSED
+        at += 7 if compressed else 5
+        end = at + int.from_bytes(head[3:5], "big")
+        body, at = data[at:end], end
+        if at > len(data):
+            raise BadBlock("a chunk ends early")
+        yield _unpack_lzf(body, int.from_bytes(head[5:7], "big")) if compressed else body
+
+
+def _unpack_lzf(body: bytes, length: int) -> bytes:
+    """Undo LZF: literals after how many they are, or the distance and length of what is repeated. Raises BadBlock."""
+    out, at = bytearray(), 0
+    try:
+        while at < len(body):
+            control = body[at]
+            at += 1
+            if control < _LZF_LITERALS:
+                out += body[at : at + control + 1]
+                at += control + 1
+                continue
+            repeat = (control >> 5) + 2
+            if repeat == 9:
+                repeat += body[at]
+                at += 1
+            start = len(out) - ((control & 0x1F) << 8) - body[at] - 1
+            at += 1
+            if start < 0:
+                raise BadBlock("an impossible repetition")
+            pattern = bytes(out[start : start + repeat])
+            out += (pattern * (repeat // len(pattern) + 1))[:repeat]
+    except IndexError:
+        raise BadBlock("the chunk ends early") from None
+    if len(out) != length:
+        raise BadBlock("not as long as its header says")
+    return bytes(out)
+
+
+def snappy_stream(data: bytes) -> bytes:
+    """Bytes as a stream of snappy-java."""
+    import pyarrow as pa
+
+    codec = pa.Codec("snappy")
+    blocks = (codec.compress(data[at : at + BLOCK], asbytes=True) for at in range(0, len(data), BLOCK))
+    return _SNAPPY + _SNAPPY_VERSIONS + b"".join(len(block).to_bytes(4, "big") + block for block in blocks)
+
+
+def lzf_stream(data: bytes) -> bytes:
+    """Bytes as a stream of compress-lzf that holds them as they are."""
+    chunks = (data[at : at + _LZF_CHUNK] for at in range(0, len(data), _LZF_CHUNK))
+    return b"".join(_LZF + bytes([_LZF_STORED]) + len(chunk).to_bytes(2, "big") + chunk for chunk in chunks)
+
+
+BLOCKS: Mapping[str, Callable[[bytes, int], Iterator[bytes]]] = {
+    "zstd": _zstd_blocks,
+    "snappy": _snappy_blocks,
+    "lzf": _lzf_chunks,
+}
 """How the data of a whole file is read, but for lz4; some give so many bytes at a time."""

@@ -4,7 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ckpt import settings
-from ckpt.model import Operator, Provider, StateInventory
+from ckpt.formats.operators import OperatorName
+from ckpt.formats.statefiles import JOIN_STORES
+from ckpt.formats.types import fields_of, name_and_type, named_fields
+from ckpt.model import Operator, Provider, StateInventory, Store
 
 _MOST_PARTITIONS = 100_000  # each is a folder, and in memory
 
@@ -28,8 +31,6 @@ def refuse_rewrite(
     respread = of_values or new.partitions != old.partitions
     if new.partitions > _MOST_PARTITIONS:
         yield f"{new.partitions:,} partitions: ckpt writes at most {_MOST_PARTITIONS:,}"
-    if recorded.get(settings.ROW_CHECKSUM, "false") == "true":
-        yield f"{settings.ROW_CHECKSUM} is on, and ckpt writes no such checksums"
     if new.provider is Provider.HDFS and new.version != 1:
         yield "state store checkpoint format 2 is one of RocksDB only"
     if respread and recorded.get(settings.STRICT_DISTRIBUTION) != "true":
@@ -38,14 +39,43 @@ def refuse_rewrite(
             "their partitions"
         )
     for operator in state.operators if state else ():
-        yield from _refuse_operator(operator, new, as_it_is=old == new and not of_values)
+        yield from _refuse_operator(operator, new)
+        repeated = recorded.get(settings.AGGREGATION_FORMAT) == "1" and recognise_operator(operator) is None
+        if of_values and repeated and fields_of(operator.stores[0].key_schema):
+            what = "an aggregation, whose values repeat its key in state format 1, or another operator"
+            yield f"operator {operator.id} has no metadata (Spark before 4.0): ckpt cannot tell whether it is {what}"
 
 
-def _refuse_operator(operator: Operator, new: Form, *, as_it_is: bool) -> Iterator[str]:
+def recognise_operator(operator: Operator) -> str | None:
+    """The name of an operator; before Spark 4.0, which recorded none, as far as its state schema says it.
+
+    None: an aggregation, a deduplication, or a limit, all of which Spark spreads over partitions by the whole key.
+    """
+    if operator.name is not None or operator.has_metadata:
+        return operator.name
+    if any(store.name in JOIN_STORES for store in operator.stores):
+        return OperatorName.JOIN
+    values = [name for store in operator.stores for name, _ in named_fields(store.value_schema)]
+    if values and values[0] == "groupState":
+        return OperatorName.GROUPS
+    return OperatorName.SESSIONS if any(map(count_session_columns, operator.stores)) else None
+
+
+def count_session_columns(store: Store) -> int:
+    """By how many columns a session window is grouped, if its state schema is that of one; else 0.
+
+    ``StreamingSessionWindowStateManagerImplV1``: the key is these and ``sessionStartTime``, the value begins with the
+    session and repeats them. They are the prefix of its keys in RocksDB, which Spark before 4.0 recorded nowhere.
+    """
+    key, value = (list(map(name_and_type, fields_of(kind) or ())) for kind in (store.key_schema, store.value_schema))
+    if len(key) < 2 or key[-1] != ("sessionStartTime", '"timestamp"') or value[1 : len(key)] != key[:-1]:
+        return 0
+    session = next(kind for _, kind in named_fields(store.value_schema))
+    times = [("start", "timestamp"), ("end", "timestamp")]
+    return len(key) - 1 if list(named_fields(session)) == times else 0
+
+
+def _refuse_operator(operator: Operator, new: Form) -> Iterator[str]:
     families = [family.name for store in operator.stores for family in store.column_families]
     if families and new.provider is Provider.HDFS:
         yield f"operator {operator.id} ({operator.name}) keeps column families, which only RocksDB has"
-    if any("Ts" in name and name.endswith("ToValues") for name in families):
-        yield f"operator {operator.id} is a join of state format 4, which ckpt does not write"
-    if operator.name is None and not as_it_is:
-        yield f"operator {operator.id} has no metadata (Spark before 4.0): ckpt cannot tell how its rows are kept"

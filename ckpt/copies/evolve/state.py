@@ -20,6 +20,7 @@ from ckpt.copies.evolve.reshaping import ColumnReshaping
 from ckpt.copies.evolve.spool import Spool
 from ckpt.copies.exchange import Exchange
 from ckpt.copies.rewrite.rewrite import Move, run_move
+from ckpt.copies.rewrite.snapshots import read_file_form
 from ckpt.copies.rewrite.spreading import count_partitions
 from ckpt.copies.rewrite.stored_rows import make_stored
 from ckpt.copies.rewrite.stores import Families, Reshaping
@@ -27,11 +28,11 @@ from ckpt.copies.rewrite.writing import NewState
 from ckpt.formats.commits import format_commit_log
 from ckpt.formats.operators import format_operator_metadata, parse_operator_metadata, rename_variables
 from ckpt.formats.schemas import format_state_schema
-from ckpt.formats.statefiles import DEFAULT_STORE, LZ4
+from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.formats.types import named_fields
 from ckpt.inspection.query import DescribedOperator, DescribedStore, QueryDescription
 from ckpt.model import ColumnFamily, Operator, OperatorMetadata, Provider, Store, StoreMetadata, Unreadable
-from ckpt.state.native.store_files import context_of as context_of_chosen
+from ckpt.state.native.store_files import TIMED_FAMILIES, context_of as context_of_chosen
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import Question, choose
 from ckpt.storage import Storage
@@ -113,24 +114,17 @@ def _make_empty(
         raise NoWay(f"ckpt does not write the empty state of {wants.name}: start it in a query of its own")
     if partitions is None or batch is None or context.provider is Provider.UNKNOWN:
         raise NoWay("its offsets do not record how state is kept, or no batch is committed")
-    _check_codec(context.codec)
     stores = tuple(map(_make_store, wants.stores))
     operator = Operator(new, wants.name, stores)
     counts = {store.name: count_partitions(operator, store, partitions) for store in stores}
     files = _describe_operator(wants, new, counts)
     if state is not None and state.format_version > 1:
         ids[new] = [[str(uuid4()) for _ in stores] for _ in range(max(counts.values()))]
-    kept = NewState(context.provider, partitions, batch, ids)
+    kept = NewState(context.provider, partitions, batch, ids, read_file_form(context))
     for store in stores:
         for partition in range(counts[store.name]):
             files |= kept.make_files(operator, store, partition, make_stored([], []), Families())
     return files
-
-
-def _check_codec(codec: str | None) -> None:
-    """Raise NoWay where state files are not compressed as ckpt does it: the offsets of all operators name one codec."""
-    if codec not in (None, LZ4):
-        raise NoWay(f"state files are compressed with {codec}, and ckpt writes lz4: `ckpt rewrite` writes all in lz4")
 
 
 def _describe_operator(wants: DescribedOperator, new: int, partitions: Mapping[str, int]) -> dict[str, bytes]:
@@ -202,7 +196,6 @@ def _reshape(
     context = context_of_chosen(chosen)
     if context.shuffle_partitions is None or chosen.moment.batch != checkpoint.commits.latest:
         raise NoWay("the state of the newest committed batch cannot be read: see ckpt inspect")
-    _check_codec(context.codec)
     form = Form(context.provider, context.shuffle_partitions, 2 if context.unique_ids else 1)
     for why in refuse_rewrite(chosen.checkpoint.state, chosen.recorded, form, form, of_values=True):
         raise NoWay(why)
@@ -211,6 +204,7 @@ def _reshape(
     reshapings: dict[tuple[int, str], Reshaping | None] = {}
     own_ids: dict[int, list[list[str]]] = {}
     for old, operator in operators.items():
+        _refuse_operator(operator)
         columns = {store.name: store for store in changed[numbers[old]].stores}
         for store in operator.stores:
             own = columns.get(store.name)
@@ -232,7 +226,8 @@ def _reshape(
         else:
             files = _describe_operator(query.operators[numbers[old]], numbers[old], counts)
         yield from (Step(path, None, data) for path, data in files.items())
-    state = NewState(form.provider, form.partitions, chosen.moment.batch, own_ids, numbers=numbers)
+    file_form = read_file_form(context)
+    state = NewState(form.provider, form.partitions, chosen.moment.batch, own_ids, file_form, numbers=numbers)
     storage.new.begin(f"{OFFSETS}/{checkpoint.offsets.latest}")
     writes = work.by is not None and work.by.writes
     move = Move(chosen, form, state, (), None, work.into, work.new_options, writes, reshapings)
@@ -240,6 +235,15 @@ def _reshape(
         for path, data in (outcome.files or {}).items():
             size = data if isinstance(data, int) else len(data)
             yield Step(path, None, FileContent(size, None), source=storage.keep(path, data))
+
+
+def _refuse_operator(operator: Operator) -> None:
+    """Raise NoWay where ckpt does not change the columns of an operator."""
+    if not operator.has_metadata:
+        raise NoWay(f"operator {operator.id} has no metadata (Spark before 4.0): ckpt does not change its columns")
+    families = [family.name for store in operator.stores for family in store.column_families]
+    if any(name.endswith(TIMED_FAMILIES) for name in families):
+        raise NoWay(f"operator {operator.id} is a join of state format 4, whose columns ckpt does not change")
 
 
 def _make_store(wants: DescribedStore) -> Store:

@@ -8,6 +8,7 @@ those that were not when they expire. It is known for rows that the old checkpoi
 column ``matched``; it is never guessed.
 """
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,15 +22,17 @@ from ckpt.copies.fill.frames import MATCHED, Taken
 from ckpt.formats.rows.arrow import whole
 from ckpt.formats.rows.keys import MakeRows
 from ckpt.formats.rows.unsafe_writer import rows_from
-from ckpt.formats.types import named_fields
+from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
 from ckpt.state.native.entries import entries_of, make_raw
 from ckpt.state.native.groups import number_groups, number_occurrences
+from ckpt.state.native.store_files import TIMED_FAMILIES
 from ckpt.state.reading.columns import TTL
 from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit, UnitKind
 
 _LENGTH = 4
+_WATERMARK = "spark.watermarkDelayMs"  # in the metadata of a column
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,8 @@ def make_contents(
     """
     match rows.unit.kind:
         case UnitKind.SIDE:
-            yield from _make_join_side(rows, schemas)
+            timed = is_timed(rows.unit)
+            yield from _make_timed_side(rows, schemas, delimiter, make) if timed else _make_join_side(rows, schemas)
         case UnitKind.LIST:
             yield from _make_list(rows, schemas, delimiter, make)
         case UnitKind.TIMERS:
@@ -107,10 +111,7 @@ def _make_list(
     keys, elements = rows.columns
     groups, first = _group_keys(keys)
     own: Any = keys.take(whole(pa.int64(), first))
-    rows_by_key: list[list[bytes]] = [[] for _ in first]
-    for group, row in zip(groups.tolist(), make(schemas[name][1], elements, True), strict=True):
-        rows_by_key[group].append(len(row).to_bytes(_LENGTH, "little") + row)
-    yield StoreContent(name, own, [delimiter.join(parts) for parts in rows_by_key])
+    yield StoreContent(name, own, _merge_rows(groups, len(first), make(schemas[name][1], elements, True), delimiter))
     counts = whole(pa.int64(), np.bincount(groups, minlength=len(first)).astype(np.int64))
     counter = f"$count_{name}" if f"$count_{name}" in schemas else f"$rowCounter_{name}"
     if counter in schemas:
@@ -122,6 +123,58 @@ def _make_list(
         yield _make_index(name, schemas, own, least)
         kind = schemas[f"$min_{name}"][1]
         yield StoreContent(f"$min_{name}", own, make_struct(kind, [least]))
+
+
+def _merge_rows(groups: Any, count: int, rows: Sequence[bytes], delimiter: bytes) -> list[bytes]:
+    """The value of each of so many keys: the rows of its group, each behind its length."""
+    rows_by_key: list[list[bytes]] = [[] for _ in range(count)]
+    for group, row in zip(groups.tolist(), rows, strict=True):
+        rows_by_key[group].append(len(row).to_bytes(_LENGTH, "little") + row)
+    return [delimiter.join(parts) for parts in rows_by_key]
+
+
+def is_timed(unit: StateUnit) -> bool:
+    """Tell whether a unit is a side of a join in state format 4, whose keys have the time of the row."""
+    return unit.buffer is not None and unit.buffer.name.endswith(TIMED_FAMILIES)
+
+
+def put_event_times(unit: StateUnit, columns: Sequence[Any]) -> Any:
+    """The keys of a side of a join in state format 4, with the event time of each row, which exports lack.
+
+    ``SymmetricHashJoinStateManagerV4`` takes it from the column of the watermark: of a window it is the end. Raises
+    Misfit where that column is not known, or NULL.
+    """
+    (_, key), (_, value) = named_fields(unit.schema)
+    fields = list(named_fields(key))
+    of_watermark = [place for place, field in enumerate(fields_of(value) or ()) if _WATERMARK in json.dumps(field)]
+    if len(of_watermark) != 1 or "timestamp" in json.dumps([kind for _, kind in fields[:-1]]):
+        why = "of joins in state format 4 ckpt writes those whose time is one column of the values, and none of the key"
+        raise Misfit(None, why)
+    times = columns[1].flatten()[of_watermark[0]]
+    if pa.types.is_struct(times.type):
+        times = times.flatten()[1]
+    missing = np.asarray(times.is_null())
+    if missing.any():
+        raise Misfit(int(np.argmax(missing)), "its event time is NULL")
+    return make_struct(key, [*columns[0].flatten()[:-1], times.cast(pa.int64())])
+
+
+def _make_timed_side(
+    rows: Taken, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes, make: MakeRows
+) -> Iterator[StoreContent]:
+    """Join state format 4: the rows of a key and time are one value, and as many empty rows are found by time.
+
+    ``SymmetricHashJoinStateManagerV4.append``: it keeps those by time where the input has event time.
+    """
+    keys, values = rows.columns
+    name = rows.unit.buffer.name if rows.unit.buffer else ""
+    value, by_time = schemas[name][1], name.replace(*TIMED_FAMILIES)
+    groups, first = _group_keys(keys)
+    own: Any = keys.take(whole(pa.int64(), first))
+    stored = values if rows.matched is None else make_struct(value, [*values.flatten(), rows.matched])
+    yield StoreContent(name, own, _merge_rows(groups, len(first), make(value, stored, True), delimiter))
+    nothing = make(schemas[by_time][1], _make_empty_values(schemas[by_time][1], len(keys)), True)
+    yield StoreContent(by_time, own, _merge_rows(groups, len(first), nothing, delimiter))
 
 
 def _group_keys(keys: Any) -> tuple[Any, Any]:
@@ -193,7 +246,8 @@ def _read_joined(chosen: Chosen, unit: StateUnit, only: int | None) -> Joined:
     numbered: dict[bytes, list[tuple[int, bool]]] = {}
     for entries in entries_of(chosen, unit, only):
         names = _encode_rows(unit, make_raw(unit, entries).columns[:2])
-        numbers, flags = entries.keys.flatten()[-1], entries.values.flatten()[-1]
+        numbers = np.arange(len(entries.keys)) if is_timed(unit) else entries.keys.flatten()[-1]
+        flags = entries.values.flatten()[-1]
         for name, number, flag in zip(names, np.asarray(numbers).tolist(), flags.to_pylist(), strict=True):
             numbered.setdefault(name, []).append((number, flag))
     return {name: [flag for _, flag in sorted(flags)] for name, flags in numbered.items()}

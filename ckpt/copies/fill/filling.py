@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from ckpt import settings
-from ckpt.checkpoint.state.rewritable import Form
-from ckpt.copies.fill.contents import Joined, StoreContent, find_matches, make_contents
+from ckpt.checkpoint.state.rewritable import Form, recognise_operator
+from ckpt.copies.fill.contents import Joined, StoreContent, find_matches, is_timed, make_contents, put_event_times
 from ckpt.copies.fill.fitting import Misfit, make_struct, replace_elements
 from ckpt.copies.fill.frames import Taken
 from ckpt.copies.rewrite.spreading import count_partitions, find_grouping, find_unit_grouping, hash_rows, is_single
@@ -37,6 +37,7 @@ _NORMALISED = frozenset(
         OperatorName.DEDUPLICATION_WITHIN_WATERMARK,
         OperatorName.JOIN,
         OperatorName.SESSIONS,
+        None,  # before Spark 4.0 an aggregation, a deduplication or a limit
     }
 )
 """Operators in whose keys Spark has no -0.0 (``NormalizeFloatingNumbers``); those with functions of users keep it."""
@@ -96,6 +97,8 @@ class Filling:
         forms = [form for store in operator.stores for form in list_forms(store).items()]
         schemas = {name: (form.key, form.value) for name, form in forms}
         columns = _normalise_keys(operator, rows)
+        if is_timed(unit):
+            columns[0] = put_event_times(unit, columns)
         check_repeated_keys(operator, self.chosen.recorded, unit, columns)
         matched = None
         if unit.kind is UnitKind.SIDE and _has_matched(unit, schemas):
@@ -145,14 +148,14 @@ def find_partitions(operator: Operator, store: Store, rows: Taken, count: int) -
     if is_single(operator, store):
         return np.zeros(len(rows), np.int64)
     key = _normalise_keys(operator, rows)[0]
-    columns = find_unit_grouping(operator).take_columns(_key_of(rows.unit), key)
+    columns = find_unit_grouping(operator, rows.unit).take_columns(_key_of(rows.unit), key)
     return hash_rows(columns, len(rows), count)
 
 
 def _normalise_keys(operator: Operator, rows: Taken) -> list[Any]:
     """The columns of a unit, its keys as Spark compares them."""
     columns = list(rows.columns)
-    if operator.name in _NORMALISED:
+    if recognise_operator(operator) in _NORMALISED:
         columns[0] = _normalise(_key_of(rows.unit), columns[0])
     return columns
 
@@ -205,7 +208,7 @@ def check_repeated_keys(operator: Operator, recorded: Mapping[str, str], unit: S
     Values of session windows begin with the session and what it is grouped by, those of aggregations in state format 1
     with the key. ``recorded`` are the settings in the offsets, ``columns`` key and value.
     """
-    if operator.name == OperatorName.SESSIONS:
+    if recognise_operator(operator) == OperatorName.SESSIONS:
         _check_columns(unit, columns, 1)
         _check_equal(columns[0].field(columns[0].type.num_fields - 1), columns[1].field(0).field(0), "timestamp")
     elif operator.name == OperatorName.AGGREGATION and recorded.get(settings.AGGREGATION_FORMAT) == "1":

@@ -73,7 +73,6 @@ class Rewrite(Value):
     written: bool = False
     files: int = 0
     bytes: int = 0
-    recoded: bool = False  # from another codec to lz4
     keys: tuple[Key, ...] = ()  # that are left out
     where: str | None = None  # the condition of rows that are kept
     leaving: Mapping[int, Leaving] = field(default_factory=dict)  # by operator
@@ -102,8 +101,7 @@ class Rewrite(Value):
     def changed(self) -> Mapping[str, str]:
         """The settings that the new checkpoint has, where they differ: of the session for the format, else recorded."""
         old, new = list_settings(self.old), list_settings(self.new)
-        codec = {settings.COMPRESSION_CODEC: LZ4} if self.recoded else {}
-        return {name: value for name, value in new.items() if value != old[name]} | codec
+        return {name: value for name, value in new.items() if value != old[name]}
 
 
 def list_settings(form: Form) -> dict[str, str]:
@@ -174,7 +172,6 @@ def plan_rewrite(
             query_id=str(uuid4()) if new_id else chosen.checkpoint.query_id,
             new_id=new_id,
             units=tuple(units),
-            recoded=context.codec not in (None, LZ4),
             keys=tuple(keys),
             where=where,
             leaving=choose_leaving(chosen, keys, where),

@@ -11,6 +11,7 @@ the entry ``metadata`` alone, for Spark creates the database then.
 import json
 import struct
 import zipfile
+from dataclasses import dataclass
 from io import BytesIO
 from itertools import chain
 from operator import eq
@@ -18,15 +19,18 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from ckpt.checkpoint.state.chains import Context
 from ckpt.checkpoint.state.folders import SSTS
-from ckpt.copies.rewrite.stored_rows import Stored, encode_records, encode_removals, list_changes
+from ckpt.copies.rewrite.stored_rows import Stored, array_of, encode_records, encode_removals, list_changes
 from ckpt.copies.rewrite.stores import Families
 from ckpt.errors import CkptError, one_line
 from ckpt.formats.rows.codecs import compress, decompress
 from ckpt.formats.rows.rocksdb import import_rocksdict
+from ckpt.formats.rows.row_checksums import write_checksum, write_removed
 from ckpt.formats.statefiles import LZ4, RecordType
 from ckpt.formats.text import write_utf
 from ckpt.model import Json
+from ckpt.settings import ROW_CHECKSUM
 from ckpt.state.native.temporary import make_temporary_folder, report_no_room
 
 _LENGTH = struct.Struct(">i")
@@ -36,27 +40,49 @@ _NOT_ROCKSDB = "rocksdict-config.json"  # which rocksdict puts beside the files 
 _THEN = (1980, 1, 1, 0, 0, 0)  # of zip entries: the same rows are the same bytes
 
 
-def make_hdfs_snapshot(rows: Stored) -> bytes:
+@dataclass(frozen=True, slots=True)
+class FileForm:
+    """How rows are written into files, as the settings in the offsets say."""
+
+    codec: str  # of deltas, changelogs and HDFS-backed snapshots
+    checksums: bool  # of each row
+
+
+def read_file_form(context: Context) -> FileForm:
+    """How the rows of a query are written: as they were."""
+    return FileForm(context.codec or LZ4, context.conf.get(ROW_CHECKSUM, "false") == "true")
+
+
+def make_hdfs_snapshot(rows: Stored, form: FileForm) -> bytes:
     """The file of an HDFS-backed store: records, then an int of -1. Raises CkptError."""
-    return _compress(encode_records(rows) + _LENGTH.pack(-1))
+    return _compress(encode_records(_add_checksums(rows, form, length=False)) + _LENGTH.pack(-1), form.codec)
 
 
-def make_changes(before: Stored, after: Stored, *, families: bool) -> bytes:
+def make_changes(before: Stored, after: Stored, form: FileForm, *, families: bool, rocksdb: bool) -> bytes:
     """A delta, or a changelog of RocksDB in checkpoint format 1: the changes from one version to the next.
 
     With ``families`` records begin with their type (``StateStoreChangelogWriterV2``), else they are those of a delta
     (``StateStoreChangelogWriterV1``). Raises CkptError.
     """
     changed, gone = list_changes(before, after)
+    changed = _add_checksums(changed, form, length=rocksdb)
+    if form.checksums:
+        gone = array_of([write_removed(key) for key in gone.to_pylist()])
     if not families:
-        return _compress(encode_records(changed) + encode_removals(gone) + _LENGTH.pack(-1))
+        return _compress(encode_records(changed) + encode_removals(gone) + _LENGTH.pack(-1), form.codec)
     put, delete = (bytes([kind]) for kind in (RecordType.PUT, RecordType.DELETE))
-    return _compress(write_utf("v2") + encode_records(changed, put) + encode_removals(gone, delete) + b"\0")
+    return _compress(write_utf("v2") + encode_records(changed, put) + encode_removals(gone, delete) + b"\0", form.codec)
 
 
-def _compress(data: bytes) -> bytes:
-    compressed = compress(data)
-    _check_equal(decompress(iter([compressed]), LZ4, len(data)) == data)
+def _add_checksums(rows: Stored, form: FileForm, *, length: bool) -> Stored:
+    if not form.checksums:
+        return rows
+    return Stored(rows.keys, array_of([write_checksum(*pair, length=length) for pair in rows.list_pairs()]))
+
+
+def _compress(data: bytes, codec: str) -> bytes:
+    compressed = compress(data, codec)
+    _check_equal(decompress(iter([compressed]), codec, len(data)) == data)
     return compressed
 
 
@@ -66,7 +92,7 @@ def _check_equal(equal: bool) -> None:
         raise CkptError("a snapshot that was written has other rows when it is read back: ckpt removes it")
 
 
-def make_rocksdb_snapshot(rows: Stored, families: Families, stem: str) -> dict[str, bytes]:
+def make_rocksdb_snapshot(rows: Stored, families: Families, stem: str, form: FileForm) -> dict[str, bytes]:
     """The files of a RocksDB store, whose keys differ, by path: ``stem``.zip, which names the others, is last.
 
     Raises CkptError where the temporary folder is full.
@@ -83,7 +109,7 @@ def make_rocksdb_snapshot(rows: Stored, families: Families, stem: str) -> dict[s
         }
     ssts: dict[str, bytes] = {}
     others: dict[str, bytes] = {}
-    for name, data in _make_database_files(rows.sort()) if len(rows) else ():
+    for name, data in _make_database_files(_add_checksums(rows, form, length=True).sort()) if len(rows) else ():
         if name.endswith(".sst"):
             own = f"{name.removesuffix('.sst')}-{uuid4()}.sst"
             ssts[f"{SSTS}/{own}"] = data

@@ -9,12 +9,15 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from ckpt.checkpoint.state.rewritable import recognise_operator
 from ckpt.errors import Undecodable
 from ckpt.formats.operators import BY_WHOLE_KEY, TRANSFORM_WITH_STATE, OperatorName
 from ckpt.formats.rows.partitions import partitions_of
 from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json, Operator, Store
+from ckpt.state.native.store_files import TIMED_FAMILIES
+from ckpt.state.reading.units import StateUnit
 
 Path: TypeAlias = tuple[int, ...]
 """Places of a field in structs inside each other."""
@@ -41,7 +44,7 @@ class GroupingKey:
 
 
 _MAP = "MapState"
-_WHOLE, _WITHOUT_LAST = GroupingKey(()), GroupingKey((), -1)  # of a session its start, of a join's row its index
+_WHOLE, _WITHOUT_LAST = GroupingKey(()), GroupingKey((), -1)  # of a session its start, of a join's row index or time
 
 
 def is_single(operator: Operator, store: Store) -> bool:
@@ -57,10 +60,10 @@ def count_partitions(operator: Operator, store: Store, partitions: int) -> int:
 def find_grouping(operator: Operator, store: Store, family: str | None) -> GroupingKey:
     """The columns whose hash says in which partition a row of a store or family is. Raises Undecodable if unknown."""
     name = family or DEFAULT_COLUMN_FAMILY
-    match operator.name:
+    match recognise_operator(operator):
         case OperatorName.JOIN:
             stored = f"{store.name} {name}"
-            if "keyWithIndexToValue" in stored:
+            if any(own in stored for own in ("keyWithIndexToValue", *TIMED_FAMILIES)):
                 return _WITHOUT_LAST
             if "keyToNumValues" in stored:
                 return _WHOLE
@@ -68,11 +71,9 @@ def find_grouping(operator: Operator, store: Store, family: str | None) -> Group
             return _WITHOUT_LAST
         case _ if operator.name in TRANSFORM_WITH_STATE:
             return _find_variable_key(name, [own.name for own in operator.variables if own.kind == _MAP])
-        case _ if operator.name in BY_WHOLE_KEY:
+        case _ if operator.name in BY_WHOLE_KEY or not operator.has_metadata:
             return _WHOLE
-    raise Undecodable(
-        f"ckpt does not know how {operator.name or 'an operator without metadata'} partitions the rows of {store.name}"
-    )
+    raise Undecodable(f"ckpt does not know how {operator.name} partitions the rows of {store.name}")
 
 
 def _find_variable_key(family: str, maps: Collection[str]) -> GroupingKey:
@@ -95,9 +96,10 @@ def list_key_columns(operator: Operator, store: Store) -> list[tuple[str, Json]]
     return find_grouping(operator, store, name).kinds(key)
 
 
-def find_unit_grouping(operator: Operator) -> GroupingKey:
+def find_unit_grouping(operator: Operator, unit: StateUnit) -> GroupingKey:
     """Return the part of the keys shown by a unit of state that is the operator's."""
-    return _WITHOUT_LAST if operator.name == OperatorName.SESSIONS else _WHOLE
+    with_time = unit.buffer is not None and unit.buffer.name.endswith(TIMED_FAMILIES)
+    return _WITHOUT_LAST if recognise_operator(operator) == OperatorName.SESSIONS or with_time else _WHOLE
 
 
 def hash_rows(columns: Iterable[tuple[str, Json, Any]], rows: int, partitions: int) -> Any:

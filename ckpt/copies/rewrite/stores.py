@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from ckpt.checkpoint.state.rewritable import count_session_columns
 from ckpt.copies.rewrite.filtering import Column, Leaving
 from ckpt.copies.rewrite.spreading import find_grouping, hash_rows, is_single
 from ckpt.copies.rewrite.stored_rows import Stored, array_of, bounds, memory, prepend, strip_first
@@ -28,7 +29,7 @@ from ckpt.formats.types import fields_of, named_fields, struct_of
 from ckpt.model import Json, Operator, Provider, Store
 from ckpt.state.native import rocksdb
 from ckpt.state.native.entries import Entries, decode_bytes, decode_rows, read_hdfs_rows, split_elements
-from ckpt.state.native.store_files import StoreFiles, UnitLayout
+from ckpt.state.native.store_files import TIMED_FAMILIES, StoreFiles, UnitLayout
 
 Family: TypeAlias = tuple[int, str, str | None]
 """Operator, store, and column family; None where the store has none."""
@@ -83,7 +84,7 @@ def list_forms(store: Store) -> dict[str, StoredForm]:
             family.name: StoredForm(family.key_schema, family.value_schema, family.key_encoder, evolved=family.evolved)
             for family in store.column_families
         }
-    columns = store.prefix_columns or 0
+    columns = count_session_columns(store) if store.prefix_columns is None else store.prefix_columns
     encoder = encoder_with_prefix(columns)
     return {store.name: StoredForm(store.key_schema, store.value_schema, encoder, columns)}
 
@@ -179,7 +180,8 @@ class Moving:
     def _count_state_rows(self, rows: "_HdfsRows | _RocksDBRows") -> Any:
         """As how many rows of state each counts: lists as their elements. Raises Undecodable."""
         lists = {variable.name for variable in self.operator.variables if variable.kind == _LIST}
-        if isinstance(rows, _HdfsRows) or rows.family not in lists:
+        several = rows.family is not None and (rows.family in lists or rows.family.endswith(TIMED_FAMILIES[0]))
+        if isinstance(rows, _HdfsRows) or not several:
             return np.ones(len(rows), np.int64)
         parts = elements if self.avro else split_elements
         return np.fromiter((len(parts(value)) for _, value in rows.pairs), np.int64, len(rows))

@@ -20,7 +20,13 @@ from ckpt.checkpoint.state.folders import STATE, sort_numbers
 from ckpt.copies.copy.placing import Placing, Watcher, open_new
 from ckpt.copies.copy.selection import Selection
 from ckpt.copies.rewrite.plan import CannotRewrite, PlannedState, Rewrite, RewrittenUnit, list_settings, list_starting
-from ckpt.copies.rewrite.snapshots import make_changes, make_hdfs_snapshot, make_rocksdb_snapshot
+from ckpt.copies.rewrite.snapshots import (
+    FileForm,
+    make_changes,
+    make_hdfs_snapshot,
+    make_rocksdb_snapshot,
+    read_file_form,
+)
 from ckpt.copies.rewrite.spreading import count_partitions
 from ckpt.copies.rewrite.stored_rows import Stored
 from ckpt.copies.rewrite.stores import Families
@@ -29,6 +35,7 @@ from ckpt.formats.metadata import build_metadata
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.inspection.inspection import Inspection
 from ckpt.model import Json, Operator, Provider, StateFileKind, Store
+from ckpt.state.native.store_files import context_of
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import Chosen, Question, choose
 from ckpt.versions import Spark
@@ -48,7 +55,7 @@ class SmallFiles:
         data = self.selection.changed.get(path) or self.chosen.storage.read(path)
         folder, _, name = path.rpartition("/")
         if folder == OFFSETS:
-            recorded = {**list_settings(self.found.new), **self.found.changed}
+            recorded = list_settings(self.found.new)
             recorded.pop(settings.CHECKPOINT_FORMAT)  # which is the session's
             return _change_settings(path, data, recorded)
         if folder == COMMITS:
@@ -139,6 +146,7 @@ class NewState:
     partitions: int
     batch: int
     ids: Mapping[int, Sequence[Sequence[str]]]  # format 2: of each operator [partition][store]
+    form: FileForm
     of_planned: bool = False  # with the state of the batch after, which is planned
     numbers: Mapping[int, int] = field(default_factory=dict)  # of operators that get another one: the new by the old
 
@@ -162,12 +170,13 @@ class NewState:
             position = [sibling.name for sibling in operator.stores].index(store.name)
             name = f"{name}_{self.ids[operator.id][partition][position]}"
         if self.provider is Provider.HDFS:
-            files = {f"{name}.snapshot": make_hdfs_snapshot(rows)}
+            files = {f"{name}.snapshot": make_hdfs_snapshot(rows, self.form)}
         else:
-            files = make_rocksdb_snapshot(rows, families, name)
+            files = make_rocksdb_snapshot(rows, families, name, self.form)
         if planned is not None:
-            kind = StateFileKind.DELTA if self.provider is Provider.HDFS else StateFileKind.CHANGELOG
-            changes = make_changes(rows, planned, families=bool(families.numbers))
+            rocksdb = self.provider is Provider.ROCKSDB
+            kind = StateFileKind.CHANGELOG if rocksdb else StateFileKind.DELTA
+            changes = make_changes(rows, planned, self.form, families=bool(families.numbers), rocksdb=rocksdb)
             files = {f"{self.batch + 2}.{kind}": changes, **files}
         return {f"{folder}/{path}": data for path, data in files.items()}
 
@@ -243,7 +252,8 @@ def _write(small: SmallFiles, placing: Placing, fill: Fill, watcher: Watcher | N
                 ids.append(str(uuid4()))
     total = sum(places for _, places in of_stores)
     of_planned = small.found.planned_state is PlannedState.WRITTEN
-    state = NewState(new.provider, new.partitions, small.selection.batch, small.ids, of_planned)
+    form = read_file_form(context_of(small.chosen))
+    state = NewState(new.provider, new.partitions, small.selection.batch, small.ids, form, of_planned)
     for done, files in enumerate(fill(state), 1):
         for path, data in files.items():
             if isinstance(data, int):

@@ -1,7 +1,7 @@
-"""Decompress deltas, snapshots and changelogs (``spark.sql.streaming.stateStore.compression.codec``).
+"""Compress and decompress deltas, snapshots and changelogs (``spark.sql.streaming.stateStore.compression.codec``).
 
 lz4: ``LZ4BlockOutputStream`` (``ckpt.formats.blockstream``), whose blocks carry a checksum. zstd: a plain stream, which
-may carry one. snappy: ``SnappyOutputStream`` of snappy-java, without any.
+may carry one. snappy: ``SnappyOutputStream`` of snappy-java, lzf: ``LZFOutputStream`` of compress-lzf, without any.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,7 +13,19 @@ import pyarrow as pa
 from ckpt.errors import WITH_SPARK, LeftToSpark, TooLarge, Undecodable
 from ckpt.formats.blockstream import Pieces, Stream
 from ckpt.formats.checksums import of_lz4_block
-from ckpt.formats.compression import BLOCK, BLOCKS, COMPRESSED, END, STORED, BadBlock, Corrupt, make_block
+from ckpt.formats.compression import (
+    BLOCK,
+    BLOCKS,
+    COMPRESSED,
+    END,
+    STORED,
+    BadBlock,
+    Corrupt,
+    lzf_stream,
+    make_block,
+    snappy_stream,
+)
+from ckpt.formats.statefiles import LZ4
 
 MOST_BYTES = 1 << 30
 """How much of a partition is unpacked into memory, which then takes three to four times as much."""
@@ -41,9 +53,21 @@ def decompress(file: Iterator[bytes], codec: str, most: int = MOST_BYTES) -> byt
     return b"".join(pieces)
 
 
-def compress(data: bytes) -> bytes:
-    """Bytes as ``LZ4BlockOutputStream`` writes them."""
-    return b"".join(_lz4_blocks(data)) + END
+def compress(data: bytes, codec: str = LZ4) -> bytes:
+    """Bytes as Spark writes them with a codec. Raises LeftToSpark for one that ckpt does not know.
+
+    lzf keeps them uncompressed, which its streams may.
+    """
+    match codec:
+        case "lz4":
+            return b"".join(_lz4_blocks(data)) + END
+        case "zstd":
+            return bytes(pa.Codec("zstd").compress(data, asbytes=True))
+        case "snappy":
+            return snappy_stream(data)
+        case "lzf":
+            return lzf_stream(data)
+    raise LeftToSpark(f"ckpt does not write the compression codec {codec} (it writes {', '.join(_CODECS)})")
 
 
 def _lz4_blocks(data: bytes) -> Iterator[bytes]:

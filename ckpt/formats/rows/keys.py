@@ -132,6 +132,14 @@ def _times(kind: Json, blobs: Sequence[bytes]) -> Any:
     return fixed(arrow_type(kind), values, np.zeros(len(blobs), bool))
 
 
+def _encode_times(column: Any) -> list[bytes]:
+    """Longs as ``_times`` reads them. Raises Undecodable for NULL, which Spark does not write."""
+    if column.null_count:
+        raise Undecodable("the time of a key is NULL")
+    data = (memory(column, np.dtype("<i8")) ^ _SIGN).astype(">i8").tobytes()
+    return [data[at : at + _LONG] for at in range(0, len(data), _LONG)]
+
+
 def encoder_with_prefix(columns: int | None) -> Json:
     """The encoder of keys whose first columns are a prefix; without such columns a key is one row."""
     if not columns:
@@ -168,6 +176,10 @@ def key_blobs(kind: Json, encoder: Json, keys: Any, rows: MakeRows = write_versi
             first = _ordering(ordering, len(keys), rows)
             others = [ordinal for ordinal in range(len(fields)) if ordinal not in ordinals]
             return _join_parts(first, part(others, last=True) if others else [b""] * len(keys))
+        case {"keyStateEncoderType": "TimestampAsPrefixKeyStateEncoderSpec"}:
+            return list(map(bytes.__add__, _encode_times(columns[-1]), part(range(len(fields) - 1), last=True)))
+        case {"keyStateEncoderType": "TimestampAsPostfixKeyStateEncoderSpec"}:
+            return list(map(bytes.__add__, part(range(len(fields) - 1), last=True), _encode_times(columns[-1])))
     raise Undecodable(f"ckpt does not write keys of the encoder {encoder}")
 
 

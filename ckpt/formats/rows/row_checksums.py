@@ -37,6 +37,17 @@ def plain_file(data: bytes) -> bytes:
     return bytes(np.delete(words, heads + 1).tobytes())
 
 
+def write_checksum(key: bytes, row: bytes, *, length: bool) -> bytes:
+    """A row behind its checksum, and its ``length``, which RocksDB has too. The bytes of the key are those stored."""
+    checksum = crc32c(row, crc32c(key)).to_bytes(_CHECKSUM, "little")
+    return checksum + (len(row).to_bytes(_CHECKSUM, "little") if length else b"") + row
+
+
+def write_removed(key: bytes) -> bytes:
+    """A key as a delta or changelog has it that removes it: behind its checksum."""
+    return crc32c(key).to_bytes(_CHECKSUM, "little") + key
+
+
 def _compare(data: bytes, starts: Any, key_size: Any, values: Any, value_size: Any) -> None:
     rows = zip(starts.tolist(), key_size.tolist(), values.tolist(), value_size.tolist(), strict=True)
     view = memoryview(data)

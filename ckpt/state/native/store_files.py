@@ -21,7 +21,8 @@ from ckpt.state.reading.units import StateUnit, UnitKind
 from ckpt.storage import Storage
 
 _TIMERS = "_keyToTimestamp"
-_MERGED = "keyWithTsToValues"  # join state format 4: the rows of a key and time in one value
+TIMED_FAMILIES = ("keyWithTsToValues", "tsWithKey")
+"""Join state format 4: the rows of a key and time in one value, and one entry for each of them by time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ def _of_family(chosen: Chosen, operator: Operator, store: Store, family: ColumnF
         key=family.key_schema,
         value=family.value_schema,
         encoder=family.key_encoder,
-        several=name.endswith(_MERGED) or name in lists,
+        several=name.endswith(TIMED_FAMILIES[0]) or name in lists,
         avro=avro,
         delimiter=delimiter_of(chosen.recorded),
     )

@@ -34,7 +34,10 @@ KILLED_EARLIER = (3, 8)
 """Likewise after an import of state; on one version the same was seen for as many batches."""
 _STORE = "spark.sql.streaming.stateStore."
 BUSY = {f"{_STORE}maintenanceInterval": "1s", f"{_STORE}minDeltasForSnapshot": "3"}
+CODEC = f"{_STORE}compression.codec"
 JOIN_3 = {"spark.sql.streaming.join.stateFormatVersion": "3"}
+JOIN_4 = {"spark.sql.streaming.join.stateFormatVersion": "4"}
+CHECKSUMS = ((f"{_STORE}rowChecksum.enabled", "true"),)
 HAND = "by hand"
 ONE_BATCH = {"spark.sql.streaming.noDataMicroBatches.enabled": "false"}
 TRANSFORM = "transform-with-state-event-time"
@@ -60,7 +63,8 @@ class Case:
     @property
     def name(self) -> str:
         """Such as `join hdfs, rocksdb, 5 partitions`."""
-        parts = [f"{self.query} {self.store}", *(value for _, value in self.conf), self.shape, self.provider]
+        own = (value if value != "true" else key.split(".")[-2] for key, value in self.conf)
+        parts = [f"{self.query} {self.store}", *own, self.shape, self.provider]
         parts += [f"{self.partitions} partitions" if self.partitions else None]
         return ", ".join(filter(None, [*parts, f"format {self.version}" if self.version else None]))
 
@@ -78,18 +82,36 @@ class Case:
 
 
 CASES = (
-    *(Case(query, "hdfs", "rocksdb", 5) for query in NO_FAMILIES),
-    *(Case(query, "changelog", "hdfs") for query in NO_FAMILIES),
+    *(Case(query, "hdfs", "rocksdb", 5, since="3.5") for query in NO_FAMILIES),
+    *(Case(query, "changelog", "hdfs", since="3.5") for query in NO_FAMILIES),
     *(Case(query, "rocksdb", None, 1) for query in ("aggregation", "session-window", TRANSFORM)),
     Case(TRANSFORM, "changelog", None, 3),
     Case("join", "changelog", None, 3, since="4.2", conf=tuple(JOIN_3.items())),
     *(Case(query, "changelog", None, 3, 2, since="4.2") for query in ("aggregation", "join", TRANSFORM)),
     *(Case(query, store, since="3.5") for query in NO_FAMILIES[:5] for store in ("hdfs", "rocksdb")),
-    *(Case(query, "hdfs", shape="flat") for query in NO_FAMILIES),
+    *(Case(query, "hdfs", since="3.5", shape="flat") for query in NO_FAMILIES),
     *(Case(query, "changelog", None, 3, shape="raw") for query in (*NO_FAMILIES, TRANSFORM)),
     Case("join", "changelog", None, 3, since="4.2", conf=tuple(JOIN_3.items()), shape="raw"),
     Case("aggregation", "hdfs", shape=HAND),
     *(Case(query, "changelog", shape=HAND) for query in ("join", TRANSFORM)),
+)
+CASES += (
+    Case("join", "changelog", None, 3, since="4.3", conf=tuple(JOIN_4.items())),
+    Case("join", "changelog", None, 3, 2, since="4.3", conf=tuple(JOIN_4.items())),
+    Case("join", "changelog", since="4.3", conf=tuple(JOIN_4.items()), shape="flat"),
+    Case("join", "rocksdb", None, 3, since="4.3", conf=(*JOIN_4.items(), *CHECKSUMS), shape="flat"),
+)
+CODECS = ("zstd", "snappy", "lzf")
+CASES += (
+    Case("aggregation", "hdfs", "rocksdb", 5, since="4.2", conf=CHECKSUMS),
+    Case("join", "changelog", "hdfs", since="4.2", conf=CHECKSUMS),
+    Case("join", "changelog", None, 3, since="4.2", conf=(*JOIN_3.items(), *CHECKSUMS)),
+    Case(TRANSFORM, "changelog", None, 3, since="4.2", conf=CHECKSUMS),
+    Case("windowed-aggregation", "hdfs", None, 3, since="4.2", conf=CHECKSUMS, shape="flat"),
+    Case(TRANSFORM, "changelog", since="4.2", conf=CHECKSUMS, shape="raw"),
+    *(Case("aggregation", "hdfs", since="3.5", conf=((CODEC, codec),)) for codec in CODECS),
+    *(Case("windowed-aggregation", "hdfs", "rocksdb", 3, conf=((CODEC, codec),)) for codec in CODECS),
+    *(Case("session-window", "changelog", "hdfs", conf=((CODEC, codec),), shape="raw") for codec in CODECS),
 )
 MORE = (
     *(Case(query, "hdfs", None, 5, shape="raw") for query in ("aggregation", "session-window", "join")),
@@ -119,11 +141,12 @@ def ask(spark: Installed, some: Iterable[Case], folder: Path) -> dict[str, Any]:
     chosen, newest = [*some], {}
     told: dict[str, Any] = {}
     for number in range(STARTS):
-        _run(spark, folder, [*_making(chosen, folder, number)])
+        made = _run(spark, folder, [*_making(chosen, folder, number)])
+        assert not any(run["error"] for run in made["runs"]), [run["error"] for run in made["runs"] if run["error"]]
     for case in chosen:
-        made = _renewed(case, folder / case.name)
-        assert made.written, (case.name, made.refused)
-        newest[case] = made.batch
+        new = _renewed(case, folder / case.name)
+        assert new.written, (case.name, new.refused)
+        newest[case] = new.batch
     both = [(case, which) for case in chosen for which in ("old", "new")]
     rows: list[dict[str, Any]] = [{} for _ in both]
     for time in range(len(KILLED)):

@@ -18,7 +18,7 @@ from tests.support.places import SAMPLES
 
 NOT_OF_THE_KEY = ("sessionStartTime", "__event_time", "index")
 QUICK = ("tws-rocksdb-4.2", "join-v3-changelog-4.2", "windowed-aggregation-hdfs-4.2")
-WITHOUT = ("3.5", "-killed-", "join-v4", "limit")  # not written at all, or no keys
+WITHOUT = ("-killed-", "limit")  # no keys
 WRITTEN = [name for name in STATEFUL if not any(part in name for part in WITHOUT)]
 
 

@@ -61,15 +61,10 @@ def test_every_row_is_there_and_where_spark_looks_for_it(sample: str, form: dict
 
 
 def refusable(sample: str, form: dict[str, Any]) -> bool:
-    """State that cannot be written: families without RocksDB, old state without metadata, the unknown."""
+    """State that cannot be written: families, and the other format, without RocksDB."""
     families = sample.startswith(("tws", "join-v3", "join-v4"))
     rocksdb = "hdfs" not in sample or form.get("provider") == "rocksdb"
-    return (
-        (families and form.get("provider") == "hdfs")
-        or sample.startswith("join-v4")
-        or sample.endswith("3.5")
-        or ("format_version" in form and not rocksdb)
-    )
+    return (families and form.get("provider") == "hdfs") or ("format_version" in form and not rocksdb)
 
 
 @pytest.mark.slow
@@ -310,9 +305,7 @@ def test_versions_that_cannot_start_the_new_checkpoint_are_named_and_asked_about
     ("sample", "words", "told"),
     [
         ("tws-rocksdb-4.2", ("--provider", "hdfs"), "column families"),
-        ("aggregation-hdfs-3.5", ("--partitions", "3"), "no metadata"),
         ("aggregation-hdfs-4.2", ("--format-version", "2"), "RocksDB only"),
-        ("join-v4-changelog-4.3", (), "state format 4"),
         ("aggregation-hdfs-4.2", ("--partitions", "2147483647"), "2,147,483,647 partitions"),
     ],
 )

@@ -22,7 +22,7 @@ from tests.state.native.states import recorded
 from tests.support.places import SAMPLES
 
 QUICK = ("tws-rocksdb-4.2", "join-v3-changelog-4.2", "session-window-changelog-4.2")
-WITHOUT = ("-killed-", "join-v4", "join-hdfs-3.5", "limit")  # refused, or no columns
+WITHOUT = ("-killed-", "limit")  # no columns
 WRITTEN = [name for name in STATEFUL if not any(part in name for part in WITHOUT)]
 BY_KEY = ("join", "tws")
 
@@ -102,7 +102,7 @@ def test_what_is_kept_is_what_arrow_keeps(sample: str, prefix: str, tmp_path: Pa
 def forms(sample: str) -> list[dict[str, Any]]:
     if sample.endswith("3.5"):
         return [{}]
-    families = sample.startswith(("tws", "join-v3"))
+    families = sample.startswith(("tws", "join-v3", "join-v4"))
     return [{}, {"partitions": 3, "provider": "rocksdb" if families or "hdfs" in sample else "hdfs"}]
 
 

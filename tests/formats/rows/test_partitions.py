@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from ckpt.copies.rewrite.snapshots import make_rocksdb_snapshot
+from ckpt.copies.rewrite.snapshots import FileForm, make_rocksdb_snapshot
 from ckpt.copies.rewrite.stored_rows import make_stored
 from ckpt.copies.rewrite.stores import Families
-from ckpt.errors import CkptError
+from ckpt.errors import CkptError, LeftToSpark
 from ckpt.formats.rows.codecs import compress, decompress
 from ckpt.formats.rows.keys import encoder_with_prefix, key_blobs, keys_of
 from ckpt.formats.rows.partitions import partitions_of
@@ -84,17 +84,21 @@ def test_a_key_of_two_rows_is_what_spark_makes_of_both(fields: list[tuple[str, A
 
 @given(st.binary(max_size=100_000) | st.integers(0, 100_000).map(bytes))
 def test_what_is_compressed_is_read_again(data: bytes) -> None:
-    assert decompress(iter([compress(data)]), "lz4") == data
+    for codec in ("lz4", "zstd", "snappy", "lzf"):
+        assert decompress(iter([compress(data, codec)]), codec) == data
+    with pytest.raises(LeftToSpark, match="does not write the compression codec brotli"):
+        compress(data, "brotli")
 
 
 def test_a_full_temporary_folder_has_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """RocksDB reports it as it does everything."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    rows, form = make_stored([b"\0key"], [os.urandom(1 << 16)]), FileForm("lz4", checksums=False)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
     try:
         with pytest.raises(CkptError, match=r"^the temporary folder .* cannot take .*: File too large; TMPDIR names"):
-            make_rocksdb_snapshot(make_stored([b"\0key"], [os.urandom(1 << 16)]), Families(), "1")
+            make_rocksdb_snapshot(rows, Families(), "1", form)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert not list(tmp_path.iterdir())

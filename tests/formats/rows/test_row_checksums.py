@@ -10,7 +10,7 @@ import pytest
 from ckpt.errors import LeftToSpark, Undecodable
 from ckpt.formats.rows.changelog import ChangelogRecord
 from ckpt.formats.rows.hdfs import records_of
-from ckpt.formats.rows.row_checksums import plain_changes, plain_file, plain_value
+from ckpt.formats.rows.row_checksums import plain_changes, plain_file, plain_value, write_checksum, write_removed
 from ckpt.formats.statefiles import RecordType
 
 KEY, ROW = b"a key of 16 byte", b"a value of 24 bytes long"
@@ -23,6 +23,13 @@ def checksum(*parts: bytes) -> bytes:
 def stored(*rows: bytes, delimiter: bytes = b",") -> bytes:
     """A value of RocksDB."""
     return delimiter.join(checksum(KEY, row) + struct.pack("<i", len(row)) + row for row in rows)
+
+
+@pytest.mark.parametrize("row", [ROW, b""])
+def test_they_are_written_as_spark_does(row: bytes) -> None:
+    assert write_checksum(KEY, row, length=True) == stored(row)
+    assert write_checksum(KEY, row, length=False) == checksum(KEY, row) + row
+    assert write_removed(KEY) == checksum(KEY) + KEY
 
 
 def flips(data: bytes) -> list[bytes]:
