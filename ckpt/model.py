@@ -290,6 +290,8 @@ class ColumnFamily:
     key_encoder: Json = None  # keyStateEncoderSpec, schema file v3
     user_key_schema: Json = None  # of a map variable, schema file v3
     evolved: bool = False  # it is a later generation of a schema than the first
+    generation: int = 0  # of the value schema, which Avro rows name
+    older: tuple[tuple[int, Json], ...] = ()  # value schemas of earlier generations, of state that is encoded as Avro
 
 
 @dataclass(frozen=True, slots=True)

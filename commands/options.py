@@ -118,6 +118,11 @@ class CommonOptions:
         return pairs("--storage-option", self.storage_option)
 
 
+SchemaOption = Annotated[
+    str | None, typer.Option(metavar="FILE", help="The schemas of state that keeps none (Spark before 3.1).")
+]
+
+
 @dataclass(frozen=True, slots=True)
 class PartOptions:
     """Options that choose a part of the state."""
@@ -127,3 +132,4 @@ class PartOptions:
     side: Annotated[Side | None, typer.Option(help="One side of a join.")] = None
     variable: Annotated[str | None, typer.Option(metavar="NAME", help="This variable of transformWithState.")] = None
     timers: Annotated[bool, typer.Option("--timers", help="The timers of transformWithState.")] = False
+    schema: SchemaOption = None

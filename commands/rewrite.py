@@ -27,6 +27,7 @@ def rewrite(
     accept_fewer_versions: Annotated[
         bool, typer.Option("--accept-fewer-versions", help="Accept that fewer Spark versions start it.")
     ] = False,
+    schema: options.SchemaOption = None,
 ) -> None:
     """Write NEW: same state, other shuffle partitions or provider.
 
@@ -50,6 +51,7 @@ def rewrite(
             salvage=salvage,
             accept_loss=accept_loss,
             accept_fewer_versions=accept_fewer_versions,
+            schema=schema,
             jobs=run.jobs,
             by=by,
             watcher=watcher,

@@ -103,7 +103,8 @@ class _Reader:
             generations.append(self._number(">h") if self._layout == "families" else 0)  # which Avro rows name
             schemas.append(self._struct(self._text()))
         encoder, user_key = self._json(self._text()), self._json(self._text())
-        return ColumnFamily(name, schemas[0], schemas[1], encoder or None, user_key or None, evolved=any(generations))
+        kinds = (schemas[0], schemas[1], encoder or None, user_key or None)
+        return ColumnFamily(name, *kinds, evolved=any(generations), generation=generations[1])
 
     def _number(self, form: str = ">i") -> int:
         (value,) = struct.unpack_from(form, self._data, self._at)

@@ -1,18 +1,20 @@
 """Operator metadata and state schemas: the small files in ``state/`` that describe operators and stores."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ckpt.checkpoint.state.folders import STATE, OperatorFolder, sort_numbers, stores_of
 from ckpt.checkpoint.state.read_steps import Step
 from ckpt.errors import NotFound
-from ckpt.formats.limits import refuse_too_large
+from ckpt.formats.limits import LARGEST_RECORD, refuse_too_large
 from ckpt.formats.operators import parse_operator_metadata
 from ckpt.formats.schemas import parse_state_schema
 from ckpt.formats.statefiles import DEFAULT_STORE
-from ckpt.model import ColumnFamily, Fault, Operator, OperatorMetadata, Unreadable
+from ckpt.model import ColumnFamily, Fault, Json, Operator, OperatorMetadata, Unreadable
 from ckpt.storage.base import Listing, ReadRequest
 
+_SCHEMAS = "_stateSchema"
+_GENERATIONS = 64  # schema files of a store that are read: Spark counts the generations of Avro rows, and allows 16
 _OLDER = 2  # which file is the odd one out of three shows which was edited
 
 
@@ -61,11 +63,44 @@ def describe(listing: Listing, folders: tuple[OperatorFolder, ...]) -> Step[dict
         if folder.id in metadata:
             data = contents[metadata[folder.id]]
             parsed = parse_operator_metadata(metadata[folder.id], data) if isinstance(data, bytes) else data
+        of_stores = {**of_stores, **(yield from _read_generations(listing, folder, of_stores))}
         before = ((path, contents[path]) for path in older[folder.id])
         records = (parse_operator_metadata(path, data) for path, data in before if isinstance(data, bytes))
         known = tuple(record for record in records if isinstance(record, OperatorMetadata))
         descriptions[folder.id] = Description(parsed, of_stores, known)
     return descriptions
+
+
+def _read_generations(
+    listing: Listing, folder: OperatorFolder, stores: Mapping[str, tuple[ColumnFamily, ...] | Unreadable]
+) -> Step[dict[str, tuple[ColumnFamily, ...]]]:
+    """The column families of stores whose schema has changed, with the earlier schemas of their values."""
+    evolved = {
+        name: families
+        for name, families in stores.items()
+        if not isinstance(families, Unreadable) and any(family.evolved for family in families)
+    }
+    paths = [path for name in evolved for path in _list_schema_files(listing, folder, name)[-_GENERATIONS:]]
+    answers = yield [ReadRequest(path, 0, LARGEST_RECORD) for path in paths]
+    older: dict[str, dict[int, Json]] = {}
+    for path, answer in zip(paths, answers, strict=True):
+        families = parse_state_schema(path, answer) if isinstance(answer, bytes) else ()
+        for family in () if isinstance(families, Unreadable) else families:
+            older.setdefault(f"{path.rpartition('/')[0]}/{family.name}", {})[family.generation] = family.value_schema
+    return {
+        name: tuple(
+            replace(
+                family,
+                older=tuple(
+                    (number, kind)
+                    for number, kind in sorted(older.get(f"{folder.path}/{_SCHEMAS}/{name}/{family.name}", {}).items())
+                    if number < family.generation
+                ),
+            )
+            for family in families
+        )
+        for name, families in evolved.items()
+    }
 
 
 def list_described_by(listing: Listing, folders: tuple[OperatorFolder, ...]) -> list[str]:
@@ -106,16 +141,22 @@ def _find_schemas(listing: Listing, folder: OperatorFolder) -> list[tuple[str, s
     partition still says what the rows are.
     """
     paths: dict[str, str] = {}
-    versioned = f"{folder.path}/_stateSchema"
-    for store in listing.subfolders(versioned):
-        names = listing.in_folder(f"{versioned}/{store}")
-        by_batch = {batch: name for name in names for batch in sort_numbers([name.partition("_")[0]])}
-        if by_batch:
-            paths[store] = f"{versioned}/{store}/{by_batch[max(by_batch)]}"
+    for store in listing.subfolders(f"{folder.path}/{_SCHEMAS}"):
+        files = _list_schema_files(listing, folder, store)
+        if files:
+            paths[store] = files[-1]
     for partition in folder.partitions:
         for store, path in find_schemas_in(listing, f"{folder.path}/{partition}"):
             paths.setdefault(store, path)
     return list(paths.items())
+
+
+def _list_schema_files(listing: Listing, folder: OperatorFolder, store: str) -> list[str]:
+    """The schema files of a store of transformWithState, one of each batch that changed it, oldest first."""
+    versioned = f"{folder.path}/{_SCHEMAS}/{store}"
+    names = listing.in_folder(versioned)
+    by_batch = {batch: name for name in names for batch in sort_numbers([name.partition("_")[0]])}
+    return [f"{versioned}/{by_batch[batch]}" for batch in sorted(by_batch)]
 
 
 def find_schemas_in(listing: Listing, partition: str) -> Iterator[tuple[str, str]]:

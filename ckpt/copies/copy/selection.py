@@ -26,6 +26,8 @@ from ckpt.formats.sidecars import shown_name
 from ckpt.formats.statefiles import CHECKSUM, LZ4
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Kind, RocksDBSnapshot, StateFile, StateFileKind
+from ckpt.restart.diagnoses.state import STATE_OF_OLD_SPARK
+from ckpt.restart.findings import Outcome
 from ckpt.storage import Listing, Storage
 from ckpt.storage.locations import spark_uri
 from ckpt.versions import Progress
@@ -91,12 +93,14 @@ class Selection:
         return [*paths, *reversed(self._with_sidecar(self.newest, sidecars=sidecars))]
 
 
-def select_files(storage: Storage, to: str, batch: int | None = None, *, damaged: bool = False) -> Selection:
+def select_files(
+    storage: Storage, to: str, batch: int | None = None, *, damaged: bool = False, stated: bool = False
+) -> Selection:
     """Choose the batch and its files; nothing is written, and of state only what names other files is read.
 
     ``to`` is the URI of the copy, ``batch`` a committed one, by default the newest. Raises NotACheckpoint, NotFound,
     StorageError, or CannotCopy where there is no such batch, or, unless the state is known to be ``damaged``, a start
-    after it would fail.
+    after it would fail. ``stated``: state of old Spark keeps no schema, so that no start is forecast.
     """
     checkpoint = read_checkpoint(storage, batches=0)
     chosen = _choose_batch(checkpoint, batch)
@@ -109,7 +113,7 @@ def select_files(storage: Storage, to: str, batch: int | None = None, *, damaged
     view = Changed(storage, checkpoint.listing, gone)
     checkpoint = read_checkpoint(view, batches=0)
     promised, changed = _inspect_relocated(view, checkpoint, to)
-    if not damaged:
+    if not damaged and not (stated and is_undescribed(promised)):
         _check_start(promised, chosen)
     small = tuple(_list_small(checkpoint, chosen, top))
     return Selection(chosen, checkpoint.listing, promised, changed, small, _list_chain(checkpoint, view))
@@ -145,6 +149,12 @@ def _choose_batch(checkpoint: Checkpoint, batch: int | None) -> int:
             f"the newest {possible[-1]}"
         )
     return batch
+
+
+def is_undescribed(inspection: Inspection) -> bool:
+    """Tell whether a start is unknown only because Spark before 3.1 wrote the state, without a schema."""
+    because = {finding.diagnosis for f in inspection.counted if f.outcome is Outcome.UNKNOWN for finding in f.because}
+    return because == {STATE_OF_OLD_SPARK}
 
 
 def _check_start(inspection: Inspection, batch: int) -> None:

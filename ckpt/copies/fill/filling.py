@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -107,25 +107,25 @@ class Filling:
             matched = find_matches(self.chosen, unit, columns, rows.matched, only, joined)
         delimiter = delimiter_of(self.chosen.recorded)
         normalised = replace(rows, columns=columns, matched=matched)
-        yield from make_contents(normalised, schemas, delimiter, self._choose_encoder())
+        own = dict(forms).get(unit.variable or "")
+        yield from make_contents(normalised, schemas, delimiter, self._choose_encoder(own.generation if own else 0))
 
-    def _choose_encoder(self, form: StoredForm | None = None) -> MakeRows:
-        """Return the encoder of rows for RocksDB. Raises Undecodable."""
+    def _choose_encoder(self, generation: int = 0) -> MakeRows:
+        """Return the encoder of rows for RocksDB; in Avro they name a generation of their schema."""
         if not self.operator.variables or self.chosen.recorded.get(settings.ENCODING_FORMAT) != "avro":
             return write_versioned_rows
-        if form is not None and form.evolved:
-            raise Undecodable(f"operator {self.operator.id}: its state schema has changed, and is encoded as Avro")
-        return avro.write_rows
+        return partial(avro.write_rows, generation=generation) if generation else avro.write_rows
 
     def _encode_pairs(self, form: StoredForm, rows: Taken, content: StoreContent) -> tuple[list[bytes], list[bytes]]:
         """Keys without the number of their family, and values."""
-        bare, make = self.new.provider is Provider.HDFS, self._choose_encoder(form)
+        bare, make = self.new.provider is Provider.HDFS, self._choose_encoder()
         own, values = content.keys, content.values
         keys = rows_from(form.key, own).to_list() if bare else key_blobs(form.key, form.encoder, own, make)
         if content.unique:
             _check_duplicates(keys, rows)
         if not isinstance(values, list):
-            values = rows_from(form.value, values).to_list() if bare else make(form.value, values, True)
+            encode = self._choose_encoder(form.generation)
+            values = rows_from(form.value, values).to_list() if bare else encode(form.value, values, True)
         return keys, values
 
     def _number_families(self, store: Store) -> Families:

@@ -124,12 +124,13 @@ def plan_rewrite(
     new_id: bool,
     of_values: bool = False,
     salvage: bool = False,
+    schema: str | None = None,
 ) -> tuple[Chosen, Selection, Rewrite]:
     """Open a checkpoint, select its small files, and plan a rewrite; ``refused`` says why it cannot be made.
 
     ``form`` is the state store provider, the number of partitions and the format version; None is as in the old one.
     ``of_values``: rows are made of values, and not bytes that are there moved. ``salvage``: of damaged state
-    what can be read.
+    what can be read. ``schema``: a file with the schemas of state that keeps none.
 
     Raises NotACheckpoint, NotFound, StorageError, StateDamaged; CannotRewrite, Undecodable where the old form is
     unknown; UsageError where there are no such form, keys or columns, or one place is inside the other.
@@ -140,8 +141,10 @@ def plan_rewrite(
     _check_form(provider, partitions, version)
     own = choose_options(checkpoint, options)
     salvaged = find_salvage(checkpoint, own) if salvage else None
-    chosen = choose(salvaged.question if salvaged else Question(checkpoint, RequestedPart(), all_units=True), own)
-    selection = select_files(chosen.storage, into, chosen.moment.batch, damaged=salvage)
+    question = Question(checkpoint, RequestedPart(schema=schema), all_units=True)
+    chosen = choose(salvaged.question if salvaged else question, own)
+    stated = schema is not None
+    selection = select_files(chosen.storage, into, chosen.moment.batch, damaged=salvage, stated=stated)
     context = context_of(chosen)
     if not context.shuffle_partitions or context.provider not in CLASSES:
         what = "a number of shuffle partitions, and a state store provider that is one of Spark's"

@@ -50,6 +50,7 @@ def rewrite(
     salvage: bool = False,
     accept_loss: bool = False,
     accept_fewer_versions: bool = False,
+    schema: str | None = None,
     plan: bool = False,
     jobs: int | None = None,
     by: Exchange | None = None,
@@ -79,6 +80,8 @@ def rewrite(
         accept_loss: Accept that a salvage loses keys, or that batches are read again; without it nothing is written.
         accept_fewer_versions: Accept that a Spark version that may be in use, and can start the old one, cannot start
             the new one; without it nothing is written.
+        schema: A file with the schemas of state that keeps none, as Spark before 3.1 wrote it: a ``query.json``, or
+            columns by operator and store.
         plan: Only say what would be written, and refuse what would be refused; the rows are not read.
         jobs: Processes at a time, each with one partition of a store in memory; by default one for each core, where
             there is enough to do.
@@ -100,9 +103,12 @@ def rewrite(
     uri, options = fspath(checkpoint), storage_options or {}
     if where is not None and drop_keys:
         raise UsageError("`where` or `drop_keys`: not both")
+    if salvage and schema is not None:
+        raise UsageError("`salvage` or `schema`: not both")
     keys = read_keys(drop_keys) if isinstance(drop_keys, str) else [*drop_keys]
     form = (provider, partitions, format_version)
-    chosen, selection, rewrite = plan_rewrite(uri, into, options, form, keys, where, new_id=new_id, salvage=salvage)
+    more = {"new_id": new_id, "salvage": salvage}
+    chosen, selection, rewrite = plan_rewrite(uri, into, options, form, keys, where, schema=schema, **more)
     if rewrite.salvage and rewrite.salvage.costs and not (accept_loss or rewrite.refused):
         rewrite = replace(rewrite, refused=f"{rewrite.salvage.costs}: {argument('accept_loss', True)} accepts that")
     if rewrite.stopped and not (accept_fewer_versions or rewrite.refused):

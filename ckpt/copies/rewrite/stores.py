@@ -74,15 +74,15 @@ class StoredForm:
     value: Json  # likewise
     encoder: Json  # of keys in RocksDB
     prefix: int = 0  # columns that RocksDB keeps as a row of their own
-    evolved: bool = False
+    generation: int = 0  # of the value's schema, which its Avro rows name
 
 
 def list_forms(store: Store) -> dict[str, StoredForm]:
     """Return the form of each column family of a store, by name; of a store without any its own, by its name."""
     if store.column_families:
         return {
-            family.name: StoredForm(family.key_schema, family.value_schema, family.key_encoder, evolved=family.evolved)
-            for family in store.column_families
+            own.name: StoredForm(own.key_schema, own.value_schema, own.key_encoder, generation=own.generation)
+            for own in store.column_families
         }
     columns = count_session_columns(store) if store.prefix_columns is None else store.prefix_columns
     encoder = encoder_with_prefix(columns)
@@ -183,7 +183,10 @@ class Moving:
         several = rows.family is not None and (rows.family in lists or rows.family.endswith(TIMED_FAMILIES[0]))
         if isinstance(rows, _HdfsRows) or not several:
             return np.ones(len(rows), np.int64)
-        parts = elements if self.avro else split_elements
+        parts = split_elements
+        if self.avro:
+            newest = list_forms(self.store)[rows.family or ""].generation
+            parts = partial(elements, generations=range(newest + 1))
         return np.fromiter((len(parts(value)) for _, value in rows.pairs), np.int64, len(rows))
 
     def _take_columns(self, rows: "_HdfsRows | _RocksDBRows") -> list[Column]:

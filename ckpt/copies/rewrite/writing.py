@@ -18,7 +18,7 @@ from ckpt.changes.backup import choose_options
 from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SOURCES
 from ckpt.checkpoint.state.folders import STATE, sort_numbers
 from ckpt.copies.copy.placing import Placing, Watcher, open_new
-from ckpt.copies.copy.selection import Selection
+from ckpt.copies.copy.selection import Selection, is_undescribed
 from ckpt.copies.rewrite.plan import CannotRewrite, PlannedState, Rewrite, RewrittenUnit, list_settings, list_starting
 from ckpt.copies.rewrite.snapshots import (
     FileForm,
@@ -224,7 +224,8 @@ def make_new(
         placing.begin(selection.newest)
         _write(SmallFiles(chosen, selection, rewrite), placing, fill, watcher)
         made = placing.check(rewrite.into, "the new checkpoint", "the old one", partial(_continues, rewrite))
-        choose(Question(rewrite.into, RequestedPart(), all_units=True), choose_options(rewrite.into, options))
+        wanted = RequestedPart(schema=chosen.question.wanted.schema)
+        choose(Question(rewrite.into, wanted, all_units=True), choose_options(rewrite.into, options))
         _check_at_rest(chosen)
         units = tuple(count_rows())
     except BaseException:
@@ -270,6 +271,8 @@ def _write(small: SmallFiles, placing: Placing, fill: Fill, watcher: Watcher | N
 def _continues(rewrite: Rewrite, made: Inspection) -> bool:
     """Tell whether every start continues from the new checkpoint as from the old one, but for those that are named."""
     old = {} if rewrite.salvage else _list_starts(rewrite.inspection)  # of damaged state none counts
+    if is_undescribed(rewrite.inspection) and is_undescribed(made):
+        return True
     starts = _list_starts(made)
     return (
         bool(starts)

@@ -1,12 +1,12 @@
 """Rows that state keeps as Avro (Spark ``AvroStateEncoder``), to Arrow arrays, one after another, and from them.
 
-A version byte, two bytes for the generation of the schema, and the fields in Avro's binary form; each is a union of
-null and its type (``SchemaConverters.toAvroTypeWithDefaults``), but for elements of arrays and values of maps. Only
-rows of the first generation are read: those of others were written with another schema.
+A version byte, two bytes for the generation of the schema (little-endian), and the fields in Avro's binary form; each
+is a union of null and its type (``SchemaConverters.toAvroTypeWithDefaults``), but for elements of arrays and values of
+maps. A row of an earlier generation is read with its schema; then its fields are those of the newest, by their names.
 """
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -15,13 +15,20 @@ import pyarrow as pa
 from ckpt.errors import LeftToSpark, Undecodable, Unfit
 from ckpt.formats.compression import read_varint
 from ckpt.formats.rows.types import arrow_type
-from ckpt.formats.types import named_fields, struct_of
+from ckpt.formats.types import fields_of, named_fields, struct_of
 from ckpt.model import Json
 
 VERSION, FIRST_GENERATION = b"\0", b"\0\0"
 _LENGTH = 4
 _COMMA = 0x2C
 _MOST_WAYS = 64
+_HEADER = len(VERSION + FIRST_GENERATION)
+_WIDER = {
+    "integer": ("long", "float", "double"),
+    "long": ("float", "double"),
+    "float": ("double",),
+    "string": ("binary",),
+}
 _NULL, _THERE, _END = b"\0", b"\2", b"\0"  # the branches of a union as numbers, and the block that ends
 _WHOLE = {
     **dict.fromkeys(("integer", "date"), pa.int32()),
@@ -45,6 +52,53 @@ def structs_of(kind: Json, blobs: Sequence[bytes], what: str, header: bytes = VE
         if reader.at != len(blob):
             raise Unfit(f"a row of {what} has other columns than its schema")
     return pa.array(rows, arrow_type(kind))
+
+
+def structs_of_generations(kind: Json, blobs: Sequence[bytes], what: str, generations: Mapping[int, Json]) -> Any:
+    """Rows of several generations, of which these are the schemas, as structs of ``kind``. Raises as ``structs_of``."""
+    heads = [blob[:_HEADER] for blob in blobs]
+    there = sorted(set(heads))
+    schemas = {_make_header(number): schema for number, schema in generations.items()}
+    parts, order = [], list[int]()
+    for head in there:
+        rows = [row for row, own in enumerate(heads) if own == head]
+        schema = schemas.get(head)
+        if schema is None:
+            raise LeftToSpark(f"a row of {what} was written with a schema that is not there")
+        array = structs_of(schema, [blobs[row] for row in rows], what, head)
+        parts.append(_fit(schema, kind, array, what))
+        order += rows
+    if len(parts) < 2:
+        return parts[0] if parts else pa.array([], arrow_type(kind))
+    places = pa.array(sorted(range(len(order)), key=order.__getitem__), pa.int64())
+    return pa.concat_arrays(parts).take(places)
+
+
+def _make_header(generation: int) -> bytes:
+    return VERSION + generation.to_bytes(len(FIRST_GENERATION), "little")
+
+
+def _fit(schema: Json, kind: Json, array: Any, what: str) -> Any:
+    """An array of one type as the type that it has become, as Avro resolves a reader's schema. Raises LeftToSpark."""
+    if array.type == arrow_type(kind):
+        return array
+    if isinstance(kind, dict) and kind.get("type") == "struct" and fields_of(schema) is not None:
+        names = [name for name, _ in named_fields(schema)]
+        own, columns = dict(zip(names, zip(named_fields(schema), array.flatten(), strict=True), strict=True)), []
+        for (name, wanted), field in zip(named_fields(kind), fields_of(kind) or (), strict=True):
+            if name in own:
+                (_, has), column = own[name]
+                columns.append(_fit(has, wanted, column, what))
+            elif isinstance(field, dict) and field.get("nullable") is not False:
+                columns.append(pa.nulls(len(array), arrow_type(wanted)))
+            else:
+                raise LeftToSpark(f"{what}.{name}, which must not be NULL, is in later schemas only")
+        mask = array.is_null() if array.null_count else None
+        fields = [pa.field(name, arrow_type(wanted)) for name, wanted in named_fields(kind)]
+        return pa.StructArray.from_arrays(columns, fields=fields, mask=mask)
+    if isinstance(schema, str) and isinstance(kind, str) and kind in _WIDER.get(schema, ()):
+        return array.cast(arrow_type(kind), safe=False)
+    raise LeftToSpark(f"ckpt does not read {schema} of {what} as {kind}, as its schema is now")
 
 
 def key_columns(fields: list[tuple[str, Json]], blobs: Sequence[bytes], last: bool) -> list[Any]:
@@ -126,17 +180,20 @@ _READERS: dict[str, Callable[[_Reader], Any]] = {
 }
 
 
-def elements(value: bytes) -> list[bytes]:
+def elements(value: bytes, generations: Iterable[int] = (0,)) -> list[bytes]:
     """The elements of a list: each after its length, and a comma between them where a merge operator puts one.
+
+    ``generations`` are those that its rows may name.
 
     A length may begin with the byte of a comma: raises Undecodable where the list can be read in two ways.
     """
     ways: list[tuple[list[bytes], int]] = [([], 0)]
+    headers = tuple(map(_make_header, generations))
     readings: list[list[bytes]] = []
     while ways and len(ways) < _MOST_WAYS:
         parts, at = ways.pop()
         while at < len(value):
-            nexts = list(_nexts(value, at, first=not parts))
+            nexts = list(_nexts(value, at, headers, first=not parts))
             if not nexts:
                 break
             ways += (([*parts, value[begin:end]], end) for begin, end in nexts[1:])
@@ -151,21 +208,21 @@ def elements(value: bytes) -> list[bytes]:
     return readings[0]
 
 
-def _nexts(value: bytes, at: int, *, first: bool) -> Iterator[tuple[int, int]]:
+def _nexts(value: bytes, at: int, headers: tuple[bytes, ...], *, first: bool) -> Iterator[tuple[int, int]]:
     """Where the next element can begin and end."""
     for start in (at, at + 1) if not first and value[at] == _COMMA else (at,):
         begin = start + _LENGTH
         end = begin + int.from_bytes(value[start:begin], "little")
-        if end <= len(value) and value.startswith(VERSION + FIRST_GENERATION, begin):
+        if end <= len(value) and value.startswith(headers, begin):
             yield begin, end
 
 
-def write_rows(kind: Json, array: Any, last: bool = True) -> list[bytes]:
+def write_rows(kind: Json, array: Any, last: bool = True, generation: int = 0) -> list[bytes]:
     """An array of structs without NULL as rows; in a key only the ``last`` one names a generation.
 
     Raises Undecodable for a type of which ckpt does not know how it is encoded.
     """
-    header = VERSION + FIRST_GENERATION if last else VERSION
+    header = _make_header(generation) if last else VERSION
     return [header + row for row in _records(kind, array)]
 
 

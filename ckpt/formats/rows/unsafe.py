@@ -109,6 +109,26 @@ def columns_of(fields: Sequence[tuple[str, Json]], rows: Rows, what: str) -> lis
     return columns
 
 
+def check_width(kind: Json, rows: Rows, what: str) -> None:
+    """Raise Unfit for rows with more or fewer columns than a schema that somebody states.
+
+    ``UnsafeRowWriter`` puts the first value of variable length behind the words of the columns; a row without any ends
+    there.
+    """
+    kinds = [own_type(own) for _, own in named_fields(kind)]
+    bits = (len(kinds) + 63) // 64
+    fixed, first = (bits + len(kinds)) * WORD, rows.size
+    _refuse_if((first < fixed).any(), f"a row of {what} is too short for its {len(kinds)} columns")
+    for ordinal, own in enumerate(kinds):
+        if shape_of(own) not in _IN_THEIR_WORD:
+            slots = rows.words[rows.at + bits + ordinal]
+            first = np.where(slots != 0, np.minimum(first, slots >> 32 & _LOW), first)
+    _refuse_if((first != fixed).any(), f"a row of {what} has other columns than its schema")
+
+
+_IN_THEIR_WORD = (TypeShape.BOOLEAN, TypeShape.FIXED, TypeShape.SMALL_DECIMAL, TypeShape.NULL)
+
+
 def _must_be_built(kind: Json, slots: Any, fixed_part: int, what: str) -> None:
     """Raise Unfit where words, which are those of values, do not fit their type or point into the words themselves."""
     shape, used = shape_of(kind), 8 * width_of(kind)

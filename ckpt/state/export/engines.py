@@ -59,9 +59,10 @@ def _export_by_ckpt(plan: ExportPlan, storage_options: Mapping[str, str] | None)
 
 
 def _leave_to_spark(request: ExportRequest, why: str) -> str:
-    """Why Spark does it. Raises UsageError for a salvage."""
-    if request.salvage:
-        raise UsageError(f"{argument('salvage', True)} is done without Spark only, and {why}")
+    """Why Spark does it. Raises UsageError for a salvage, and where a schema is stated."""
+    for name, value in (("salvage", request.salvage), ("schema", request.wanted.schema)):
+        if value:
+            raise UsageError(f"{argument(name, value)} is for reading without Spark only, and {why}")
     return why
 
 

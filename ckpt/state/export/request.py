@@ -89,6 +89,7 @@ class ExportRequest:
     jobs: int | None = None  # processes of the engine native at a time; None is one for each core
     salvage: bool = False  # of damaged state what can be read; only without Spark
     accept_loss: bool = False  # what a salvage loses; without it nothing is exported
+    schema: str | None = None  # a file with the schemas of state that keeps none; only without Spark
 
     def __post_init__(self) -> None:
         """Take the values of enumerations as texts too. Raises UsageError."""
@@ -99,7 +100,7 @@ class ExportRequest:
     @property
     def wanted(self) -> RequestedPart:
         """The unit that is asked for."""
-        return RequestedPart(self.operator, self.store, self.side, self.variable, self.timers)
+        return RequestedPart(self.operator, self.store, self.side, self.variable, self.timers, self.schema)
 
     @property
     def question(self) -> Question:
@@ -214,5 +215,5 @@ def _check(request: ExportRequest, to: ExportTarget) -> None:
             "`all_units` is the state of every part, a folder for each: it goes neither with `table` nor with "
             "`changes_from`"
         )
-    if request.wanted != RequestedPart(request.operator):
+    if request.wanted != RequestedPart(request.operator, schema=request.schema):
         raise UsageError("`all_units` is every part of the state: leave out `store`, `side`, `variable` and `timers`")

@@ -19,7 +19,7 @@ from ckpt.formats.rows.hdfs import Records, find_key, keep_newest, records_of
 from ckpt.formats.rows.keys import keys_of
 from ckpt.formats.rows.row_checksums import plain_file
 from ckpt.formats.rows.types import arrow_type
-from ckpt.formats.rows.unsafe import VERSION, Rows, rows_at, rows_of, structs_of
+from ckpt.formats.rows.unsafe import VERSION, Rows, check_width, rows_at, rows_of, structs_of
 from ckpt.formats.types import named_fields, type_at
 from ckpt.model import Json, Provider
 from ckpt.processes import Processes, Runner
@@ -117,20 +117,27 @@ def _decode(decode: Callable[..., Entries], files: StoreFiles, layout: UnitLayou
 
 def decode_rows(partition: int, layout: UnitLayout, keys: Rows, values: Rows) -> Entries:
     """Rows of an HDFS-backed store. Raises what is in ``NOT_AS_WRITTEN``."""
+    if layout.stated:
+        check_width(layout.key, keys, "key")
+        check_width(layout.value, values, "value")
     columns = structs_of(layout.key, keys, "key"), structs_of(layout.value, values, "value")
     return Entries(partition, *columns, values.size)
 
 
 def decode_bytes(partition: int, layout: UnitLayout, keys: Sequence[bytes], values: Sequence[bytes]) -> Entries:
     """Decode keys and values of a RocksDB family, without its number. Raises what is in ``NOT_AS_WRITTEN``."""
+    if layout.stated:
+        check_width(layout.key, rows_of(keys), "key")
+        check_width(layout.value, rows_of(values), "value")
     key_structs = keys_of(layout.key, layout.encoder, keys, avro.key_columns if layout.avro else None)
     if layout.several:
-        parts = [avro.elements(value) if layout.avro else split_elements(value) for value in values]
+        generations = layout.generations
+        parts = [avro.elements(value, generations) if layout.avro else split_elements(value) for value in values]
         counts = np.fromiter(map(len, parts), np.int64, len(parts))
         key_structs = key_structs.take(whole(pa.int64(), np.repeat(np.arange(len(keys)), counts)))
         values = [element for part in parts for element in part]
     if layout.avro:
-        own = avro.structs_of(layout.value, values, "value")
+        own = avro.structs_of_generations(layout.value, values, "value", layout.generations)
     else:
         own = structs_of(layout.value, rows_of(values), "value")
     return Entries(partition, key_structs, own, np.fromiter(map(len, values), np.int64, len(values)))

@@ -37,6 +37,14 @@ class UnitLayout:
     delimiter: bytes  # between the rows of a list
     several: bool = False  # a value is a list of rows
     avro: bool = False
+    stated: bool = False  # the schemas are those that a user states
+    generation: int = 0  # of the value's schema, which its Avro rows name
+    older: tuple[tuple[int, Json], ...] = ()  # value schemas of earlier generations
+
+    @property
+    def generations(self) -> dict[int, Json]:
+        """The schemas of values, by the generation that Avro rows name."""
+        return {**dict(self.older), self.generation: self.value}
 
     @property
     def rows_are_keys(self) -> bool:
@@ -56,7 +64,8 @@ def layout_of(chosen: Chosen, unit: StateUnit) -> UnitLayout:
     families = {family.name: family for family in store.column_families}
     if not families:
         delimiter = delimiter_of(chosen.recorded)
-        return UnitLayout(store.name, None, store.key_schema, store.value_schema, _encoder(unit, store), delimiter)
+        encoder, stated = _encoder(unit, store), chosen.question.wanted.schema is not None
+        return UnitLayout(store.name, None, store.key_schema, store.value_schema, encoder, delimiter, stated=stated)
     if name not in families:
         raise Undecodable(f"{chosen.checkpoint.uri}: no state schema describes the rows of {unit.label}")
     return _of_family(chosen, operators[unit.operator], store, families[name])
@@ -80,8 +89,8 @@ def _of_family(chosen: Chosen, operator: Operator, store: Store, family: ColumnF
     if family.key_encoder is None:
         raise Undecodable(f"{uri}: its state schema does not say how keys of {name} are encoded")
     avro = bool(operator.variables) and chosen.recorded.get(settings.ENCODING_FORMAT) == "avro"
-    if avro and family.evolved:
-        raise LeftToSpark(f"{uri}: the schema of {name} has changed, and ckpt does not read Avro rows of older ones")
+    if avro and family.evolved and [number for number, _ in family.older] != list(range(family.generation or 1)):
+        raise LeftToSpark(f"{uri}: the schema of {name} has changed, and not all of the earlier ones are there")
     lists = (variable.name for variable in operator.variables if variable.kind == "ListState")
     return UnitLayout(
         store=store.name,
@@ -91,6 +100,8 @@ def _of_family(chosen: Chosen, operator: Operator, store: Store, family: ColumnF
         encoder=family.key_encoder,
         several=name.endswith(TIMED_FAMILIES[0]) or name in lists,
         avro=avro,
+        generation=family.generation,
+        older=family.older,
         delimiter=delimiter_of(chosen.recorded),
     )
 

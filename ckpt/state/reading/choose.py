@@ -1,7 +1,7 @@
 """Choose units and batch: the request, checked against what can be read. Refusals name the remedy."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypedDict
 
 from ckpt.checkpoint.checkpoint import Checkpoint
@@ -9,6 +9,7 @@ from ckpt.checkpoint.state.ranges import Ranges
 from ckpt.errors import CkptError, UsageError, argument
 from ckpt.inspection.inspection import inspect
 from ckpt.model import DamageKind
+from ckpt.state.reading.stated_schemas import StatedStore
 from ckpt.state.reading.units import StateUnit, UnitKind, only_a_start_gets_round, state_units
 from ckpt.texts import ranges
 
@@ -25,6 +26,7 @@ class Part(TypedDict, total=False):
     side: str | None  # a side of a join: left or right
     variable: str | None  # a variable of transformWithState
     timers: bool  # the timers of transformWithState
+    schema: str | None  # a file with the schemas of state that keeps none (Spark before 3.1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,12 @@ class RequestedPart:
     side: str | None = None
     variable: str | None = None
     timers: bool = False
+    schema: str | tuple[StatedStore, ...] | None = None  # a file, and what it says once it is read
+
+    @property
+    def is_everything(self) -> bool:
+        """True if no part was named."""
+        return replace(self, schema=None) == RequestedPart()
 
     def fits(self, unit: StateUnit) -> bool:
         """Tell whether a unit is among what was asked for."""
@@ -205,7 +213,7 @@ def _explain_no_schema(checkpoint: Checkpoint, unit: StateUnit) -> str:
     where = f"state/{unit.operator}/" + ("_stateSchema" if unit.variable or unit.kind is UnitKind.TIMERS else "0/")
     return (
         f"{checkpoint.uri}: {unit.label}: its state schema below {where} is missing, and Spark cannot read state "
-        f"without it: {_PUT_BACK}, or, if Spark before 3.1 wrote it, run the query once with a later one"
+        f"without it: {_PUT_BACK}, or, if Spark before 3.1 wrote it, state it ({argument('schema', 'FILE')})"
     )
 
 

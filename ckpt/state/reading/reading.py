@@ -16,6 +16,7 @@ from ckpt.settings import PROVIDER_CLASS
 from ckpt.state.reading.choose import RequestedPart, check_operators, choose_batch, choose_units
 from ckpt.state.reading.confs import Conf, Situation, confs_for
 from ckpt.state.reading.mount import Mount, mount_for
+from ckpt.state.reading.stated_schemas import read_stated_schemas, with_stated_schemas
 from ckpt.state.reading.units import StateUnit, UnitKind
 from ckpt.storage import Storage, open_storage
 from ckpt.storage.locations import spark_uri
@@ -160,7 +161,12 @@ def choose(
     options = storage_options or {}
     storage = storage or open_storage(question.checkpoint, options)
     checkpoint = _read_at(storage, question.batch)
-    if question.all_units and question.wanted == RequestedPart() and not what_is_left:
+    if question.wanted.schema is not None:
+        stated = question.wanted.schema
+        stated = read_stated_schemas(stated) if isinstance(stated, str) else stated
+        checkpoint = with_stated_schemas(checkpoint, stated)
+        question = replace(question, wanted=replace(question.wanted, schema=stated))
+    if question.all_units and question.wanted.is_everything and not what_is_left:
         check_operators(checkpoint)
     units = choose_units(checkpoint, question.wanted, all_of_them=question.all_units)
     batch = choose_batch(checkpoint, units, question.batch, damaged=question.lost is not None)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import ckpt
+from tests.copies.fill.changing_schema import Changing
 from tests.copies.fill.lists import COMPACTED, PER_KEY, SCATTERED, Lists
 from tests.copies.rewrite import continuing
 from tests.copies.rewrite.continuing import Case, found, state
@@ -182,3 +183,32 @@ def test_keys_that_a_condition_left_out_were_never_seen(spark: Any, tmp_path: Pa
     assert told["new"] == told["never"]
     assert told["new"][0]["u4"] == (5, 4), "and not 10"
     assert told["new"][0]["u5"] == (12, 5)
+
+
+@pytest.mark.parametrize("imported", [False, True])
+def test_avro_of_two_schemas_continues(imported: bool, spark: Any, tmp_path: Path) -> None:
+    """Some rows were written with an earlier schema: they are read as Spark reads them, and the query continues."""
+    changing, old, new = Changing(spark, tmp_path), str(tmp_path / "old"), str(tmp_path / "new")
+    for number, keys in enumerate((6, 4)):
+        changing.add(number, keys)
+    changing.start(tmp_path / "old", 0)
+    changing.add(2, 2)
+    changing.start(tmp_path / "old", 1)
+    for unit in ckpt.state_units(old):
+        spark.streams.active  # noqa: B018  (without it a reader finds no coordinator)
+        reader = spark.read.format("statestore").option("stateVarName", unit.variable)
+        rows = [row.asDict(recursive=True) for row in reader.load(old).collect()]
+        table = ckpt.read_state_arrow(old, shape="raw", variable=unit.variable)
+        assert sorted(map(str, table.to_pylist())) == sorted(map(str, rows))
+        assert any(row.get("value", row.get("list_element"))["x"] is None for row in rows)
+    if imported:
+        made = ckpt.write_state(continuing.frames(old, "flat"), like=old, into=new, partitions=3)
+    else:
+        made = ckpt.rewrite(old, new, partitions=3)
+    assert made.written
+    changing.add(3, 5)
+    changing.add(4)
+    told = [changing.start(tmp_path / name, 1) for name in ("old", "new")]
+    assert told[1] == told[0]
+    assert "None)" in str(told[0])
+    assert state(tmp_path / "new") == state(tmp_path / "old")

@@ -1,0 +1,117 @@
+"""Schemas of state that keeps none, stated in a file: Spark before 3.1 wrote no state schema.
+
+The file is a ``query.json`` of ``describe_query``, or a JSON object by operator and store: ``{"0": {"default": {"key":
+{"user": "string"}, "value": {"count": "long"}}}}``, columns in the order of Spark with types as Spark writes them in
+JSON.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from ckpt import settings
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.errors import UsageError, argument, one_line
+from ckpt.formats.statefiles import DEFAULT_STORE
+from ckpt.formats.types import fields_of, strange_type, struct_of
+from ckpt.inspection.query import DescribedOperator, parse_query
+from ckpt.model import Json, Operator, Store
+from ckpt.storage.local import read_text
+
+_INDEXED = "keyWithIndexToValue"
+
+
+@dataclass(frozen=True, slots=True)
+class StatedStore:
+    """The schema of one store: StructTypes in Spark's JSON."""
+
+    operator: int
+    name: str
+    key: Json
+    value: Json
+    of_query: bool = False  # as the newest Spark would keep it: a state format of its own may differ
+
+
+def read_stated_schemas(path: str) -> tuple[StatedStore, ...]:
+    """Read the file. Raises UsageError."""
+    where = f"{argument('schema', path)}: "
+    try:
+        document = json.loads(read_text(path))
+    except OSError as error:
+        raise UsageError(f"{where}{error.strerror}") from None
+    except (ValueError, RecursionError):
+        raise UsageError(f"{where}it is not JSON") from None
+    try:
+        stores = tuple(_list_query(document) if "operators" in document else _list_stores(document))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        stores = ()
+    if not stores:
+        example = '{"0": {"default": {"key": {"user": "string"}, "value": {"count": "long"}}}}'
+        raise UsageError(f"{where}it is neither a query.json nor schemas by operator and store, such as {example}")
+    for store in stores:
+        strange = strange_type(store.key) or strange_type(store.value)
+        if strange is not None:
+            raise UsageError(one_line(f"{where}operator {store.operator}, {store.name}: {strange}"))
+    return stores
+
+
+def _list_stores(document: Mapping[str, Mapping[str, Mapping[str, Json]]]) -> Iterator[StatedStore]:
+    for operator, stores in document.items():
+        for name, schemas in stores.items():
+            yield StatedStore(int(operator), name, _make_struct(schemas["key"]), _make_struct(schemas["value"]))
+
+
+def _make_struct(columns: Json) -> Json:
+    if fields_of(columns) is not None:
+        return columns
+    if not isinstance(columns, dict):
+        raise TypeError
+    return struct_of(columns.items())
+
+
+def _list_query(document: Json) -> Iterator[StatedStore]:
+    operators: tuple[DescribedOperator, ...] = parse_query(document).operators or ()
+    for number, operator in enumerate(operators):
+        for store in operator.stores:
+            if len(store.families) == 1:
+                (family,) = store.families
+                yield StatedStore(number, store.name, family.key, family.value, of_query=True)
+
+
+def with_stated_schemas(checkpoint: Checkpoint, stated: tuple[StatedStore, ...]) -> Checkpoint:
+    """A checkpoint with the schemas of stores that keep none. Raises UsageError for a store that has its own."""
+    if checkpoint.state is None:
+        return checkpoint
+    schemas = {(store.operator, store.name): store for store in stated}
+    operators = tuple(
+        replace(
+            operator,
+            stores=tuple(
+                _put(checkpoint, operator, own, schemas.get((operator.id, own.name))) for own in operator.stores
+            ),
+        )
+        for operator in checkpoint.state.operators
+    )
+    return replace(checkpoint, state=replace(checkpoint.state, operators=operators))
+
+
+def _put(checkpoint: Checkpoint, operator: Operator, store: Store, stated: StatedStore | None) -> Store:
+    if stated is None:
+        return store
+    if store.key_schema is not None or store.column_families:
+        where = f"operator {operator.id}" + ("" if store.name == DEFAULT_STORE else f", {store.name}")
+        raise UsageError(f"{checkpoint.uri}: {where} has a state schema of its own: leave out `schema`")
+    key, value = stated.key, stated.value
+    if stated.of_query:
+        value = _in_its_format(checkpoint.conf, store, key, value)
+    return replace(store, key_schema=key, value_schema=value)
+
+
+def _in_its_format(recorded: Mapping[str, str], store: Store, key: Json, value: Json) -> Json:
+    """The value as an older state format keeps it: aggregations repeat the key, joins lack whether a row matched."""
+    keys, values = fields_of(key) or [], fields_of(value) or []
+    if _INDEXED in store.name and recorded.get(settings.JOIN_FORMAT, "1") == "1":
+        values = values[:-1]
+    elif store.name == DEFAULT_STORE and recorded.get(settings.AGGREGATION_FORMAT, "1") == "1":
+        values = [*keys, *values]
+    return {"type": "struct", "fields": values}
