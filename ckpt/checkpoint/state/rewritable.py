@@ -49,12 +49,15 @@ def refuse_rewrite(
 def recognise_operator(operator: Operator) -> str | None:
     """The name of an operator; before Spark 4.0, which recorded none, as far as its state schema says it.
 
-    None: an aggregation, a deduplication, or a limit, all of which Spark spreads over partitions by the whole key.
+    None: an aggregation or a deduplication, both of which Spark spreads over partitions by the whole key.
     """
     if operator.name is not None or operator.has_metadata:
         return operator.name
     if any(store.name in JOIN_STORES for store in operator.stores):
         return OperatorName.JOIN
+    keys = [list(map(name_and_type, fields_of(store.key_schema) or ())) for store in operator.stores]
+    if keys in ([[("key", '"void"')]], [[("key", '"null"')]]):  # ``StreamingGlobalLimitExec``: in partition 0
+        return OperatorName.LIMIT
     values = [name for store in operator.stores for name, _ in named_fields(store.value_schema)]
     if values and values[0] == "groupState":
         return OperatorName.GROUPS

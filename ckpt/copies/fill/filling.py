@@ -37,7 +37,7 @@ _NORMALISED = frozenset(
         OperatorName.DEDUPLICATION_WITHIN_WATERMARK,
         OperatorName.JOIN,
         OperatorName.SESSIONS,
-        None,  # before Spark 4.0 an aggregation, a deduplication or a limit
+        None,  # before Spark 4.0 an aggregation or a deduplication
     }
 )
 """Operators in whose keys Spark has no -0.0 (``NormalizeFloatingNumbers``); those with functions of users keep it."""

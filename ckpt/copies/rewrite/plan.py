@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from ckpt import settings
 from ckpt.changes.backup import choose_options
+from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.chains import WantedVersion
 from ckpt.checkpoint.state.folders import find_store_partitions
 from ckpt.checkpoint.state.load import is_serious, load_stores
@@ -159,7 +160,7 @@ def plan_rewrite(
     refusals = refuse_rewrite(chosen.checkpoint.state, chosen.recorded, old, new, of_values=of_values)
     offsets = chosen.checkpoint.offsets.latest
     planned = offsets if offsets != selection.batch and not (salvaged and salvaged.again) else None
-    inspection = inspect(chosen.checkpoint)
+    inspection = inspect(read_checkpoint(chosen.storage) if stated else chosen.checkpoint)  # Spark knows no such schema
     starting = list_starting(inspection)
     stopped = tuple(spark for spark in starting if not _reads(spark, new))
     planned_state = None if planned is None else _judge_planned_state(chosen, old, new, of_values=of_values)
