@@ -165,6 +165,10 @@ class RewriteReport(Report["Rewrite"]):
     def _show_versions(self) -> Iterator[Block]:
         rewrite = self.record
         versions = f"Spark {', '.join(rewrite.starts_with)}" if rewrite.starts_with else "no version that is known"
+        if not rewrite.starts_with and all(not f.outcome.runs for f in rewrite.inspection.counted):
+            text = "Whether Spark reads its rows is not known (CKPT317): start it with a sink of its own first"
+            yield Heading("Started by", text)
+            return
         stopped = f"; no longer by Spark {', '.join(rewrite.stopped)}, which can start CHECKPOINT"
         yield Heading("Started by", versions + (stopped if rewrite.stopped else ""))
 

@@ -1,0 +1,79 @@
+"""State without a schema, as Spark before 3.1 wrote it: read and rewritten with one that is stated."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ckpt
+from ckpt.errors import CkptError, Undecodable, UsageError
+from ckpt.state.reading.choose import StateDamaged
+from tests.conftest import Ckpt, CopyOf
+from tests.support.places import GOLDENS, SAMPLES
+
+COUNTS = {"key": {"value": "integer"}, "value": {"value": "integer", "count": "long"}}
+OLD = GOLDENS / "checkpoint-version-2.3.1-streaming-aggregate-state-format-1"
+needs_golden = pytest.mark.skipif(not OLD.is_dir(), reason="there is no ../shared/golden")
+
+
+def stated(folder: Path, schemas: Any) -> str:
+    """A file that says the schemas of the only operator."""
+    path = folder / "schema.json"
+    path.write_text(json.dumps(schemas if isinstance(schemas, list) else {"0": {"default": schemas}}))
+    return str(path)
+
+
+@needs_golden
+def test_counts_of_spark_2_are_read_exported_and_rewritten(tmp_path: Path, ckpt: Ckpt) -> None:
+    """What was counted in the rows of Spark's own test of that checkpoint: 3 twice, 2 once."""
+    schema = stated(tmp_path, COUNTS)
+    shown = ckpt("state", "show", OLD, "--schema", schema, "-o", "json").json()
+    assert [(row["key_value"], row["value_count"]) for row in shown["rows"]] == [(3, 2), (2, 1)]
+    exported = ckpt("export-state", OLD, "--to", tmp_path / "export", "--schema", schema)
+    assert exported.exit_code == 0
+    new = tmp_path / "new"
+    made = ckpt("rewrite", OLD, new, "--provider", "rocksdb", "--schema", schema)
+    assert made.exit_code == 0
+    assert "Whether Spark reads its rows is not known" in " ".join(made.stdout.split())
+    assert ckpt("state", "show", new, "--schema", schema, "-o", "json").json()["rows"] == shown["rows"]
+    assert ckpt("state", "show", new).exit_code == 3
+
+
+@needs_golden
+@pytest.mark.parametrize(
+    "value", [{"count": "long"}, {"value": "integer", "count": "long", "sum": "long"}, {"value": "string", "n": "long"}]
+)
+def test_other_columns_than_those_stored_are_refused(value: dict[str, str], tmp_path: Path) -> None:
+    schema = stated(tmp_path, {**COUNTS, "value": value})
+    with pytest.raises(Undecodable, match="a row of value|value.value"):
+        ckpt.read_state_arrow(str(OLD), schema=schema)
+
+
+def test_it_is_read_as_with_its_own(copy_of: CopyOf, tmp_path: Path) -> None:
+    old = copy_of("aggregation-hdfs-3.5")
+    (store,) = ckpt.open_checkpoint(str(old)).operators[0].stores
+    shutil.rmtree(old / "state/0/0/_metadata")
+    with pytest.raises(StateDamaged, match="or, if Spark before 3.1 wrote it, state it"):
+        ckpt.read_state_arrow(str(old))
+    schema = stated(tmp_path, {"key": store.key_schema, "value": store.value_schema})
+    expected = ckpt.read_state_arrow(str(SAMPLES / "aggregation-hdfs-3.5"))
+    assert ckpt.read_state_arrow(str(old), schema=schema) == expected
+    with pytest.raises(UsageError, match="has a state schema of its own"):
+        ckpt.read_state_arrow(str(SAMPLES / "aggregation-hdfs-3.5"), schema=schema)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{", "it is not JSON"),
+        ("[]", "neither a query.json nor schemas"),
+        ('{"0": {"default": {"key": {"k": "long"}}}}', "neither a query.json nor schemas"),
+        ('{"0": {"default": {"key": {"k": "bigint"}, "value": {"n": "long"}}}}', "no type of Spark is called"),
+    ],
+)
+def test_a_file_that_states_none_is_refused(text: str, says: str, tmp_path: Path) -> None:
+    (tmp_path / "schema.json").write_text(text)
+    with pytest.raises(CkptError, match=says):
+        ckpt.read_state_arrow(str(SAMPLES / "aggregation-hdfs-3.5"), schema=str(tmp_path / "schema.json"))
