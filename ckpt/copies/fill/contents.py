@@ -146,7 +146,7 @@ def put_event_times(unit: StateUnit, columns: Sequence[Any]) -> Any:
     """
     (_, key), (_, value) = named_fields(unit.schema)
     fields = list(named_fields(key))
-    of_watermark = [place for place, field in enumerate(fields_of(value) or ()) if _WATERMARK in json.dumps(field)]
+    of_watermark = [n for n, field in enumerate(fields_of(value) or ()) if _WATERMARK in json.dumps(field)]
     if len(of_watermark) != 1 or "timestamp" in json.dumps([kind for _, kind in fields[:-1]]):
         why = "of joins in state format 4 ckpt writes those whose time is one column of the values, and none of the key"
         raise Misfit(None, why)

@@ -49,7 +49,8 @@ _WHOLE, _WITHOUT_LAST = GroupingKey(()), GroupingKey((), -1)  # of a session its
 
 def is_single(operator: Operator, store: Store) -> bool:
     """Tell whether all rows are in partition 0, however many there are: of a limit, or an aggregation without keys."""
-    return recognise_operator(operator) == OperatorName.LIMIT or not (store.column_families or fields_of(store.key_schema))
+    limits = recognise_operator(operator) == OperatorName.LIMIT
+    return limits or not (store.column_families or fields_of(store.key_schema))
 
 
 def count_partitions(operator: Operator, store: Store, partitions: int) -> int:
