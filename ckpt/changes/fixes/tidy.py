@@ -51,7 +51,7 @@ def tidy(checkpoint: Checkpoint, storage: Storage, query_id: str | None, *, temp
     )
     described = (file.path for file in (state.unreadable if state else ()) if file.path.endswith(_OPERATOR_METADATA))
     stale, orphans = tuple(_find_stale(checkpoint)), tuple(_find_orphans(checkpoint))
-    # what has another checksum may be damaged, and a batch whose offsets or commit are lost would be planned or run again
+    # what has another checksum may be damaged, and a batch whose offsets or commit are lost is planned or run again
     lost = (f"{OFFSETS}/", *(sidecar(f"{COMMITS}/{batch}") for batch in find_lost_commits(checkpoint)))
     no_batch_lost = not stale and not any(path.startswith(lost) for path in orphans)
     sidecars = (*stale, *orphans)
@@ -105,8 +105,8 @@ def draft_tidying(checkpoint: Checkpoint, tidied: Sequence[Tidied]) -> Draft | N
             f"{COMMITS}/{misnamed} says that batch {latest} is done, and it runs again. Rename the file to "
             f"{COMMITS}/{latest} instead: then no row is read again."
             if misnamed
-            else f"{sidecar(f'{COMMITS}/{latest}')} shows that batch {latest} was committed once, and it runs again. If "
-            f"a copy of the checkpoint has {COMMITS}/{latest}, put it back instead: then no row is read again."
+            else f"{COMMITS}/.{latest}.crc shows that batch {latest} was committed, and it runs again. If a copy of "
+            f"the checkpoint has {COMMITS}/{latest}, put it back instead: then no row is read again."
         )
         again = (Replay(latest, ranges, finished=True),)
         return Draft(does, Cost.FINISHED_AGAIN, steps, 1, again, (STOP_FIRST, finished))
