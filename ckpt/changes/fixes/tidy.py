@@ -97,7 +97,7 @@ def draft_tidying(checkpoint: Checkpoint, tidied: Sequence[Tidied]) -> Draft | N
     latest = checkpoint.offsets.latest
     if not any(files.of_later_batches for files in tidied):
         misnamed = next((name for name, batch in checkpoint.commits.names.odd.items() if batch == latest), None)
-        is_lost = latest in find_lost_commits(checkpoint)
+        is_lost = latest is not None and latest in find_lost_commits(checkpoint)
         if latest is None or latest in checkpoint.commits or not (misnamed or is_lost):
             return Draft(does, Cost.NOTHING, steps, proven=all(files.proven for files in tidied))
         ranges = source_ranges(checkpoint.offsets.readable(latest - 1), checkpoint.offsets.readable(latest))
