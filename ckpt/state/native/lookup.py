@@ -116,7 +116,7 @@ def filter_matching(parts: Sequence[KeyPart], columns: Columns, batch: Any) -> A
 
 
 def compare_with(part: KeyPart, column: Any) -> Any:
-    """Which values of a column are the one asked for; NaN is one value, as Spark groups it."""
+    """Tell which values of a column are the one asked for; NaN is one value, as Spark groups it."""
     import pyarrow.compute as pc  # not at the top: it takes as long as finding a key by its bytes
 
     wanted = part.value[0]
