@@ -16,9 +16,9 @@ from ckpt.changes.fixes.repair import plan_repairs
 from ckpt.changes.plan import ChangePlan, inspect_changed
 from ckpt.changes.relocate.plan import plan_relocation
 from ckpt.changes.steps import Changed, Step
-from ckpt.checkpoint.checkpoint import STATE, Checkpoint
+from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.errors import CkptError, NotFound, UsageError, one_line
+from ckpt.errors import CkptError, UsageError, one_line
 from ckpt.inspection.checks.sink import SinkOutcome
 from ckpt.inspection.next_steps import RowCost
 from ckpt.inspection.preflight import Readiness
@@ -101,7 +101,7 @@ def fix_safely(
             from ckpt.state.verify.verify import look_at_every_byte  # not at the top: it needs the extra ``native``
 
             look_at_every_byte(storage, storage_options)
-        fixes, plan = _plan_fixes(storage, storage_options, readiness, judge, sink)
+        fixes, plan = _plan_fixes(storage, readiness, judge, sink)
     except CkptError as error:
         return FixOutcome(not_fixed=str(error))
     if plan.refused is not None:
@@ -129,11 +129,7 @@ def _find_reason_to_leave(readiness: Readiness) -> str | None:
 
 
 def _plan_fixes(
-    storage: Storage,
-    storage_options: dict[str, str],
-    readiness: Readiness,
-    judge: Callable[[Checkpoint], Readiness],
-    sink: SinkLog | None,
+    storage: Storage, readiness: Readiness, judge: Callable[[Checkpoint], Readiness], sink: SinkLog | None
 ) -> tuple[list[AppliedFix], ChangePlan]:
     """Plan fixes until the query could be started. The plan is refused where a person has to decide."""
     versions = tuple(dict.fromkeys(forecast.spark for forecast in readiness.inspection.counted))
@@ -144,7 +140,7 @@ def _plan_fixes(
     listing = None
     for _ in range(_MOST):
         current = storage if listing is None else Changed(storage, listing, steps)
-        name, plan = _choose_fix(current, storage_options, versions, sink)
+        name, plan = _choose_fix(current, versions, sink)
         if plan.refused is not None:
             return fixes, blank.refusing(plan.refused)
         if listing is None:
@@ -159,9 +155,7 @@ def _plan_fixes(
     return fixes, blank.refusing(f"fixes that touch no row do not suffice: {left.verdict}")
 
 
-def _choose_fix(
-    storage: Storage, storage_options: dict[str, str], versions: Sequence[Spark], sink: SinkLog | None
-) -> tuple[str, ChangePlan]:
+def _choose_fix(storage: Storage, versions: Sequence[Spark], sink: SinkLog | None) -> tuple[str, ChangePlan]:
     """The next fix that touches no row; refused where there is none, with the reason."""
     repairs = plan_repairs(storage, versions=versions, sink=sink)
     for way in repairs.ways:
@@ -171,7 +165,9 @@ def _choose_fix(
         relocation = plan_relocation(storage)
         if not (relocation.unattended and relocation.steps) or relocation.away:
             raise UsageError
-        original = _find_original(relocation.inspection.checkpoint, storage_options)
+        checkpoint = relocation.inspection.checkpoint
+        moved = checkpoint.state.moved_schemas if checkpoint.state else ()
+        original = next((path for path in moved if path not in checkpoint.lost_schemas), None)
         if original is not None:
             reason = f"relocate is for what was moved, and this may be a copy: {one_line(original)} may be there still"
             return "", repairs.refusing(f"{reason}, and two starts of one query write its rows twice")
@@ -184,19 +180,3 @@ def _choose_fix(
     rows = {RowCost.AGAIN: "reads rows again", RowCost.LEFT_OUT: "may leave rows out"}
     effect = rows.get(chosen.plan.rows, "is not proven to touch no row")
     return "", repairs.refusing(f"the fix that helps, {chosen.name.value}, {effect}: a person decides")
-
-
-def _find_original(checkpoint: Checkpoint, storage_options: dict[str, str]) -> str | None:
-    """A schema of this query where the checkpoint was before, or may be still; None if each is seen to be gone."""
-    moved = checkpoint.state.moved_schemas if checkpoint.state else ()
-    for path in moved:
-        root, _, below = path.rpartition(f"/{STATE}/")
-        try:
-            if path not in checkpoint.lost_schemas:
-                open_storage(root, storage_options).read(f"{STATE}/{below}")
-                return path
-        except NotFound:
-            continue
-        except CkptError:
-            return path
-    return None

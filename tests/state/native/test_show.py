@@ -110,6 +110,7 @@ def test_a_key_that_is_not_there(ckpt: Ckpt) -> None:
     ("words", "says"),
     [
         (("--key", "other=1"), "--key: there is no other in the key; it has key_window_start, key_window_end, key_key"),
+        (("--key", "key=1", "--key", "key=2"), "--key: key is given twice"),
         (("--key", "key=one"), "--key: one is no long for key_key"),
         (("--key", "key=9223372036854775808"), "--key: 9223372036854775808 is no long for key_key"),
         (("--key", "window_start=yesterday"), "--key: yesterday is no timestamp for key_window_start"),
