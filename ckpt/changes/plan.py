@@ -72,6 +72,7 @@ class ChangePlan(Value):
     """
 
     command: ClassVar[str]  # that plans it, as it is typed after ``ckpt``
+    needs_lock: ClassVar[bool] = False  # where the storage has no place for one, it is refused
 
     inspection: Inspection  # as it is
     needed: bool  # something is there that this command is for
