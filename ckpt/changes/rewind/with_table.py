@@ -7,28 +7,20 @@ written twice.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from os import path as os_path
 from uuid import uuid4
 
 from ckpt.changes.plan import adapt_to_sink
 from ckpt.changes.rewind.plan import Replayed, RewindPlan, plan_rewind
+from ckpt.changes.rewind.restoring import find_obstacle
 from ckpt.changes.steps import Step, plan_writing
 from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.errors import StorageError, one_line
-from ckpt.extras import install_command
 from ckpt.formats.metadata import build_metadata
 from ckpt.inspection.checks.sink_times import describe_times, find_dropped
 from ckpt.inspection.inspection import inspect
-from ckpt.live.sink.records import SinkKind, SinkLog
+from ckpt.live.sink.records import SinkLog
 from ckpt.live.sink.versions import SinkVersion, read_sink_version
 from ckpt.storage import Storage
-from ckpt.storage.locations import local_path
-
-_ONLY_LOCAL_DELTA = (
-    "ckpt restores local Delta tables only: restore this one in a session of Spark, with {statement}, and then leave "
-    "out `restore_sink`"
-)
 
 
 def plan_with_table(
@@ -56,13 +48,14 @@ def plan_with_table(
     plan = plan_rewind(storage, table.batch, replayed, inspection, renaming)
     plan = replace(plan, table=table)
     if not plan.steps:
-        return plan if plan.refused or table.is_current else replace(plan, why=f"{plan.why}; {_say_restore(table)}")
-    if restore and not table.is_current and (table.log.kind != SinkKind.DELTA or local_path(sink) is None):
-        return plan.refusing(_ONLY_LOCAL_DELTA.format(statement=table.statement))
+        return plan if plan.refused or table.is_current else replace(plan, why=f"{plan.why}; {table.restore_first}")
+    if restore and not table.is_current and (obstacle := find_obstacle(table, options)) is not None:
+        own = f"run {table.statement} in a session of Spark, and then leave out `restore_sink`"
+        return plan.refusing(f"{obstacle} {own}")
     log = _follow_rename(table, checkpoint.query_id, new_id or checkpoint.query_id or "")
     plan = adapt_to_sink(plan, log)
     gone = f"restoring the table also removes commits of others: {', '.join(table.others)}" if table.others else None
-    waits_for = None if table.is_current or restore else f"{_say_restore(table)}, or add `restore_sink`"
+    waits_for = None if table.is_current or restore else f"{table.restore_first}, or add `restore_sink`"
     return replace(
         plan,
         warnings=(*plan.warnings, *_warn(table, new_id)),
@@ -86,10 +79,6 @@ def _follow_rename(table: SinkVersion, old: str | None, new: str) -> SinkLog:
     return replace(table.log, writers=(renamed, *others))
 
 
-def _say_restore(table: SinkVersion) -> str:
-    return f"the table has later rows than those of {table.name}: first run {table.statement}"
-
-
 def _warn(table: SinkVersion, new_id: str | None) -> Iterator[str]:
     if new_id is not None:
         yield (
@@ -98,22 +87,3 @@ def _warn(table: SinkVersion, new_id: str | None) -> Iterator[str]:
         )
     if not table.is_current:
         yield f"`--undo` restores the checkpoint only. To undo the restore of the table, run {table.undo}"
-
-
-def restore_table(table: SinkVersion) -> None:
-    """Restore a local Delta table, if its newest version is the one that was read.
-
-    Raises StorageError: it is not, files of that version are gone, or ``deltalake`` is not there or cannot.
-    """
-    try:
-        from deltalake import DeltaTable
-        from deltalake.exceptions import DeltaError
-    except ImportError:
-        raise StorageError(f"to restore a table one more package is needed: {install_command('deltalake')}") from None
-    try:
-        opened = DeltaTable(os_path.abspath(local_path(table.log.uri) or ""))
-        if opened.version() != table.newest:
-            raise StorageError(f"the table has version {opened.version()} by now, and {table.newest} was the newest")
-        opened.restore(table.number)  # fails if anybody has committed since it was opened
-    except (DeltaError, OSError, ValueError) as error:
-        raise StorageError(f"the table cannot be restored ({one_line(str(error))}); {_say_restore(table)}") from error

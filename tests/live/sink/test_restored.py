@@ -10,7 +10,7 @@ import pytest
 import ckpt
 from ckpt import StorageError
 from ckpt.changes.plan import First
-from ckpt.changes.rewind.with_table import restore_table
+from ckpt.changes.rewind.restoring import restore_table
 from tests.conftest import Ckpt
 from tests.live.sink.restored import GOOD, NEWEST, Numbers
 from tests.support.spark.live import trace
@@ -27,7 +27,7 @@ def query(spark: Any, tmp_path: Path) -> Numbers:
 
 
 def back(query: Numbers, version: int | str, **how: Any) -> Any:
-    return ckpt.rewind(str(query.checkpoint), sink=str(query.table), to_sink_version=version, **how)
+    return ckpt.rewind(str(query.checkpoint), sink=query.table, to_sink_version=version, **how)
 
 
 def test_restored_by_the_statement_of_the_page(query: Numbers, ckpt: Ckpt) -> None:
@@ -93,12 +93,12 @@ def test_undone_as_the_page_says(query: Numbers) -> None:
     plan, receipt = back(query, version, restore_sink=True, **NOW)
     ckpt.rewind(str(query.checkpoint), undo=receipt.backup, grace_s=0)
     query.sql(plan.table.undo)
-    sink = ckpt.inspect(str(query.checkpoint), sink=str(query.table)).sink
+    sink = ckpt.inspect(str(query.checkpoint), sink=query.table).sink
     assert sink is not None
     assert sink.lacks is None
 
     query.sql(f"RESTORE TABLE {{table}} TO TIMESTAMP AS OF '{query.moment_after(version)}'")
-    sink = ckpt.inspect(str(query.checkpoint), sink=str(query.table)).sink
+    sink = ckpt.inspect(str(query.checkpoint), sink=query.table).sink
     assert sink is not None
     assert sink.lacks == (GOOD, NEWEST)
     plan, receipt = back(query, version, replay="new", **NOW)
@@ -139,9 +139,9 @@ def test_a_table_with_a_newer_version_is_left_alone(
     """Somebody commits between the plan and the restore: neither table nor checkpoint is changed."""
     before = trace(query.checkpoint)
 
-    def late(table: Any) -> None:
+    def late(*table: Any) -> None:
         query.sql("INSERT INTO {table} VALUES (5)")
-        restore_table(table)
+        restore_table(*table)
 
     monkeypatch.setattr("ckpt.changes.rewind.rewind.restore_table", late)
     _, receipt = back(query, query.version_of(GOOD - 1), restore_sink=True, **NOW)
@@ -157,8 +157,8 @@ def test_stopped_after_the_table_was_restored_the_command_finishes(
 ) -> None:
     version, before = query.version_of(GOOD - 1), trace(query.checkpoint)
 
-    def stopped(table: Any) -> None:
-        restore_table(table)
+    def stopped(*table: Any) -> None:
+        restore_table(*table)
         raise StorageError("the disk is gone")
 
     with monkeypatch.context() as patched:
