@@ -157,7 +157,7 @@ def test_every_command_says_to_move_such_a_file_away(tmp_path: Path, ckpt: Ckpt)
     storage = build_storage(tmp_path / "storage", "keys/keys/0", "keys/keys/1")
     flow = flow_of(storage, "keys/keys")
     (flow / "9").write_text("mine")
-    for words in (("inspect", storage), ("inspect", flow), ("inspect", flow / "9"), ("preflight", flow)):
+    for words in (("inspect", storage), ("inspect", flow), ("inspect", flow / "9"), ("preflight", flow / "9")):
         assert "move it away" in ckpt(*words).refusal()
     explained = ckpt("explain", "java.io.FileNotFoundException: x", "--checkpoint", flow / "9")
     assert "move it away" in explained.stderr
