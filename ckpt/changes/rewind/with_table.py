@@ -13,14 +13,15 @@ from ckpt.changes.plan import adapt_to_sink
 from ckpt.changes.rewind.plan import Replayed, RewindPlan, plan_rewind
 from ckpt.changes.rewind.restoring import find_obstacle
 from ckpt.changes.steps import Step, plan_writing
-from ckpt.checkpoint.checkpoint import METADATA
+from ckpt.checkpoint.checkpoint import METADATA, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.formats.metadata import build_metadata
-from ckpt.inspection.checks.sink_times import describe_times, find_dropped
+from ckpt.inspection.checks.sink_times import Match, describe_times, find_dropped, match_batch
 from ckpt.inspection.inspection import inspect
 from ckpt.live.sink.records import SinkLog
 from ckpt.live.sink.versions import SinkVersion, read_sink_version
 from ckpt.storage import Storage
+from ckpt.texts import quote_path
 
 
 def plan_with_table(
@@ -35,8 +36,7 @@ def plan_with_table(
     table = read_sink_version(sink, wanted, checkpoint.query_id, options)
     if table.batch is None:
         plan = RewindPlan(inspection=inspection, needed=True, replayed=replayed, table=table)
-        had = f"{table.name} has no batch of query {checkpoint.query_id}"
-        return replace(plan, refused=f"{had}: name the batch to keep with `to_batch`, and restore the table yourself")
+        return replace(plan, refused=_refuse_without_batch(table, checkpoint))
     dropped = find_dropped(checkpoint, table.log)
     if dropped is not None and not dropped.past and dropped.first <= table.batch <= dropped.last:
         plan = RewindPlan(inspection=inspection, needed=True, replayed=replayed, table=table)
@@ -62,6 +62,30 @@ def plan_with_table(
         skips="; ".join(filter(None, (plan.skips, None if table.is_current else gone))) or None,
         waits_for=waits_for,
         restores=restore and not table.is_current,
+    )
+
+
+def _refuse_without_batch(table: SinkVersion, checkpoint: Checkpoint) -> str:
+    """Refuse a version without a batch of the query: before a first going back the query may have had another id.
+
+    If the table has another batch under the number, the checkpoint planned that of its own later.
+    """
+    had = f"{table.name} has no batch of query {checkpoint.query_id}"
+    earlier = [writer for writer in table.log.writers if writer.may_be_query]
+    ours = replace(table.log, writers=tuple(replace(each, app_id=checkpoint.query_id or "") for each in earlier))
+    if (
+        len(earlier) != 1
+        or earlier[0].taken_back is not None
+        or match_batch(checkpoint, ours, earlier[0].last_batch) is not Match.SAME
+    ):
+        return f"{had}: name the batch to keep with `to_batch`, and restore the table yourself"
+    batch, path = earlier[0].last_batch, quote_path(checkpoint.uri)
+    others = ", ".join(commit for commit in table.others if "STREAMING" not in commit)
+    also = f" (which also removes commits of others: {others})" if others else ""
+    return (
+        f"{had}, but batch {batch} of {earlier[0].app_id} last: if that is this query before it was given its id, run "
+        f"{table.statement} in a session of Spark{also}, and start the query from a copy, which "
+        f"`ckpt copy {path} NEW --batch {batch} --new-id` makes"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,13 @@ def back(query: Numbers, version: int | str, **how: Any) -> Any:
     return ckpt.rewind(str(query.checkpoint), sink=query.table, to_sink_version=version, **how)
 
 
+def back_words(query: Numbers, version: int) -> tuple[Any, ...]:
+    return ("rewind", query.checkpoint, "--sink", query.table, "--to-sink-version", version, "--replay", "new")
+
+
 def test_restored_by_the_statement_of_the_page(query: Numbers, ckpt: Ckpt) -> None:
     version = query.version_of(GOOD - 1)
-    words = ("rewind", query.checkpoint, "--sink", query.table, "--to-sink-version", version, "--replay", "new")
+    words = back_words(query, version)
     before = trace(query.checkpoint)
 
     planned = ckpt(*words, "-o", "json")
@@ -58,6 +63,26 @@ def test_a_query_without_state_back_to_a_time(spark: Any, tmp_path: Path) -> Non
     query.go_wrong()
     plan, receipt = back(query, query.moment_after(query.version_of(GOOD - 1)), restore_sink=True, **NOW)
     assert (receipt.problem, plan.to_batch) == (None, GOOD - 1)
+    assert query.finish() == query.all_once
+
+
+def test_once_more_to_before_the_query_got_a_new_id(query: Numbers, ckpt: Ckpt, tmp_path: Path) -> None:
+    """The page is obeyed to the letter."""
+    earlier = query.version_of(GOOD - 2)
+    assert back(query, query.version_of(GOOD - 1), restore_sink=True, replay="new", **NOW).receipt.applied
+    query.run()
+    assert query.numbers() == query.all_once
+    wrong = back(query, earlier + 3).plan.refused
+    assert wrong.endswith("name the batch to keep with `to_batch`, and restore the table yourself"), "another batch"
+
+    page = " ".join(ckpt(*back_words(query, earlier)).stdout.split())
+    statement, batch = re.findall(r"run (RESTORE .* AS OF [0-9]+) in .* NEW --batch ([0-9]+) --new-id makes", page)[0]
+    query.sql(statement)
+    new = tmp_path / "new"
+    copied = ckpt("copy", query.checkpoint, new, "--batch", batch, "--new-id")
+    assert copied.exit_code == 0, copied.stdout
+    query.checkpoint = new
+
     assert query.finish() == query.all_once
 
 
