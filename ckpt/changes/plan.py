@@ -258,8 +258,8 @@ def _adapt_to_rows(plan: Planned, sink: SinkOutlook) -> Planned:
         )
     elif batches and doubles:
         sink = replace(sink, said=f"batches from {min(batches)} on run again: {again}")
-    said = (text for text in plan.warnings if not isinstance(text, AboutSinks))
-    warnings = [speak_of_sink(text, sink.log.sink) for text in said if not (plan.recounts and ALWAYS_AGAIN in text)]
+    general = (text for text in plan.warnings if not isinstance(text, AboutSinks))
+    warnings = [speak_of_sink(text, sink.log.sink) for text in general if not (plan.recounts and ALWAYS_AGAIN in text)]
     return replace(
         plan,
         sink=sink,

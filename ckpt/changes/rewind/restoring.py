@@ -44,9 +44,9 @@ def restore_table(table: SinkVersion, options: Mapping[str, str]) -> None:
         from deltalake.exceptions import DeltaError
     except ImportError:
         raise StorageError(f"to restore a table one more package is needed: {install_command('deltalake')}") from None
-    place, spelled = spell_for_delta_rs(table.log.uri, options)
+    path, spelled = spell_for_delta_rs(table.log.uri, options)
     try:
-        opened = DeltaTable(place, storage_options=spelled)
+        opened = DeltaTable(path, storage_options=spelled)
         if opened.version() != table.newest:
             raise StorageError(f"the table has version {opened.version()} by now, and {table.newest} was the newest")
         opened.restore(table.number)  # fails if anybody has committed since it was opened

@@ -58,8 +58,8 @@ def roll_back(uri: str, newest: int, number: int) -> None:
 
 def _load(uri: str) -> Any:
     """Load a table of pyiceberg."""
-    place = _PLACE.fullmatch(uri)
-    if place is None:
+    named = _PLACE.fullmatch(uri)
+    if named is None:
         raise UsageError(f"{one_line(uri)} names no table of a catalog: write iceberg://CATALOG/NAMESPACE.TABLE")
     try:
         from pyiceberg.catalog import load_catalog
@@ -68,7 +68,7 @@ def _load(uri: str) -> Any:
         raise StorageError(f"{one_line(uri)} needs a package that is not installed: {_NEEDED}") from None
     with _explain(uri):
         try:
-            return load_catalog(place["catalog"]).load_table(place["name"])
+            return load_catalog(named["catalog"]).load_table(named["name"])
         except (NoSuchNamespaceError, NoSuchTableError) as error:
             raise NotFound(f"{one_line(uri)}: the catalog has no such table") from error
 

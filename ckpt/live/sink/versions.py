@@ -52,7 +52,7 @@ class SinkVersion:
 
     @property
     def restore_first(self) -> str:
-        """What has to be done to the table, as a part of a sentence."""
+        """The statement that has to be run first, as a part of a sentence."""
         return f"the table has later rows than those of {self.name}: first run {self.statement}"
 
 
