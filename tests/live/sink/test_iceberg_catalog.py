@@ -21,6 +21,7 @@ from tests.support.spark.live import trace
 
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pyiceberg", reason="pyiceberg is not installed")
+pytestmark = pytest.mark.slow
 SAMPLE, FIRST, NEWEST, KEPT = "aggregation-hdfs-4.2", 5, 9, 6
 PLACE = "iceberg://ckpttests/db.orders"
 WRONG = 1_000_000
