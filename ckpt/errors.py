@@ -36,6 +36,10 @@ class NotFound(StorageError):
     """There is nothing at a path, or no longer."""
 
 
+class NotAFolder(NotFound):
+    """There is a file at the path of a folder."""
+
+
 class NotThereYet(NotFound):
     """There is nothing at a path, in a bucket or file system that could be asked."""
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import NoReturn
 
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, SOURCES, STATE, Checkpoint, Log
+from ckpt.checkpoint.pipelines import parse_version
 from ckpt.checkpoint.sources.file_logs import name_folder
 from ckpt.checkpoint.sources.kind import SourceType, Unit
 from ckpt.checkpoint.sources.registry import SourceRange
@@ -44,6 +45,8 @@ _WHOLE = "`ckpt inspect CHECKPOINT -o json` without --spark, --progress, --sink 
 
 def is_document(path: str) -> bool:
     """Tell whether a command line names a document, and no checkpoint: a file, or a name for one that is missing."""
+    if parse_version(path) is not None:  # a file in the place of a checkpoint
+        return False
     return os.path.isfile(path) or (path.endswith(".json") and "://" not in path and not os.path.isdir(path))
 
 

@@ -20,9 +20,7 @@ def rewind(
     to_sink_version: Annotated[
         str | None, typer.Option(metavar="V", help="The batch that --sink had in version V.")
     ] = None,
-    restore_sink: Annotated[
-        bool, typer.Option("--restore-sink", help="Also take that table back, if it is a local Delta table.")
-    ] = False,
+    restore_sink: Annotated[bool, typer.Option("--restore-sink", help="Also take that table back.")] = False,
     replay: Annotated[Replayed, typer.Option(help="Batch N+1: its old range, or a new one.")] = Replayed.SAME,
     sink: options.SinkOption = None,
 ) -> None:

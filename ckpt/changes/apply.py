@@ -69,7 +69,7 @@ def apply(
     """
     receipt = Receipt(problem="nothing was changed: interrupted; you can delete an incomplete backup")
     try:
-        with writer.lock():
+        with writer.lock(required=plan.needs_lock):
             must_be_quiet(storage, plan.listing, grace_s)
             manifest = save(plan, storage, writer, backup)
             receipt = Receipt(backup=backup.uri, problem="interrupted before everything was done or reverted")

@@ -18,7 +18,7 @@ from ckpt.inspection.next_steps import RowCost
 from ckpt.live.sink.records import SinkKind, SinkLog
 from ckpt.model import CommitLog, OffsetLog, Unreadable
 from ckpt.restart.findings import Asked, Forecast
-from ckpt.restart.sinks import AboutSinks, speak_of_sink
+from ckpt.restart.sinks import ALWAYS_AGAIN, AboutSinks, speak_of_sink
 from ckpt.storage import Listing, Storage
 from ckpt.texts import span
 from ckpt.values import Value
@@ -72,6 +72,7 @@ class ChangePlan(Value):
     """
 
     command: ClassVar[str]  # that plans it, as it is typed after ``ckpt``
+    needs_lock: ClassVar[bool] = False  # where the storage has no place for one, it is refused
 
     inspection: Inspection  # as it is
     needed: bool  # something is there that this command is for
@@ -85,6 +86,7 @@ class ChangePlan(Value):
     refused: str | None = None  # why there is no plan, though one is needed
     skips: str | None = None  # which rows are left out, or dropped by a sink: applied only with ``accept_skip``
     repeats: str | None = None  # which rows are read or written again: applied only with ``accept_replay``
+    recounts: bool = False  # rows are read again whose effect stays in the state
     waits_for: str | None = None  # what has to be done elsewhere before it is applied
     rows: RowCost = RowCost.UNKNOWN  # the effect of the steps on the rows of the query, as the fix declares it
     first: First = First.NOTHING
@@ -227,6 +229,12 @@ def adapt_to_sink(plan: Planned, log: SinkLog | None, *, other_range: bool = Fal
     )
 
 
+_RECOUNTED = (
+    "rows that it has already are written again under the same keys, and values that come from the state of the query "
+    "count these rows twice"
+)
+
+
 def _adapt_to_rows(plan: Planned, sink: SinkOutlook) -> Planned:
     """Say of a plan what becomes of the rows that a sink without batch ids has, and that are written again."""
     doubles, again = sink.log.sink.doubles, sink.log.sink.again
@@ -245,12 +253,13 @@ def _adapt_to_rows(plan: Planned, sink: SinkOutlook) -> Planned:
     elif batches and sink.log.kind == SinkKind.UPSERT:
         sink = replace(
             sink,
-            said=f"batches from {min(batches)} on run again: {again}. Until they have run, keys may have values "
-            "of earlier batches",
+            said=f"batches from {min(batches)} on run again: {_RECOUNTED if plan.recounts else again}. Until they have "
+            "run, keys may have values of earlier batches",
         )
     elif batches and doubles:
         sink = replace(sink, said=f"batches from {min(batches)} on run again: {again}")
-    warnings = [speak_of_sink(text, sink.log.sink) for text in plan.warnings if not isinstance(text, AboutSinks)]
+    general = (text for text in plan.warnings if not isinstance(text, AboutSinks))
+    warnings = [speak_of_sink(text, sink.log.sink) for text in general if not (plan.recounts and ALWAYS_AGAIN in text)]
     return replace(
         plan,
         sink=sink,

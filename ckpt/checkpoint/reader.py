@@ -27,7 +27,7 @@ from ckpt.checkpoint.sources.registry import decode, offsets_of, source_type
 from ckpt.checkpoint.state.file_ends import NOTHING, Verified
 from ckpt.checkpoint.state.read_steps import run
 from ckpt.checkpoint.state.reader import MOST_TAILS, MOST_TAILS_REMOTE, read_state
-from ckpt.errors import CkptError, NotFound, NotThereYet, StorageError, one_line
+from ckpt.errors import CkptError, NotAFolder, NotFound, NotThereYet, StorageError, one_line
 from ckpt.formats import commits, limits, metadata, names, offsets, sidecars
 from ckpt.formats.offsets import is_continuous
 from ckpt.formats.rocksdb import parse_snapshot
@@ -179,7 +179,7 @@ def read_checkpoint(
     if storage.look_deeper is not None and fully_read is NOTHING:
         checkpoint: Checkpoint = storage.look_deeper(storage, batches)
         return checkpoint
-    top = storage.list_level()
+    top = _list_top(storage)
     if not _has_parts(top):
         _must_be_new(storage, top)
     with _without_collector():
@@ -193,6 +193,19 @@ def read_checkpoint(
                 return checkpoint
             checkpoint = _Reading(storage, storage.list_tree(), batches, fully_read).checkpoint()
     return replace(checkpoint, moving=True)
+
+
+def _list_top(storage: Storage) -> Folder:
+    """List the root. Raises NotFound, which for a file that bears the name of a version of a flow says what it does."""
+    try:
+        return storage.list_level()
+    except NotAFolder as error:
+        if parse_version(storage.uri) is None:
+            raise
+        raise NotAFolder(
+            f"{storage.uri} is a file, and its name is that of a version of the flow: runs of the pipeline use the "
+            "highest one, so they fail if that is this file; move it away"
+        ) from error
 
 
 def _has_parts(top: Folder) -> bool:

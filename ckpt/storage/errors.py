@@ -2,7 +2,7 @@
 
 import re
 
-from ckpt.errors import NotFound, NotThereYet, StorageError, UsageError, one_line
+from ckpt.errors import NotAFolder, NotFound, NotThereYet, StorageError, UsageError, one_line
 from ckpt.texts import mask_secrets
 
 _NO_BUCKET = re.compile(r"NO_?SUCH_?BUCKET|ContainerNotFound|bucket does not exist|bucket not found", re.I)
@@ -43,7 +43,7 @@ def explain(error: Exception, path: str, cure: str, doing: str = "read") -> Stor
     if isinstance(error, FileNotFoundError) or _NOT_FOUND.search(line):
         return NotThereYet(f"{path} does not exist: check the path")
     if isinstance(error, NotADirectoryError) or _NO_FOLDER.search(line):
-        return NotFound(f"{path} is not a folder: give the checkpoint's own folder")
+        return NotAFolder(f"{path} is not a folder: give the checkpoint's own folder")
     if elsewhere := _REGION.search(line):
         return StorageError(f"{path} is in another region: give `storage_options` region={elsewhere[1]}")
     reason = shorten_error(error)

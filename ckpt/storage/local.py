@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from pathlib import PurePath
 from urllib.parse import quote
 
-from ckpt.errors import NotFound, NotThereYet, StorageError, UsageError, one_line
+from ckpt.errors import NotAFolder, NotFound, NotThereYet, StorageError, UsageError, one_line
 from ckpt.storage.base import NOT_FOLLOWED, FileInfo, Folder, Listing, Oddity, ReadRequest, Root
 from ckpt.storage.locations import local_path
 
@@ -225,7 +225,7 @@ class LocalStorage(Root):
             case errno.ENOENT:
                 return NotThereYet(f"{shown} does not exist: check the path")
             case errno.ENOTDIR:
-                return NotFound(f"{shown} is not a folder: give the checkpoint's own folder")
+                return NotAFolder(f"{shown} is not a folder: give the checkpoint's own folder")
             case errno.EACCES | errno.EPERM:
                 return StorageError(f"{shown} cannot be read: run ckpt as a user that can (permission denied)")
             case _:

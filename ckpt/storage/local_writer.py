@@ -12,13 +12,17 @@ import fcntl
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING
 
 from ckpt.errors import DISK_FULL, StorageError, one_line
 from ckpt.storage.base import temporary
 from ckpt.storage.locations import local_path
 from ckpt.storage.uri import NO_OPTIONS, open_backend
 from ckpt.storage.writer import AlreadyThere, Attributes, Writer, report_changed_file
+
+if TYPE_CHECKING:
+    from ckpt.storage.lock_files import Lease
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -43,13 +47,15 @@ def open_writer(uri: str, options: Mapping[str, str] = NO_OPTIONS) -> Writer:
 class LocalWriter(Writer):
     """A folder of this machine."""
 
+    _lease: "Lease | None" = None
+
     def __init__(self, root: str, uri: str) -> None:
         self.uri = uri
         self._root = root
 
     @contextmanager
-    def lock(self) -> Iterator[None]:
-        """``flock`` on the root: it leaves no file, and ends with the process."""
+    def lock(self, *, required: bool = False) -> Iterator[None]:
+        """``flock`` on the root: it leaves no file, and ends with the process. A mount without it gets files beside."""
         with self._explain_errors(""):
             handle = os.open(self._root, _FOLDER)
         try:
@@ -59,10 +65,40 @@ class LocalWriter(Writer):
                 shown = self._shown("")
                 raise StorageError(f"{shown} is being changed by another ckpt: wait until it has finished") from error
             except OSError:
-                pass  # a mount without flock: nothing keeps a second change away
-            yield
+                with self._lock_by_files(required=required):
+                    yield
+            else:
+                yield
         finally:
             os.close(handle)
+
+    @contextmanager
+    def _lock_by_files(self, *, required: bool) -> Iterator[None]:
+        """Lock by files in a folder beside the root, as for a remote one; by none, where it cannot be made."""
+        from ckpt.storage.lock_files import LocalFolder, hold_lock
+
+        name = os.path.basename(os.path.abspath(self._root))
+        folder = os.path.join(self._above, f".{name}.ckpt-lock")
+        try:
+            os.makedirs(folder, 0o700, exist_ok=True)
+        except OSError as error:
+            if required:
+                why = f"its mount has no flock, and {one_line(folder)} cannot be made ({error.strerror})"
+                raise StorageError(f"{self._shown('')} has no lock: {why}") from error
+            yield
+            return
+        with ExitStack() as stack:
+            with self._explain_errors(""):
+                self._lease = stack.enter_context(hold_lock(LocalFolder(folder), self._shown("")))
+            try:
+                yield
+            finally:
+                self._lease = None
+
+    def _must_hold(self) -> None:
+        """Keep the lock that is held by files, before something is written."""
+        if self._lease is not None:
+            self._lease.must_last()
 
     def check_root(self) -> None:
         """Look whether the root is free, and the folder above it takes one."""
@@ -140,6 +176,7 @@ class LocalWriter(Writer):
     ) -> Iterator[tuple[str, str, int]]:
         """A file under its temporary name, which the caller gives its own; the temporary name is gone afterwards."""
         with self._open_folder(path) as (folder, name), self._explain_errors(path):
+            self._must_hold()
             unfinished = temporary(name)
             with suppress(FileNotFoundError):
                 os.unlink(unfinished, dir_fd=folder)
@@ -166,6 +203,7 @@ class LocalWriter(Writer):
 
     def remove(self, path: str) -> None:
         with self._open_folder(path) as (folder, name), self._explain_errors(path), suppress(FileNotFoundError):
+            self._must_hold()
             os.stat(name, dir_fd=folder, follow_symlinks=False)  # where nothing may be written, unlinking always fails
             os.unlink(name, dir_fd=folder)
             _flush(folder)

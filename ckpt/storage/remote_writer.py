@@ -2,7 +2,7 @@
 
 How a file appears complete, and whether it is missing for a moment while it is replaced, depends on the storage
 (``Backend.put``). None has a lock that ends with the process: files beside the folder are one, for a time
-(``remote_lock``).
+(``lock_files``).
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,8 +12,8 @@ from hashlib import sha256
 from ckpt.errors import NotFound, StorageError
 from ckpt.storage.base import PIECE
 from ckpt.storage.locations import find_parent
+from ckpt.storage.lock_files import Lease, hold_lock
 from ckpt.storage.remote import RemoteFolder
-from ckpt.storage.remote_lock import Lease, hold_lock
 from ckpt.storage.writer import AlreadyThere, Attributes, Writer, report_changed_file
 
 
@@ -23,10 +23,12 @@ class RemoteWriter(RemoteFolder, Writer):
     _lease: Lease | None = None
 
     @contextmanager
-    def lock(self) -> Iterator[None]:
+    def lock(self, *, required: bool = False) -> Iterator[None]:
         """Files beside the folder; nothing at the root of a bucket or file system, which has no place for them."""
         backend = None if find_parent(self.uri) is None else self._backend.beside("ckpt-lock")
         if backend is None:
+            if required:
+                raise StorageError(f"{self._root} is the root of a bucket, and has no place beside it for a lock")
             yield
             return
         with ExitStack() as stack:

@@ -48,7 +48,7 @@ def open_storage(uri: str, options: Mapping[str, str] = NO_OPTIONS) -> Root:
 
 
 @dataclass(frozen=True, slots=True)
-class _Remote:
+class Remote:
     """A remote URI taken apart: ``scheme://user@host/path``, and the options of its query."""
 
     uri: str
@@ -72,7 +72,8 @@ class _Remote:
         return self.shown.partition("?")[0] if self.query else self.shown
 
 
-def _parse(uri: str) -> _Remote:
+def parse_remote(uri: str) -> Remote:
+    """Take a remote URI apart."""
     uri = re.sub("^dbfs:/+", "dbfs:///", uri, flags=re.I)
     scheme, _, rest = uri.partition("://")
     scheme = scheme.lower()
@@ -81,7 +82,7 @@ def _parse(uri: str) -> _Remote:
         rest, query = match["path"], dict(parse_qsl(match["query"]))
     where, _, path = rest.partition("/")
     user, _, host = where.rpartition("@")
-    return _Remote(uri, scheme, user, host, re.sub("/{2,}", "/", path).strip("/"), query)
+    return Remote(uri, scheme, user, host, re.sub("/{2,}", "/", path).strip("/"), query)
 
 
 def open_backend(uri: str, options: Mapping[str, str]) -> "tuple[str, str, Backend]":
@@ -91,7 +92,7 @@ def open_backend(uri: str, options: Mapping[str, str]) -> "tuple[str, str, Backe
     """
     from ckpt.storage.errors import explain, shorten_error
 
-    remote = _parse(uri)
+    remote = parse_remote(uri)
     try:
         backend = _open_backend(remote, {**remote.query, **options})
     except ImportError as error:
@@ -101,7 +102,7 @@ def open_backend(uri: str, options: Mapping[str, str]) -> "tuple[str, str, Backe
     return remote.shown, remote.place, backend
 
 
-def _open_backend(remote: _Remote, options: Mapping[str, str]) -> "Backend":
+def _open_backend(remote: Remote, options: Mapping[str, str]) -> "Backend":
     """The kind of remote storage of a scheme."""
     if remote.family in OBJECT_STORES:
         return _open_object_store(remote, options)
@@ -114,7 +115,7 @@ def _open_backend(remote: _Remote, options: Mapping[str, str]) -> "Backend":
     return open_fsspec(remote.uri, remote.shown, options)
 
 
-def _open_object_store(remote: _Remote, options: Mapping[str, str]) -> "Backend":
+def _open_object_store(remote: Remote, options: Mapping[str, str]) -> "Backend":
     """The three that pyarrow opens by itself."""
     from ckpt.storage import arrow
 
@@ -131,7 +132,7 @@ def _open_object_store(remote: _Remote, options: Mapping[str, str]) -> "Backend"
     return arrow.azure(container, remote.path, account, options)
 
 
-def _open_hdfs(remote: _Remote, options: Mapping[str, str]) -> "Backend":
+def _open_hdfs(remote: Remote, options: Mapping[str, str]) -> "Backend":
     """HDFS without a JVM where hdfs-native is installed, else through the Hadoop of this machine."""
     if _is_installed("hdfs_native"):
         from ckpt.storage.hdfs import HdfsBackend

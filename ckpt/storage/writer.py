@@ -35,8 +35,11 @@ class Writer(Protocol):
 
     uri: str  # the root as it was given, for showing
 
-    def lock(self) -> AbstractContextManager[None]:
-        """Keep other repairs away while the context is open, where the storage can. A crash leaves no lock."""
+    def lock(self, *, required: bool = False) -> AbstractContextManager[None]:
+        """Keep other changes away while the context is open. A crash leaves no lock, or one for two minutes.
+
+        A storage that has no place for a lock goes without, but refuses where it is ``required``.
+        """
 
     def check_root(self) -> None:
         """Raise what ``make_root`` raises, as far as that can be known without writing."""

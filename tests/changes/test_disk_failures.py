@@ -136,7 +136,7 @@ def test_a_connection_lost_midway(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             _, refused = repair_async(uri, undo=backup, grace_s=0)
             assert refused.undone or "or 120 s if it crashed" in str(refused.problem)
             with monkeypatch.context() as later:
-                later.setattr("ckpt.storage.remote_lock.LEASE_S", -1)
+                later.setattr("ckpt.storage.lock_files.LEASE_S", -1)
                 assert repair_async(uri, undo=backup, grace_s=0)[1].undone
         assert {path: store.cat_file(path) for path in store.find(top)} == before
     assert allowed > 4

@@ -4,11 +4,12 @@ import ast
 import inspect
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
 
 import ckpt
 from ckpt import types
@@ -17,8 +18,8 @@ from ckpt.inspection.explain.catalog import catalog
 from ckpt.state.export.request import ExportOptions
 from ckpt.state.reading.choose import Part
 from ckpt.values import Value
-from commands import prompt
-from commands.calls import as_call
+from commands import main, prompt
+from commands.calls import _FLAGS, as_call
 from tests.conftest import CopyOf
 from tests.support.places import ROOT, SAMPLE_NAMES, SAMPLES, some_quick
 
@@ -182,6 +183,9 @@ CALLS = {
     "ckpt offsets set cp --shift t/0=-1 --shift t/1=-2": 'ckpt.offsets_set("cp", shift=["t/0=-1", "t/1=-2"])',
     "ckpt state verify 'my cp'": 'ckpt.verify_state("my cp")',
     "ckpt rewind cp --to-batch 3 --grace 0 --apply": 'ckpt.rewind("cp", to_batch=3, grace_s=0, apply=True)',
+    "ckpt rewind cp --to-sink-version 3 --sink t --restore-sink --replay new": (
+        'ckpt.rewind("cp", to_sink_version=3, sink="t", restore_sink=True, replay="new")'
+    ),
     "ckpt inspect cp --sources --source-option 0.path=/in": 'ckpt.inspect("cp", live={0: {"path": "/in"}})',
     "ckpt preflight cp": "!ckpt preflight cp",
     "mkdir 'x": "!mkdir 'x",
@@ -193,6 +197,18 @@ def test_a_command_line_is_a_call(command: str, call: str) -> None:
     assert as_call(command) == call
     if call.startswith("ckpt"):
         binds(call)
+
+
+def test_every_option_without_a_value_is_known_as_one() -> None:
+    """Otherwise a call takes the word after it for its value."""
+
+    def list_flags(command: Any) -> Iterator[str]:
+        yield from (option.opts[0][2:] for option in command.params if getattr(option, "is_flag", False))
+        for inner in getattr(command, "commands", {}).values():
+            yield from list_flags(inner)
+
+    by_itself = {"sources", "help", "version", "install-completion", "show-completion"}
+    assert {flag for flag in list_flags(get_command(main.app)) if flag} - by_itself <= _FLAGS
 
 
 def test_a_value_without_pages_prints_its_short_form(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,6 +36,10 @@ EACH: dict[str, int] = {
     "restart/oracle/test_forecast.py::test_the_forecast_of_who_reads_every_byte_is_what_spark_did": 4,
     # Each incident is of the same two steps, and recorded with Iceberg.
     "live/sink/test_restored.py::*": 12,
+    # The table is restored by the same code on each storage, with other options; S3 needs a JVM of its own.
+    "live/sink/test_restored_remote.py::*": 2,
+    # Databases show the rest (live/sink/test_code.py).
+    "live/sink/test_kafka_rows.py::*": 3,
     # Each pair of queries is described and compared by the same code.
     "inspection/preflight/test_terms.py::*": 4,
     # Each kill leaves what a stop at the same change leaves.

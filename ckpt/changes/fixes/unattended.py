@@ -27,7 +27,6 @@ from ckpt.live.sink.records import SinkLog
 from ckpt.restart import diagnoses
 from ckpt.storage import Storage, open_storage
 from ckpt.storage.local_writer import open_writer
-from ckpt.storage.locations import find_parent
 from ckpt.versions import Spark
 
 _MOST = 3  # fixes one after the other: tidying and a log, and a relocation
@@ -61,6 +60,7 @@ class _SafePlan(ChangePlan):
     """Fixes that touch no row, as one change."""
 
     command: ClassVar[str] = "preflight"
+    needs_lock: ClassVar[bool] = True
 
 
 def fix_safely(
@@ -95,8 +95,6 @@ def fix_safely(
         return FixOutcome(not_fixed=forbidden)
     try:
         storage = open_storage(uri, storage_options)
-        if not storage.local and find_parent(uri) is None:
-            return FixOutcome(not_fixed="the root of a bucket has no place beside it for a lock")
         if readiness.inspection.deep:
             from ckpt.state.verify.verify import look_at_every_byte  # not at the top: it needs the extra ``native``
 

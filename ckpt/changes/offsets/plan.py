@@ -161,6 +161,8 @@ def plan_offsets(
         skips=_SKIPS[committed] if any(moved.ahead for moved in changes) else None,
         repeats=_REPEATS[committed] if any(moved.back for moved in changes) else None,
     )
+    back = plan.committed and any(moved.back for moved in plan.moved)
+    plan = replace(plan, recounts=back and plan.inspection.checkpoint.stateful is not False)
     return replace(plan, warnings=tuple(_warn(plan)))
 
 
@@ -261,10 +263,9 @@ def _warn(plan: OffsetsPlan) -> Iterator[str]:
     yield END_FIRST if checkpoint.stateful and not plan.committed else STOP_FIRST
     if plan.skipped:
         yield "Skipped rows are lost to this query. To read them anyway, read these ranges with a separate query."
-    back = any(moved.back for moved in plan.moved)
-    if plan.committed and back:
+    if plan.committed and any(moved.back for moved in plan.moved):
         yield f"Rows that are read again come in a new batch: {ALWAYS_AGAIN}."
-    if plan.committed and back and checkpoint.stateful is not False:
+    if plan.recounts:
         yield (
             "A query that keeps state counts rows twice if it reads them again, unless it drops them as late, also "
             "into a sink that writes by key; ckpt rewind also rewinds the state."

@@ -8,7 +8,8 @@ from typing import Unpack
 from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.plan import adapt_to_sink, add_mark
 from ckpt.changes.rewind.plan import Replayed, RewindPlan, plan_rewind
-from ckpt.changes.rewind.with_table import plan_with_table, restore_table
+from ckpt.changes.rewind.restoring import restore_table
+from ckpt.changes.rewind.with_table import plan_with_table
 from ckpt.errors import UsageError, parse_choice
 from ckpt.live.sink.reader import ask_sink
 from ckpt.live.sink.versions import SinkVersion
@@ -36,7 +37,7 @@ def rewind(
         to_batch: The last batch that counts; required, or a version, unless an earlier rewind is undone.
         to_sink_version: A version of the Delta table ``sink``, a snapshot of the Iceberg table, or a time in ISO 8601:
             the last batch that counts is the one that the table had then. The plan is applied once the table is there.
-        restore_sink: Restore that table first, if it is a local one of Delta.
+        restore_sink: Restore that table first: a Delta table on a local disk, S3 or HDFS.
         replay: Whether the batch after it runs again over its old range (``same``), or gets a new one (``new``).
         sink: The place that the query writes to, as ``inspect`` takes it: the plan is then for that sink.
         how: ``apply=True`` performs the plan, ``undo`` undoes an earlier rewind; see ``How``.
@@ -54,12 +55,12 @@ def rewind(
     uri, replayed = fspath(checkpoint), parse_choice(Replayed, replay, "replay")
 
     options = storage_options or {}
+    of_sink = options if sink is not None and is_same_kind(sink, uri) else {}
     if how.get("undo") is None:
         _must_fit(to_batch, to_sink_version, sink, restore_sink=restore_sink)
 
     def plan(storage: Storage) -> RewindPlan:
         if to_sink_version is not None and sink is not None:
-            of_sink = options if is_same_kind(sink, uri) else {}
             planned = plan_with_table(storage, sink, str(to_sink_version), replayed, of_sink, restore=restore_sink)
         else:
             planned = adapt_to_sink(plan_rewind(storage, to_batch, replayed), ask_sink(sink, uri, options))
@@ -69,7 +70,7 @@ def rewind(
 
     def restore(plan: RewindPlan) -> None:
         if plan.restores and plan.table is not None:
-            restore_table(plan.table)
+            restore_table(plan.table, of_sink)
             restored.append(plan.table)
 
     result = run_change(RewindPlan, plan, uri, storage_options, first=restore, **how)

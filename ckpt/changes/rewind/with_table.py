@@ -7,28 +7,21 @@ written twice.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from os import path as os_path
 from uuid import uuid4
 
 from ckpt.changes.plan import adapt_to_sink
 from ckpt.changes.rewind.plan import Replayed, RewindPlan, plan_rewind
+from ckpt.changes.rewind.restoring import find_obstacle
 from ckpt.changes.steps import Step, plan_writing
-from ckpt.checkpoint.checkpoint import METADATA
+from ckpt.checkpoint.checkpoint import METADATA, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.errors import StorageError, one_line
-from ckpt.extras import install_command
 from ckpt.formats.metadata import build_metadata
-from ckpt.inspection.checks.sink_times import describe_times, find_dropped
+from ckpt.inspection.checks.sink_times import Match, describe_times, find_dropped, match_batch
 from ckpt.inspection.inspection import inspect
-from ckpt.live.sink.records import SinkKind, SinkLog
+from ckpt.live.sink.records import SinkLog
 from ckpt.live.sink.versions import SinkVersion, read_sink_version
 from ckpt.storage import Storage
-from ckpt.storage.locations import local_path
-
-_ONLY_LOCAL_DELTA = (
-    "ckpt restores local Delta tables only: restore this one in a session of Spark, with {statement}, and then leave "
-    "out `restore_sink`"
-)
+from ckpt.texts import quote_path
 
 
 def plan_with_table(
@@ -43,8 +36,7 @@ def plan_with_table(
     table = read_sink_version(sink, wanted, checkpoint.query_id, options)
     if table.batch is None:
         plan = RewindPlan(inspection=inspection, needed=True, replayed=replayed, table=table)
-        had = f"{table.name} has no batch of query {checkpoint.query_id}"
-        return replace(plan, refused=f"{had}: name the batch to keep with `to_batch`, and restore the table yourself")
+        return replace(plan, refused=_refuse_without_batch(table, checkpoint))
     dropped = find_dropped(checkpoint, table.log)
     if dropped is not None and not dropped.past and dropped.first <= table.batch <= dropped.last:
         plan = RewindPlan(inspection=inspection, needed=True, replayed=replayed, table=table)
@@ -56,19 +48,44 @@ def plan_with_table(
     plan = plan_rewind(storage, table.batch, replayed, inspection, renaming)
     plan = replace(plan, table=table)
     if not plan.steps:
-        return plan if plan.refused or table.is_current else replace(plan, why=f"{plan.why}; {_say_restore(table)}")
-    if restore and not table.is_current and (table.log.kind != SinkKind.DELTA or local_path(sink) is None):
-        return plan.refusing(_ONLY_LOCAL_DELTA.format(statement=table.statement))
+        return plan if plan.refused or table.is_current else replace(plan, why=f"{plan.why}; {table.restore_first}")
+    if restore and not table.is_current and (obstacle := find_obstacle(table, options)) is not None:
+        own = f"run {table.statement} in a session of Spark, and then leave out `restore_sink`"
+        return plan.refusing(f"{obstacle} {own}")
     log = _follow_rename(table, checkpoint.query_id, new_id or checkpoint.query_id or "")
     plan = adapt_to_sink(plan, log)
     gone = f"restoring the table also removes commits of others: {', '.join(table.others)}" if table.others else None
-    waits_for = None if table.is_current or restore else f"{_say_restore(table)}, or add `restore_sink`"
+    waits_for = None if table.is_current or restore else f"{table.restore_first}, or add `restore_sink`"
     return replace(
         plan,
         warnings=(*plan.warnings, *_warn(table, new_id)),
         skips="; ".join(filter(None, (plan.skips, None if table.is_current else gone))) or None,
         waits_for=waits_for,
         restores=restore and not table.is_current,
+    )
+
+
+def _refuse_without_batch(table: SinkVersion, checkpoint: Checkpoint) -> str:
+    """Refuse a version without a batch of the query: before a first going back the query may have had another id.
+
+    If the table has another batch under the number, the checkpoint planned that of its own later.
+    """
+    had = f"{table.name} has no batch of query {checkpoint.query_id}"
+    earlier = [writer for writer in table.log.writers if writer.may_be_query]
+    ours = replace(table.log, writers=tuple(replace(each, app_id=checkpoint.query_id or "") for each in earlier))
+    if (
+        len(earlier) != 1
+        or earlier[0].taken_back is not None
+        or match_batch(checkpoint, ours, earlier[0].last_batch) is not Match.SAME
+    ):
+        return f"{had}: name the batch to keep with `to_batch`, and restore the table yourself"
+    batch, path = earlier[0].last_batch, quote_path(checkpoint.uri)
+    others = ", ".join(commit for commit in table.others if "STREAMING" not in commit)
+    also = f" (which also removes commits of others: {others})" if others else ""
+    return (
+        f"{had}, but batch {batch} of {earlier[0].app_id} last: if that is this query before it was given its id, run "
+        f"{table.statement} in a session of Spark{also}, and start the query from a copy, which "
+        f"`ckpt copy {path} NEW --batch {batch} --new-id` makes"
     )
 
 
@@ -86,10 +103,6 @@ def _follow_rename(table: SinkVersion, old: str | None, new: str) -> SinkLog:
     return replace(table.log, writers=(renamed, *others))
 
 
-def _say_restore(table: SinkVersion) -> str:
-    return f"the table has later rows than those of {table.name}: first run {table.statement}"
-
-
 def _warn(table: SinkVersion, new_id: str | None) -> Iterator[str]:
     if new_id is not None:
         yield (
@@ -98,22 +111,3 @@ def _warn(table: SinkVersion, new_id: str | None) -> Iterator[str]:
         )
     if not table.is_current:
         yield f"`--undo` restores the checkpoint only. To undo the restore of the table, run {table.undo}"
-
-
-def restore_table(table: SinkVersion) -> None:
-    """Restore a local Delta table, if its newest version is the one that was read.
-
-    Raises StorageError: it is not, files of that version are gone, or ``deltalake`` is not there or cannot.
-    """
-    try:
-        from deltalake import DeltaTable
-        from deltalake.exceptions import DeltaError
-    except ImportError:
-        raise StorageError(f"to restore a table one more package is needed: {install_command('deltalake')}") from None
-    try:
-        opened = DeltaTable(os_path.abspath(local_path(table.log.uri) or ""))
-        if opened.version() != table.newest:
-            raise StorageError(f"the table has version {opened.version()} by now, and {table.newest} was the newest")
-        opened.restore(table.number)  # fails if anybody has committed since it was opened
-    except (DeltaError, OSError, ValueError) as error:
-        raise StorageError(f"the table cannot be restored ({one_line(str(error))}); {_say_restore(table)}") from error

@@ -37,7 +37,7 @@ def has_metadata(storage: Storage) -> bool:
 
 def read_iceberg_sink(uri: str, storage: Storage) -> SinkLog:
     """Read which batches an Iceberg table has. Raises StorageError where it cannot be read."""
-    return _read_sink(uri, lambda: read_table(storage))
+    return read_batches(uri, lambda: read_table(storage))
 
 
 def read_iceberg_metadata_sink(uri: str, storage_options: Mapping[str, str]) -> SinkLog | None:
@@ -46,18 +46,11 @@ def read_iceberg_metadata_sink(uri: str, storage_options: Mapping[str, str]) -> 
     Raises NotFound, StorageError or UsageError where it cannot be read.
     """
     file = split_metadata_uri(uri)
-    return None if file is None else _read_sink(uri, lambda: read_metadata_file(*file, storage_options))
+    return None if file is None else read_batches(uri, lambda: read_metadata_file(*file, storage_options))
 
 
-def read_iceberg(uri: str, storage_options: Mapping[str, str]) -> ReadTable:
-    """Read the table at a place, or of a metadata file. Raises NotFound, StorageError, UsageError, Damaged."""
-    file = split_metadata_uri(uri)
-    if file is not None:
-        return read_metadata_file(*file, storage_options)
-    return read_table(open_storage(uri, storage_options))
-
-
-def _read_sink(uri: str, read: Callable[[], ReadTable]) -> SinkLog:
+def read_batches(uri: str, read: Callable[[], ReadTable]) -> SinkLog:
+    """Read which batches a table has, if its metadata can be read. Raises what reading it raises, but Damaged."""
     try:
         return find_batches(uri, *read())
     except Damaged as damage:

@@ -8,7 +8,14 @@ from ckpt.errors import NotFound, StorageError, UsageError, one_line
 from ckpt.formats.names import COMPACT, CompactibleLog, compactible_id, compactible_log
 from ckpt.formats.sourcelogs import find_modification_times, parse_sink_log
 from ckpt.live.sink.delta_files import DELTA_LOG, read_delta_sink
-from ckpt.live.sink.iceberg_files import METADATA, has_metadata, read_iceberg_metadata_sink, read_iceberg_sink
+from ckpt.live.sink.iceberg_catalog import is_in_catalog, read_catalog_table
+from ckpt.live.sink.iceberg_files import (
+    METADATA,
+    has_metadata,
+    read_batches,
+    read_iceberg_metadata_sink,
+    read_iceberg_sink,
+)
 from ckpt.live.sink.records import FILE_LOG, SinkKind, SinkLog
 from ckpt.model import Unreadable
 from ckpt.plugins import ask_plugins
@@ -90,10 +97,11 @@ PLUGINS = "ckpt.sinks"
 def read_sink(uri: str, storage_options: Mapping[str, str] | None = None) -> SinkLog:
     """Read what the sink at a path or URI remembers of batches: in ``_delta_log``, ``metadata`` or ``_spark_metadata``.
 
-    That is a Delta or Iceberg table, a metadata file of Iceberg, the output folder of a file sink, or
-    ``kafka://...``, which is not opened. ``upsert``, ``append``, ``kafka`` and ``noop`` say what the sink does, and
-    nothing is read (``./upsert`` is a folder of that name). A place of another kind is read by a plugin, if one
-    recognizes it. Raises NotFound, StorageError, UsageError.
+    That is a Delta or Iceberg table, a metadata file of Iceberg, a table of an Iceberg catalog
+    (``iceberg://CATALOG/NAMESPACE.TABLE``), the output folder of a file sink, or ``kafka://...``, which is not opened.
+    ``upsert``, ``append``, ``kafka`` and ``noop`` say what the sink does, and nothing is read (``./upsert`` is a folder
+    of that name). A place of another kind is read by a plugin, if one recognizes it. Raises NotFound, StorageError,
+    UsageError.
     """
     options = storage_options or {}
     try:
@@ -123,6 +131,8 @@ def _read_built_in(uri: str, storage_options: Mapping[str, str]) -> SinkLog:
         return SinkLog(uri, SinkKind.KAFKA)
     if any(uri == sink.kind for sink in NAMED_SINKS):
         return SinkLog(uri, SinkKind(uri))
+    if is_in_catalog(uri):
+        return read_batches(uri, lambda: read_catalog_table(uri))
     if (log := read_iceberg_metadata_sink(uri, storage_options)) is not None:
         return log
     storage = open_storage(uri, storage_options)

@@ -17,11 +17,12 @@ from ckpt.formats.deltalog import Commit, read_commit_info, version_of
 from ckpt.formats.iceberg import IcebergSnapshot, IcebergTable
 from ckpt.formats.text import Damaged
 from ckpt.live.sink.delta_files import DELTA_LOG, find_restored_version, read_delta_sink, read_log_lines
-from ckpt.live.sink.iceberg_files import find_batches, read_iceberg
+from ckpt.live.sink.iceberg_catalog import read_iceberg
+from ckpt.live.sink.iceberg_files import find_batches
 from ckpt.live.sink.reader import read_sink
 from ckpt.live.sink.records import SinkKind, SinkLog
 from ckpt.storage import FileInfo, ReadRequest, Storage, open_storage
-from ckpt.storage.locations import local_path
+from ckpt.storage.locations import local_path, spark_uri
 from ckpt.texts import instant
 
 _HEAD = 1 << 12  # bytes of a version in which its time is looked for
@@ -48,6 +49,11 @@ class SinkVersion:
     def name(self) -> str:
         """The version, as a word of a sentence."""
         return f"{'snapshot' if self.log.kind == SinkKind.ICEBERG else 'version'} {self.number}"
+
+    @property
+    def restore_first(self) -> str:
+        """The statement that has to be run first, as a part of a sentence."""
+        return f"the table has later rows than those of {self.name}: first run {self.statement}"
 
 
 def read_sink_version(
@@ -142,7 +148,7 @@ def _read_delta(uri: str, wanted: str, query_id: str | None, storage: Storage, l
 
 def _write_restore(uri: str, version: int) -> str:
     path = local_path(uri)
-    table = uri.partition("?")[0] if path is None else os_path.abspath(path)
+    table = spark_uri(uri) if path is None else os_path.abspath(path)
     return f"RESTORE TABLE delta.`{table.replace('`', '``')}` TO VERSION AS OF {version}"
 
 

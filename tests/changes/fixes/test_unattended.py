@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import random
@@ -18,7 +19,16 @@ import pytest
 
 import ckpt as library
 from ckpt.inspection import activity
-from tests.changes.fixes.unattended import INCIDENTS, files_of, judge_race, kill_once, make, preflight, workers
+from tests.changes.fixes.unattended import (
+    INCIDENTS,
+    fail_flock,
+    files_of,
+    judge_race,
+    kill_once,
+    make,
+    preflight,
+    workers,
+)
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.support.places import ROOT, SAMPLES
@@ -231,14 +241,15 @@ def kill_many(name: str, count: int, folder: str) -> None:
     "kind",
     [
         "local",
+        "local, no flock",
         pytest.param("s3_uri", marks=pytest.mark.service),
         pytest.param("hdfs_uri", marks=pytest.mark.service),
     ],
 )
 def test_of_two_at_once_one_applies(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    upload: Upload = (lambda folder: (str(folder), {})) if kind == "local" else request.getfixturevalue(kind)
+    upload: Upload = request.getfixturevalue(kind) if kind.endswith("_uri") else lambda folder: (str(folder), {})
     ends = Counter[str]()
-    with workers() as both:
+    with workers(flock="no flock" not in kind) as both:
         for number in range(MANY_RACES if EVERY_CASE else FEW_RACES):
             uri, options = upload(make("fill", tmp_path / f"{number}-checkpoint"))
             ends[judge_race(both.race(uri, options))] += 1
@@ -246,6 +257,19 @@ def test_of_two_at_once_one_applies(kind: str, request: pytest.FixtureRequest, t
         assert (left["go"], left["fixed"]) == (True, [])
     sys.stdout.write(f"{kind}: {dict(ends)}\n")
     assert ends.keys() <= {"the other held", "the other came later"}
+
+
+def test_a_mount_without_flock_or_place_for_a_lock_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fcntl, "flock", fail_flock)
+    folder = make("fill", tmp_path / "checkpoint")
+    (tmp_path / ".checkpoint.ckpt-lock").touch()
+    before = files_of(folder)
+    answer = preflight(str(folder), {})
+    assert (answer["go"], answer["fixed"]) == (False, [])
+    assert "checkpoint has no lock: its mount has no flock" in answer["not_fixed"]
+    assert files_of(folder) == before
+    (tmp_path / ".checkpoint.ckpt-lock").unlink()
+    assert preflight(str(folder), {})["go"]
 
 
 def test_the_root_of_a_bucket_has_no_lock_and_holds(tmp_path: Path) -> None:

@@ -1,10 +1,13 @@
 """Incidents that ``ckpt preflight --fix safe`` may end, kills of it at random points, and two of it at once.
 
-`python -m tests.changes.fixes.unattended work` is a process that does what its standard input says, line by line.
+`python -m tests.changes.fixes.unattended work` is a process that does what its standard input says, line by line;
+with `work-without-flock` it has a lock that the operating system does not know.
 """
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import random
@@ -104,8 +107,8 @@ def _find_losses(before: Files, checkpoint: Path, folder: Path) -> Iterator[str]
 class Workers:
     """Two processes that ask the same at the same moment."""
 
-    def __init__(self) -> None:
-        command = [sys.executable, "-m", "tests.changes.fixes.unattended", "work"]
+    def __init__(self, *, flock: bool) -> None:
+        command = [sys.executable, "-m", "tests.changes.fixes.unattended", "work" if flock else "work-without-flock"]
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         self._processes = [subprocess.Popen(command, **pipes) for _ in range(2)]
 
@@ -125,9 +128,9 @@ class Workers:
 
 
 @contextmanager
-def workers() -> Iterator[Workers]:
-    """Two processes, ended afterwards."""
-    both = Workers()
+def workers(*, flock: bool = True) -> Iterator[Workers]:
+    """Two processes, ended afterwards; without ``flock`` they are on a mount that has none."""
+    both = Workers(flock=flock)
     try:
         yield both
     finally:
@@ -146,7 +149,14 @@ def judge_race(answers: list[dict[str, Any]]) -> str:
     return "the other held" if not other["go"] else "the other came later"
 
 
+def fail_flock(handle: object, kind: int) -> None:
+    """Do as ``fcntl.flock`` does on a mount without it."""
+    raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+
 def _work() -> None:
+    if sys.argv[1] == "work-without-flock":
+        fcntl.flock = fail_flock
     preflight(str(SAMPLES / "aggregation-hdfs-4.2"), {})  # imports everything
     for line in sys.stdin:
         job = json.loads(line)

@@ -148,5 +148,18 @@ def test_nothing_goes_while_runs_may_use_it(tmp_path: Path) -> None:
 def test_a_file_that_runs_take_for_the_newest_version_stops_it(tmp_path: Path) -> None:
     flow = flow_of(build_storage(tmp_path / "storage", "keys/keys/0", "keys/keys/1"), "keys/keys")
     (flow / "9").write_text("mine")
-    with pytest.raises(NotFound, match="9 is not a folder"):
+    with pytest.raises(NotFound, match=r"9 is a file, .*: runs of the pipeline use the highest one.*; move it away"):
         ckpt.prune(str(flow), **NOW)
+
+
+def test_every_command_says_to_move_such_a_file_away(tmp_path: Path, ckpt: Ckpt) -> None:
+    """Obeyed, the version before it is the newest again."""
+    storage = build_storage(tmp_path / "storage", "keys/keys/0", "keys/keys/1")
+    flow = flow_of(storage, "keys/keys")
+    (flow / "9").write_text("mine")
+    for words in (("inspect", storage), ("inspect", flow), ("inspect", flow / "9"), ("preflight", flow / "9")):
+        assert "move it away" in ckpt(*words).refusal()
+    explained = ckpt("explain", "java.io.FileNotFoundException: x", "--checkpoint", flow / "9")
+    assert "move it away" in explained.stderr
+    (flow / "9").rename(tmp_path / "9")
+    assert ckpt("inspect", flow, "-o", "json").json()["checkpoint"]["path"].endswith("keys/1")

@@ -1,7 +1,6 @@
 """Each incident under ``ckpt preflight --fix safe``: the fixes that were applied, and the rows after the start.
 
-`python -m tests.laws.operator.unattended [SEED ...] [--folder=FOLDER]` records it, as `recorder` does; queries from
-Kafka are left out, whose fixes are those of the other stateless queries.
+`python -m tests.laws.operator.unattended [SEED ...] [--folder=FOLDER]` records it, as `recorder` does.
 """
 
 from __future__ import annotations
@@ -50,6 +49,7 @@ def tell(worlds: Worlds, number: int) -> dict[str, Any]:
 
 def main(numbers: Iterable[int], folder: str) -> None:
     """Record seeds that are not recorded yet."""
+    from tests.support.services.kafka import connector_jars, kafka_broker
     from tests.support.spark import classes, live
     from tests.support.spark.queries import session
 
@@ -57,18 +57,16 @@ def main(numbers: Iterable[int], folder: str) -> None:
     classes.use()
     activity.LOOKS_APART_S = 0.0  # nobody else writes here
 
-    def refuse() -> Broker:
-        raise NotImplementedError
-
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None)))
-        conf = live.settings("") | {"spark__sql__warehouse__dir": str(scratch / "warehouse")}
+        jars = ",".join(map(str, connector_jars()))
+        conf = live.settings(jars) | {"spark__sql__warehouse__dir": str(scratch / "warehouse")}
         spark = session("ckpt-unattended", "local[1]", **conf)
         spark.sparkContext.setLogLevel("OFF")
-        worlds = Worlds(spark, Path(folder or scratch), refuse)
+        worlds = Worlds(spark, Path(folder or scratch), lambda: Broker(stack.enter_context(kafka_broker(scratch))))
         for number in numbers:
             answers = read()
-            if number in answers or make_seed(number).kind.source == "kafka":
+            if number in answers:
                 continue
             try:
                 answers[number] = tell(worlds, number)

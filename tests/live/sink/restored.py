@@ -6,11 +6,15 @@ has in its state is a number that nobody sent. Afterwards every number has to be
 
 from __future__ import annotations
 
+import json
+import sys
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import ckpt
+from ckpt.changes.rewind.restoring import restore_table
 from tests.live.sink.stateful import ROWS
 
 GOOD, BAD = 3, 5
@@ -20,12 +24,12 @@ WRONG = 1_000_000
 
 
 class Numbers:
-    """The query, with its input, checkpoint and Delta table in a folder; with or without state."""
+    """The query, with its input, checkpoint and Delta table in a folder or elsewhere; with or without state."""
 
-    def __init__(self, spark: Any, folder: Path, *, stateful: bool = True) -> None:
+    def __init__(self, spark: Any, folder: Path, *, stateful: bool = True, table: str | None = None) -> None:
         self.spark, self.stateful = spark.newSession(), stateful
         self.spark.conf.set("spark.sql.shuffle.partitions", "1")
-        self.input, self.checkpoint, self.table = folder / "in", folder / "checkpoint", folder / "table"
+        self.input, self.checkpoint, self.table = folder / "in", folder / "checkpoint", table or str(folder / "table")
         self.sent = 0
 
     def send(self, batches: int = 1) -> None:
@@ -41,7 +45,7 @@ class Numbers:
         rows = reader.json(str(self.input)).selectExpr(f"id + {WRONG if wrong else 0} AS id")
         rows = rows.dropDuplicates(["id"]) if self.stateful else rows
         writer = rows.writeStream.format("delta").option("checkpointLocation", str(self.checkpoint))
-        writer.trigger(availableNow=True).start(str(self.table)).awaitTermination(300)
+        writer.trigger(availableNow=True).start(self.table).awaitTermination(300)
 
     def go_wrong(self) -> None:
         """Let it write `GOOD` batches as it should, and `BAD` others."""
@@ -80,3 +84,39 @@ class Numbers:
     def all_once(self) -> Counter[int]:
         """Every number that was sent, once."""
         return Counter(range(self.sent))
+
+
+def go_back_together(query: Numbers, sink: str) -> dict[str, Any]:
+    """Let a query go wrong and back by ckpt, together with its table; the plan is refused once, for a commit of others.
+
+    ``sink`` is the table as ckpt is given it. Returns what came of it.
+    """
+    query.go_wrong()
+    how: Any = {"to_sink_version": query.version_of(GOOD - 1), "sink": sink, "restore_sink": True, "replay": "new"}
+    table = ckpt.rewind(str(query.checkpoint), **how).plan.table
+    assert table is not None
+    query.sql("DELETE FROM {table} WHERE id = 0")
+    held = None
+    try:
+        restore_table(table, {})
+    except ckpt.CkptError as error:
+        held = str(error)
+    _, receipt = ckpt.rewind(str(query.checkpoint), apply=True, grace_s=0, accept_skip=True, **how)
+    times = query.finish()
+    return {
+        "statement": table.statement,
+        "held": held,
+        "problem": receipt.problem,
+        "sent": query.sent,
+        "once": times == query.all_once,
+    }
+
+
+if __name__ == "__main__":
+    from tests.support.spark.queries import session
+
+    asked = json.load(sys.stdin)
+    started = session("restored", **{key.replace(".", "__"): value for key, value in asked["settings"].items()})
+    query = Numbers(started, Path(asked["folder"]), table=asked["table"])
+    sys.stdout.write("\n" + json.dumps(go_back_together(query, asked["sink"])) + "\n")
+    started.stop()

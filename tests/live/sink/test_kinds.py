@@ -92,6 +92,16 @@ def test_rows_that_come_again_are_named_by_kind(kind: str, ckpt: Ckpt, copy_of: 
     assert step["command"][-1] == "--apply"
 
 
+def test_values_that_count_rows_twice_are_not_called_safe(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    """The end of a committed batch moves back, and the state stays: a key is written again with a value too high."""
+    words = ("offsets", "set", "--source", "0", "--to", '{"offset":50,"timestamp":0}', "--sink", "upsert")
+    page = " ".join(ckpt(*words, copy_of("aggregation-hdfs-4.2")).stdout.split())
+    assert "values that come from the state of the query count these rows twice" in page
+    assert "in it twice" not in page
+    moved = ("offsets", "set", "--shift", "orders/0=-10", "--sink", "upsert")
+    assert "so no key is in it twice" in " ".join(ckpt(*moved, copy_of("kafka-4.2", to="kafka")).stdout.split())
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_start_into_noop_spares_only_rows_that_would_be_twice(kind: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of("aggregation-hdfs-4.2")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 import ckpt
 from ckpt import StorageError
 from ckpt.changes.plan import First
-from ckpt.changes.rewind.with_table import restore_table
+from ckpt.changes.rewind.restoring import restore_table
 from tests.conftest import Ckpt
 from tests.live.sink.restored import GOOD, NEWEST, Numbers
 from tests.support.spark.live import trace
@@ -27,12 +28,16 @@ def query(spark: Any, tmp_path: Path) -> Numbers:
 
 
 def back(query: Numbers, version: int | str, **how: Any) -> Any:
-    return ckpt.rewind(str(query.checkpoint), sink=str(query.table), to_sink_version=version, **how)
+    return ckpt.rewind(str(query.checkpoint), sink=query.table, to_sink_version=version, **how)
+
+
+def back_words(query: Numbers, version: int) -> tuple[Any, ...]:
+    return ("rewind", query.checkpoint, "--sink", query.table, "--to-sink-version", version, "--replay", "new")
 
 
 def test_restored_by_the_statement_of_the_page(query: Numbers, ckpt: Ckpt) -> None:
     version = query.version_of(GOOD - 1)
-    words = ("rewind", query.checkpoint, "--sink", query.table, "--to-sink-version", version, "--replay", "new")
+    words = back_words(query, version)
     before = trace(query.checkpoint)
 
     planned = ckpt(*words, "-o", "json")
@@ -58,6 +63,26 @@ def test_a_query_without_state_back_to_a_time(spark: Any, tmp_path: Path) -> Non
     query.go_wrong()
     plan, receipt = back(query, query.moment_after(query.version_of(GOOD - 1)), restore_sink=True, **NOW)
     assert (receipt.problem, plan.to_batch) == (None, GOOD - 1)
+    assert query.finish() == query.all_once
+
+
+def test_once_more_to_before_the_query_got_a_new_id(query: Numbers, ckpt: Ckpt, tmp_path: Path) -> None:
+    """The page is obeyed to the letter."""
+    earlier = query.version_of(GOOD - 2)
+    assert back(query, query.version_of(GOOD - 1), restore_sink=True, replay="new", **NOW).receipt.applied
+    query.run()
+    assert query.numbers() == query.all_once
+    wrong = back(query, earlier + 3).plan.refused
+    assert wrong.endswith("name the batch to keep with `to_batch`, and restore the table yourself"), "another batch"
+
+    page = " ".join(ckpt(*back_words(query, earlier)).stdout.split())
+    statement, batch = re.findall(r"run (RESTORE .* AS OF [0-9]+) in .* NEW --batch ([0-9]+) --new-id makes", page)[0]
+    query.sql(statement)
+    new = tmp_path / "new"
+    copied = ckpt("copy", query.checkpoint, new, "--batch", batch, "--new-id")
+    assert copied.exit_code == 0, copied.stdout
+    query.checkpoint = new
+
     assert query.finish() == query.all_once
 
 
@@ -93,12 +118,12 @@ def test_undone_as_the_page_says(query: Numbers) -> None:
     plan, receipt = back(query, version, restore_sink=True, **NOW)
     ckpt.rewind(str(query.checkpoint), undo=receipt.backup, grace_s=0)
     query.sql(plan.table.undo)
-    sink = ckpt.inspect(str(query.checkpoint), sink=str(query.table)).sink
+    sink = ckpt.inspect(str(query.checkpoint), sink=query.table).sink
     assert sink is not None
     assert sink.lacks is None
 
     query.sql(f"RESTORE TABLE {{table}} TO TIMESTAMP AS OF '{query.moment_after(version)}'")
-    sink = ckpt.inspect(str(query.checkpoint), sink=str(query.table)).sink
+    sink = ckpt.inspect(str(query.checkpoint), sink=query.table).sink
     assert sink is not None
     assert sink.lacks == (GOOD, NEWEST)
     plan, receipt = back(query, version, replay="new", **NOW)
@@ -139,9 +164,9 @@ def test_a_table_with_a_newer_version_is_left_alone(
     """Somebody commits between the plan and the restore: neither table nor checkpoint is changed."""
     before = trace(query.checkpoint)
 
-    def late(table: Any) -> None:
+    def late(*table: Any) -> None:
         query.sql("INSERT INTO {table} VALUES (5)")
-        restore_table(table)
+        restore_table(*table)
 
     monkeypatch.setattr("ckpt.changes.rewind.rewind.restore_table", late)
     _, receipt = back(query, query.version_of(GOOD - 1), restore_sink=True, **NOW)
@@ -157,8 +182,8 @@ def test_stopped_after_the_table_was_restored_the_command_finishes(
 ) -> None:
     version, before = query.version_of(GOOD - 1), trace(query.checkpoint)
 
-    def stopped(table: Any) -> None:
-        restore_table(table)
+    def stopped(*table: Any) -> None:
+        restore_table(*table)
         raise StorageError("the disk is gone")
 
     with monkeypatch.context() as patched:

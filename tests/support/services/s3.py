@@ -41,7 +41,7 @@ class S3Server:
         """A file system that may write: for setting tests up."""
         from pyarrow import fs
 
-        return fs.S3FileSystem(**self.options, allow_bucket_creation=True, allow_delayed_open=True)
+        return fs.S3FileSystem(**self.options, allow_bucket_creation=True, allow_delayed_open=True, request_timeout=60)
 
     @property
     def confs(self) -> dict[str, str]:

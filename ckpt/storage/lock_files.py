@@ -1,0 +1,237 @@
+"""A lock beside a folder, ``.NAME.ckpt-lock/``, that a crash cannot leave forever: Lamport's bakery.
+
+It is for folders behind a network, and for local mounts without ``flock``. pyarrow's S3 offers no conditional
+creation, so the lock needs none: only that a listing shows what was written before it, which S3, HDFS and the other
+storages promise. Who wants the lock writes ``choosing-ID``, looks for the highest
+number among the tickets, writes ``ticket-NUMBER-ID`` with the next one, and removes the first file. The lowest ticket
+has the lock, once nobody is choosing who may get a lower one; who has a higher one gives up at once.
+
+A ticket is for ``LEASE_S`` seconds, by the clock of the storage, and a thread of its holder renews it, whatever the
+holder is doing; an older one is what a crash left, and is removed by the next holder. A process that was stopped for
+longer looks before its next write, and writes nothing more, unless its ticket is still there and nobody else has one.
+"""
+
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from threading import Event, RLock, Thread
+from typing import NamedTuple, Protocol
+from uuid import uuid4
+
+from ckpt.errors import NotFound, StorageError
+from ckpt.storage.base import FileInfo
+from ckpt.storage.remote import ListedItem
+
+LEASE_S = 120.0
+"""Seconds after which a ticket that nobody renews counts as left by a crash."""
+_RENEW_S = LEASE_S / 4
+_WAIT_S = 10.0  # for others who are choosing, which takes some requests
+_AGAIN_S = 0.2
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+_NAME = re.compile(r"(?P<kind>choosing|ticket-(?P<number>\d{9}))-(?P<id>[0-9a-f]{32})(?P<renewed>\.\d+)?")
+
+
+class Locked(StorageError):
+    """Another process has the lock, or may be about to get it."""
+
+
+class _Claim(NamedTuple):
+    """A file in the folder of the lock."""
+
+    name: str
+    number: int | None  # None: its owner is choosing
+    owner: str
+    time_ms: int  # when it was written, by the storage's clock
+
+
+class LockFolder(Protocol):
+    """The folder of a lock, as a ``Backend`` is one. Errors are raised as the library beneath raises them."""
+
+    def level(self, folder: str) -> Iterable[ListedItem]:
+        """List what is directly in it."""
+
+    def put(self, path: str, pieces: Iterable[bytes]) -> None:
+        """Write a whole file. Raises FileExistsError if the name is taken."""
+
+    def delete(self, path: str) -> None:
+        """Remove a file, or with ``""`` the folder, if it is empty and the storage knows such a thing."""
+
+    def make_folder(self, path: str) -> None:
+        """Create the folder, where the storage knows such a thing."""
+
+
+class Lease:
+    """A lock that is held, until its time is over."""
+
+    def __init__(self, backend: LockFolder, number: int, owner: str) -> None:
+        self._backend = backend
+        self._number, self._owner = number, owner
+        self._names: list[str] = []  # of tickets that may be there
+        self._current = ""  # the newest that is
+        self._renewed = 0
+        self._since = _read_clocks()
+        self._lost: str | None = None
+        self._ended = Event()
+        self._alone = RLock()
+
+    def write(self) -> None:
+        """Write a ticket, the first or a newer one in its place."""
+        name = f"ticket-{self._number:09}-{self._owner}" + (f".{self._renewed}" if self._renewed else "")
+        self._renewed += 1
+        self._names.append(name)
+        self._backend.put(name, (b"ckpt",))
+        self._current = name
+
+    def must_last(self) -> None:
+        """Renew the ticket where that is due. Raises Locked where another one may have taken it for left.
+
+        Who takes a ticket for left removes it, and has written another one before that.
+        """
+        with self._alone:
+            now = _read_clocks()
+            age = max(after - before for before, after in zip(self._since, now, strict=True))
+            if self._lost is None and age <= _RENEW_S:
+                return
+            if self._lost is None and not self._ended.is_set():
+                self._renew(now, age)
+            if self._lost is not None:
+                raise Locked(self._lost)
+
+    def _renew(self, now: tuple[float, float], age: float) -> None:
+        before = self._current
+        self.write()
+        claims = _list_claims(self._backend)
+        others = any(claim.owner != self._owner for claim in claims)
+        if age > LEASE_S / 2 and (others or before not in {claim.name for claim in claims}):
+            self._lost = f"ckpt was held up for {age:.0f} s while it held the lock: another one may have it now"
+            return
+        self._since = now
+        for name in self._names[:-1]:
+            with suppress(FileNotFoundError, NotFound):  # where writing it failed
+                self._backend.delete(name)
+            self._names.remove(name)
+
+    def keep(self) -> None:
+        """Renew the ticket until the end, as a thread does; what fails is tried again, and met by the next write."""
+        while not self._ended.wait(_RENEW_S):
+            with suppress(Exception):
+                self.must_last()
+
+    def end(self) -> None:
+        """Remove what is left of it, and the folder where it is empty and the storage has such a thing."""
+        self._ended.set()
+        with self._alone:
+            self._remove()
+
+    def _remove(self) -> None:
+        for name in [*self._names, f"choosing-{self._owner}"]:
+            with suppress(Exception):
+                self._backend.delete(name)
+        with suppress(Exception):
+            self._backend.delete("")
+
+
+class LocalFolder:
+    """A folder of a local mount, for small files that are created exclusively."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+
+    def level(self, folder: str) -> Iterable[ListedItem]:
+        for name in os.listdir(self.join(folder)):
+            with suppress(FileNotFoundError):
+                status = os.stat(self.join(name), follow_symlinks=False)
+                yield ListedItem(name, FileInfo(status.st_size, status.st_mtime_ns // 1_000_000))
+
+    def put(self, path: str, pieces: Iterable[bytes]) -> None:
+        self.make_folder("")
+        try:
+            handle = os.open(self.join(path), _NEW_FILE, 0o600)
+        except FileNotFoundError:  # another one gave up, and removed the empty folder
+            self.put(path, pieces)
+            return
+        try:
+            for piece in pieces:
+                os.write(handle, piece)
+        finally:
+            os.close(handle)
+
+    def delete(self, path: str) -> None:
+        if path:
+            os.unlink(self.join(path))
+        else:
+            os.rmdir(self._root)
+
+    def make_folder(self, path: str) -> None:
+        os.makedirs(self.join(path), 0o700, exist_ok=True)
+
+    def join(self, path: str) -> str:
+        """A path below the root."""
+        return os.path.join(self._root, path)
+
+
+@contextmanager
+def hold_lock(backend: LockFolder, shown: str) -> Iterator[Lease]:
+    """Hold the lock of a folder while the context is open; ``backend`` is rooted at the lock's own folder.
+
+    Raises Locked, and whatever the library beneath raises.
+    """
+    owner = uuid4().hex
+    lease = Lease(backend, 0, owner)
+    try:
+        backend.make_folder("")
+        choosing = f"choosing-{owner}"
+        backend.put(choosing, (b"ckpt",))
+        lease._number = 1 + max((claim.number or 0 for claim in _list_claims(backend)), default=0)
+        lease.write()
+        backend.delete(choosing)
+        _must_be_first(backend, lease, owner, shown)
+        Thread(target=lease.keep, name="ckpt-lock", daemon=True).start()
+        yield lease
+    finally:
+        lease.end()
+
+
+def _must_be_first(backend: LockFolder, lease: Lease, owner: str, shown: str) -> None:
+    """Wait for those who are choosing, and give up where another ticket is lower."""
+    until = time.monotonic() + _WAIT_S
+    while True:
+        claims = _list_claims(backend)
+        own = next((claim for claim in claims if claim.owner == owner and claim.number is not None), None)
+        if own is None or own.number is None:
+            raise Locked(f"the lock of {shown} cannot be held: its ticket is gone a moment after it was written")
+        others = [claim for claim in claims if claim.owner != owner]
+        left = [claim for claim in others if own.time_ms - claim.time_ms > LEASE_S * 1000]
+        live = [claim for claim in others if claim not in left]
+        if any(claim.number is not None and (claim.number, claim.owner) < (own.number, owner) for claim in live):
+            raise Locked(
+                f"{shown} is being changed by another ckpt: wait for its end, or {LEASE_S:.0f} s if it crashed"
+            )
+        if not any(claim.number is None for claim in live):
+            for claim in left:
+                with suppress(Exception):
+                    backend.delete(claim.name)
+            return
+        if time.monotonic() > until:
+            raise Locked(f"another ckpt began to change {shown}, and may have crashed: wait {LEASE_S:.0f} s")
+        time.sleep(_AGAIN_S)
+
+
+def _read_clocks() -> tuple[float, float]:
+    """Read two clocks in seconds: one that is never set, and one that goes on while the machine sleeps."""
+    return time.monotonic(), time.time()
+
+
+def _list_claims(backend: LockFolder) -> list[_Claim]:
+    try:
+        entries = [(path, info) for path, info in backend.level("") if info is not None]
+    except (FileNotFoundError, NotFound):
+        return []
+    return [_parse(match, info) for path, info in entries if (match := _NAME.fullmatch(path.rpartition("/")[2]))]
+
+
+def _parse(match: re.Match[str], info: FileInfo) -> _Claim:
+    number = match["number"]
+    return _Claim(match[0], None if number is None else int(number), match["id"], info.mtime_ms or 0)
