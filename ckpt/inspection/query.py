@@ -29,6 +29,7 @@ class DescribedSource:
     name: str | None = None  # Spark 4.2 or later: of ``DataStreamReader.name``
     schema: Json = None  # its columns, as Spark writes a StructType in JSON; None: an old file
     start: Mapping[str, str] = field(default_factory=dict)  # such as ``startingoffsets``: names in small letters
+    options: Mapping[str, str] = field(default_factory=dict)  # that decide rows and values (``reading.py``)
     limits: tuple[str, ...] = ()  # options that real-time mode refuses: ``maxoffsetspertrigger``, ``minpartitions``
 
 
@@ -58,7 +59,8 @@ class DescribedExpression:
     """An expression over the columns of sources, whatever they are called in between.
 
     ``sql`` names a column with the number of its source, ``amount@0``. ``{0: amount@0 | 1: price@1}`` is a column of a
-    union. A string literal is a digest, and ``?`` stands for what cannot be compared, such as user code.
+    union. A string literal is a digest, and ``?`` stands for what cannot be compared, such as user code. Brackets have
+    what else decides values: options of a reader of texts, a time zone, or which table is read.
     """
 
     sql: str
@@ -163,6 +165,7 @@ class QueryDescription(Value):
     unplanned: str | None  # why Spark could not plan it with these settings
     settings: Mapping[str, str]  # that the plan depends on, as it was made with them
     watermarks: tuple[DescribedWatermark, ...] | None = None  # sorted; None: an old file
+    session: Mapping[str, str] | None = None  # settings that decide values and are in no log; None: an old file
 
     def to_json(self) -> str:
         """Write the content of ``query.json``, the same for the same query, so that a change shows in a diff."""
@@ -208,6 +211,7 @@ def parse_query(value: Any) -> QueryDescription:
         unplanned=value.get("unplanned"),
         settings={str(name): str(setting) for name, setting in value["settings"].items()},
         watermarks=_parse_each(_parse_watermark, value.get("watermarks")),
+        session=None if value.get("session") is None else _parse_texts(value["session"]),
     )
 
 
@@ -234,6 +238,7 @@ def _parse_source(value: Any) -> DescribedSource:
         _parse_text(value.get("name")),
         value.get("schema"),
         _parse_texts(value.get("start", {})),
+        _parse_texts(value.get("options", {})),
         tuple(map(str, value.get("limits", ()))),
     )
 

@@ -30,7 +30,7 @@ def aggregate(sql: str, kind: str = "long", *, known: bool = True) -> DescribedA
 
 
 def query(operator: DescribedOperator, *sources: DescribedSource, spark: Spark = Spark.V4_2) -> QueryDescription:
-    return QueryDescription(spark, "update", sources or (SOURCE,), (operator,), None, None, {}, ())
+    return QueryDescription(spark, "update", sources or (SOURCE,), (operator,), None, None, {}, (), {})
 
 
 def grouped(*aggregates: DescribedAggregate, keys: tuple[DescribedExpression, ...] = (KEY,)) -> DescribedOperator:

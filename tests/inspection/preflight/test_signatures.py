@@ -137,6 +137,13 @@ def test_each_version_describes_what_shows_a_change(minor: str) -> None:
         assert not list_silent(minor, change), change.id
 
 
+@pytest.mark.parametrize("minor", MINORS)
+def test_what_ckpt_does_not_see_is_neither_held_nor_full(minor: str) -> None:
+    for change in of(minor, signatures.DOUBTFUL):
+        assert worst(minor, change) is Knowledge.UNKNOWN, change.id
+        assert not list_silent(minor, change), change.id
+
+
 def test_versions_agree_on_expressions() -> None:
     """They write the same of a query; only ``collect_list`` and nullability differ, which no case here has."""
     for base in signatures.BASES:
