@@ -34,6 +34,7 @@ _COLUMN = re.compile(r"([\w%]+)@(\d+)")
 _BRACKETS = re.compile(r"\[[^\[\]]*\]")
 _MAY_FAIL = re.compile(r"[-+*/%] |CAST\(|(?<!\w)(?!(?:count|min|max|first|last|window|session_window)\()\w+\(")
 """Expressions of which some fail in ANSI mode, and give NULL without."""
+_UNITS = {"hours": 3_600_000_000, "minutes": 60_000_000, "seconds": 1_000_000}
 _OF_ONE_COLUMN = re.compile(r"(\w+\()?(CAST\()?[\w%]+@\d+( AS [\w(),]+\))?(, \w+=\w+)*\)?")
 """A column, or a function of one column: a wider type of the column gives the same values."""
 
@@ -256,7 +257,8 @@ class _OperatorPair:
             return PartComparison(PartKind.WINDOW, 0, 0, verdict, why, silent=True)
         if None not in (old.gap, new.gap) and old.gap != new.gap:
             why = f"the gap of a session is {spell(str(new.gap))}, before {spell(str(old.gap))}"
-            return PartComparison(PartKind.WINDOW, 0, 0, Knowledge.IMPOSSIBLE, why, silent=True)
+            verdict = Knowledge.UNKNOWN if find_longer_gap(old, new) else Knowledge.IMPOSSIBLE
+            return PartComparison(PartKind.WINDOW, 0, 0, verdict, why, silent=True)
         return None
 
     def _compare_keys(
@@ -534,6 +536,15 @@ def judge_window(
     part: PartComparison, old: DescribedOperator | None, wants: DescribedOperator, watermark_ms: int
 ) -> PartComparison:
     """Judge a longer window that is made of the old ones: those that the watermark has passed are not in the state."""
+    longer_us = None if old is None else find_longer_gap(old, wants)
+    if part.kind is PartKind.WINDOW and longer_us is not None:
+        if watermark_ms <= 0:
+            return replace(part, verdict=Knowledge.FULL)
+        until = instant(watermark_ms + longer_us // 1000)
+        why = (
+            f"{part.why}: a session that begins until {until} lacks rows of those that were put out or too late before"
+        )
+        return replace(part, verdict=Knowledge.FROM_NOW_ON, why=why)
     if part.kind is not PartKind.WINDOW or old is None or not is_coarser(old.window, wants.window):
         return part
     assert wants.window is not None
@@ -558,6 +569,20 @@ def is_coarser(old: DescribedWindow | None, new: DescribedWindow | None) -> bool
         return False
     tumbling = old.length_us == old.slide_us and new.length_us == new.slide_us
     return tumbling and new.length_us % old.length_us == 0 and (new.offset_us - old.offset_us) % old.length_us == 0
+
+
+def find_longer_gap(old: DescribedOperator, new: DescribedOperator) -> int | None:
+    """How much longer the gap of sessions is than it was, in microseconds; None: it is not, or no constant."""
+    before, after = (None if each.gap is None else _read_interval(each.gap) for each in (old, new))
+    return after - before if before is not None and after is not None and after > before else None
+
+
+def _read_interval(text: str) -> int | None:
+    """An interval as Spark writes it, such as ``1 minutes 5.5 seconds``; None: of days or months, or no constant."""
+    parts = re.findall(r"(\d+(?:\.\d+)?) (hours|minutes|seconds)(?: |$)", text)
+    if not parts or " ".join(f"{number} {unit}" for number, unit in parts) != text:
+        return None
+    return sum(round(float(number) * _UNITS[unit]) for number, unit in parts)
 
 
 def _spell_window(window: DescribedWindow) -> str:

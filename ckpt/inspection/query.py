@@ -91,6 +91,7 @@ class DescribedAggregate:
     buffers: tuple[DescribedBuffer, ...]
     declarative: bool | None = None  # its buffers are computed by expressions of Spark SQL; None: an old file
     kept: str | None = None  # as ``sql``, without arguments that only its result depends on; None: it has none
+    result: Json = None  # the type of its result; None: an old file
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +297,7 @@ def _parse_aggregate(value: Any) -> DescribedAggregate:
         tuple(buffers),
         value.get("declarative"),
         _parse_text(value.get("kept")),
+        value.get("result"),
     )
 
 

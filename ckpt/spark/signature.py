@@ -243,11 +243,13 @@ class _Reader:
                     read_term(nodes[0]["filter"], rows.columns).text if nodes[0].get("filter") else None,
                     _keep_name(self._names.get(_find_result(nodes))),
                     buffers,
-                    "DeclarativeAggregate" in _list_kinds(functions.apply(number).aggregateFunction()),
+                    "DeclarativeAggregate" in _list_kinds(function),
                     read_kept(nodes[1:], rows.columns, len(buffers)),
+                    json.loads(function.dataType().json()),
                 )
                 for number, nodes in enumerate(partial.fields["aggregateExpressions"])
-                for buffers in (self._read_buffers(functions.apply(number).aggregateFunction()),)
+                for function in (functions.apply(number).aggregateFunction(),)
+                for buffers in (self._read_buffers(function),)
             ),
             window=next((key.window for key in keys if key.window is not None), None),
             gap=next((key.gap for key in keys if key.gap is not None), None),

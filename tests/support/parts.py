@@ -36,8 +36,6 @@ EACH: dict[str, int] = {
     "restart/oracle/test_forecast.py::test_the_forecast_of_who_reads_every_byte_is_what_spark_did": 4,
     # Each incident is of the same two steps, and recorded with Iceberg.
     "live/sink/test_restored.py::*": 4,
-    # Each pair of queries is described and compared by the same code.
-    "inspection/preflight/test_terms.py::*": 4,
     # Each kill leaves what a stop at the same change leaves.
     "changes/test_kill.py::test_a_change_killed_anywhere_is_undone_or_finished": 2,
     "changes/test_kill.py::test_an_undo_killed_anywhere_is_finished_by_another": 2,
