@@ -171,8 +171,8 @@ def test_options_of_a_reader_decide_what_depends_on_them(
 
 def test_a_condition_is_read_otherwise_too() -> None:
     old, new = (reading(timezone=zone) for zone in ("UTC", "Asia/Tokyo"))
-    both = [replace(each, operators=(replace(grouped(COUNT, keys=()), filters=("(v@0 < 3)",)),)) for each in (old, new)]
-    assert compared(*both) == [OTHER_ROWS]
+    counts = (replace(grouped(COUNT, keys=()), filters=("(v@0 < 3)",)),)
+    assert compared(replace(old, operators=counts), replace(new, operators=counts)) == [OTHER_ROWS]
 
 
 @pytest.mark.parametrize(
