@@ -101,8 +101,8 @@ def normalize_zone(zone: str) -> str:
 def keep_options(options: Mapping[str, str], schema: Json, *, default_mode: str = "permissive") -> dict[str, str]:
     """Keep the options that decide rows and values, as far as they are no defaults; of user texts only a digest."""
     kept = {}
-    for given, value in options.items():
-        name = _ALIASES.get(given.lower(), given.lower())
+    for option, value in options.items():
+        name = _ALIASES.get(option.lower(), option.lower())
         default = _find_default(name)
         if name == CORRUPT:
             if value in _list_names(schema):

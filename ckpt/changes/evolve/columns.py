@@ -39,6 +39,7 @@ from ckpt.state.reading.columns import flat_columns
 _UNNAMED = "_groupingexpression"  # Spark's name for a key that is no plain column
 _EVENT_TIME = "spark.watermarkDelayMs"  # in the metadata of a column that the watermark evicts by
 _SESSION = "spark.sessionWindow"  # in the metadata of the column of a session
+_TIMED = ("keyWithTsToValues", "tsWithKey")  # column families of joins of state format 4, whose keys end with a time
 _MATCHED = "matched"  # of a join side: whether a row was joined already
 
 
@@ -499,8 +500,8 @@ class _Planner:
                 raise self.refuse(f"{part.why} ({part.verdict}), and ckpt only widens the keys of a join")
         for sides in self._list_sides():
             key, origins = self._widen_key(sides), None
-            indexed = sides.old.name.endswith("keyWithIndexToValue")
-            if indexed:
+            indexed = sides.old.name.endswith(("keyWithIndexToValue", *_TIMED))
+            if indexed and not sides.old.name.endswith("tsWithKey"):
                 side = sides.old.name.partition("-")[0]
                 origins, parts = self._plan_side(sides, side)
                 judged += parts
@@ -521,8 +522,7 @@ class _Planner:
         (store,) = self.has.stores
         old = {family.name: family for family in store.column_families}
         keyed = [own for own in stores if own.key is not None]
-        plain = next((own for own in keyed if not own.indexed), None)
-        if keyed and (plain is None or len(keyed) != len(old)):
+        if keyed and len(keyed) != len(old):
             raise self.refuse("the types of keys differ in some of its column families alone")
         families = tuple(
             FamilyColumns(
@@ -534,10 +534,16 @@ class _Planner:
                 key_schema=own.key_schema if own.key is not None else None,
                 key_encoder=old[own.name].key_encoder,
                 indexed=own.indexed,
+                several=own.name.endswith(_TIMED[0]),
             )
             for own in stores
         )
-        key_schema, key = (store.key_schema, None) if plain is None else (plain.key_schema, plain.key)
+        if not keyed:
+            return StoreColumns(store.name, store.key_schema, store.value_schema, families=families)
+        fields = fields_of(keyed[0].key_schema) or []
+        count = len(fields) - keyed[0].indexed
+        key_schema: Json = {"type": "struct", "fields": fields[:count]}
+        key = tuple(map(ColumnOrigin, range(count)))
         return StoreColumns(store.name, key_schema, store.value_schema, key, families=families)
 
     def _widen_key(self, sides: _Sides) -> tuple[ColumnOrigin, ...] | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ckpt import settings
-from ckpt.model import Operator, Provider, StateInventory
+from ckpt.model import ColumnFamily, Operator, Provider, StateInventory
 
 _MOST_PARTITIONS = 100_000  # each is a folder, and in memory
 
@@ -19,11 +19,17 @@ class Form:
 
 
 def refuse_rewrite(
-    state: StateInventory | None, recorded: Mapping[str, str], old: Form, new: Form, *, of_values: bool = False
+    state: StateInventory | None,
+    recorded: Mapping[str, str],
+    old: Form,
+    new: Form,
+    *,
+    of_values: bool = False,
+    of_columns: bool = False,
 ) -> Iterator[str]:
     """Why state is not written in a new form; nothing where it can be. ``recorded`` are the settings of the offsets.
 
-    ``of_values``: rows are made of values, and not bytes that are there moved.
+    ``of_values``: rows are made of values, and not bytes that are there moved. ``of_columns``: of rows that are there.
     """
     respread = of_values or new.partitions != old.partitions
     if new.partitions > _MOST_PARTITIONS:
@@ -38,14 +44,18 @@ def refuse_rewrite(
             "their partitions"
         )
     for operator in state.operators if state else ():
+        timed = any("Ts" in own.name and own.name.endswith("ToValues") for own in _list_families(operator))
+        if timed and not of_columns:
+            yield f"operator {operator.id} is a join of state format 4, which ckpt does not write"
         yield from _refuse_operator(operator, new, as_it_is=old == new and not of_values)
 
 
+def _list_families(operator: Operator) -> list[ColumnFamily]:
+    return [family for store in operator.stores for family in store.column_families]
+
+
 def _refuse_operator(operator: Operator, new: Form, *, as_it_is: bool) -> Iterator[str]:
-    families = [family.name for store in operator.stores for family in store.column_families]
-    if families and new.provider is Provider.HDFS:
+    if _list_families(operator) and new.provider is Provider.HDFS:
         yield f"operator {operator.id} ({operator.name}) keeps column families, which only RocksDB has"
-    if any("Ts" in name and name.endswith("ToValues") for name in families):
-        yield f"operator {operator.id} is a join of state format 4, which ckpt does not write"
     if operator.name is None and not as_it_is:
         yield f"operator {operator.id} has no metadata (Spark before 4.0): ckpt cannot tell how its rows are kept"

@@ -204,7 +204,7 @@ def _reshape(
         raise NoWay("the state of the newest committed batch cannot be read: see ckpt inspect")
     _check_codec(context.codec)
     form = Form(context.provider, context.shuffle_partitions, 2 if context.unique_ids else 1)
-    for why in refuse_rewrite(chosen.checkpoint.state, chosen.recorded, form, form, of_values=True):
+    for why in refuse_rewrite(chosen.checkpoint.state, chosen.recorded, form, form, of_values=True, of_columns=True):
         raise NoWay(why)
     numbers = {change.old: new for new, change in changed.items() if change.old is not None}
     operators = {operator.id: operator for operator in chosen.checkpoint.operators if operator.id in numbers}

@@ -41,7 +41,10 @@ class GroupingKey:
 
 
 _MAP = "MapState"
-_WHOLE, _WITHOUT_LAST = GroupingKey(()), GroupingKey((), -1)  # of a session its start, of a join's row its index
+_WHOLE, _WITHOUT_LAST = (
+    GroupingKey(()),
+    GroupingKey((), -1),
+)  # of a session its start, of a join's row its index or time
 
 
 def is_single(operator: Operator, store: Store) -> bool:
@@ -60,7 +63,7 @@ def find_grouping(operator: Operator, store: Store, family: str | None) -> Group
     match operator.name:
         case OperatorName.JOIN:
             stored = f"{store.name} {name}"
-            if "keyWithIndexToValue" in stored:
+            if any(part in stored for part in ("keyWithIndexToValue", "keyWithTsToValues", "tsWithKey")):
                 return _WITHOUT_LAST
             if "keyToNumValues" in stored:
                 return _WHOLE

@@ -168,7 +168,21 @@ def key_blobs(kind: Json, encoder: Json, keys: Any, rows: MakeRows = write_versi
             first = _ordering(ordering, len(keys), rows)
             others = [ordinal for ordinal in range(len(fields)) if ordinal not in ordinals]
             return _join_parts(first, part(others, last=True) if others else [b""] * len(keys))
+        case {"keyStateEncoderType": "TimestampAsPrefixKeyStateEncoderSpec"}:
+            return _join(_write_times(columns[-1]), part(range(len(fields) - 1), last=True))
+        case {"keyStateEncoderType": "TimestampAsPostfixKeyStateEncoderSpec"}:
+            return _join(part(range(len(fields) - 1), last=True), _write_times(columns[-1]))
     raise Undecodable(f"ckpt does not write keys of the encoder {encoder}")
+
+
+def _join(first: Sequence[bytes], second: Sequence[bytes]) -> list[bytes]:
+    return [a + b for a, b in zip(first, second, strict=True)]
+
+
+def _write_times(column: Any) -> list[bytes]:
+    """Times as ``_times`` reads them."""
+    data = (np.asarray(column.cast(pa.int64())) ^ _SIGN).astype(">i8").tobytes()
+    return [data[start : start + _LONG] for start in range(0, len(data), _LONG)]
 
 
 def _ordering(columns: Sequence[tuple[Any, Any]], count: int, rows: MakeRows) -> list[bytes]:

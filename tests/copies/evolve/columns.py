@@ -341,13 +341,16 @@ def _longer_gaps() -> Iterator[ColumnCase]:
         name = f"{store}: within watermark, a column less"
         yield ColumnCase(name, within, less, all_rows, store, since=since, verdict="unknown")
     joined = Query(join=(("v",), ("v2", "g")), schema=SCHEMA.replace("id BIGINT", "id INT"))
-    for store in ("changelog", "rocksdb", "format2"):
-        how: dict[str, Any] = {"store": store, "conf": _of_format(3), "since": "4.2"}
-        wide = replace(joined, schema=SCHEMA)
-        yield ColumnCase(f"{store}: join key of state format 3 wider", joined, wide, (("rows", FULL),), **how)
-        both = Query(join=(("v",), ("g",)), schema=WIDE)
-        name = f"{store}: join key of state format 3 wider, a column less"
-        yield ColumnCase(name, joined, both, (("rows", FULL),), **how)
+    for version, since in ((3, "4.2"), (4, "4.3")):
+        for store in ("changelog", "rocksdb", "format2"):
+            how: dict[str, Any] = {"store": store, "conf": _of_format(version), "since": since}
+            name = f"{store}: join of state format {version}"
+            wide = replace(joined, schema=SCHEMA)
+            yield ColumnCase(f"{name}, a wider key", joined, wide, (("rows", FULL),), **how)
+            both = Query(join=(("v",), ("g",)), schema=WIDE)
+            yield ColumnCase(f"{name}, a wider key and a column less", joined, both, (("rows", FULL),), **how)
+            swapped = replace(joined, join=(("v",), ("g", "v2")))
+            yield ColumnCase(f"{name}, columns in another order", joined, swapped, (("rows", FULL),), **how)
 
 
 def _late_additions() -> Iterator[ColumnCase]:
