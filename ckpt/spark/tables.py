@@ -44,7 +44,8 @@ def _identify_files(leaf: Any, planner: Planner) -> str:
         roots = relation.location().rootPaths()
         name = own.get("path") or " ".join(str(roots.apply(number)) for number in range(roots.size()))
         name = " ".join(part.removeprefix("file:").rstrip("/") for part in name.split(" "))
-    reader = planner.keep_reader(str(relation.fileFormat().toString()), own, json.loads(relation.dataSchema().json()))
+    kind = str(relation.fileFormat().getClass().getSimpleName())
+    reader = planner.keep_reader(kind, own, json.loads(relation.dataSchema().json()))
     return _spell(name, json.dumps(reader, sort_keys=True))
 
 

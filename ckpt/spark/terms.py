@@ -32,7 +32,12 @@ _MIRRORED = {"GreaterThan": "LessThan", "GreaterThanOrEqual": "LessThanOrEqual"}
 _RENAMED = {"TimeAdd": "TimestampAddInterval"}  # before Spark 4.1
 _COMMUTATIVE = frozenset({"Add", "Multiply", "And", "Or", "EqualTo", "EqualNullSafe"})
 _TRANSPARENT = frozenset({"Alias", "KnownNullable", "KnownNotNull", "KnownFloatingPointNormalized"})
-_HIDDEN = frozenset({"InSet", "ScalaAggregator", "ScalaUDAF", "Invoke", "StaticInvoke", "NewInstance", "MapObjects"})
+_HIDDEN = frozenset(
+    {
+        *("InSet", "ScalaAggregator", "ScalaUDAF", "Invoke", "StaticInvoke", "NewInstance", "MapObjects"),
+        *("ScalarSubquery", "InSubqueryExec"),
+    }
+)
 """Expressions whose JSON leaves out what they compute, besides user-defined functions."""
 _UNSPOKEN = frozenset(
     {
