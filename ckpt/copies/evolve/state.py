@@ -171,7 +171,7 @@ def _describe_variables(
         schemas = [
             ColumnFamily(
                 names.get(own.name) or own.name,
-                own.key_schema,
+                families[own.name].key_schema or own.key_schema if own.name in families else own.key_schema,
                 families[own.name].value_schema if own.name in families else own.value_schema,
                 own.key_encoder,
                 own.user_key_schema,
