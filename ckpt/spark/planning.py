@@ -35,7 +35,7 @@ _LISTS = "spark.sql.optimizer.inSetConversionThreshold"  # longer ones become se
 _CLOCK = re.compile(r"\b(current_timestamp|current_date|current_time|localtimestamp|now)\(")
 _ZONE, _PARSER = "spark.sql.session.timeZone", "spark.sql.legacy.timeParserPolicy"
 _CORRUPT = "spark.sql.columnNameOfCorruptRecord"
-_DECIDING = {_ZONE: "UTC", _PARSER: "CORRECTED", ANSI: "true", CASES: "false"}
+_DECIDING = (_ZONE, _PARSER, ANSI, CASES)
 OUTPUT_MODES = ("append", "update", "complete")
 
 
@@ -103,14 +103,13 @@ class Planner:
             schema,
             zone=session[_ZONE],
             parser=self.parses_times,
-            corrupt=self.frame.sparkSession.conf.get(_CORRUPT, "_corrupt_record") or "",
+            corrupt=str(self.frame.sparkSession.conf.get(_CORRUPT)),
         )
 
     @property
     def session(self) -> dict[str, str]:
         """The settings of the session that decide values, and that no log of offsets records."""
-        conf = self.frame.sparkSession.conf
-        return {name: str(conf.get(name, default)) for name, default in _DECIDING.items()}
+        return {name: str(self.frame.sparkSession.conf.get(name)) for name in _DECIDING}
 
     @property
     def parses_times(self) -> str:

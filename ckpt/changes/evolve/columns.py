@@ -236,9 +236,10 @@ class _Planner:
         origins = (*map(ColumnOrigin, range(lead)), *shifted)
         sessions = None
         if added_us is not None:
-            window = next(
-                number for number, field in enumerate(fields_of(sides.new_value) or ()) if is_session_window(field)
-            )
+            fields = (fields_of(sides.new_value) or [])[:lead]
+            window = next((number for number, field in enumerate(fields) if is_session_window(field)), None)
+            if window is None:
+                raise self.refuse("ckpt cannot tell which column of its state is the session")
             sessions = LongerSessions(lead, window, added_us)
         columns = StoreColumns(sides.old.name, sides.new_key, sides.new_value, None, origins, merges, sessions=sessions)
         return ColumnPlan((columns,), (*others, *value_parts))

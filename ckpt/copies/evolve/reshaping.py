@@ -183,7 +183,7 @@ class ColumnReshaping:
         lead = [column.take(pa.array(starts)) for column in taken[: sessions.lead]]
         names = [name for name, _ in named_fields(fields[sessions.window][1])]
         lead[sessions.window] = structs(names, times, len(starts))
-        merged = merge_columns(taken[sessions.lead :], starts, merges)
+        merged = merge_columns(taken[sessions.lead :], starts, merges) if merges else []
         values = self._encode(self.columns.value_schema, [*lead, *merged], len(starts))
         return Stored(rows.take(order[starts]).keys, values)
 

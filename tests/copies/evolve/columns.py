@@ -344,6 +344,10 @@ def _longer_gaps() -> Iterator[ColumnCase]:
     yield ColumnCase("a longer gap of first", first, replace(first, gap="9 seconds"), (), refused="does not merge what")
     yield from map(_within, STORES[1:])
     yield from [*_wider_joins()][1:]
+    lives = Query(variables=(_call(TOTAL, ttl=_LIVES), _call(ITEMS, ttl=_LIVES)), time_mode="ProcessingTime")
+    twice = replace(lives, variables=(_call(TOTAL, ttl=2 * _LIVES), _call(ITEMS, ttl=2 * _LIVES)))
+    name = "plain: a longer time to live"
+    yield ColumnCase(name, lives, twice, _full("a", "b"), store="changelog", since="4.2", plain=True)
 
 
 def _wider_joins() -> Iterator[ColumnCase]:
