@@ -35,11 +35,32 @@ EACH: dict[str, int] = {
     "changes/fixes/async_gap/oracle/test_repairs_live.py::test_spark_starts_a_repaired_checkpoint_as_promised": 3,
     "restart/oracle/test_forecast.py::test_the_forecast_of_who_reads_every_byte_is_what_spark_did": 4,
     # Each incident is of the same two steps, and recorded with Iceberg.
-    "live/sink/test_restored.py::*": 4,
+    "live/sink/test_restored.py::*": 12,
     # Each kill leaves what a stop at the same change leaves.
-    "changes/test_kill.py::test_a_change_killed_anywhere_is_undone_or_finished": 2,
-    "changes/test_kill.py::test_an_undo_killed_anywhere_is_finished_by_another": 2,
+    "changes/test_kill.py::test_a_change_killed_anywhere_is_undone_or_finished": 3,
+    "changes/test_kill.py::test_an_undo_killed_anywhere_is_finished_by_another": 3,
+    "changes/fixes/test_unattended.py::test_of_two_at_once_one_applies": 2,
     "changes/fixes/test_unattended.py::test_a_kill_at_any_moment_is_finished_by_the_next_run": 2,
+    # Continued by the same code; recorded with all queries, on every version that reads them.
+    "changes/prune/test_live.py::test_a_pruned_checkpoint_continues_exactly": 2,
+    "copies/evolve/test_live.py::test_a_changed_query_continues": 2,
+    "copies/rewrite/test_continuing.py::test_it_continues_as_on_the_old_one": 2,
+    "copies/rewrite/test_continuing.py::test_lists_are_appended_to": 2,
+    "inspection/alarms/test_remedies_live.py::test_a_repair_costs_the_rows_that_it_announces": 2,
+    "changes/offsets/oracle/test_recorded.py::test_some_are_asked_again": 2,
+    # Damages of the same kinds to other samples, and pages of other findings by the same code.
+    "changes/offsets/oracle/test_recorded.py::test_the_first_batch_is_the_one_that_was_set": 3,
+    "inspection/alarms/test_alarms.py::test_a_look_says_whether_a_start_does_harm": 3,
+    "laws/hostile/test_controls.py::test_no_text_of_a_record_reaches_a_page_raw": 2,
+    "laws/test_garbage.py::test_a_log_file_of_garbage": 3,
+    "laws/test_inspect_is_pure.py::test_whatever_happens_to_a_checkpoint_is_told": 3,
+    "laws/test_inspect_is_pure.py::test_a_local_run_imports_nothing_heavy": 4,
+    # Each process does what one does alone; each way to cut the work is compared once.
+    "copies/rewrite/test_dropping.py::test_processes_write_what_one_does": 3,
+    "copies/rewrite/test_where.py::test_processes_write_what_one_does": 2,
+    "copies/rewrite/test_rewrite.py::test_every_row_is_there_and_where_spark_looks_for_it": 3,
+    "copies/fill/test_import_state.py::test_what_was_read_is_written_byte_for_byte": 2,
+    "copies/fill/test_import_state.py::test_export_import_export": 2,
     # Rows of every store are compared with Spark's in state/export/matrix.json and, without Spark, in state/native.
     "state/export/test_cluster.py::test_an_export_on_a_cluster_is_the_local_one": 2,
     "state/export/test_initial.py::test_every_key_has_all_its_state_and_nothing_else": 3,
