@@ -18,7 +18,7 @@ _Record = TypeVar("_Record")
 
 @dataclass(frozen=True, slots=True)
 class DescribedSource:
-    """A streaming source of a query. Of its options only those that are named here are kept, so no secret is."""
+    """A streaming source of a query. Of its options only those are kept that decide what it reads, so no secret is."""
 
     kind: str  # kafka, delta, file, rate, rate-micro-batch, or another name
     topics: tuple[str, ...] | None = None  # of Kafka: subscribed or assigned; None where a pattern says which

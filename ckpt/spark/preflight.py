@@ -76,8 +76,8 @@ def describe_query(
     """Describe an unstarted query's expectations, for ``ckpt preflight --expect``: ``.write("query.json")``.
 
     Spark plans the first batch of a new query in an empty temporary folder: no job runs, no source is opened, but user
-    code of transformWithState is initialized. No option of a source is kept but topics, the folder of a file source,
-    and ``failOnDataLoss``. The schema of state depends on some settings that a restart takes from the checkpoint:
+    code of transformWithState is initialized. Of the options of a source those are kept that name what it reads, or
+    decide which rows and values come of it (``mode``, ``timestampFormat``); no credential is. The schema of state depends on some settings that a restart takes from the checkpoint:
     describe a query for its checkpoint if it was not created with the settings of this session.
 
     Args:
