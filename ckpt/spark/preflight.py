@@ -77,8 +77,9 @@ def describe_query(
 
     Spark plans the first batch of a new query in an empty temporary folder: no job runs, no source is opened, but user
     code of transformWithState is initialized. Of the options of a source those are kept that name what it reads, or
-    decide which rows and values come of it (``mode``, ``timestampFormat``); no credential is. The schema of state depends on some settings that a restart takes from the checkpoint:
-    describe a query for its checkpoint if it was not created with the settings of this session.
+    decide which rows and values come of it (``mode``, ``timestampFormat``); no credential is. The schema of state
+    depends on some settings that a restart takes from the checkpoint: describe a query for its checkpoint if it was not
+    created with the settings of this session.
 
     Args:
         frame: The streaming data frame whose ``writeStream`` starts the query; of a classic session.
