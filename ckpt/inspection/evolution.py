@@ -542,7 +542,7 @@ def judge_window(
             return replace(part, verdict=Knowledge.FULL)
         until = instant(watermark_ms + longer_us // 1000)
         why = (
-            f"{part.why}: a session that begins until {until} lacks rows of those that were emitted or too late before"
+            f"{part.why}: sessions that begin at or before {until} may lack rows that were emitted, or too late, before"
         )
         return replace(part, verdict=Knowledge.FROM_NOW_ON, why=why)
     if part.kind is not PartKind.WINDOW or old is None or not is_coarser(old.window, wants.window):
