@@ -1,6 +1,6 @@
-"""Tests that `make test` runs in part: each n-th case, where other tests prove the rest.
+"""Tests that `make quick` and `make test` run in part: each n-th case, where other tests prove the rest.
 
-`CKPT_TEST_ALL=1` runs all cases; those of `make quick` are always run.
+`CKPT_TEST_ALL=1` runs all cases.
 """
 
 from __future__ import annotations
@@ -48,6 +48,19 @@ EACH: dict[str, int] = {
     "copies/rewrite/test_continuing.py::test_lists_are_appended_to": 2,
     "inspection/alarms/test_remedies_live.py::test_a_repair_costs_the_rows_that_it_announces": 2,
     "changes/offsets/oracle/test_recorded.py::test_some_are_asked_again": 2,
+    "changes/fixes/async_gap/oracle/test_repairs.py::test_what_ran_first_is_what_the_plan_promised": 3,
+    "changes/oracle/test_recorded.py::test_the_next_start_was_the_one_that_was_promised": 2,
+    "changes/oracle/test_recorded.py::test_rows_ranges_and_state_are_those_of_a_query_that_never_broke": 2,
+    "copies/rewrite/test_recorded.py::test_a_query_continued_as_on_the_old_checkpoint": 3,
+    "checkpoint/state/test_state_errors.py::test_there_is_an_answer_for_everything": 4,
+    "inspection/explain/test_command.py::test_a_finding_is_explained_by_its_declaration": 3,
+    "inspection/explain/test_findings.py::test_the_finding_of_an_error_is_in_its_checkpoint": 2,
+    "laws/hostile/test_limits.py::test_other_commands_refuse_a_link_out_in_a_line": 3,
+    "laws/hostile/test_limits.py::test_a_link_out_of_the_checkpoint_is_a_finding": 2,
+    "laws/hostile/test_secrets.py::test_masking_takes_time_in_proportion": 2,
+    "changes/test_manifest.py::test_an_edited_manifest_is_refused": 2,
+    "changes/fixes/async_gap/test_command.py::test_a_plan_changes_nothing_and_is_told_as_published": 2,
+    "changes/offsets/test_exchange.py::test_every_sample_is_exported_as_published_and_imported_unchanged": 2,
     # Damages of the same kinds to other samples, and pages of other findings by the same code.
     "changes/offsets/oracle/test_recorded.py::test_the_first_batch_is_the_one_that_was_set": 3,
     "inspection/alarms/test_alarms.py::test_a_look_says_whether_a_start_does_harm": 3,
@@ -76,7 +89,6 @@ EACH: dict[str, int] = {
     "state/native/test_show.py::test_every_key_is_found_in_the_partition_that_its_hash_names": 4,
 }
 """A test, or ``*`` for all of a file, and which of its cases are run: the first, and each n-th after it."""
-_OF_MAKE_TEST = ("slow", "spark", "service")
 
 
 @pytest.hookimpl(trylast=True)
@@ -91,7 +103,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         file = item.path.relative_to(ROOT / "tests")
         name = f"{file}::{getattr(item, 'originalname', '')}"
         name = name if name in EACH else f"{file}::*"
-        each = EACH.get(name, 1) if any(map(item.get_closest_marker, _OF_MAKE_TEST)) else 1
+        each = EACH.get(name, 1)
         (left_out if met[name] % each else kept).append(item)
         met[name] += each > 1
     items[:] = kept
