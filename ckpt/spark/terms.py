@@ -35,7 +35,7 @@ _TRANSPARENT = frozenset({"Alias", "KnownNullable", "KnownNotNull", "KnownFloati
 _HIDDEN = frozenset(
     {
         *("InSet", "ScalaAggregator", "ScalaUDAF", "Invoke", "StaticInvoke", "NewInstance", "MapObjects"),
-        *("ScalarSubquery", "InSubqueryExec"),
+        *("ScalarSubquery", "InSubqueryExec", "ProtobufDataToCatalyst"),
     }
 )
 """Expressions whose JSON leaves out what they compute, besides user-defined functions."""
