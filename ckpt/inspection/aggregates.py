@@ -9,6 +9,8 @@ from enum import StrEnum
 
 from ckpt.formats.types import fields_of
 from ckpt.inspection.query import DescribedAggregate
+from ckpt.inspection.reading import list_leaf_types
+from ckpt.model import Json
 
 
 class Merge(StrEnum):
@@ -25,6 +27,8 @@ class Merge(StrEnum):
     MOMENTS = "moments"  # n, average, and central moments from the second on: Chan's formulas
     COMOMENTS = "comoments"  # n, averages of x and y, their comoment, and maybe both second moments
     REGISTERS = "registers"  # ten of 6 bits in a long: the greatest of each
+    LIST = "list"  # all elements
+    SET = "set"  # all different elements
     ALIKE = "alike"  # all groups have the same value
 
 
@@ -40,6 +44,8 @@ _MERGES: Mapping[str, Merge] = {
     **dict.fromkeys(("StddevSamp", "StddevPop", "VarianceSamp", "VariancePop", "Skewness", "Kurtosis"), Merge.MOMENTS),
     **dict.fromkeys(("Corr", "CovPopulation", "CovSample"), Merge.COMOMENTS),
     "HyperLogLogPlusPlus": Merge.REGISTERS,
+    "CollectList": Merge.LIST,
+    "CollectSet": Merge.SET,
 }
 MADE_OF: Mapping[str, tuple[tuple[str, int], ...]] = {
     "Average": (("Sum", 0), ("Count", 0)),
@@ -51,6 +57,9 @@ A sum of decimals has two columns and is left out: whether it has overflowed is 
 """
 _NUMBERS = frozenset({"byte", "short", "integer", "long", "float", "double"})
 _ORDERED = _NUMBERS | {"boolean", "date", "timestamp", "timestamp_ntz", "string", "binary"}
+_COLLECTED = _ORDERED | {"decimal"}
+_EQUAL = _COLLECTED - {"float", "double", "binary"}
+"""Types of which ckpt knows when Spark takes two elements of a set for the same one: not for NaN, -0.0, and bytes."""
 
 
 def find_merge(aggregate: DescribedAggregate) -> Merge | None:
@@ -65,4 +74,15 @@ def find_merge(aggregate: DescribedAggregate) -> Merge | None:
             return merge if names[0] in ("long", "double", "decimal") else None
         case Merge.LEAST | Merge.GREATEST:
             return merge if names[0] in _ORDERED | {"decimal"} else None
+        case Merge.LIST | Merge.SET:
+            element = find_element(aggregate)
+            known = _COLLECTED if merge is Merge.LIST else frozenset() if isinstance(element, dict) else _EQUAL
+            leaves = {*list_leaf_types(element)}
+            return merge if leaves and leaves <= known and names == ["binary"] else None
     return merge
+
+
+def find_element(aggregate: DescribedAggregate) -> Json:
+    """The type of the elements that a function collects into an array; None for another function."""
+    result = aggregate.result
+    return result.get("elementType") if isinstance(result, dict) and result.get("type") == "array" else None

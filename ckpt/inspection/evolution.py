@@ -23,6 +23,7 @@ from ckpt.inspection.query import (
     QueryDescription,
     spell_schema,
 )
+from ckpt.inspection.reading import ANSI, CASES, decides_rows, list_affecting, list_changed
 from ckpt.model import Json
 from ckpt.texts import instant
 
@@ -30,6 +31,10 @@ _INTEGERS = ("byte", "short", "integer", "long")
 _CAST = re.compile(r"CAST\(([\w%]+)@(\d+) AS (\w+)\)")
 _WINDOW = re.compile(r"^(session_)?window\(")
 _COLUMN = re.compile(r"([\w%]+)@(\d+)")
+_BRACKETS = re.compile(r"\[[^\[\]]*\]")
+_MAY_FAIL = re.compile(r"[-+*/%] |CAST\(|(?<!\w)(?!(?:count|min|max|first|last|window|session_window)\()\w+\(")
+"""Expressions of which some fail in ANSI mode, and give NULL without."""
+_UNITS = {"hours": 3_600_000_000, "minutes": 60_000_000, "seconds": 1_000_000}
 _OF_ONE_COLUMN = re.compile(r"(\w+\()?(CAST\()?[\w%]+@\d+( AS [\w(),]+\))?(, \w+=\w+)*\)?")
 """A column, or a function of one column: a wider type of the column gives the same values."""
 
@@ -103,14 +108,38 @@ def compare_signatures(
     if old.operators is None or new.operators is None:
         return ()
     pairs = [(old.operators[before], new.operators[number], before, number) for number, before in operators.items()]
-    views = _View(old.sources, {number: number for number in sources.values()}), _View(new.sources, sources)
+    aware = None not in (old.session, new.session)
+    views = (
+        _View(old.sources, {number: number for number in sources.values()}, aware),
+        _View(new.sources, sources, aware),
+    )
     compared = []
     for has, wants, before, number in pairs:
-        parts = tuple(_OperatorPair(has, wants, *views).compare())
+        pair = _OperatorPair(has, wants, *views)
+        parts = (*pair.compare(), *_compare_sessions(old, new, pair))
         if old.spark is not new.spark:
             parts = tuple(_doubt(part) for part in parts)
         compared.append(OperatorComparison(before, number, parts))
     return tuple(compared)
+
+
+def _compare_sessions(old: QueryDescription, new: QueryDescription, pair: "_OperatorPair") -> Iterator[PartComparison]:
+    """Compare the settings of sessions that decide values, and are no part of an expression."""
+    if old.session is None or new.session is None:
+        why = (
+            "a description has neither options of readers, nor joined tables, nor the time zone: it is of an older ckpt"
+        )
+        yield PartComparison(PartKind.ROWS, None, None, Knowledge.UNKNOWN, why)
+        return
+    has, wants = ({name: each.get(name, "").lower() for name in (ANSI, CASES)} for each in (old.session, new.session))
+    if (has[ANSI], wants[ANSI]) == ("false", "true") and pair.may_fail:
+        why = (
+            f"{ANSI} is true, before false: rows whose values are errors now were counted, with NULL or what overflowed"
+        )
+        yield PartComparison(PartKind.ROWS, None, None, Knowledge.UNKNOWN, why, silent=True)
+    if has[CASES] != wants[CASES]:
+        why = f"{CASES} is {wants[CASES]}, before {has[CASES]}: a column may be read of another field"
+        yield PartComparison(PartKind.ROWS, None, None, Knowledge.UNKNOWN, why, silent=True)
 
 
 def compare_watermarks(
@@ -119,8 +148,10 @@ def compare_watermarks(
     """Compare the watermarks of two queries: a start takes the new delay, and state stays true."""
     if old.watermarks is None or new.watermarks is None:
         return
-    view = _View(new.sources, sources)
-    before = {f"{watermark.column} {watermark.delay_ms} ms" for watermark in old.watermarks}
+    aware = None not in (old.session, new.session)
+    view = _View(new.sources, sources, aware)
+    own = _View(old.sources, {number: number for number in range(len(old.sources))}, aware)
+    before = {f"{own.translate(watermark.column)} {watermark.delay_ms} ms" for watermark in old.watermarks}
     after = {f"{view.translate(watermark.column)} {watermark.delay_ms} ms" for watermark in new.watermarks}
     if before != after:
         why = f"the watermark is {_join(after) or 'gone'}, before {_join(before) or 'there was none'}"
@@ -148,11 +179,12 @@ class _View:
 
     sources: Sequence[DescribedSource]
     numbers: Mapping[int, int]
+    aware: bool = True  # both descriptions say what else decides values, in brackets
 
     def translate(self, text: str) -> str:
         """Rewrite an expression with old numbers of sources, and without branches of a union that only one has."""
         parts, at = [], 0
-        text = _CAST.sub(self._drop_widening, text)
+        text = _CAST.sub(self._drop_widening, text if self.aware else _BRACKETS.sub("", text))
         while at < len(text):
             end = _find_end(text, at) if text[at] == "{" else None
             if end is not None:
@@ -211,6 +243,7 @@ class _OperatorPair:
             why = f"the limit is {new.limit}, before {old.limit}: rows that were dropped do not come again"
             yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
         yield from self._compare_filters(old.filters, new.filters)
+        yield from self._compare_readings()
         described = ((has.keys, has.aggregates, has.join, has.limit) for has in (old, new))
         if new.name in RUN_FUNCTIONS or any(all(part is None for part in parts) for parts in described):
             why = "ckpt does not see what it computes"
@@ -224,7 +257,8 @@ class _OperatorPair:
             return PartComparison(PartKind.WINDOW, 0, 0, verdict, why, silent=True)
         if None not in (old.gap, new.gap) and old.gap != new.gap:
             why = f"the gap of a session is {spell(str(new.gap))}, before {spell(str(old.gap))}"
-            return PartComparison(PartKind.WINDOW, 0, 0, Knowledge.IMPOSSIBLE, why, silent=True)
+            verdict = Knowledge.UNKNOWN if find_longer_gap(old, new) else Knowledge.IMPOSSIBLE
+            return PartComparison(PartKind.WINDOW, 0, 0, verdict, why, silent=True)
         return None
 
     def _compare_keys(
@@ -242,8 +276,8 @@ class _OperatorPair:
                 why = f"key column {name} is at place {number + 1}, before {before + 1}"
                 verdict = _judge(old[before], wants)
                 yield PartComparison(PartKind.KEY, before, number, verdict, why, silent=fits, side=side)
-            elif self._is_reread(wants.sql, plain=True):
-                why = f"{name} reads a column of another type than before"
+            elif reread := self._find_reread(wants.sql, plain=True):
+                why = f"{name} {reread}"
                 yield PartComparison(PartKind.KEY, before, number, Knowledge.UNKNOWN, why, silent=fits, side=side)
             else:
                 yield PartComparison(PartKind.KEY, before, number, _judge(old[before], wants), name, side=side)
@@ -282,10 +316,11 @@ class _OperatorPair:
                 verdict = Knowledge.UNKNOWN
             moved = before != number
             why = f"{name} is at place {number + 1}, before {before + 1}" if moved else name
-            reread = self._is_reread(wants.sql, plain=wants.declarative is True)
-            if reread:
-                verdict, why = Knowledge.UNKNOWN, f"{name} reads a column of another type than before"
-            yield PartComparison(PartKind.VALUE, before, number, verdict, why, silent=(moved or reread) and fits)
+            reread = self._find_reread(wants.sql, plain=wants.declarative is True)
+            if reread is not None:
+                verdict, why = Knowledge.UNKNOWN, f"{name} {reread}"
+            silent = (moved or reread is not None) and fits
+            yield PartComparison(PartKind.VALUE, before, number, verdict, why, silent=silent)
         for before in sorted({*range(len(old))} - {*matching.values()}):
             why = f"{spell(_spell_aggregate(old[before]))} is gone"
             yield PartComparison(PartKind.VALUE, before, None, Knowledge.FULL, why)
@@ -304,13 +339,13 @@ class _OperatorPair:
                 and not (part.distinct or wants.distinct or "?" in argument)
             )
             ordinal = next(fitting, None)
-            if ordinal is None or self._is_reread(wants.sql, plain=False):
+            if ordinal is None or self._find_reread(wants.sql, plain=False) is not None:
                 return ()
             places.append(ordinal)
         return tuple(places)
 
-    def _is_reread(self, text: str, *, plain: bool) -> bool:
-        """Tell whether an expression reads a column whose type has changed, and may give other values for it.
+    def _find_reread(self, text: str, *, plain: bool) -> str | None:
+        """Say how an expression reads a column otherwise, and may give other values for it; None: it does not.
 
         ``plain``: what it computes of one column is the same for a wider type.
         """
@@ -321,8 +356,47 @@ class _OperatorPair:
             was, now = self.before.find_type(name, old), self.after.find_type(name, int(number))
             wider = plain and is_wider(now, was) and _OF_ONE_COLUMN.fullmatch(text) is not None
             if None not in (was, now) and was != now and not wider:
-                return True
-        return False
+                return "reads a column of another type than before"
+        return self._find_other_reading(text)
+
+    def _find_other_reading(self, text: str) -> str | None:
+        """Say which option of a reader decides a column of an expression, and is another one now."""
+        for name, number in _COLUMN.findall(text):
+            changed = self._find_changed_options(int(number))
+            affecting = list_affecting(changed, self.after.find_type(name, int(number)), spell(name))
+            if affecting:
+                return f"reads a column with another {', '.join(affecting)} than before"
+        return None
+
+    def _find_changed_options(self, number: int) -> dict[str, str]:
+        """The options of a source of the new query that differ from those it had in the old one, with a value."""
+        old = self.after.numbers.get(number)
+        if old is None or not self.after.aware or old >= len(self.before.sources):
+            return {}
+        before, after = self.before.sources[old].options, self.after.sources[number].options
+        both = {**before, **after}
+        return {name: both[name] for name in list_changed(before, after)}
+
+    @property
+    def may_fail(self) -> bool:
+        """True if the operator computes something that fails in ANSI mode for some values."""
+        new, side = self.new, () if self.new.join is None else (self.new.join.left, self.new.join.right)
+        texts = [part.sql for own in (new.keys, new.aggregates, *(each.columns for each in side)) for part in own or ()]
+        return any(_MAY_FAIL.search(text) for text in (*texts, *(new.filters or ())))
+
+    def _compare_readings(self) -> Iterator[PartComparison]:
+        """Compare the options of readers that decide which rows come, and how those are read that filters look at."""
+        for number in range(len(self.after.sources)):
+            changed = [name for name in self._find_changed_options(number) if decides_rows(name)]
+            if changed:
+                why = f"source {number} is read with another {', '.join(changed)}: what the state has was read before"
+                yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
+        join = self.new.join
+        for text in (*(self.new.filters or ()), *((join.condition,) if join and join.condition else ())):
+            reread = self._find_other_reading(text)
+            if reread is not None:
+                why = f"{spell(text)} {reread}"
+                yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
 
     def _compare_joins(self, old: DescribedJoin, new: DescribedJoin) -> Iterator[PartComparison]:
         numbers = [
@@ -355,6 +429,9 @@ class _OperatorPair:
                 continue
             moved, verdict = before != number, _judge(old.columns[before], wants)
             why = f"column {name} is at place {number + 1}, before {before + 1}" if moved else name
+            reread = self._find_other_reading(wants.sql)
+            if reread is not None:
+                moved, verdict, why = True, Knowledge.UNKNOWN, f"{name} {reread}"
             yield PartComparison(PartKind.VALUE, before, number, verdict, why, silent=moved and fits, side=side)
         for before in sorted({*range(len(old.columns))} - {*matching.values()}):
             why = f"column {_name(old.columns[before])} of the {side} side is gone"
@@ -459,6 +536,15 @@ def judge_window(
     part: PartComparison, old: DescribedOperator | None, wants: DescribedOperator, watermark_ms: int
 ) -> PartComparison:
     """Judge a longer window that is made of the old ones: those that the watermark has passed are not in the state."""
+    longer_us = None if old is None else find_longer_gap(old, wants)
+    if part.kind is PartKind.WINDOW and longer_us is not None:
+        if watermark_ms <= 0:
+            return replace(part, verdict=Knowledge.FULL)
+        until = instant(watermark_ms + longer_us // 1000)
+        why = (
+            f"{part.why}: sessions that begin at or before {until} may lack rows that were emitted, or too late, before"
+        )
+        return replace(part, verdict=Knowledge.FROM_NOW_ON, why=why)
     if part.kind is not PartKind.WINDOW or old is None or not is_coarser(old.window, wants.window):
         return part
     assert wants.window is not None
@@ -483,6 +569,20 @@ def is_coarser(old: DescribedWindow | None, new: DescribedWindow | None) -> bool
         return False
     tumbling = old.length_us == old.slide_us and new.length_us == new.slide_us
     return tumbling and new.length_us % old.length_us == 0 and (new.offset_us - old.offset_us) % old.length_us == 0
+
+
+def find_longer_gap(old: DescribedOperator, new: DescribedOperator) -> int | None:
+    """How much longer the gap of sessions is than it was, in microseconds; None: it is not, or no constant."""
+    before, after = (None if each.gap is None else _read_interval(each.gap) for each in (old, new))
+    return after - before if before is not None and after is not None and after > before else None
+
+
+def _read_interval(text: str) -> int | None:
+    """An interval as Spark writes it, such as ``1 minutes 5.5 seconds``; None: of days or months, or no constant."""
+    parts = re.findall(r"(\d+(?:\.\d+)?) (hours|minutes|seconds)(?: |$)", text)
+    if not parts or " ".join(f"{number} {unit}" for number, unit in parts) != text:
+        return None
+    return sum(round(float(number) * _UNITS[unit]) for number, unit in parts)
 
 
 def _spell_window(window: DescribedWindow) -> str:

@@ -18,7 +18,7 @@ _Record = TypeVar("_Record")
 
 @dataclass(frozen=True, slots=True)
 class DescribedSource:
-    """A streaming source of a query. Of its options only those that are named here are kept, so no secret is."""
+    """A streaming source of a query. Of its options only those are kept that decide what it reads, so no secret is."""
 
     kind: str  # kafka, delta, file, rate, rate-micro-batch, or another name
     topics: tuple[str, ...] | None = None  # of Kafka: subscribed or assigned; None where a pattern says which
@@ -29,6 +29,7 @@ class DescribedSource:
     name: str | None = None  # Spark 4.2 or later: of ``DataStreamReader.name``
     schema: Json = None  # its columns, as Spark writes a StructType in JSON; None: an old file
     start: Mapping[str, str] = field(default_factory=dict)  # such as ``startingoffsets``: names in small letters
+    options: Mapping[str, str] = field(default_factory=dict)  # that decide rows and values (``reading.py``)
     limits: tuple[str, ...] = ()  # options that real-time mode refuses: ``maxoffsetspertrigger``, ``minpartitions``
 
 
@@ -58,7 +59,8 @@ class DescribedExpression:
     """An expression over the columns of sources, whatever they are called in between.
 
     ``sql`` names a column with the number of its source, ``amount@0``. ``{0: amount@0 | 1: price@1}`` is a column of a
-    union. A string literal is a digest, and ``?`` stands for what cannot be compared, such as user code.
+    union. A string literal is a digest, and ``?`` stands for what cannot be compared, such as user code. Brackets have
+    what else decides values: options of a reader of texts, a time zone, or which table is read.
     """
 
     sql: str
@@ -89,6 +91,7 @@ class DescribedAggregate:
     buffers: tuple[DescribedBuffer, ...]
     declarative: bool | None = None  # its buffers are computed by expressions of Spark SQL; None: an old file
     kept: str | None = None  # as ``sql``, without arguments that only its result depends on; None: it has none
+    result: Json = None  # the type of its result; None: an old file
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +166,7 @@ class QueryDescription(Value):
     unplanned: str | None  # why Spark could not plan it with these settings
     settings: Mapping[str, str]  # that the plan depends on, as it was made with them
     watermarks: tuple[DescribedWatermark, ...] | None = None  # sorted; None: an old file
+    session: Mapping[str, str] | None = None  # settings that decide values and are in no log; None: an old file
 
     def to_json(self) -> str:
         """Write the content of ``query.json``, the same for the same query, so that a change shows in a diff."""
@@ -208,6 +212,7 @@ def parse_query(value: Any) -> QueryDescription:
         unplanned=value.get("unplanned"),
         settings={str(name): str(setting) for name, setting in value["settings"].items()},
         watermarks=_parse_each(_parse_watermark, value.get("watermarks")),
+        session=None if value.get("session") is None else _parse_texts(value["session"]),
     )
 
 
@@ -234,6 +239,7 @@ def _parse_source(value: Any) -> DescribedSource:
         _parse_text(value.get("name")),
         value.get("schema"),
         _parse_texts(value.get("start", {})),
+        _parse_texts(value.get("options", {})),
         tuple(map(str, value.get("limits", ()))),
     )
 
@@ -291,6 +297,7 @@ def _parse_aggregate(value: Any) -> DescribedAggregate:
         tuple(buffers),
         value.get("declarative"),
         _parse_text(value.get("kept")),
+        value.get("result"),
     )
 
 

@@ -20,6 +20,8 @@ from pyspark.sql import DataFrame
 
 from ckpt.errors import UsageError
 from ckpt.inspection.checks.query import SparkAnswer
+from ckpt.inspection.reading import ANSI, CASES, keep_reader
+from ckpt.model import Json
 from ckpt.spark.connect import NO_PLAN, require_classic
 from ckpt.spark.jobs import list_causes, words_of
 
@@ -31,6 +33,9 @@ _WRITERS = ("operators.stateful.StateStoreWriter", "StateStoreWriter")
 _ADAPTIVE = "spark.sql.adaptive.enabled"  # a streaming query turns it off
 _LISTS = "spark.sql.optimizer.inSetConversionThreshold"  # longer ones become sets, whose values no JSON of a plan has
 _CLOCK = re.compile(r"\b(current_timestamp|current_date|current_time|localtimestamp|now)\(")
+_ZONE, _PARSER = "spark.sql.session.timeZone", "spark.sql.legacy.timeParserPolicy"
+_CORRUPT = "spark.sql.columnNameOfCorruptRecord"
+_DECIDING = (_ZONE, _PARSER, ANSI, CASES)
 OUTPUT_MODES = ("append", "update", "complete")
 
 
@@ -78,11 +83,39 @@ class Planner:
             case "StreamingRelationV2":
                 options = leaf.extraOptions()
             case "StreamingRelation":
-                converters = self._jvm.scala.collection.JavaConverters  # the one that Scala 2.12 has too
-                options = converters.mapAsJavaMapConverter(leaf.dataSource().options()).asJava()
+                return {name.lower(): value for name, value in self.read_map(leaf.dataSource().options()).items()}
             case _:
                 return {}
         return {str(name).lower(): str(options[name]) for name in options}
+
+    def read_map(self, options: Any) -> dict[str, str]:
+        """A map of Scala; its values may hold secrets."""
+        converters = self._jvm.scala.collection.JavaConverters  # the one that Scala 2.12 has too
+        own = converters.mapAsJavaMapConverter(options).asJava()
+        return {str(name): str(own[name]) for name in own}
+
+    def keep_reader(self, kind: str, options: Mapping[str, str], schema: Json) -> dict[str, str]:
+        """The options of a reader of files that decide rows and values, with the settings that it falls back on."""
+        session, kind = self.session, kind.lower()
+        return keep_reader(
+            kind.removesuffix("fileformat"),
+            options,
+            schema,
+            zone=session[_ZONE],
+            parser=self.parses_times,
+            corrupt=str(self.frame.sparkSession.conf.get(_CORRUPT)),
+        )
+
+    @property
+    def session(self) -> dict[str, str]:
+        """The settings of the session that decide values, and that no log of offsets records."""
+        return {name: str(self.frame.sparkSession.conf.get(name)) for name in _DECIDING}
+
+    @property
+    def parses_times(self) -> str:
+        """``legacy`` where times are parsed as Spark 2 did; else nothing: the other policies differ in errors alone."""
+        policy = self.session[_PARSER].lower()
+        return policy if policy == "legacy" else ""
 
     @property
     def logical(self) -> Any:

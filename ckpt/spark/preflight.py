@@ -25,6 +25,7 @@ from ckpt.inspection.query import (
     DescribedStore,
     QueryDescription,
 )
+from ckpt.inspection.reading import keep_options
 from ckpt.live.asking import ask_sources, live_kind_of
 from ckpt.live.records import LiveSource
 from ckpt.live.sink.reader import ask_sink
@@ -75,9 +76,10 @@ def describe_query(
     """Describe an unstarted query's expectations, for ``ckpt preflight --expect``: ``.write("query.json")``.
 
     Spark plans the first batch of a new query in an empty temporary folder: no job runs, no source is opened, but user
-    code of transformWithState is initialized. No option of a source is kept but topics, the folder of a file source,
-    and ``failOnDataLoss``. The schema of state depends on some settings that a restart takes from the checkpoint:
-    describe a query for its checkpoint if it was not created with the settings of this session.
+    code of transformWithState is initialized. Of the options of a source those are kept that name what it reads, or
+    decide which rows and values come of it (``mode``, ``timestampFormat``); no credential is. The schema of state
+    depends on some settings that a restart takes from the checkpoint: describe a query for its checkpoint if it was not
+    created with the settings of this session.
 
     Args:
         frame: The streaming data frame whose ``writeStream`` starts the query; of a classic session.
@@ -174,14 +176,15 @@ def _describe(planner: Planner, spark: Spark) -> QueryDescription:
     try:
         planner.check()
     except Refusal as refusal:
-        return QueryDescription(spark, mode, sources, None, refusal.answer.words, None, planned)
+        return QueryDescription(spark, mode, sources, None, refusal.answer.words, None, planned, None, planner.session)
     with _make_scratch_folder(0) as folder:
         try:
             signature = read_signature(planner.plan(folder, 0), len(sources), planner)
         except Refusal as refusal:
-            return QueryDescription(spark, mode, sources, None, None, refusal.answer.words, planned)
+            why = refusal.answer.words
+            return QueryDescription(spark, mode, sources, None, None, why, planned, None, planner.session)
         operators = tuple(_describe_operators(folder, signature))
-    return QueryDescription(spark, mode, sources, operators, None, None, planned, signature.watermarks)
+    return QueryDescription(spark, mode, sources, operators, None, None, planned, signature.watermarks, planner.session)
 
 
 def _describe_operators(folder: Path, signature: Signature) -> Iterator[DescribedOperator]:
@@ -246,12 +249,14 @@ def _take_nullability(
 def _describe_sources(planner: Planner) -> Iterator[DescribedSource]:
     for leaf in planner.leaves:
         options, kind = planner.read_options(leaf), _kind(leaf)
+        schema = _drop_metadata(json.loads(leaf.schema().json()))
         source = DescribedSource(
             str(kind),
             fail_on_data_loss=options.get("failondataloss", "true").lower() != "false",
             name=_find_name(leaf),
-            schema=_drop_metadata(json.loads(leaf.schema().json())),
+            schema=schema,
             start={name: options[name] for name in sorted(_STARTS & options.keys())},
+            options=_keep_options(planner, leaf, kind, options, schema),
             limits=tuple(sorted(_LIMITS & options.keys())),
         )
         match kind:
@@ -263,6 +268,13 @@ def _describe_sources(planner: Planner) -> Iterator[DescribedSource]:
                 partitions = not leaf.dataSource().sourceInfo().partitionColumns().isEmpty()
                 source = replace(source, path=options.get("path"), recursive=recursive, partitions=partitions)
         yield source
+
+
+def _keep_options(planner: Planner, leaf: Any, kind: str, options: Mapping[str, str], schema: Any) -> dict[str, str]:
+    """Keep the options of a source that decide rows and values."""
+    if kind != SourceType.FILE:
+        return keep_options(options, schema)
+    return planner.keep_reader(str(leaf.dataSource().className()).rpartition(".")[2], options, schema)
 
 
 def _find_name(leaf: Any) -> str | None:

@@ -24,6 +24,7 @@ from ckpt.inspection.query import (
 )
 from ckpt.model import Json
 from ckpt.spark.planning import Planner
+from ckpt.spark.tables import identify_table
 from ckpt.spark.terms import (
     Columns,
     Term,
@@ -34,6 +35,7 @@ from ckpt.spark.terms import (
     read_kept,
     read_term,
     read_terms,
+    set_parser,
     split_condition,
     unite,
 )
@@ -60,6 +62,7 @@ class _Rows:
     columns: Columns = field(default_factory=dict)
     sources: tuple[int, ...] = ()
     filters: tuple[str, ...] = ()  # since the last stateful operator
+    tables: tuple[str, ...] = ()  # that are not streamed
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,12 @@ def read_signature(plan: Any, sources: int, planner: Planner) -> Signature:
     reader = _Reader(planner)
     try:
         parsed = json.loads(plan.toJSON())
-        root = _build(iter(zip(hide_times(parsed) if planner.reads_clock else parsed, objects, strict=True)))
+        parsed = hide_times(parsed) if planner.reads_clock else parsed
+        if planner.parses_times:
+            parsed = set_parser(parsed, planner.parses_times)
+        for fields, node in zip(parsed, objects, strict=True):
+            _fill_options(fields, node)
+        root = _build(iter(zip(parsed, objects, strict=True)))
         if reader.count_streams(root) != sources:
             raise ValueError("another number of sources")
         reader.find_names(root)
@@ -116,6 +124,7 @@ class _Reader:
     def __init__(self, planner: Planner) -> None:
         self.operators: dict[int, DescribedOperator] = {}
         self.watermarks: list[DescribedWatermark] = []
+        self._planner = planner
         self._expressions = planner.expressions
         self._writer = planner.state_writer
         self._streams = 0
@@ -144,24 +153,27 @@ class _Reader:
     def _combine(self, node: _Node, inputs: list[_Rows]) -> _Rows:
         """The rows of a leaf, of a union, or of a join."""
         if not inputs:
-            source = None
+            source: int | str
             if node.kind == "StreamingRelationExec":
                 source, self._streams = self._streams, self._streams + 1
+            else:
+                source = identify_table(node.java, node.kind, node.fields, self._planner)
             columns = {
                 id_of(nodes): column_of_source(nodes[0]["name"], source, nodes[0]["dataType"])
                 for nodes in node.fields.get("output") or ()
             }
-            return _Rows(columns, () if source is None else (source,))
+            return _Rows(columns, (source,)) if isinstance(source, int) else _Rows(columns, tables=(source,))
+        tables = tuple(dict.fromkeys(table for rows in inputs for table in rows.tables))
         sources = tuple(source for rows in inputs for source in rows.sources)
         filters = tuple(dict.fromkeys(text for rows in inputs for text in rows.filters))
         if node.kind != "UnionExec":
             columns = {number: term for rows in inputs for number, term in rows.columns.items()}
             if len(inputs) == 2 and not all(rows.sources for rows in inputs):
                 filters = (*filters, _spell_join(node, *inputs))
-            return _Rows(columns, sources, filters)
+            return _Rows(columns, sources, filters, tables)
         places = zip(*(rows.columns.values() for rows in inputs), strict=True)
         united = (unite([(rows.sources, term) for rows, term in zip(inputs, terms, strict=True)]) for terms in places)
-        return _Rows(dict(zip(inputs[0].columns, united, strict=True)), sources, filters)
+        return _Rows(dict(zip(inputs[0].columns, united, strict=True)), sources, filters, tables)
 
     def _apply(self, node: _Node, rows: _Rows) -> _Rows:
         """The rows after a node that computes columns or leaves rows out."""
@@ -230,11 +242,14 @@ class _Reader:
                     nodes[0]["isDistinct"] is True,
                     read_term(nodes[0]["filter"], rows.columns).text if nodes[0].get("filter") else None,
                     _keep_name(self._names.get(_find_result(nodes))),
-                    self._read_buffers(functions.apply(number).aggregateFunction()),
-                    "DeclarativeAggregate" in _list_kinds(functions.apply(number).aggregateFunction()),
-                    read_kept(nodes[1:], rows.columns),
+                    buffers,
+                    "DeclarativeAggregate" in _list_kinds(function),
+                    read_kept(nodes[1:], rows.columns, len(buffers)),
+                    json.loads(function.dataType().json()),
                 )
                 for number, nodes in enumerate(partial.fields["aggregateExpressions"])
+                for function in (functions.apply(number).aggregateFunction(),)
+                for buffers in (self._read_buffers(function),)
             ),
             window=next((key.window for key in keys if key.window is not None), None),
             gap=next((key.gap for key in keys if key.gap is not None), None),
@@ -286,6 +301,35 @@ class _Reader:
         return node
 
 
+def _fill_options(fields: Mapping[str, Any], node: Any) -> None:
+    """Give expressions of a plan's node their options, which its JSON leaves out."""
+    nodes = [each for each in _list_expressions(fields) if "options" in each]
+    if not nodes:
+        return
+    kinds = {str(each["class"]) for each in nodes}
+    objects = [each for each in _walk_all(node.expressions()) if each.getClass().getName() in kinds]
+    for own, java in zip(nodes, objects, strict=True):
+        pairs = java.options().toSeq()
+        own["options"] = {str(pair._1()): str(pair._2()) for pair in map(pairs.apply, range(pairs.size()))}
+
+
+def _list_expressions(fields: Any) -> Iterator[dict[str, Any]]:
+    """The expressions in the JSON of a plan's node, each before its children."""
+    if isinstance(fields, list):
+        for each in fields:
+            yield from _list_expressions(each)
+    elif isinstance(fields, dict):
+        if "num-children" in fields and "class" in fields:
+            yield fields
+        for value in fields.values():
+            yield from _list_expressions(value)
+
+
+def _walk_all(trees: Any) -> Iterator[Any]:
+    for number in range(trees.size()):
+        yield from _walk(trees.apply(number))
+
+
 def _spell_join(node: _Node, left: _Rows, right: _Rows) -> str:
     """A join with a table that is not streamed, which decides how often a row counts; how it is done does not show."""
     fields = node.fields
@@ -294,7 +338,8 @@ def _spell_join(node: _Node, left: _Rows, right: _Rows) -> str:
     if fields.get("condition"):
         conditions += split_condition(read_term(fields["condition"], {**left.columns, **right.columns}))
     how = str(fields["joinType"]["object"]).rpartition(".")[2].rstrip("$")
-    return f"{how} join on {' AND '.join(sorted(conditions)) or 'nothing'}"
+    tables = ", ".join(table for rows in (left, right) if not rows.sources for table in rows.tables)
+    return f"{how} join[{tables}] on {' AND '.join(sorted(conditions)) or 'nothing'}"
 
 
 def _project(expressions: Any, columns: Columns) -> dict[int, Term]:

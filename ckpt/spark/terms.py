@@ -4,13 +4,13 @@ A reference to a column is replaced by the expression that computes it, down to 
 columns in between does not show. No table of functions: a function is its class, its arguments and its parameters.
 """
 
-import hashlib
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ckpt.inspection.query import DescribedWindow, spell_schema
+from ckpt.inspection.reading import PARSER, ZONE, digest, keep_options, list_affecting, list_leaf_types, normalize_zone
 from ckpt.model import Json
 
 _LONGEST = 4000
@@ -32,7 +32,12 @@ _MIRRORED = {"GreaterThan": "LessThan", "GreaterThanOrEqual": "LessThanOrEqual"}
 _RENAMED = {"TimeAdd": "TimestampAddInterval"}  # before Spark 4.1
 _COMMUTATIVE = frozenset({"Add", "Multiply", "And", "Or", "EqualTo", "EqualNullSafe"})
 _TRANSPARENT = frozenset({"Alias", "KnownNullable", "KnownNotNull", "KnownFloatingPointNormalized"})
-_HIDDEN = frozenset({"InSet", "ScalaAggregator", "ScalaUDAF", "Invoke", "StaticInvoke", "NewInstance", "MapObjects"})
+_HIDDEN = frozenset(
+    {
+        *("InSet", "ScalaAggregator", "ScalaUDAF", "Invoke", "StaticInvoke", "NewInstance", "MapObjects"),
+        *("ScalarSubquery", "InSubqueryExec", "ProtobufDataToCatalyst"),
+    }
+)
 """Expressions whose JSON leaves out what they compute, besides user-defined functions."""
 _UNSPOKEN = frozenset(
     {
@@ -46,18 +51,25 @@ _UNSPOKEN = frozenset(
         "mutableAggBufferOffset",
         "nullOnOverflow",
         "name",
+        "options",
+        "timeParserPolicy",
         "timeZoneId",
         "udfDeterministic",
         "nullable",
         "randomSeed",
     }
 )
-"""Parameters that follow from settings or places in a plan, or that it makes up; among them a time zone."""
+"""Parameters that follow from settings or places in a plan, that it makes up, or that are spelled apart."""
 _BY_NAME = frozenset({"JsonToStructs", "XmlToStructs"})
 """Readers of texts, which look for each field by its name: others of its schema do not count."""
 _TIMES = ("timestamp", "timestamp_ntz", "date")
 _OF_THE_RESULT = ("percentageExpression",)
 """Arguments of aggregate functions that Spark reads when it makes a result of a buffer, never when it fills one."""
+_OF_THE_SIZE = ("relativeSD",)
+"""Parameters of aggregate functions that decide how many columns their buffer has, and nothing else."""
+_ZONED = frozenset({"timestamp_ntz", "date", "string"})
+"""Types from and to which a time is converted in a time zone."""
+_DAY_US = 86_400_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +84,7 @@ class Term:
     window: DescribedWindow | None = None
     gap: str | None = None  # of a session window
     parsed: str | None = None  # of a struct that is read from a text, by the names of its fields: it without its schema
+    options: Mapping[str, str] = field(default_factory=dict)  # of the reader of that text
 
 
 Columns = Mapping[int, Term]
@@ -88,12 +101,17 @@ def read_term(nodes: list[dict[str, Any]], columns: Columns) -> Term:
     return _read_next(iter(_number_variables(nodes)), columns)
 
 
-def read_kept(nodes: list[dict[str, Any]], columns: Columns) -> str | None:
+def read_kept(nodes: list[dict[str, Any]], columns: Columns, width: int) -> str | None:
     """Read an aggregate function without the arguments that its state does not depend on; None: it has none of those.
 
-    Percentiles keep all values: which percentile is asked for can change.
+    Percentiles keep all values: which percentile is asked for can change. ``width`` is how many columns it keeps.
     """
     term, node = read_term(nodes, columns), nodes[0]
+    if any(name in node for name in _OF_THE_SIZE):
+        own = {name: value for name, value in node.items() if name not in _OF_THE_SIZE}
+        return _make_term(
+            term.kind.lower(), term.kind, term.children, (*_list_parameters(own), f"columns={width}")
+        ).text
     numbers = [node[name] for name in _OF_THE_RESULT if isinstance(node.get(name), int)]
     if not numbers or max(numbers) >= len(term.children):
         return None
@@ -112,14 +130,24 @@ def hide_times(fields: Any) -> Any:
     return {name: hide_times(value) for name, value in fields.items()}
 
 
+def set_parser(fields: Any, policy: str) -> Any:
+    """Note the policy of parsing times (``spark.sql.legacy.timeParserPolicy``) where an expression has a time zone."""
+    if isinstance(fields, list):
+        return [set_parser(each, policy) for each in fields]
+    if not isinstance(fields, dict):
+        return fields
+    own = {name: set_parser(value, policy) for name, value in fields.items()}
+    return {**own, "timeParserPolicy": policy} if own.get("timeZoneId") else own
+
+
 def id_of(nodes: list[dict[str, Any]]) -> int:
     """The id of the attribute that an expression makes or is."""
     return int(nodes[0]["exprId"]["id"])
 
 
-def column_of_source(name: str, source: int | None, data_type: Json) -> Term:
-    """A column that a source reads; None: a table that is not streamed."""
-    at = "static" if source is None else source
+def column_of_source(name: str, source: int | str, data_type: Json) -> Term:
+    """A column that a source reads, by its number; the text of a table that is not streamed."""
+    at = source if isinstance(source, int) else f"static[{source}]"
     return Term(f"{_escape(name)}@{at}", data_type, "Column")
 
 
@@ -170,7 +198,9 @@ def _read_next(nodes: Iterator[dict[str, Any]], columns: Columns) -> Term:
             return Term(_spell_literal(value, node["dataType"]), node["dataType"], kind, literal=value)
         case "Cast":
             text = f"CAST({children[0].text} AS {spell_schema(node['dataType'])})"
-            return Term(_shorten(text), node["dataType"], kind, children)
+            zoned = _casts_times(children[0].type, node["dataType"])
+            zone = _spell_options({ZONE: _read_zone(node).get(ZONE, "")}) if zoned else ""
+            return Term(_shorten(f"{text}{zone}"), node["dataType"], kind, children)
         case "PreciseTimestampConversion":  # a time as a number, or back
             return Term(children[0].text, node["toType"], kind, children)
         case "GetStructField":
@@ -201,11 +231,53 @@ def _read_call(node: Mapping[str, Any], kind: str, children: tuple[Term, ...]) -
     hidden = "UDF" in kind or kind in _HIDDEN
     name = f"{_escape(str(node.get('name') or kind))}?" if hidden else kind.lower()
     term = _make_term(name, kind, children, _list_parameters(node))
-    schema = node.get("schema")
+    schema, options = node.get("schema"), _list_options(node, kind)
     if not isinstance(schema, dict):
-        return term
-    parsed = term.text if kind in _BY_NAME else None
-    return replace(term, text=_shorten(f"{term.text} AS {spell_schema(schema)}"), type=schema, parsed=parsed)
+        zone = {} if any(map(_is_short_interval, children)) else _read_zone(node)
+        return replace(term, text=_shorten(f"{term.text}{_spell_options({**zone, **options})}"))
+    options = {**_read_zone(node), **options}
+    own = _spell_options(list_affecting(options, schema, None))
+    text = _shorten(f"{term.text}{own} AS {spell_schema(schema)}")
+    return replace(term, text=text, type=schema, parsed=term.text if kind in _BY_NAME else None, options=options)
+
+
+def _list_options(node: Mapping[str, Any], kind: str) -> dict[str, str]:
+    """The options of a function that reads or writes texts."""
+    schema, options = node.get("schema"), node.get("options")
+    strict = kind.startswith(("Avro", "Protobuf"))
+    own = options if isinstance(options, dict) else {}
+    return keep_options(own, schema, default_mode="failfast" if strict else "permissive")
+
+
+def _read_zone(node: Mapping[str, Any]) -> dict[str, str]:
+    """The time zone of an expression, and how it parses times if that is the old way."""
+    zone, parser = node.get("timeZoneId"), node.get("timeParserPolicy")
+    if not isinstance(zone, str):
+        return {}
+    return {ZONE: normalize_zone(zone), **({PARSER: str(parser)} if parser else {})}
+
+
+def _spell_options(options: Mapping[str, str]) -> str:
+    own = ", ".join(f"{name}={options[name]}" for name in sorted(options))
+    return f"[{own}]" if own else ""
+
+
+def _casts_times(old: Json, new: Json) -> bool:
+    """Tell whether a conversion needs a time zone (``Cast.needsTimeZone``); one of an unknown type may."""
+    before, after = set(list_leaf_types(old)), set(list_leaf_types(new))
+    if old is None:
+        return bool(after & {*_ZONED, "timestamp"})
+    times = ("timestamp" in before and after & _ZONED) or ("timestamp" in after and before & _ZONED)
+    return bool(times) or "variant" in before
+
+
+def _is_short_interval(argument: Term) -> bool:
+    """Tell whether an argument is a constant interval of less than a day, which no time zone makes longer."""
+    if argument.literal is None or not str(argument.type).startswith("interval"):
+        return False
+    if re.fullmatch(r"-?\d+", argument.literal):
+        return abs(int(argument.literal)) < _DAY_US
+    return re.search(r"day|week|month|year", argument.literal) is None
 
 
 def _make_term(name: str, kind: str, children: tuple[Term, ...], parameters: tuple[str, ...] = ()) -> Term:
@@ -222,19 +294,20 @@ def _list_parameters(node: Mapping[str, Any]) -> tuple[str, ...]:
             left.discard(value)  # the number of a child
         elif name not in _UNSPOKEN and isinstance(value, (bool, int, float, str)):
             plain = not isinstance(value, str) or name.endswith("Type")
-            parameters.append(f"{name}={value if plain else _digest(value)}")
+            parameters.append(f"{name}={value if plain else digest(value)}")
     return tuple(parameters)
 
 
 def _read_field(struct: Term, ordinal: int) -> Term:
     fields = struct.type.get("fields") if isinstance(struct.type, dict) else None
     if isinstance(fields, list) and ordinal < len(fields):
-        field: Any = fields[ordinal]
+        own: Any = fields[ordinal]
         if struct.parsed is not None:
-            text = _shorten(f"{struct.parsed}.{_escape(field['name'])}")
-            typed = _shorten(f"{text} AS {spell_schema(field['type'])}")
-            return Term(typed, field["type"], "GetStructField", (struct,), parsed=text)
-        return Term(_shorten(f"{struct.text}.{_escape(field['name'])}"), field["type"], "GetStructField", (struct,))
+            text = _shorten(f"{struct.parsed}.{_escape(own['name'])}")
+            options = _spell_options(list_affecting(struct.options, own["type"], own["name"]))
+            typed = _shorten(f"{text}{options} AS {spell_schema(own['type'])}")
+            return Term(typed, own["type"], "GetStructField", (struct,), parsed=text, options=struct.options)
+        return Term(_shorten(f"{struct.text}.{_escape(own['name'])}"), own["type"], "GetStructField", (struct,))
     if struct.kind == "CreateNamedStruct" and ordinal < len(struct.children):
         return struct.children[ordinal]
     return Term(_shorten(f"{struct.text}.{ordinal}"), None, "GetStructField", (struct,))
@@ -298,21 +371,16 @@ def _spell_literal(value: Any, data_type: Json) -> str:
         return "NULL"
     if isinstance(data_type, str) and not data_type.startswith(("string", "binary", "char", "varchar", "variant")):
         return str(value)
-    return "?" if data_type == "binary" or "@" in str(value) else f"'{_digest(value)}'"
-
-
-def _digest(value: Any) -> str:
-    """A short digest: that a text changed is seen, and the text is not."""
-    return hashlib.sha256(str(value).encode(errors="surrogatepass")).hexdigest()[:8]
+    return "?" if data_type == "binary" or "@" in str(value) else f"'{digest(value)}'"
 
 
 def _shorten(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:200]}...{_digest(text)}{'?' if '?' in text else ''}"
+    return text if len(text) <= _LONGEST else f"{text[:200]}...{digest(text)}{'?' if '?' in text else ''}"
 
 
 def _keep_name(name: str) -> str:
     """Keep a name; one that is an expression, as Spark gives it to a column without one, may have literals."""
-    return name if re.fullmatch(r"\w+", name) else _digest(name)
+    return name if re.fullmatch(r"\w+", name) else digest(name)
 
 
 def _escape(name: str) -> str:

@@ -40,8 +40,6 @@ EACH: dict[str, int] = {
     "live/sink/test_restored_remote.py::*": 2,
     # Databases show the rest (live/sink/test_code.py).
     "live/sink/test_kafka_rows.py::*": 3,
-    # Each pair of queries is described and compared by the same code.
-    "inspection/preflight/test_terms.py::*": 4,
     # Each kill leaves what a stop at the same change leaves.
     "changes/test_kill.py::test_a_change_killed_anywhere_is_undone_or_finished": 3,
     "changes/test_kill.py::test_an_undo_killed_anywhere_is_finished_by_another": 3,

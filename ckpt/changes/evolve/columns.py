@@ -8,16 +8,25 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ckpt.changes.evolve.fields import FieldPlanner, plan_variables
-from ckpt.changes.evolve.origins import ColumnMerge, ColumnOrigin, ColumnWords, FamilyColumns, StoreColumns, is_nullable
+from ckpt.changes.evolve.origins import (
+    ColumnMerge,
+    ColumnOrigin,
+    ColumnWords,
+    FamilyColumns,
+    LongerSessions,
+    StoreColumns,
+    is_nullable,
+)
 from ckpt.changes.plan import NoWay
 from ckpt.formats.operators import TRANSFORM_WITH_STATE, OperatorName, list_variables
 from ckpt.formats.types import fields_of, named_fields, struct_of
-from ckpt.inspection.aggregates import MADE_OF, Merge, find_merge
+from ckpt.inspection.aggregates import MADE_OF, Merge, find_element, find_merge
 from ckpt.inspection.evolution import (
     Knowledge,
     PartComparison,
     PartKind,
     bare,
+    find_longer_gap,
     is_coarser,
     is_wider,
     judge_window,
@@ -29,6 +38,8 @@ from ckpt.state.reading.columns import flat_columns
 
 _UNNAMED = "_groupingexpression"  # Spark's name for a key that is no plain column
 _EVENT_TIME = "spark.watermarkDelayMs"  # in the metadata of a column that the watermark evicts by
+_SESSION = "spark.sessionWindow"  # in the metadata of the column of a session
+_TIMED = ("keyWithTsToValues", "tsWithKey")  # column families of joins of state format 4, whose keys end with a time
 _MATCHED = "matched"  # of a join side: whether a row was joined already
 
 
@@ -117,7 +128,7 @@ class _Planner:
 
     def plan(self) -> ColumnPlan:
         for part in self.parts or ():
-            if part.kind is PartKind.WINDOW and not self._coarsens:
+            if part.kind is PartKind.WINDOW and not self._coarsens and self._added_us is None:
                 raise self.refuse(f"{part.why} ({part.verdict}). Spark would start and mix old and new values")
         match self.wants.name:
             case OperatorName.AGGREGATION | OperatorName.DEDUPLICATION | OperatorName.DEDUPLICATION_WITHIN_WATERMARK:
@@ -142,6 +153,12 @@ class _Planner:
         """True if the windows of an aggregation become longer ones that are made of them."""
         aggregates = self.wants.name == OperatorName.AGGREGATION
         return aggregates and self.old is not None and is_coarser(self.old.window, self.wants.window)
+
+    @property
+    def _added_us(self) -> int | None:
+        """How much longer the gap of sessions is, in microseconds; None: it is not."""
+        sessions = self.wants.name == OperatorName.SESSIONS and self.old is not None
+        return find_longer_gap(self.old, self.wants) if sessions and self.old is not None else None
 
     def _check_certain(self, part: PartComparison) -> None:
         """Raise NoWay for a column whose old values are none of the new one, as far as can be told."""
@@ -188,7 +205,8 @@ class _Planner:
             value_parts = tuple(planner.parts)
         else:
             value, value_parts = None, ()
-        merging = self._plan_merging(value, key_parts) if merges else None
+        gone = next((part.why for part in key_parts if part.new is None), "groups become one")
+        merging = self._plan_merging(value, gone) if merges else None
         others = tuple(part for part in self.parts or () if part.kind not in (PartKind.KEY, PartKind.VALUE))
         parts = (*key_parts, *value_parts, *others)
         if key is None and value is None:
@@ -202,28 +220,37 @@ class _Planner:
             return ColumnPlan((), tuple(self.parts or ()))
         others = tuple(part for part in self.parts or () if part.kind is not PartKind.VALUE)
         lead = len(sides.list_columns("key")[0])
+        added_us = self._added_us
         moved = any(part.old != part.new or part.silent for part in others if part.kind is PartKind.KEY)
         repeated = [[(name, bare(kind)) for name, kind in each[:lead]] for each in sides.list_columns("value")]
         if moved or not _have_types(*sides.list_columns("key")) or repeated[0] != repeated[1]:
             raise self.refuse("its keys are others, and ckpt does not change the keys of sessions")
         own = replace(sides.old, value_schema=_cut(sides.old.value_schema, lead))
         value, value_parts = self._plan_aggregates(_Sides(own, sides.new_key, _cut(sides.new_value, lead)))
-        if value is None:
+        if value is None and added_us is None:
             return ColumnPlan((), (*others, *value_parts))
+        merges = None if added_us is None else self._plan_merging(value, "sessions become one")
+        count = len(sides.list_columns("value")[1]) - lead
+        value = tuple(map(ColumnOrigin, range(count))) if value is None else value
         shifted = (origin if origin.old is None else replace(origin, old=origin.old + lead) for origin in value)
         origins = (*map(ColumnOrigin, range(lead)), *shifted)
-        return ColumnPlan(
-            (StoreColumns(sides.old.name, sides.new_key, sides.new_value, None, origins),), (*others, *value_parts)
-        )
+        sessions = None
+        if added_us is not None:
+            fields = (fields_of(sides.new_value) or [])[:lead]
+            window = next((number for number, field in enumerate(fields) if is_session_window(field)), None)
+            if window is None:
+                raise self.refuse("ckpt cannot tell which column of its state is the session")
+            sessions = LongerSessions(lead, window, added_us)
+        columns = StoreColumns(sides.old.name, sides.new_key, sides.new_value, None, origins, merges, sessions=sessions)
+        return ColumnPlan((columns,), (*others, *value_parts))
 
-    def _plan_merging(
-        self, value: tuple[ColumnOrigin, ...] | None, key_parts: Sequence[PartComparison]
-    ) -> tuple[ColumnMerge, ...]:
+    def _plan_merging(self, value: tuple[ColumnOrigin, ...] | None, gone: str) -> tuple[ColumnMerge, ...]:
         """Plan how values of rows are merged that get the same key. Raises NoWay."""
         if self.wants.name == OperatorName.DEDUPLICATION:
             return ()
-        gone = next((part.why for part in key_parts if part.new is None), "groups become one")
-        if self.wants.name != OperatorName.AGGREGATION or self.wants.aggregates is None:
+        if self.wants.name == OperatorName.DEDUPLICATION_WITHIN_WATERMARK:
+            return (ColumnMerge(Merge.GREATEST, 0, 1),)  # ``expiresAtMicros``
+        if self.wants.name not in (OperatorName.AGGREGATION, OperatorName.SESSIONS) or self.wants.aggregates is None:
             raise self.refuse(f"{gone}, and ckpt does not merge what they keep")
         merges = []
         starts = _list_starts(self.wants.aggregates)
@@ -232,7 +259,7 @@ class _Planner:
             how = Merge.ALIKE if empty else find_merge(aggregate)
             if how is None:
                 raise self.refuse(f"{gone}, and ckpt does not merge what {spell(aggregate.sql)} keeps")
-            merges.append(ColumnMerge(how, start, len(aggregate.buffers)))
+            merges.append(ColumnMerge(how, start, len(aggregate.buffers), find_element(aggregate)))
         return tuple(merges)
 
     def _check_gone(self, field: Json) -> None:
@@ -284,8 +311,11 @@ class _Planner:
         for before in range(len(old)):
             if before not in taken:
                 self._check_gone((fields_of(sides.old.key_schema) or [])[before])
-                verdict = Knowledge.FULL if self.parts is not None else Knowledge.UNKNOWN
+                expires = self.wants.name == OperatorName.DEDUPLICATION_WITHIN_WATERMARK
+                verdict = Knowledge.FULL if self.parts is not None and not expires else Knowledge.UNKNOWN
                 explanation = f"key column {old[before][0]} is gone: keys that differed only there are one"
+                if expires:
+                    explanation += ", with the latest of their expiries, for the state does not say which row was first"
                 judged.append(PartComparison(PartKind.KEY, before, None, verdict, explanation))
         coarser = any(origin.window for origin in origins)
         same = [origin.old for origin in origins] == list(range(len(old))) and _have_types(old, new) and not coarser
@@ -471,8 +501,8 @@ class _Planner:
                 raise self.refuse(f"{part.why} ({part.verdict}), and ckpt only widens the keys of a join")
         for sides in self._list_sides():
             key, origins = self._widen_key(sides), None
-            indexed = sides.old.name.endswith("keyWithIndexToValue")
-            if indexed:
+            indexed = sides.old.name.endswith(("keyWithIndexToValue", *_TIMED))
+            if indexed and not sides.old.name.endswith("tsWithKey"):
                 side = sides.old.name.partition("-")[0]
                 origins, parts = self._plan_side(sides, side)
                 judged += parts
@@ -486,13 +516,36 @@ class _Planner:
         judged += [part for part in self.parts or () if part.kind is PartKind.VALUE and part.side not in planned]
         if not stores or not any(map(_has_families, self.has.stores)):
             return ColumnPlan(tuple(stores), tuple(judged))
-        if any(own.key is not None for own in stores):
-            raise self.refuse("the types of its keys differ, and ckpt does not change those of state format 3")
+        return ColumnPlan((self._join_families(stores),), tuple(judged))
+
+    def _join_families(self, stores: Sequence[StoreColumns]) -> StoreColumns:
+        """Plan the only store of a join from its column families, whose keys change together. Raises NoWay."""
         (store,) = self.has.stores
-        old = {family.name: family.value_schema for family in store.column_families}
-        families = (FamilyColumns(own.name, own.name, old[own.name], own.value_schema, own.value) for own in stores)
-        columns = StoreColumns(store.name, store.key_schema, store.value_schema, families=tuple(families))
-        return ColumnPlan((columns,), tuple(judged))
+        old = {family.name: family for family in store.column_families}
+        keyed = [own for own in stores if own.key is not None]
+        if keyed and len(keyed) != len(old):
+            raise self.refuse("the types of keys differ in some of its column families alone")
+        families = tuple(
+            FamilyColumns(
+                own.name,
+                own.name,
+                old[own.name].value_schema,
+                own.value_schema,
+                own.value,
+                key_schema=own.key_schema if own.key is not None else None,
+                key_encoder=old[own.name].key_encoder,
+                indexed=own.indexed,
+                several=own.name.endswith(_TIMED[0]),
+            )
+            for own in stores
+        )
+        if not keyed:
+            return StoreColumns(store.name, store.key_schema, store.value_schema, families=families)
+        fields = fields_of(keyed[0].key_schema) or []
+        count = len(fields) - keyed[0].indexed
+        key_schema: Json = {"type": "struct", "fields": fields[:count]}
+        key = tuple(map(ColumnOrigin, range(count)))
+        return StoreColumns(store.name, key_schema, store.value_schema, key, families=families)
 
     def _widen_key(self, sides: _Sides) -> tuple[ColumnOrigin, ...] | None:
         """The columns of keys of a store of a join, each in its place; None where they stay as they are."""
@@ -557,6 +610,12 @@ class _Planner:
         if bare(old[1]) != bare(new[1]) and not is_wider(new[1], old[1]):
             types = f"{spell_schema(new[1])}, in the state {old[0]} is {spell_schema(old[1])}"
             raise self.refuse(f"{word} column {new[0]} is {types}: ckpt makes no such values of those")
+
+
+def is_session_window(field: Json) -> bool:
+    """Tell whether a field of a StructType is the window of a session."""
+    metadata = field.get("metadata") if isinstance(field, dict) else None
+    return isinstance(metadata, dict) and metadata.get(_SESSION) is True
 
 
 def _cut(schema: Json, count: int) -> Json:

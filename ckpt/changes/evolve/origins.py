@@ -27,11 +27,21 @@ class ColumnMerge:
     how: Merge
     first: int  # place of the first column
     count: int
+    element: Json = None  # the type of the elements of a list or a set
+
+
+@dataclass(frozen=True, slots=True)
+class LongerSessions:
+    """Session windows whose gap is longer: those of a group that now meet become one."""
+
+    lead: int  # columns of values in front of those of aggregates
+    window: int  # which of them is the session
+    added_us: int  # microseconds
 
 
 @dataclass(frozen=True, slots=True)
 class FamilyColumns:
-    """A column family of a store of new state, whose keys stay as they are."""
+    """A column family of a store of new state."""
 
     name: str  # in the old state
     new_name: str | None  # None: it is left out
@@ -39,6 +49,9 @@ class FamilyColumns:
     value_schema: Json = None
     value: tuple[ColumnOrigin, ...] | None = None  # None: values stay as they are
     several: bool = False  # a value is a list of such rows
+    key_schema: Json = None  # where the store has other keys: a StructType in Spark's JSON
+    key_encoder: Json = None  # of those keys
+    indexed: bool = False  # as of ``StoreColumns``
 
     @property
     def changes(self) -> bool:
@@ -57,6 +70,7 @@ class StoreColumns:
     value: tuple[ColumnOrigin, ...] | None = None  # None: likewise
     merges: tuple[ColumnMerge, ...] | None = None  # rows may get the same key; () if they are alike: one of them stays
     indexed: bool = False  # a key ends with the index of a row of a join, which is no part of the grouping key
+    sessions: LongerSessions | None = None  # with ``merges``, whose columns are counted behind the leading ones
     families: tuple[FamilyColumns, ...] = ()  # of a store that has any
 
 

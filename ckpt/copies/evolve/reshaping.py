@@ -1,5 +1,6 @@
 """Rows of a store with other columns: decoded, each column taken from an old one or filled, and encoded again."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -7,28 +8,30 @@ from typing import Any
 
 import pyarrow as pa
 
-from ckpt.changes.evolve.origins import ColumnOrigin, FamilyColumns, StoreColumns
+from ckpt.changes.evolve.origins import ColumnMerge, ColumnOrigin, FamilyColumns, LongerSessions, StoreColumns
 from ckpt.copies.fill.fitting import Misfit, fit_array, make_struct
 from ckpt.copies.rewrite.filtering import Column
 from ckpt.copies.rewrite.stored_rows import Stored, array_of, join_stored, prepend
 from ckpt.copies.rewrite.stores import Families, list_forms
 from ckpt.errors import Undecodable, UsageError
 from ckpt.formats.rows.arrow import structs
+from ckpt.formats.rows.keys import key_blobs
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.rows.unsafe import VERSION, rows_of, structs_of
 from ckpt.formats.rows.unsafe_writer import Blobs, rows_from
-from ckpt.formats.types import named_fields
+from ckpt.formats.types import named_fields, struct_of
 from ckpt.inspection.evolution import find_window_start
 from ckpt.model import Json, Provider, Store
 from ckpt.state.native.entries import split_elements
 from ckpt.state.native.lookup import parse_typed
 
+_NUMBER = 2  # bytes of the number of a column family in front of its keys
 _LENGTH = 4  # bytes of the number in front of an element of a list
 
 
 @dataclass(frozen=True)
 class ColumnReshaping:
-    """The new columns of a store, of which keys are one row: no operator with prefixes in its keys has any."""
+    """The new columns of a store; keys that are written are one row: those of sessions, with a prefix, are kept."""
 
     columns: StoreColumns
     provider: Provider
@@ -83,9 +86,15 @@ class ColumnReshaping:
             values = self._encode(self.columns.value_schema, arrays, len(rows))
         return Stored(keys, values)
 
-    def reshape_family(self, family: str, rows: Stored, delimiter: bytes) -> Stored | None:
-        """Make the new bytes of rows of a column family, which keep their keys. Raises Undecodable."""
+    def reshape_family(
+        self, family: str, rows: Stored, delimiter: bytes, key: list[Column], old_keys: Callable[[], Any]
+    ) -> Stored | None:
+        """Make the new bytes of rows of a column family, whose new grouping key is ``key``. Raises Undecodable."""
         columns = self._families.get(family)
+        if columns is not None and columns.key_schema is not None:
+            rows = Stored(self._encode_keys(columns, rows.keys, key, old_keys), rows.values)
+            if columns.value is None:
+                return rows
         if columns is None or (columns.new_name is not None and columns.value is None):
             return rows
         if columns.new_name is None or columns.value is None:
@@ -99,6 +108,16 @@ class ColumnReshaping:
             return Stored(rows.keys, written)
         elements = iter(len(row).to_bytes(_LENGTH, "little") + row for row in written.to_pylist())
         return Stored(rows.keys, array_of([delimiter.join(next(elements) for _ in own) for own in lists]))
+
+    @staticmethod
+    def _encode_keys(columns: FamilyColumns, keys: Any, key: list[Column], old_keys: Callable[[], Any]) -> Any:
+        """Make the bytes of the keys of a column family, whose number they begin with."""
+        arrays = [array for _, _, array in key]
+        if columns.indexed:
+            arrays.append(old_keys().flatten()[-1])
+        names = [name for name, _ in named_fields(columns.key_schema)]
+        blobs = key_blobs(columns.key_schema, columns.key_encoder, structs(names, arrays, len(keys)))
+        return array_of([old[:_NUMBER] + new for old, new in zip(keys.to_pylist(), blobs, strict=True)])
 
     @cached_property
     def _families(self) -> dict[str, FamilyColumns]:
@@ -116,6 +135,9 @@ class ColumnReshaping:
             return rows
         import numpy as np
 
+        if self.columns.sessions is not None:
+            return self._merge_sessions(rows, self.columns.sessions, self.columns.merges)
+
         codes = np.asarray(rows.keys.dictionary_encode().indices)
         if not self.columns.merges:
             return rows.take(np.sort(np.unique(codes, return_index=True)[1]))
@@ -128,11 +150,42 @@ class ColumnReshaping:
         order = several[np.argsort(codes[several], kind="stable")]
         starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
         groups, schema = rows.take(order), self.columns.value_schema
-        version = VERSION if self.provider is Provider.HDFS else b""  # that rows in RocksDB have already
-        blobs = rows_of([version + value for value in groups.values.to_pylist()])
-        columns = merge_columns(structs_of(schema, blobs, "value").flatten(), starts, self.columns.merges)
+        columns = merge_columns(self._decode(groups), starts, self.columns.merges)
         values = self._encode(schema, columns, len(starts))
         return join_stored([rows.leave_out(repeated), Stored(groups.take(starts).keys, values)])
+
+    def _decode(self, rows: Stored) -> list[Any]:
+        """The columns of new values."""
+        version = VERSION if self.provider is Provider.HDFS else b""  # that rows in RocksDB have already
+        blobs = rows_of([version + value for value in rows.values.to_pylist()])
+        return list(structs_of(self.columns.value_schema, blobs, "value").flatten())
+
+    def _merge_sessions(self, rows: Stored, sessions: LongerSessions, merges: tuple[ColumnMerge, ...]) -> Stored:
+        """Lengthen sessions, and merge those of a group that meet (``MergingSessionsIterator``)."""
+        import numpy as np
+
+        from ckpt.copies.rewrite.merging import merge_columns
+
+        fields, columns = list(named_fields(self.columns.value_schema)), self._decode(rows)
+        start, end = (np.asarray(each.cast(pa.int64())) for each in columns[sessions.window].flatten())
+        own = [number for number in range(sessions.lead) if number != sessions.window]
+        key = struct_of(fields[number] for number in own)
+        groups = structs([fields[number][0] for number in own], [columns[number] for number in own], len(rows))
+        codes = np.asarray(array_of(rows_from(key, groups).to_list()).dictionary_encode().indices)
+        order = np.lexsort((start, codes))
+        codes, start, end = codes[order], start[order], end[order] + sessions.added_us
+        begins: Any = np.append(True, (codes[1:] != codes[:-1]) | (start[1:] > end[:-1]))
+        starts = np.flatnonzero(begins)
+        kind = columns[sessions.window].flatten()[0].type
+        ends = end[np.append(starts[1:], len(start)) - 1]
+        times = [pa.array(each).cast(kind) for each in (start[starts], ends)]
+        taken = [column.take(pa.array(order)) for column in columns]
+        lead = [column.take(pa.array(starts)) for column in taken[: sessions.lead]]
+        names = [name for name, _ in named_fields(fields[sessions.window][1])]
+        lead[sessions.window] = structs(names, times, len(starts))
+        merged = merge_columns(taken[sessions.lead :], starts, merges) if merges else []
+        values = self._encode(self.columns.value_schema, [*lead, *merged], len(starts))
+        return Stored(rows.take(order[starts]).keys, values)
 
     def _pick_values(
         self, fields: list[tuple[str, Json]], origins: tuple[ColumnOrigin, ...], there: Any, count: int

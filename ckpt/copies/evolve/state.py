@@ -32,7 +32,7 @@ from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.formats.types import named_fields
 from ckpt.inspection.query import DescribedOperator, DescribedStore, QueryDescription
 from ckpt.model import ColumnFamily, Operator, OperatorMetadata, Provider, Store, StoreMetadata, Unreadable
-from ckpt.state.native.store_files import TIMED_FAMILIES, context_of as context_of_chosen
+from ckpt.state.native.store_files import context_of as context_of_chosen
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import Question, choose
 from ckpt.storage import Storage
@@ -165,7 +165,7 @@ def _describe_variables(
         schemas = [
             ColumnFamily(
                 names.get(own.name) or own.name,
-                own.key_schema,
+                families[own.name].key_schema or own.key_schema if own.name in families else own.key_schema,
                 families[own.name].value_schema if own.name in families else own.value_schema,
                 own.key_encoder,
                 own.user_key_schema,
@@ -241,9 +241,6 @@ def _refuse_operator(operator: Operator) -> None:
     """Raise NoWay where ckpt does not change the columns of an operator."""
     if not operator.has_metadata:
         raise NoWay(f"operator {operator.id} has no metadata (Spark before 4.0): ckpt does not change its columns")
-    families = [family.name for store in operator.stores for family in store.column_families]
-    if any(name.endswith(TIMED_FAMILIES) for name in families):
-        raise NoWay(f"operator {operator.id} is a join of state format 4, whose columns ckpt does not change")
 
 
 def _make_store(wants: DescribedStore) -> Store:

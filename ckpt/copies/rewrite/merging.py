@@ -9,7 +9,12 @@ import pyarrow.compute as pc
 
 from ckpt.changes.evolve.origins import ColumnMerge
 from ckpt.errors import Undecodable
+from ckpt.formats.rows.arrow import lists, structs
+from ckpt.formats.rows.unsafe import VERSION, rows_of, structs_of
+from ckpt.formats.rows.unsafe_writer import rows_from
+from ckpt.formats.types import struct_of
 from ckpt.inspection.aggregates import Merge
+from ckpt.model import Json
 
 _REGISTER_BITS, _REGISTERS_IN_A_WORD = 6, 10  # ``HyperLogLogPlusPlusHelper``
 _BITS = {Merge.BIT_AND: np.bitwise_and, Merge.BIT_OR: np.bitwise_or, Merge.BIT_XOR: np.bitwise_xor}
@@ -23,7 +28,11 @@ def merge_columns(columns: Sequence[Any], starts: Any, merges: Sequence[ColumnMe
     groups = _Groups(starts, len(columns[0]) if columns else 0)
     merged: list[Any] = []
     for merge in merges:
-        merged += groups.merge(merge.how, columns[merge.first : merge.first + merge.count])
+        own = columns[merge.first : merge.first + merge.count]
+        if merge.how in (Merge.LIST, Merge.SET):
+            merged.append(groups.merge_lists(own[0], merge.element, distinct=merge.how is Merge.SET))
+        else:
+            merged += groups.merge(merge.how, own)
     return merged
 
 
@@ -122,6 +131,21 @@ class _Groups:
         pairs = ((away_x, away_y), (away_x, away_x), (away_y, away_y))
         merged = [self._total(own + counts * a * b) for own, (a, b) in zip(columns[3:], pairs, strict=False)]
         return [pa.array(values) for values in (self._total(counts), average_x, average_y, *merged)]
+
+    def merge_lists(self, column: Any, element: Json, *, distinct: bool) -> Any:
+        """Join arrays of elements, each serialized as a row with one column (``Collect.serialize``)."""
+        schema = struct_of([("buf", {"type": "array", "elementType": element, "containsNull": True})])
+        rows = rows_of([VERSION + value for value in column.to_pylist()])
+        (arrays,) = structs_of(schema, rows, "buf").flatten()
+        owners: Any = np.repeat(self.numbers, np.asarray(pc.list_value_length(arrays)))
+        elements = arrays.flatten()
+        if distinct:
+            table = pa.table({"group": owners, "value": elements}).group_by(["group", "value"], use_threads=False)
+            different = table.aggregate([]).sort_by("group").combine_chunks()
+            owners, elements = np.asarray(different["group"]), different["value"].combine_chunks()
+        joined = lists(elements, np.bincount(owners, minlength=len(self.starts)))
+        written = rows_from(schema, structs(["buf"], [joined], len(self.starts)))
+        return pa.array(written.to_list(), column.type)
 
     def _merge_registers(self, column: Any) -> Any:
         words = np.asarray(column.fill_null(0)).view(np.uint64)

@@ -5,7 +5,7 @@ before each and the first columns of some keys as a row of their own (``PrefixKe
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import starmap
@@ -110,8 +110,13 @@ class Reshaping(Protocol):
         """Make the new bytes of rows, whose grouping key is ``key``. Raises Undecodable."""
         ...
 
-    def reshape_family(self, family: str, rows: Stored, delimiter: bytes) -> Stored | None:
-        """Make the new bytes of rows of a column family, which keep their keys; None: it is left out."""
+    def reshape_family(
+        self, family: str, rows: Stored, delimiter: bytes, key: list[Column], old_keys: Callable[[], Any]
+    ) -> Stored | None:
+        """Make the new bytes of rows of a column family, whose grouping key is ``key``; None: it is left out.
+
+        ``old_keys`` decodes the keys of rows.
+        """
         ...
 
     def rename(self, families: Families) -> Families:
@@ -171,7 +176,8 @@ class Moving:
         self.tally.rows[family] += int(sizes.sum())
         self.tally.dropped[family] += int(sizes[dropped].sum())
         if self.reshaping is not None and rows.family is not None:
-            reshaped = self.reshaping.reshape_family(rows.family, self._convert(rows), self.delimiter)
+            stored, old_keys = self._convert(rows), partial(self._decode_keys, rows)
+            reshaped = self.reshaping.reshape_family(rows.family, stored, self.delimiter, columns, old_keys)
             return (places[:0], Stored(array_of([]), array_of([]))) if reshaped is None else (places, reshaped)
         if self.reshaping is not None:
             return places, self.reshaping.reshape(rows, columns, self.store)
@@ -191,11 +197,18 @@ class Moving:
 
     def _take_columns(self, rows: "_HdfsRows | _RocksDBRows") -> list[Column]:
         """The grouping key of each row."""
+        keys, form = self._decode_keys(rows), self._find_form(rows)
+        return find_grouping(self.operator, self.store, rows.family).take_columns(form.key, keys)
+
+    def _decode_keys(self, rows: "_HdfsRows | _RocksDBRows") -> Any:
+        """The keys as an array of structs. Raises Undecodable."""
+        return rows.decode_keys(self._find_form(rows), avro=self.avro)
+
+    def _find_form(self, rows: "_HdfsRows | _RocksDBRows") -> StoredForm:
         form = list_forms(self.store).get(rows.family or self.store.name)
         if form is None:
             raise Undecodable(f"no state schema describes the column family {rows.family}")
-        keys = rows.decode_keys(form, avro=self.avro)
-        return find_grouping(self.operator, self.store, rows.family).take_columns(form.key, keys)
+        return form
 
     def _convert(self, rows: "_HdfsRows | _RocksDBRows") -> Stored:
         """As the new store holds them."""

@@ -88,13 +88,16 @@ def _find_misfit(old: QueryDescription, checkpoint: Checkpoint) -> Finding | Non
 
 
 def _list_findings(parts: Sequence[PartComparison], path: str) -> Iterator[Finding]:
+    of_state = [part for part in parts if part.silent and part.kind is not PartKind.ROWS]
+    impossible = any(part.verdict is Knowledge.IMPOSSIBLE for part in of_state)
+    unknown = any(part.verdict is Knowledge.UNKNOWN and part.kind is not PartKind.WINDOW for part in of_state)
     for kind, diagnosis in _DIAGNOSES.items():
         silent = [part for part in parts if part.kind is kind and part.silent]
         if not silent:
             continue
         verdicts, remedy = {part.verdict for part in silent}, None
-        if kind is not PartKind.ROWS and Knowledge.IMPOSSIBLE in verdicts:
-            remedy = diagnoses.starting.NOT_THERE
+        if kind is not PartKind.ROWS and (impossible or unknown):  # of any part: then nothing is carried over
+            remedy = diagnoses.starting.NOT_THERE if impossible else diagnoses.starting.READ_OTHERWISE
         elif kind in (PartKind.VALUE, PartKind.WINDOW) and Knowledge.FROM_NOW_ON in verdicts:
             remedy = diagnoses.starting.EVOLVE_FROM_NOW_ON
         yield Finding(diagnosis, path, "; ".join(part.why for part in silent), remedy)

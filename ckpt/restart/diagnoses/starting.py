@@ -24,6 +24,9 @@ EVOLVE_FROM_NOW_ON = (
 NOT_THERE = f"The checkpoint does not have what the changed query needs. {_OLD_QUERY}"
 """For a change that no command can carry over."""
 
+READ_OTHERWISE = f"Read and compute it as before, with the same options, tables and time zone. Otherwise: {_OLD_QUERY}"
+"""For values that may differ from those in the state, which nothing at hand says."""
+
 _LEAVES = (
     "The failed start leaves a new offsets file. When the right query starts again, it runs that batch over the "
     "range in this file."
@@ -140,16 +143,16 @@ OTHER_TOPIC = error(
 )
 OTHER_KEY = error(
     "CKPT447 query-computes-another-state-key",
-    "A column of the state's key is computed from other columns than in the query that wrote the checkpoint, or the "
-    "columns are in another order, with the same types. Spark compares only types: it starts, finds the old values "
-    "under the new keys, and mixes groups, repeats or pairs.",
+    "A column of the state's key is computed from other columns than in the query that wrote the checkpoint, with "
+    "other options or in another time zone, or the columns are in another order, with the same types. Spark compares "
+    "only types: it starts, finds the old values under the new keys, and mixes groups, repeats or pairs.",
     f"Compute the key as before, with its columns in the same order. Otherwise: {EVOLVE_STATE}",
 )
 OTHER_VALUE = error(
     "CKPT448 query-computes-another-state-value",
-    "An aggregate, or a column that a join keeps, is another one than in the query that wrote the checkpoint, or they "
-    "are in another order, with the same types. Spark compares only types: it starts, and continues the old values as "
-    "if they were those of the new one.",
+    "An aggregate, or a column that a join keeps, is another one than in the query that wrote the checkpoint, is read "
+    "with other options, from another table or in another time zone, or they are in another order, with the same "
+    "types. Spark compares only types: it starts, and continues the old values as if they were those of the new one.",
     f"Put the aggregates and columns in the order of the old query. Otherwise: {EVOLVE_STATE}",
 )
 OTHER_WINDOW = error(
@@ -160,8 +163,9 @@ OTHER_WINDOW = error(
 )
 OTHER_ROWS = warning(
     "CKPT481 query-counts-other-rows",
-    "A filter, a limit, a watermark or the condition of a join differs from the query that wrote the checkpoint. Spark "
-    "starts, and applies it to rows from now on; the state has what the old query put there.",
+    "A filter, a limit, a watermark, the condition of a join, a joined table, an option that decides which rows are "
+    "read, or a setting of the session differs from the query that wrote the checkpoint. Spark starts, and applies it "
+    "to rows from now on; the state has what the old query put there.",
     "Make sure that it should hold from now on only. Otherwise start with a new checkpoint, whose state is empty.",
 )
 RENAMED_SOURCE = error(

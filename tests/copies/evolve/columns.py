@@ -33,6 +33,7 @@ class Query:
     group: tuple[tuple[str, str], ...] = ()  # fields of the state of applyInPandasWithState: columns and their schemas
     time_mode: str = "None"
     by_rows: bool = False  # transformWithState, which has Row; else transformWithStateInPandas
+    mode: str | None = None  # output mode, where it is none that its kind has
 
 
 @dataclass(frozen=True)
@@ -184,7 +185,12 @@ MERGED = (
     *("var_pop(v) AS vp", "skewness(v2) AS sk", "kurtosis(v2) AS ku", "corr(v, v2) AS co", "covar_samp(v, v2) AS cs"),
     *("approx_count_distinct(v2) AS ad", "try_sum(v) AS ts", "min(CAST(f AS DOUBLE)) AS fl", "sum(dd) AS dds"),
 )
-UNMERGED = ("first(v)", "max_by(v, v2)", "collect_list(v)", "regr_slope(v, v2)", "percentile(v, 0.5)", "mode(v)")
+UNMERGED = ("first(v)", "max_by(v, v2)", "collect_set(f)", "regr_slope(v, v2)", "percentile(v, 0.5)", "mode(v)")
+COLLECTED = (
+    *("collect_list(v) AS l", "collect_set(v2) AS s", "collect_list(c) AS cl", "collect_set(c) AS cs", "count(*) AS n"),
+    *("collect_list(struct(v, c)) AS p", "collect_set(d) AS ds", "collect_list(f) AS fl", "collect_set(v > 9) AS b"),
+    *("collect_list(array(c, 'x')) AS a", "collect_set(t) AS ts"),
+)
 
 
 def _merged() -> Iterator[ColumnCase]:
@@ -273,8 +279,15 @@ def _distinct() -> Iterator[ColumnCase]:
         yield ColumnCase(f"{store}: dedup wider", ints, replace(ints, schema=WIDE), (("rows", FULL),), store)
     within = Query(distinct=("v", "v2"), within=True)
     yield ColumnCase("within watermark: swapped", within, replace(within, distinct=("v2", "v")), (("rows", FULL),))
-    why = "ckpt does not merge what they keep"
-    yield ColumnCase("within watermark: column less", within, replace(within, distinct=("v",)), (), refused=why)
+    yield _within("hdfs")
+
+
+def _within(store: str) -> ColumnCase:
+    """A column less in the key of a deduplication within the watermark."""
+    old = Query(distinct=("id", "k"), within=True)
+    name, since = f"{store}: within watermark, a column less", "4.2" if store == "format2" else "4.0"
+    less = replace(old, distinct=("id",))
+    return ColumnCase(name, old, less, (("rows", FULL),), store, since=since, verdict="unknown")
 
 
 def _joins() -> Iterator[ColumnCase]:
@@ -288,6 +301,68 @@ def _joins() -> Iterator[ColumnCase]:
     yield ColumnCase("join column more", old, more, (("rows", NONE), ("rows without c", FULL)))
     less = Query(join=(("v",), ("v2",)))
     yield ColumnCase("join, without the old query", old, less, rows, known=False, verdict="unknown")
+
+
+def _collected() -> Iterator[ColumnCase]:
+    """Lists and sets, compared as multisets."""
+    names = [text.rpartition(" AS ")[2] for text in COLLECTED]
+    old = Query(keys=("k", "g"), aggregates=COLLECTED)
+    for store in STORES:
+        since = "4.2" if store == "format2" else "4.0"
+        less = replace(old, keys=("k",))
+        yield ColumnCase(f"{store}: lists and sets merged", old, less, _full(*names), store, since=since)
+    yield ColumnCase("lists and sets in one group", old, replace(old, keys=()), _full(*names))
+    short = replace(BASE, window="10 seconds", watermark="", aggregates=COLLECTED)
+    longer = replace(short, window="20 seconds")
+    yield ColumnCase("lists and sets in longer windows", short, longer, _full(*names), store="changelog")
+    two = Query(keys=("k", "g"), aggregates=("collect_set(v) AS s", "collect_set(g) AS sg"))
+    wide = replace(two, keys=("k",), schema=WIDE_KEYS)
+    yield ColumnCase("a set of another type", two, wide, (), refused="of another type than before")
+
+
+def _longer_gaps() -> Iterator[ColumnCase]:
+    """Sessions whose gap is longer: all of them are in the state where none was put out."""
+    rows: dict[str, Any] = {"watermark": "", "mode": "complete", "schema": f"{SCHEMA}, dd DECIMAL(24,2)"}
+    old = replace(BASE, gap="3 seconds", **rows)
+    for store in STORES:
+        since = "4.2" if store == "format2" else "4.0"
+        longer = replace(old, gap="4 seconds")  # rows of one key are 4 s apart, which is still one session
+        yield ColumnCase(f"{store}: a longer gap", old, longer, _full("n", "s"), store, since=since)
+    longest = replace(old, gap="1 minute", aggregates=("max(v2) AS hi", "collect_list(v) AS l", "sum(v) AS s"))
+    known = replace(old, keys=("k", "g"), aggregates=("sum(v) AS s", "collect_list(v) AS l", "count(*) AS n"))
+    more = replace(longest, keys=("k", "g"))
+    yield ColumnCase("a much longer gap, aggregates more and less", known, more, (("hi", NONE), *_full("l", "s")))
+    watched = replace(old, watermark="45 seconds", mode="append")
+    name = "a longer gap, of which nothing was put out"
+    later = replace(watched, gap="5 seconds")
+    yield ColumnCase(name, watched, later, _full("n", "s"), verdict="from-now-on")
+    late = replace(watched, watermark="5 seconds")
+    name = "a longer gap, of which some was put out"
+    others = (("keys", "others"),)
+    yield ColumnCase(name, late, replace(late, gap="8 seconds"), others, verdict="from-now-on")
+    first = replace(old, aggregates=("first(v) AS f",))
+    yield ColumnCase("a longer gap of first", first, replace(first, gap="9 seconds"), (), refused="does not merge what")
+    yield from map(_within, STORES[1:])
+    yield from [*_wider_joins()][1:]
+    lives = Query(variables=(_call(TOTAL, ttl=_LIVES), _call(ITEMS, ttl=_LIVES)), time_mode="ProcessingTime")
+    twice = replace(lives, variables=(_call(TOTAL, ttl=2 * _LIVES), _call(ITEMS, ttl=2 * _LIVES)))
+    name = "plain: a longer time to live"
+    yield ColumnCase(name, lives, twice, _full("a", "b"), store="changelog", since="4.2", plain=True)
+
+
+def _wider_joins() -> Iterator[ColumnCase]:
+    """Joins that keep all in one store (state formats 3 and 4)."""
+    joined = Query(join=(("v",), ("v2", "g")), schema=SCHEMA.replace("id BIGINT", "id INT"))
+    for version, since in ((3, "4.2"), (4, "4.3")):
+        for store in ("changelog", "rocksdb", "format2"):
+            how: dict[str, Any] = {"store": store, "conf": _of_format(version), "since": since}
+            name = f"{store}: join of state format {version}"
+            wide = replace(joined, schema=SCHEMA)
+            yield ColumnCase(f"{name}, a wider key", joined, wide, (("rows", FULL),), **how)
+            both = Query(join=(("v",), ("g",)), schema=WIDE)
+            yield ColumnCase(f"{name}, a wider key and a column less", joined, both, (("rows", FULL),), **how)
+            swapped = replace(joined, join=(("v",), ("g", "v2")))
+            yield ColumnCase(f"{name}, columns in another order", joined, swapped, (("rows", FULL),), **how)
 
 
 def _late_additions() -> Iterator[ColumnCase]:
@@ -406,7 +481,7 @@ def _sessions() -> Iterator[ColumnCase]:
     only = replace(old, aggregates=("sum(v) AS s",))
     yield ColumnCase(name, old, only, _full("s"), known=False, verdict="unknown")
     for label, changed, why in (
-        ("a longer gap", replace(old, gap="8 seconds"), "(impossible)"),
+        ("a shorter gap", replace(old, gap="2 seconds"), "(impossible)"),
         ("another key", replace(old, keys=("k", "g")), "does not change the keys of sessions"),
         ("another key, not told", replace(old, keys=("g",)), "does not change the keys of sessions"),
     ):
@@ -430,7 +505,7 @@ def _join_keys() -> Iterator[ColumnCase]:
 
 
 def _join_formats() -> Iterator[ColumnCase]:
-    """Joins that keep all in one store (state format 3), and those by time (4), whose columns ckpt does not change."""
+    """Joins that keep all in one store (state format 3)."""
     old = Query(join=(("v",), ("v2", "g")))
     rows = (("rows", FULL),)
     for store in ("changelog", "format2"):
@@ -440,9 +515,7 @@ def _join_formats() -> Iterator[ColumnCase]:
         yield ColumnCase(name, old, swapped, rows, **how)
         less = Query(join=(("v",), ("g",)))
         yield ColumnCase(f"{store}: join of state format 3, a column less", old, less, rows, **how)
-    narrow = replace(old, schema=SCHEMA.replace("id BIGINT", "id INT"))
-    why = "does not change those of state format 3"
-    yield ColumnCase("join key of state format 3 wider", narrow, old, (), refused=why, **how)
+    yield next(_wider_joins())
 
 
 def _of_format(version: int) -> tuple[tuple[str, str], ...]:
@@ -494,4 +567,6 @@ COLUMN_CASES = (
     *_join_keys(),
     *_join_formats(),
     *_plain_starts(),
+    *_collected(),
+    *_longer_gaps(),
 )

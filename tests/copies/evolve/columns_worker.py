@@ -81,7 +81,8 @@ def build(spark: Any, folder: Path, query: Mapping[str, Any]) -> Any:
         rows = rows.withWatermark("t", query["watermark"]) if query["watermark"] else rows
         keys.append(functions.window("t", query["window"]))
     if query["gap"]:
-        rows = rows.withColumn("t", functions.expr(BURSTS)).withWatermark("t", query["watermark"])
+        rows = rows.withColumn("t", functions.expr(BURSTS))
+        rows = rows.withWatermark("t", query["watermark"]) if query["watermark"] else rows
         keys.append(functions.session_window("t", query["gap"]))
     return rows.groupBy(*keys).agg(*[functions.expr(text) for text in query["aggregates"]])
 
@@ -281,6 +282,8 @@ def _kind_of(query: Mapping[str, Any]) -> str:
 
 
 def _mode_of(query: Mapping[str, Any]) -> str:
+    if query["mode"]:
+        return str(query["mode"])
     return "update" if _kind_of(query) == "agg" and not query["gap"] else "append"
 
 

@@ -308,7 +308,7 @@ def describe_aggregates(
         aggregates=functions,
         filters=(),
     )
-    QueryDescription(Spark.V4_2, "update", (RATE,), (operator,), None, None, {}).write(str(path))
+    QueryDescription(Spark.V4_2, "update", (RATE,), (operator,), None, None, {}, None, {}).write(str(path))
     return path
 
 

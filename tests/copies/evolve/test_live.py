@@ -23,6 +23,7 @@ LIVE = (
     "names agg: renamed",
     "hdfs: agg to dedup agg, source added",
     "a variable renamed, its fields in another order, one gone",
+    "a much longer gap, aggregates more and less",
 )
 """Other columns of state are in `test_on_spark.py`."""
 EVERY: tuple[Case | ColumnCase, ...] = (*CASES, *TABLE_CASES, *COLUMN_CASES)

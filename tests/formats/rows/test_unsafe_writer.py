@@ -78,3 +78,16 @@ def test_keys_are_read_as_they_were_written(times: list[int | None], names: list
         places: dict[Any, bytes] = {row["at"]: blob for row, blob in zip(rows, blobs, strict=True)}
         places.pop(None, None)
         assert all(places[first][:40] < places[second][:40] for first, second in pairwise(sorted(places)))
+
+
+TIMED = struct_of([("name", "string"), ("time", "long")])
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=9), st.sampled_from(["Prefix", "Postfix"]))
+def test_keys_with_a_time_are_read_as_they_were_written(times: list[int], how: str) -> None:
+    encoder: Any = {"keyStateEncoderType": f"TimestampAs{how}KeyStateEncoderSpec"}
+    rows: list[dict[str, Any]] = [{"name": "n", "time": time} for time in times]
+    blobs = key_blobs(TIMED, encoder, pa.array(rows, arrow_type(TIMED)))
+    assert keys_of(TIMED, encoder, blobs).to_pylist() == rows
+    order = sorted(range(len(rows)), key=lambda place: blobs[place])
+    assert [times[place] for place in order] == sorted(times)

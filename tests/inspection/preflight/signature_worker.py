@@ -26,8 +26,17 @@ def describe(spark: Any, folder: Path, change: signatures.Changed | str) -> Any:
     """The unstarted query of a change, or of a base, and its description."""
     base = change if isinstance(change, str) else change.base
     query, opened = (signatures.BASES[base], None) if isinstance(change, str) else (change.query, change.read)
+    for name, value in () if isinstance(change, str) else change.conf:
+        spark.conf.set(name, value)
     frame = signatures.build(spark, folder, query, opened)
     return frame, query.mode, ckpt.describe_query(frame, output_mode=query.mode)
+
+
+def open_session(session: Any) -> Any:
+    """A session of its own, in UTC."""
+    spark = session.newSession()
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    return spark
 
 
 def start(frame: Any, mode: str, checkpoint: Path) -> str | None:
@@ -43,6 +52,10 @@ def write_input(folder: Path, number: int) -> None:
         (folder / f"in{place}").mkdir(parents=True, exist_ok=True)
         rows = ({**row, "t2": row["t"]} for row in ROWS[number * 12 : number * 12 + 12])
         (folder / f"in{place}" / f"{number}.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for name, price in (("prices", 10), ("discounts", 3)):
+        (folder / "tables" / name).mkdir(parents=True, exist_ok=True)
+        prices = ({"item": item, "price": item * price} for item in range(4))
+        (folder / "tables" / name / "1.json").write_text("".join(json.dumps(row) + "\n" for row in prices))
 
 
 def main() -> None:
@@ -52,8 +65,7 @@ def main() -> None:
     os.dup2(2, 1)
     session = queries.session("signatures")
     session.sparkContext.setLogLevel("OFF")
-    spark = session.newSession()
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    spark = open_session(session)
     minor = ".".join(spark.version.split(".")[:2])
     print(json.dumps({"spark": spark.version}), file=told)
     (folder / "queries").mkdir(parents=True)
@@ -68,7 +80,7 @@ def main() -> None:
         print(json.dumps({"id": base, "error": error}), file=told)
     write_input(folder, 1)
     for change in wanted:
-        frame, mode, described = describe(spark, folder, change)
+        frame, mode, described = describe(open_session(session) if change.conf else spark, folder, change)
         (folder / "queries" / f"{change.id.replace(': ', '-')}.json").write_text(described.to_json())
         error = None
         if change in started:

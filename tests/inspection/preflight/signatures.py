@@ -5,7 +5,7 @@ Startable under every pyspark from 3.5 to 4.3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -41,6 +41,7 @@ class Changed:
     starts: bool = False  # Spark is asked to start it
     since: str = "3.5"
     until: str = "9"
+    conf: tuple[tuple[str, str], ...] = ()  # of its session
 
     @property
     def id(self) -> str:
@@ -49,7 +50,7 @@ class Changed:
 
 
 def read(spark: SparkSession, folder: str, columns: str = COLUMNS, **options: Any) -> DataFrame:
-    return spark.readStream.schema(columns).options(maxFilesPerTrigger=1, **options).json(folder)
+    return spark.readStream.schema(columns).options(**{"maxFilesPerTrigger": 1, **options}).json(folder)
 
 
 def grouped(keys: str, *aggregates: str, below: str = "*", where: str = "true") -> Query:
@@ -126,7 +127,92 @@ def chained(minutes: int) -> Query:
     return Query(build, "append")
 
 
+def texts(*columns: str, keys: str = "k") -> Query:
+    """Columns that are read from the text ``g``."""
+    return grouped(keys, *columns)
+
+
+def json_of(field: str, schema: str = "a INT, b INT, at TIMESTAMP", **options: str) -> str:
+    pairs = ", ".join(f"'{name}', '{value}'" for name, value in options.items())
+    return f"from_json(g, '{schema}', map({pairs})).{field}" if pairs else f"from_json(g, '{schema}').{field}"
+
+
+def csv_of(field: str, **options: str) -> str:
+    pairs = ", ".join(f"'{name}', '{value}'" for name, value in {"mode": "PERMISSIVE", **options}.items())
+    return f"from_csv(g, 'a INT, b STRING', map({pairs})).{field}"
+
+
+def messages(total: str | None = None, last: str | None = None) -> Query:
+    """Values of JSON and CSV in a text."""
+    return texts(f"sum({total or json_of('a')}) AS s", f"max({last or json_of('at')}) AS m", f"sum({csv_of('a')}) AS c")
+
+
+def times(day: str = "CAST(t AS DATE) AS day", text: str = "date_format(t, 'HH')") -> Query:
+    return grouped(f"{day}, hour(t2) AS h", "count(*) AS n", f"max({text}) AS m")
+
+
+TABLES = "/tmp/ckpt-preflight/tables"
+"""Folders of tables that are not streamed: prices and discounts."""
+Open: TypeAlias = "Callable[[DataFrame], DataFrame]"
+
+
+def table(name: str = "prices", change: Open = lambda rows: rows, **options: Any) -> Open:
+    """Open a table, beside the rows of a stream."""
+
+    def open_table(rows: DataFrame) -> DataFrame:
+        reader = rows.sparkSession.read.schema("item INT, price INT, at TIMESTAMP").options(**options)
+        return change(reader.json(f"{TABLES}/{name}"))
+
+    return open_table
+
+
+def in_memory(rows: DataFrame) -> DataFrame:
+    return rows.sparkSession.createDataFrame([(1, 2)], "item INT, price INT")
+
+
+def priced(opened: Open, total: str = "sum(price) AS s", on: str = "k", how: str = "inner") -> Query:
+    def build(rows: Rows) -> DataFrame:
+        from pyspark.sql.functions import expr
+
+        stream = rows()
+        prices = opened(stream)
+        return stream.join(prices, stream[on] == prices["item"], how).groupBy("k").agg(expr(total))
+
+    return Query(build)
+
+
+def folded(text: str) -> Query:
+    return grouped("k", f"sum(aggregate(array(v, v2), 0, {text})) AS s")
+
+
+def listed(last: int) -> Query:
+    return grouped("k", "count(*) AS n", where=f"id IN ({', '.join(map(str, (*range(20), last)))})")
+
+
+def mapped(function: Callable[[Any], Any]) -> Query:
+    return Query(lambda rows: rows().select("k").mapInPandas(function, "k INT").groupBy("k").count())
+
+
+def every(frames: Any) -> Any:
+    yield from frames
+
+
+def some(frames: Any) -> Any:
+    yield from (frame[frame.k > 3] for frame in frames)
+
+
 BASES = {
+    "messages": messages(),
+    "times": times(),
+    "priced": priced(table()),
+    "counted": priced(table(), "count(*) AS n"),
+    "folded": folded("(x, y) -> x - y"),
+    "listed": listed(30),
+    "distinct": grouped("k", "approx_count_distinct(v, 0.05) AS n"),
+    "mapped": mapped(every),
+    "memory": priced(in_memory),
+    "clock": grouped("k", "count(*) AS n", where="t2 < current_timestamp()"),
+    "random": grouped("k", "count(*) AS n", where="rand() < 0.5"),
     "sums": totals(),
     "counts": grouped("k", "count(*) AS n", "sum(v) AS s"),
     "key": parts(),
@@ -142,6 +228,16 @@ BASES = {
 }
 KEY, VALUE, WINDOW, ROWS = ("CKPT447",), ("CKPT448",), ("CKPT449",), ("CKPT481",)
 _ON = "a.k = b.k AND a.t > b.t - INTERVAL 5 SECONDS"
+
+
+_TOKYO = (("spark.sql.session.timeZone", "Asia/Tokyo"),)
+_LEGACY = (("spark.sql.legacy.timeParserPolicy", "LEGACY"),)
+_COLUMNS_OF_MESSAGES = (f"sum({json_of('a')}) AS s", f"max({json_of('at')}) AS m")
+
+
+def _read(**options: Any) -> Read:
+    """Open the source with options more."""
+    return lambda spark, folder: read(spark, folder, **options)
 
 
 def _wrong(base: str, name: str, query: Query, codes: tuple[str, ...], **more: Any) -> Changed:
@@ -173,11 +269,37 @@ WRONG = (
     _wrong("join", "another column", joined("v2, id AS v, k, t", "id, k, t", _ON), VALUE),
     _wrong("union", "a column of one branch", united("v", "id"), VALUE),
     _wrong("chain", "outer window", chained(2), WINDOW),
+    _wrong("messages", "another field", messages(json_of("b")), VALUE),
+    Changed("messages", "a wider field", messages(json_of("a", "a BIGINT, b INT, at TIMESTAMP")), codes=VALUE),
+    Changed("messages", "mode", messages(json_of("a", mode="FAILFAST")), codes=VALUE),
+    _wrong("messages", "format of times", messages(last=json_of("at", timestampFormat="dd/MM/yyyy")), VALUE),
+    _wrong("messages", "zone of times", messages(last=json_of("at", timeZone="Asia/Tokyo")), VALUE),
+    _wrong("messages", "a separator", texts(*_COLUMNS_OF_MESSAGES, f"sum({csv_of('a', sep=';')}) AS c"), VALUE),
+    _wrong("messages", "zone of the session", messages(), VALUE, conf=_TOKYO),
+    _wrong("times", "zone of the session", times(), (*KEY, *VALUE), conf=_TOKYO),
+    _wrong("times", "parser of times", times(), (*KEY, *VALUE), conf=_LEGACY),
+    _wrong("times", "another format", times(text="date_format(t, 'mm')"), VALUE),
+    _wrong("sums", "lines", totals(), (*KEY, *VALUE, *ROWS), read=_read(multiLine="true")),
+    _wrong("sums", "what is malformed", totals(), (*KEY, *VALUE, *ROWS), read=_read(mode="DROPMALFORMED")),
+    _wrong("dedup", "lines", BASES["dedup"], (*KEY, *ROWS), read=_read(multiLine="true")),
+    _wrong("window", "format of times", BASES["window"], KEY, read=_read(timestampFormat="yyyy-dd-MM'T'HH:mm:ss'Z'")),
+    _wrong("window", "zone of the session", BASES["window"], KEY, conf=_TOKYO),
+    _wrong("join", "zone of the reader", BASES["join"], (*VALUE, *ROWS), read=_read(timeZone="Asia/Tokyo")),
+    _wrong("priced", "another table", priced(table("discounts")), (*VALUE, *ROWS)),
+    _wrong("priced", "lines of the table", priced(table(multiLine="true")), (*VALUE, *ROWS)),
+    _wrong("folded", "variables swapped", folded("(x, y) -> y - x"), VALUE),
     # From now on: warnings, which hold nothing
     Changed("limit", "more", Query(lambda rows: rows().limit(30), "append"), codes=ROWS),
     Changed("window", "delay", windowed("10 seconds", delay="60 seconds"), codes=ROWS),
     Changed("key", "filter", parts(where="v > 4 AND g <> 'hush'"), codes=ROWS),
     Changed("key", "text of a filter", parts(where="v > 3 AND g <> 'hash'"), codes=ROWS),
+    Changed("sums", "which files", totals(), _read(pathGlobFilter="*.json"), ROWS),
+    Changed("sums", "letters", totals(), codes=ROWS, conf=(("spark.sql.caseSensitive", "true"),)),
+    Changed("counted", "another table", priced(table("discounts"), "count(*) AS n"), codes=ROWS),
+    Changed("counted", "by another column", priced(table(), "count(*) AS n", "id"), codes=ROWS),
+    Changed("counted", "otherwise", priced(table(), "count(*) AS n", "k", "left"), codes=ROWS),
+    Changed("listed", "a value", listed(31), codes=ROWS),
+    Changed("mapped", "another function", mapped(some), codes=ROWS),
     Changed("join", "condition", joined("v2, v, k, t", "id, k, t", _ON.replace("5 S", "6 S")), codes=ROWS),
 )
 
@@ -224,7 +346,6 @@ def _same() -> Iterator[Changed]:
             yield Changed(base, name, query, opened)
 
 
-_OTHER_WAY = "b.k = a.k AND b.t - INTERVAL '5' SECOND < a.t"
 WRITTEN_OTHERWISE = (
     Changed("sums", "aliases", grouped("k AS user", "sum(v) AS a", "sum(id) AS b", "max(v) AS c"), starts=True),
     Changed("counts", "count of 1", grouped("k", "count(1) AS n", "SUM(V) AS s")),
@@ -240,7 +361,52 @@ WRITTEN_OTHERWISE = (
     ),
     Changed("limit", "result renamed", Query(lambda rows: rows().limit(12).withColumnRenamed("v", "w"), "append")),
 )
-SAME = (*_same(), *WRITTEN_OTHERWISE)
+_HARMLESS: Mapping[str, Mapping[str, str]] = {
+    "a rate": {"maxFilesPerTrigger": "7"},
+    "newest files first": {"latestFirst": "true"},
+    "files are removed": {"cleanSource": "delete"},
+    "credentials": {"fs.s3a.secret.key": "hush", "password": "hush"},
+    "the default mode": {"mode": "permissive"},
+    "defaults": {"multiLine": "false", "allowComments": "false", "encoding": "UTF-8", "locale": "en-US"},
+    "the zone that it has": {"timeZone": "Etc/UTC"},
+    "the format of dates": {"dateFormat": "dd/MM/yyyy"},
+    "a column of what is malformed": {"columnNameOfCorruptRecord": "nowhere"},
+    "of other types": {"nanValue": "none", "samplingRatio": "0.1"},
+}
+_SETTINGS: Mapping[str, str] = {
+    "spark.sql.session.timeZone": "Etc/UTC",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.legacy.timeParserPolicy": "EXCEPTION",
+    "spark.sql.streaming.metricsEnabled": "true",
+    "spark.sql.files.maxPartitionBytes": "1000",
+}
+
+
+def _same_readings() -> Iterator[Changed]:
+    """Options, settings and tables that decide no value."""
+    for name, options in _HARMLESS.items():
+        yield Changed("sums", name, BASES["sums"], _read(**options))
+        yield Changed("window", name, BASES["window"], _read(**options))
+    for number, (name, value) in enumerate(_SETTINGS.items()):
+        base = ("times", "priced", "messages", "join")[number % 4]
+        yield Changed(base, name, BASES[base], conf=((name, value),))
+    yield Changed("counts", "zone of the session", BASES["counts"], conf=_TOKYO, starts=True)
+    yield Changed("messages", "default mode", messages(json_of("a", mode="PERMISSIVE")))
+    yield Changed("messages", "a field more", messages(json_of("a", "z INT, a INT")))
+    yield Changed("messages", "format of another field", messages(json_of("a", timestampFormat="dd/MM/yyyy")))
+    yield Changed("priced", "a hint", priced(table(change=lambda prices: prices.hint("merge"))))
+    yield Changed("priced", "a table's alias", priced(table(change=lambda prices: prices.alias("p"))))
+    yield Changed("priced", "a column of the table", priced(table(change=lambda prices: prices.drop("at"))))
+    yield Changed("folded", "names of variables", folded("(b, a) -> b - a"))
+    yield Changed("distinct", "as exact", grouped("k", "approx_count_distinct(v, 0.0501) AS n"), starts=True)
+    yield Changed("random", "a seed", BASES["random"])
+
+
+SAME = (*_same(), *WRITTEN_OTHERWISE, *_same_readings())
+DOUBTFUL = tuple(Changed(base, "nothing", BASES[base]) for base in ("clock", "mapped", "memory"))
+"""Unchanged queries of which ckpt does not see all: they are not held, and never ``full``."""
 
 
 ALL = "4.2"
@@ -250,7 +416,7 @@ ALL = "4.2"
 def changes(minor: str) -> list[Changed]:
     """Those that a version is asked."""
     same = SAME if minor == ALL else SAME[::4]
-    return [change for change in (*WRONG, *same) if change.since <= minor <= change.until]
+    return [change for change in (*WRONG, *same, *DOUBTFUL) if change.since <= minor <= change.until]
 
 
 def is_started(change: Changed, minor: str) -> bool:

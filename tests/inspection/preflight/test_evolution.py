@@ -30,7 +30,7 @@ def aggregate(sql: str, kind: str = "long", *, known: bool = True) -> DescribedA
 
 
 def query(operator: DescribedOperator, *sources: DescribedSource, spark: Spark = Spark.V4_2) -> QueryDescription:
-    return QueryDescription(spark, "update", sources or (SOURCE,), (operator,), None, None, {}, ())
+    return QueryDescription(spark, "update", sources or (SOURCE,), (operator,), None, None, {}, (), {})
 
 
 def grouped(*aggregates: DescribedAggregate, keys: tuple[DescribedExpression, ...] = (KEY,)) -> DescribedOperator:
@@ -47,6 +47,7 @@ def compared(
     return [part for part in parts if part[1] != part[2] or part[3] is not Knowledge.FULL or part[4]]
 
 
+HOW = ("LeftSemi", "Inner")
 SUM, COUNT = aggregate("sum(v@0)"), aggregate("count(1)")
 
 
@@ -127,6 +128,93 @@ def test_sides_of_a_join_that_have_changed_places() -> None:
         DescribedOperator("symmetricHashJoin", join=DescribedJoin("Inner", right, left, None)), orders, refunds
     )
     assert compared(old, replace(swapped, sources=(refunds, orders))) == []
+
+
+def test_a_semi_join_keeps_no_row_that_was_joined() -> None:
+    left, right = (DescribedSide((0,), (KEY,), (KEY,)) for _ in range(2))
+    semi, inner = (query(DescribedOperator("join", join=DescribedJoin(how, left, right, None))) for how in HOW)
+
+    assert compared(semi, inner) == [(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, True)]
+    assert compared(inner, semi) == []
+
+
+def reading(kind: str = "timestamp", **options: str) -> QueryDescription:
+    schema: Json = {"type": "struct", "fields": [{"name": "v", "type": kind}, {"name": "bad", "type": "string"}]}
+    return query(grouped(SUM), replace(SOURCE, schema=schema, options=options))
+
+
+KEY_READ = (PartKind.KEY, 0, 0, Knowledge.UNKNOWN, True)
+VALUE_READ = (PartKind.VALUE, 0, 0, Knowledge.UNKNOWN, True)
+OTHER_ROWS = (PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (reading(), reading(timestampformat="1f"), [VALUE_READ]),
+        (reading("integer"), reading("integer", timestampformat="1f"), []),
+        (reading("decimal(9,2)"), reading("decimal(9,2)", locale="de"), [VALUE_READ]),
+        (reading(), reading(mode="dropmalformed"), [KEY_READ, VALUE_READ, OTHER_ROWS]),
+        (reading(mode="failfast"), reading(), []),
+        (reading(), reading(columnnameofcorruptrecord="bad"), []),
+        (reading(), reading(columnnameofcorruptrecord="v"), [VALUE_READ]),
+        (reading(), reading(pathglobfilter="1f"), [OTHER_ROWS]),
+        (reading(skipchangecommits="false"), reading(skipchangecommits="true"), []),
+        (reading(skipchangecommits="true"), reading(), [OTHER_ROWS]),
+    ],
+)
+def test_options_of_a_reader_decide_what_depends_on_them(
+    old: QueryDescription, new: QueryDescription, expected: list[tuple[object, ...]]
+) -> None:
+    assert compared(old, new) == expected
+
+
+def test_a_condition_is_read_otherwise_too() -> None:
+    old, new = (reading(timezone=zone) for zone in ("UTC", "Asia/Tokyo"))
+    counts = (replace(grouped(COUNT, keys=()), filters=("(v@0 < 3)",)),)
+    assert compared(replace(old, operators=counts), replace(new, operators=counts)) == [OTHER_ROWS]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sql", "held"),
+    [
+        ("false", "true", "sum(v@0)", True),
+        ("true", "false", "sum(v@0)", False),
+        ("false", "true", "count(1)", False),
+        ("false", "true", "max(v@0)", False),
+        ("false", "true", "max((v@0 / w@0))", True),
+        ("false", "true", "max(CAST(v@0 AS integer))", True),
+    ],
+)
+def test_ansi_mode_refuses_what_was_counted_before(old: str, new: str, sql: str, held: bool) -> None:
+    before, after = (
+        replace(query(grouped(aggregate(sql))), session={"spark.sql.ansi.enabled": each}) for each in (old, new)
+    )
+    expected = [(PartKind.ROWS, None, None, Knowledge.UNKNOWN, True)] if held else []
+    assert compared(before, after) == expected
+
+
+def test_a_description_of_an_older_ckpt_is_never_full() -> None:
+    """It has nothing in brackets: what these say is left out on both sides."""
+    new = query(grouped(aggregate("max(hour(v@0)[timezone=UTC])")))
+    old = replace(query(grouped(aggregate("max(hour(v@0))"))), session=None)
+
+    assert compared(old, new) == [(PartKind.ROWS, None, None, Knowledge.UNKNOWN, False)]
+    assert compared(replace(old, session={}), new) == NEW_AND_GONE
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "verdict"),
+    [
+        ("4 seconds", "1 minutes 5.5 seconds", Knowledge.UNKNOWN),
+        ("1 minutes", "59 seconds", Knowledge.IMPOSSIBLE),
+        ("1 days", "2 days", Knowledge.IMPOSSIBLE),
+        ("v@0", "9 seconds", Knowledge.IMPOSSIBLE),
+    ],
+)
+def test_a_longer_gap_may_be_carried_over(old: str, new: str, verdict: Knowledge) -> None:
+    before, after = (query(replace(grouped(SUM), gap=gap)) for gap in (old, new))
+    assert compared(before, after) == [(PartKind.WINDOW, 0, 0, verdict, True)]
 
 
 def test_what_another_version_wrote_is_not_known() -> None:

@@ -1,0 +1,185 @@
+"""Options of readers, and of functions that read texts, that decide which rows and values come of the same bytes.
+
+A description keeps these alone, by names in small letters: credentials, rates, and where to start are none of them.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+
+from ckpt.formats.types import fields_of
+from ckpt.model import Json
+
+_TIMES, _DATES, _NTZ = "timestamp", "date", "timestamp_ntz"
+_FLOATS = ("float", "double")
+ZONE, PARSER, FORMAT, CORRUPT = "timezone", "timeparserpolicy", "format", "columnnameofcorruptrecord"
+ANSI, CASES = "spark.sql.ansi.enabled", "spark.sql.caseSensitive"
+_DECIDING: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    ZONE: ("", (_TIMES,)),
+    PARSER: ("", (_TIMES, _DATES, _NTZ)),
+    "dateformat": ("", (_DATES,)),
+    "enabledatetimeparsingfallback": ("", (_TIMES, _DATES)),
+    "locale": ("en-us", (_TIMES, _DATES, _NTZ, "decimal")),
+    "nanvalue": ("NaN", _FLOATS),
+    "negativeinf": ("-Inf", _FLOATS),
+    "positiveinf": ("Inf", _FLOATS),
+    "timestampformat": ("", (_TIMES,)),
+    "timestampntzformat": ("", (_NTZ,)),
+    "datetimerebasemode": ("", (_TIMES, _DATES)),
+    "int96rebasemode": ("", (_TIMES,)),
+}
+"""Options by which values of some types are read: the default, and the types."""
+_OF_ALL: Mapping[str, str] = {
+    FORMAT: "",
+    "mode": "permissive",
+    "allowbackslashescapinganycharacter": "false",
+    "allowcomments": "false",
+    "allownonnumericnumbers": "true",
+    "allownumericleadingzeros": "false",
+    "allowsinglequotes": "true",
+    "allowunquotedcontrolchars": "false",
+    "allowunquotedfieldnames": "false",
+    "attributeprefix": "_",
+    "avroschema": "",
+    "chartoescapequoteescaping": "",
+    "comment": "",
+    "emptyvalue": "",
+    "encoding": "utf-8",
+    "enforceschema": "true",
+    "escape": "\\",
+    "excludeattribute": "false",
+    "header": "false",
+    "ignoreleadingwhitespace": "false",
+    "ignorenamespace": "false",
+    "ignoresurroundingspaces": "true",
+    "ignoretrailingwhitespace": "false",
+    "linesep": "",
+    "multiline": "false",
+    "nullvalue": "",
+    "positionalfieldmatching": "false",
+    "primitivesasstring": "false",
+    "quote": '"',
+    "rowtag": "row",
+    "rowvalidationxsdpath": "",
+    "sep": ",",
+    "treatemptyvaluesasnulls": "false",
+    "unescapedquotehandling": "stop_at_delimiter",
+    "valuetag": "_value",
+    "wholetext": "false",
+}
+"""Options that decide rows and all values, with their defaults."""
+_OF_ROWS: Mapping[str, str] = {
+    "excluderegex": "",
+    "ignorechanges": "false",
+    "ignoredeletes": "false",
+    "kafka.isolation.level": "read_uncommitted",
+    "pathglobfilter": "",
+    "skipchangecommits": "false",
+    "streaming-skip-delete-snapshots": "false",
+    "streaming-skip-overwrite-snapshots": "false",
+}
+"""Options that decide which rows come, and no value."""
+_ALIASES = {"delimiter": "sep", "charset": "encoding"}
+_LEGIBLE = frozenset({"mode", ZONE, PARSER, FORMAT, "locale", "encoding", CORRUPT, "kafka.isolation.level"})
+"""Options whose values are kept as they are: no text of a user is one."""
+_STRICT = {"mode": "failfast", **{name: default for name, default in _OF_ROWS.items() if default == "false"}}
+"""Values with which a query fails on what another value leaves out or fills: rows that are read are the same ones."""
+_UTC = frozenset({"utc", "etc/utc", "z", "gmt", "etc/gmt", "uct", "etc/uct", "zulu", "+00:00", "gmt0", "utc+0"})
+_PARSING = frozenset({"json", "csv", "xml"})
+"""Formats that read times from texts."""
+
+
+def digest(value: object) -> str:
+    """A short digest: that a text changed is seen, and the text is not."""
+    return hashlib.sha256(str(value).encode(errors="surrogatepass")).hexdigest()[:8]
+
+
+def normalize_zone(zone: str) -> str:
+    """One name for each of the names of UTC."""
+    return "UTC" if zone.lower() in _UTC else zone
+
+
+def keep_options(options: Mapping[str, str], schema: Json, *, default_mode: str = "permissive") -> dict[str, str]:
+    """Keep the options that decide rows and values, as far as they are no defaults; of user texts only a digest."""
+    kept = {}
+    for option, value in options.items():
+        name = _ALIASES.get(option.lower(), option.lower())
+        default = _find_default(name)
+        if name == CORRUPT:
+            if value in _list_names(schema):
+                kept[name] = value
+        elif default is not None and value.lower() != (default_mode if name == "mode" else default).lower():
+            legible = name in _LEGIBLE or value.lower() in ("true", "false")
+            kept[name] = (value if name == ZONE else value.lower()) if legible else digest(value)
+    return kept
+
+
+def keep_reader(
+    kind: str, options: Mapping[str, str], schema: Json, *, zone: str, parser: str, corrupt: str
+) -> dict[str, str]:
+    """Keep the options of a reader of files, with the settings of the session that it falls back on."""
+    own = {name.lower(): value for name, value in options.items()}
+    if kind in _PARSING:
+        own = {
+            CORRUPT: corrupt,
+            **own,
+            ZONE: normalize_zone(own.get(ZONE, zone)),
+            **({PARSER: parser} if parser else {}),
+        }
+    kept = keep_options({**own, FORMAT: kind}, schema)
+    types = set(list_leaf_types(schema))
+    return {name: value for name, value in kept.items() if name not in _DECIDING or types & {*_DECIDING[name][1]}}
+
+
+def list_affecting(options: Mapping[str, str], data_type: Json, column: str | None) -> dict[str, str]:
+    """The options that decide the values of a column; ``column`` None: of a struct that may have any name."""
+    types = set(list_leaf_types(data_type))
+    return {
+        name: value
+        for name, value in options.items()
+        if (
+            name in _OF_ALL
+            or (name in _DECIDING and types & {*_DECIDING[name][1]})
+            or (name == CORRUPT and column in (None, value))
+        )
+    }
+
+
+def list_changed(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
+    """The options that differ, but for those with which the old query failed where values would differ."""
+    changed = []
+    for name in sorted(old.keys() | new.keys()):
+        default = _find_default(name) or ""
+        before = old.get(name, default)
+        if before != new.get(name, default) and before.lower() != _STRICT.get(name, object()):
+            changed.append(name)
+    return changed
+
+
+def decides_rows(name: str) -> bool:
+    """Tell whether an option decides which rows come."""
+    return name in _OF_ALL or name in _OF_ROWS
+
+
+def list_leaf_types(data_type: Json) -> Iterator[str]:
+    """The types of a schema that have no parts, decimals without their digits."""
+    fields = fields_of(data_type)
+    if fields is not None:
+        for each in fields:
+            yield from list_leaf_types(each["type"]) if isinstance(each, dict) else ()
+    elif isinstance(data_type, dict):
+        for part in ("elementType", "keyType", "valueType"):
+            if part in data_type:
+                yield from list_leaf_types(data_type[part])
+    elif data_type is not None:
+        yield str(data_type).partition("(")[0]
+
+
+def _find_default(name: str) -> str | None:
+    """The default of an option; None for one that decides nothing."""
+    if name in _DECIDING:
+        return _DECIDING[name][0]
+    return _OF_ALL.get(name, _OF_ROWS.get(name))
+
+
+def _list_names(schema: Json) -> set[str]:
+    return {str(each["name"]) for each in fields_of(schema) or () if isinstance(each, dict)}
