@@ -22,12 +22,7 @@ class Form:
 
 
 def refuse_rewrite(
-    state: StateInventory | None,
-    recorded: Mapping[str, str],
-    old: Form,
-    new: Form,
-    *,
-    of_values: bool = False,
+    state: StateInventory | None, recorded: Mapping[str, str], old: Form, new: Form, *, of_values: bool = False
 ) -> Iterator[str]:
     """Why state is not written in a new form; nothing where it can be. ``recorded`` are the settings of the offsets.
 
