@@ -125,9 +125,7 @@ class CommonOptions:
         return pairs("--storage-option", self.storage_option)
 
 
-SchemaOption = Annotated[
-    str | None, typer.Option(metavar="FILE", help="The schemas of state that keeps none (Spark before 3.1).")
-]
+SchemaOption = Annotated[str | None, typer.Option(metavar="FILE", help="Schemas of state that has none.")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,5 +80,7 @@ def count_session_columns(store: Store) -> int:
 
 def _refuse_operator(operator: Operator, new: Form) -> Iterator[str]:
     families = [family.name for store in operator.stores for family in store.column_families]
+    if not families and any(store.key_schema is None for store in operator.stores):
+        yield f"operator {operator.id} has no state schema: `--schema FILE` of `ckpt rewrite` states that of old Spark"
     if families and new.provider is Provider.HDFS:
         yield f"operator {operator.id} ({operator.name}) keeps column families, which only RocksDB has"
