@@ -15,6 +15,8 @@ from typing import Any, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from .plain_types import convert_plain_words
+
 _HEADINGS = {
     "Which state": ("operator", "store", "side", "variable", "timers", "all_units"),
     "Change the checkpoint": ("apply", "undo", "accept_skip", "accept_replay", "backup", "grace"),
@@ -138,6 +140,11 @@ class Manual:
 class HelpCommand(TyperCommand):
     """A command whose ``--help`` is its manual."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Convert plain words without pydantic."""
+        convert_plain_words(self.get_params(ctx))
+        return super().parse_args(ctx, args)
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the manual."""
         formatter.write(Manual(ctx.command_path, self, ctx).page())
@@ -147,6 +154,11 @@ class HelpGroup(TyperGroup):
     """A group of commands whose ``--help`` is its manual."""
 
     format_help = HelpCommand.format_help
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Convert plain words without pydantic."""
+        convert_plain_words(self.get_params(ctx))
+        return super().parse_args(ctx, args)
 
 
 class CommandGroup(typer.Typer):

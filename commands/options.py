@@ -39,9 +39,16 @@ def pairs(option: str, words: list[str] | None, *, once: bool = False) -> dict[s
 
 
 def key_values(words: list[str] | None) -> dict[str, str | None]:
-    """Values by column of ``--key``; None for a column without a value, which the library explains."""
-    parts = (word.partition("=") for word in words or ())
-    return {column: value if equals else None for column, equals, value in parts}
+    """Values by column of ``--key``; None for a column without a value, which the library explains.
+
+    Raises UsageError for a column with two values.
+    """
+    values: dict[str, str | None] = {}
+    for column, equals, value in (word.partition("=") for word in words or ()):
+        if column in values:
+            raise UsageError(f"--key: {one_line(column)} is given twice")
+        values[column] = value if equals else None
+    return values
 
 
 def kafka_options(asked_by: str, words: list[str] | None) -> dict[str, str]:

@@ -75,6 +75,11 @@ class Log(Generic[Entry]):
         entry = None if batch_id is None else self.entries.get(batch_id)
         return None if isinstance(entry, Unreadable) else entry
 
+    @cached_property
+    def records(self) -> Mapping[int, Entry]:
+        """The batches that were read and are readable, sorted: few of a log that may have very many."""
+        return {i: entry for i in sorted(self.entries) if i in self and (entry := self.readable(i)) is not None}
+
     @property
     def newest(self) -> Entry | None:
         """The record of the latest batch, where it can be read."""
@@ -99,11 +104,11 @@ def logs_show_state(offsets: Log[OffsetLog], commits: Log[CommitLog]) -> bool:
     """
     if any(isinstance(commit, CommitLog) and commit.state_unique_ids for commit in commits.entries.values()):
         return True
-    logs = ((offsets.readable(batch - 1), offsets.readable(batch)) for batch in offsets.ids)
+    logs = ((offsets.readable(batch - 1), log) for batch, log in offsets.records.items())
     return any(
         before.sources == log.sources and before.metadata.watermark_ms < log.metadata.watermark_ms
         for before, log in logs
-        if before and log and before.metadata and log.metadata
+        if before and before.metadata and log.metadata
     )
 
 

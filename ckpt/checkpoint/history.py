@@ -187,7 +187,7 @@ def batch_files(checkpoint: Checkpoint, source: int) -> tuple[str, ...]:
 
 def find_recreated_topics(checkpoint: Checkpoint, batch: int, source: int) -> dict[str, tuple[int, ...]]:
     """Find topics of a source that later batches show to be recreated after a batch, with their newest partitions."""
-    logs = [log for i in checkpoint.offsets.ids if i >= batch and (log := checkpoint.offsets.readable(i)) is not None]
+    logs = [log for i, log in checkpoint.offsets.records.items() if i >= batch]
     recreated: dict[str, tuple[int, ...]] = {}
     for before, after in pairwise(logs):
         advance = advances(before, after)[source : source + 1]

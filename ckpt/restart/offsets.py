@@ -44,7 +44,7 @@ def malformed_offsets(start: Start) -> Forecast | None:
 
 def _words_about_cut_json(start: Start, index: int) -> str | None:
     """Spark's words, by the kind of the other offsets: Kafka has words of its own, others let Jackson's error out."""
-    logs = (start.checkpoint.offsets.readable(batch_id) for batch_id in start.checkpoint.offsets.ids)
+    logs = start.checkpoint.offsets.records.values()
     others = {type(offset_of(log, index)) for log in logs}
     if KafkaOffset in others:
         return messages.CUT_KAFKA_OFFSET
@@ -76,8 +76,8 @@ def endless_watermark(start: Start) -> Forecast | None:
         (COMMITS, start.committed, commit.next_watermark_ms if commit is not None and start.resumes else None),
         (OFFSETS, start.latest, end.metadata.watermark_ms if end is not None and end.metadata is not None else None),
     ]
-    logs = (start.checkpoint.offsets.readable(batch) for batch in start.checkpoint.offsets.ids if batch != start.latest)
-    used = any(log.metadata.watermark_ms for log in logs if log is not None and log.metadata is not None)
+    logs = (log for batch, log in start.checkpoint.offsets.records.items() if batch != start.latest)
+    used = any(log.metadata.watermark_ms for log in logs if log.metadata is not None)
     for log, batch, watermark_ms in watermarks if start.checkpoint.stateful and used else ():
         if watermark_ms is not None and watermark_ms > LONG // 1000:
             detail = f"the watermark is {watermark_ms} ms"

@@ -168,8 +168,8 @@ def newer_version(version: int) -> str:
 def contradicting_setting(checkpoint: Checkpoint) -> str | None:
     """The setting of stateful operators that offsets record several values of, if any."""
     for name in (settings.SHUFFLE_PARTITIONS, settings.PROVIDER_CLASS):
-        logs = map(checkpoint.offsets.readable, checkpoint.offsets.ids)
-        recorded = {log.metadata.conf.get(name) for log in logs if log is not None and log.metadata is not None}
+        logs = checkpoint.offsets.records.values()
+        recorded = {log.metadata.conf.get(name) for log in logs if log.metadata is not None}
         if len(recorded) > 1:
             return name
     return None

@@ -137,13 +137,24 @@ class Listing:
         prefixes = ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
         return next((prefix for prefix in prefixes if prefix in self.links), None)
 
+    def ending(self, *ends: str) -> list[str]:
+        """The files whose names end so, in the order of their folders' paths."""
+        return [
+            f"{folder}/{name}" if folder else name
+            for folder in sorted(self.folders)
+            for name in self.folders[folder]
+            if name.endswith(ends)
+        ]
+
     def walk(self, path: str = "") -> Iterator[tuple[str, FileInfo]]:
         """Every file in and below ``path``, with its path, folder by folder."""
-        prefix = f"{path}/" if path else ""
-        for name, info in self.in_folder(path).items():
-            yield prefix + name, info
-        for name in self.subfolders(path):
-            yield from self.walk(prefix + name)
+        pending = [path]
+        while pending:
+            folder = pending.pop()
+            prefix = f"{folder}/" if folder else ""
+            for name, info in self.in_folder(folder).items():
+                yield prefix + name, info
+            pending += (prefix + name for name in reversed(self.subfolders(folder)))
 
 
 class Storage(Protocol):

@@ -1,6 +1,6 @@
-"""Tests that `make test` runs in part: each n-th case, where other tests prove the rest.
+"""Tests that `make quick` and `make test` run in part: each n-th case, where other tests prove the rest.
 
-`CKPT_TEST_ALL=1` runs all cases; those of `make quick` are always run.
+`CKPT_TEST_ALL=1` runs all cases.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ EACH: dict[str, int] = {
     "changes/fixes/async_gap/oracle/test_repairs_live.py::test_spark_starts_a_repaired_checkpoint_as_promised": 3,
     "restart/oracle/test_forecast.py::test_the_forecast_of_who_reads_every_byte_is_what_spark_did": 4,
     # Each incident is of the same two steps, and recorded with Iceberg.
-    "live/sink/test_restored.py::*": 4,
+    "live/sink/test_restored.py::*": 12,
     # The table is restored by the same code on each storage, with other options; S3 needs a JVM of its own.
     "live/sink/test_restored_remote.py::*": 2,
     # Databases show the rest (live/sink/test_code.py).
@@ -43,9 +43,43 @@ EACH: dict[str, int] = {
     # Each pair of queries is described and compared by the same code.
     "inspection/preflight/test_terms.py::*": 4,
     # Each kill leaves what a stop at the same change leaves.
-    "changes/test_kill.py::test_a_change_killed_anywhere_is_undone_or_finished": 2,
-    "changes/test_kill.py::test_an_undo_killed_anywhere_is_finished_by_another": 2,
+    "changes/test_kill.py::test_a_change_killed_anywhere_is_undone_or_finished": 3,
+    "changes/test_kill.py::test_an_undo_killed_anywhere_is_finished_by_another": 3,
+    "changes/fixes/test_unattended.py::test_of_two_at_once_one_applies": 2,
     "changes/fixes/test_unattended.py::test_a_kill_at_any_moment_is_finished_by_the_next_run": 2,
+    # Continued by the same code; recorded with all queries, on every version that reads them.
+    "changes/prune/test_live.py::test_a_pruned_checkpoint_continues_exactly": 2,
+    "copies/evolve/test_live.py::test_a_changed_query_continues": 2,
+    "copies/rewrite/test_continuing.py::test_it_continues_as_on_the_old_one": 2,
+    "copies/rewrite/test_continuing.py::test_lists_are_appended_to": 2,
+    "inspection/alarms/test_remedies_live.py::test_a_repair_costs_the_rows_that_it_announces": 2,
+    "changes/offsets/oracle/test_recorded.py::test_some_are_asked_again": 2,
+    "changes/fixes/async_gap/oracle/test_repairs.py::test_what_ran_first_is_what_the_plan_promised": 3,
+    "changes/oracle/test_recorded.py::test_the_next_start_was_the_one_that_was_promised": 2,
+    "changes/oracle/test_recorded.py::test_rows_ranges_and_state_are_those_of_a_query_that_never_broke": 2,
+    "copies/rewrite/test_recorded.py::test_a_query_continued_as_on_the_old_checkpoint": 3,
+    "checkpoint/state/test_state_errors.py::test_there_is_an_answer_for_everything": 4,
+    "inspection/explain/test_command.py::test_a_finding_is_explained_by_its_declaration": 3,
+    "inspection/explain/test_findings.py::test_the_finding_of_an_error_is_in_its_checkpoint": 2,
+    "laws/hostile/test_limits.py::test_other_commands_refuse_a_link_out_in_a_line": 3,
+    "laws/hostile/test_limits.py::test_a_link_out_of_the_checkpoint_is_a_finding": 2,
+    "laws/hostile/test_secrets.py::test_masking_takes_time_in_proportion": 2,
+    "changes/test_manifest.py::test_an_edited_manifest_is_refused": 2,
+    "changes/fixes/async_gap/test_command.py::test_a_plan_changes_nothing_and_is_told_as_published": 2,
+    "changes/offsets/test_exchange.py::test_every_sample_is_exported_as_published_and_imported_unchanged": 2,
+    # Damages of the same kinds to other samples, and pages of other findings by the same code.
+    "changes/offsets/oracle/test_recorded.py::test_the_first_batch_is_the_one_that_was_set": 3,
+    "inspection/alarms/test_alarms.py::test_a_look_says_whether_a_start_does_harm": 3,
+    "laws/hostile/test_controls.py::test_no_text_of_a_record_reaches_a_page_raw": 2,
+    "laws/test_garbage.py::test_a_log_file_of_garbage": 3,
+    "laws/test_inspect_is_pure.py::test_whatever_happens_to_a_checkpoint_is_told": 3,
+    "laws/test_inspect_is_pure.py::test_a_local_run_imports_nothing_heavy": 4,
+    # Each process does what one does alone; each way to cut the work is compared once.
+    "copies/rewrite/test_dropping.py::test_processes_write_what_one_does": 3,
+    "copies/rewrite/test_where.py::test_processes_write_what_one_does": 2,
+    "copies/rewrite/test_rewrite.py::test_every_row_is_there_and_where_spark_looks_for_it": 3,
+    "copies/fill/test_import_state.py::test_what_was_read_is_written_byte_for_byte": 2,
+    "copies/fill/test_import_state.py::test_export_import_export": 2,
     # Rows of every store are compared with Spark's in state/export/matrix.json and, without Spark, in state/native.
     "state/export/test_cluster.py::test_an_export_on_a_cluster_is_the_local_one": 2,
     "state/export/test_initial.py::test_every_key_has_all_its_state_and_nothing_else": 3,
@@ -61,7 +95,6 @@ EACH: dict[str, int] = {
     "state/native/test_show.py::test_every_key_is_found_in_the_partition_that_its_hash_names": 4,
 }
 """A test, or ``*`` for all of a file, and which of its cases are run: the first, and each n-th after it."""
-_OF_MAKE_TEST = ("slow", "spark", "service")
 
 
 @pytest.hookimpl(trylast=True)
@@ -76,7 +109,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         file = item.path.relative_to(ROOT / "tests")
         name = f"{file}::{getattr(item, 'originalname', '')}"
         name = name if name in EACH else f"{file}::*"
-        each = EACH.get(name, 1) if any(map(item.get_closest_marker, _OF_MAKE_TEST)) else 1
+        each = EACH.get(name, 1)
         (left_out if met[name] % each else kept).append(item)
         met[name] += each > 1
     items[:] = kept

@@ -51,8 +51,9 @@ def tidy(checkpoint: Checkpoint, storage: Storage, query_id: str | None, *, temp
     )
     described = (file.path for file in (state.unreadable if state else ()) if file.path.endswith(_OPERATOR_METADATA))
     stale, orphans = tuple(_find_stale(checkpoint)), tuple(_find_orphans(checkpoint))
-    # what has another checksum may be damaged, and a batch whose offsets are lost is planned again with other rows
-    no_batch_lost = not stale and not any(path.startswith(f"{OFFSETS}/") for path in orphans)
+    # what has another checksum may be damaged, and a batch whose offsets or commit are lost is planned or run again
+    lost = (f"{OFFSETS}/", *(sidecar(f"{COMMITS}/{batch}") for batch in find_lost_commits(checkpoint)))
+    no_batch_lost = not stale and not any(path.startswith(lost) for path in orphans)
     sidecars = (*stale, *orphans)
     newer = state_above(listing, state.newer.first_version - 1) if state and state.newer else ()
     leftovers = (
@@ -96,12 +97,16 @@ def draft_tidying(checkpoint: Checkpoint, tidied: Sequence[Tidied]) -> Draft | N
     latest = checkpoint.offsets.latest
     if not any(files.of_later_batches for files in tidied):
         misnamed = next((name for name, batch in checkpoint.commits.names.odd.items() if batch == latest), None)
-        if misnamed is None or latest is None or latest in checkpoint.commits:
+        is_lost = latest is not None and latest in find_lost_commits(checkpoint)
+        if latest is None or latest in checkpoint.commits or not (misnamed or is_lost):
             return Draft(does, Cost.NOTHING, steps, proven=all(files.proven for files in tidied))
         ranges = source_ranges(checkpoint.offsets.readable(latest - 1), checkpoint.offsets.readable(latest))
         finished = (
             f"{COMMITS}/{misnamed} says that batch {latest} is done, and it runs again. Rename the file to "
             f"{COMMITS}/{latest} instead: then no row is read again."
+            if misnamed
+            else f"{COMMITS}/.{latest}.crc shows that batch {latest} was committed, and it runs again. If a copy of "
+            f"the checkpoint has {COMMITS}/{latest}, put it back instead: then no row is read again."
         )
         again = (Replay(latest, ranges, finished=True),)
         return Draft(does, Cost.FINISHED_AGAIN, steps, 1, again, (STOP_FIRST, finished))
@@ -113,6 +118,18 @@ def draft_tidying(checkpoint: Checkpoint, tidied: Sequence[Tidied]) -> Draft | N
     )
     replay = Replay(latest + 1, source_ranges(checkpoint.offsets.readable(latest), None), finished=True)
     return Draft(does, Cost.MAY_LOSE, steps, 1, (replay,), (END_FIRST, ran, copied), First.SINK)
+
+
+def find_lost_commits(checkpoint: Checkpoint) -> Iterator[int]:
+    """Find batches after the newest commit that were committed, as the checksum of a commit that is gone shows.
+
+    Hadoop gives a file its name before its checksum (``ChecksumFs.renameInternal``).
+    """
+    newest = max(checkpoint.commits.ids, default=-1)
+    for name in checkpoint.listing.in_folder(COMMITS):
+        batch = name[1:-4]
+        if name[0] == "." and name.endswith(".crc") and batch.isascii() and batch.isdigit() and int(batch) > newest:
+            yield int(batch)
 
 
 def _write_metadata(checkpoint: Checkpoint, storage: Storage, query_id: str | None) -> Iterator[Step]:

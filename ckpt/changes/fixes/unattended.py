@@ -18,7 +18,7 @@ from ckpt.changes.relocate.plan import plan_relocation
 from ckpt.changes.steps import Changed, Step
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.errors import CkptError, UsageError
+from ckpt.errors import CkptError, UsageError, one_line
 from ckpt.inspection.checks.sink import SinkOutcome
 from ckpt.inspection.next_steps import RowCost
 from ckpt.inspection.preflight import Readiness
@@ -163,6 +163,12 @@ def _choose_fix(storage: Storage, versions: Sequence[Spark], sink: SinkLog | Non
         relocation = plan_relocation(storage)
         if not (relocation.unattended and relocation.steps) or relocation.away:
             raise UsageError
+        checkpoint = relocation.inspection.checkpoint
+        moved = checkpoint.state.moved_schemas if checkpoint.state else ()
+        original = next((path for path in moved if path not in checkpoint.lost_schemas), None)
+        if original is not None:
+            reason = f"relocate is for what was moved, and this may be a copy: {one_line(original)} may be there still"
+            return "", repairs.refusing(f"{reason}, and two starts of one query write its rows twice")
         return relocation.command, replace(relocation, why=relocation.why or "record where the state schemas are now")
     chosen = repairs.chosen
     if repairs.refused is not None:

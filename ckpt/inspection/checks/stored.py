@@ -388,7 +388,7 @@ def find_stale_sidecars(checkpoint: Checkpoint) -> Iterator[Finding]:
 
 def find_leftovers(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find temporary files of writes that broke off, anywhere in the checkpoint."""
-    paths = [path for path, _ in checkpoint.listing.walk() if path.endswith((".tmp", ".tmp.crc"))]
+    paths = checkpoint.listing.ending(".tmp", ".tmp.crc")
     if paths:
         count = f"{len(paths)} temporary files" if len(paths) > 1 else "a temporary file"
         yield Finding(diagnoses.others.LEFTOVER, paths[0], f"{count} in this checkpoint")

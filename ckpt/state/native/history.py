@@ -35,7 +35,14 @@ from ckpt.settings import ROW_CHECKSUM
 from ckpt.state.native import rocksdb
 from ckpt.state.native.entries import NOT_AS_WRITTEN, Entries, decode_bytes, decode_rows, make_flat, pick_field
 from ckpt.state.native.json_values import make_objects
-from ckpt.state.native.lookup import KeyPart, encode_key_row, find_partitions, parse_key_parts, spread_over
+from ckpt.state.native.lookup import (
+    KeyPart,
+    compare_with,
+    encode_key_row,
+    find_partitions,
+    parse_key_parts,
+    spread_over,
+)
 from ckpt.state.native.store_files import MOST_ROWS, StoreFiles, UnitLayout, context_of, find_files_of, layout_of
 from ckpt.state.reading.choose import Part, RequestedPart, StateDamaged, choose_batch, choose_units
 from ckpt.state.reading.columns import TTL, Column, columns_of
@@ -171,7 +178,7 @@ def state_history(
     first, last = known[0], known[-1]
     events = list(_find_events(walk, known))
     batches = {step.moment.batch for step in known}
-    later = (batch for batch in chosen.checkpoint.commits.ids if batch > first.moment.batch)
+    later = range(first.moment.batch + 1, (chosen.checkpoint.commits.latest or 0) + 1)
     unknown = [batch for batch in later if batch not in batches]
     begins = first.moment.batch == 0
     return StateHistory(
@@ -405,13 +412,10 @@ class _Walk:
 
     def _match(self, keys: Any) -> Any:
         """The rows whose key has the values asked for."""
-        import pyarrow.compute as pc  # not at the top: it takes as long as finding a key by its bytes
-
         columns = keys.flatten() if self.unit.kind in _KEY_FIRST else [keys]
         mask: Any = np.ones(len(keys), bool)
         for part in self.parts:
-            equal = pc.equal(pick_field(columns, part.column.places), part.value[0])
-            mask &= np.asarray(equal.fill_null(False))
+            mask &= np.asarray(compare_with(part, pick_field(columns, part.column.places)).fill_null(False))
         return np.flatnonzero(mask)
 
     def _number(self, followed: _Followed, files: StoreFiles) -> bytes:

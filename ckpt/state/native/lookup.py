@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
+from math import isnan
 from typing import Any
 
 import pyarrow as pa
@@ -108,12 +109,20 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
 
 def filter_matching(parts: Sequence[KeyPart], columns: Columns, batch: Any) -> Any:
     """The rows of a flat batch whose key has these values."""
-    import pyarrow.compute as pc  # not at the top: it takes as long as finding a key by its bytes
-
     places = {column.name: index for index, column in enumerate(columns.kept)}
     for part in parts:
-        batch = batch.filter(pc.equal(batch.column(places[part.column.name]), part.value[0]))
+        batch = batch.filter(compare_with(part, batch.column(places[part.column.name])))
     return batch
+
+
+def compare_with(part: KeyPart, column: Any) -> Any:
+    """Tell which values of a column are the one asked for; NaN is one value, as Spark groups it."""
+    import pyarrow.compute as pc  # not at the top: it takes as long as finding a key by its bytes
+
+    wanted = part.value[0]
+    if pa.types.is_floating(wanted.type) and isnan(wanted.as_py()):
+        return pc.is_nan(column)
+    return pc.equal(column, wanted)
 
 
 def encode_key_row(kind: Json, parts: Iterable[KeyPart]) -> bytes | None:

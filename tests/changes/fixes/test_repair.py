@@ -46,6 +46,7 @@ RECOMMENDED = {
     "damaged-missing-delta": (WayName.RUN_AGAIN, Cost.MAY_LOSE),
     "damaged-missing-sst": (WayName.RUN_AGAIN, Cost.FINISHED_AGAIN),
     "damaged-missing-unique-ids": (WayName.RUN_AGAIN, Cost.FINISHED_AGAIN),
+    "damaged-orphan-commit-crc": (WayName.TIDY, Cost.FINISHED_AGAIN),
     "damaged-orphan-offset-crc": (WayName.TIDY, Cost.NOTHING),
     "damaged-stale-crc": (WayName.TIDY, Cost.NOTHING),
     "damaged-state-ahead": (WayName.TIDY, Cost.MAY_LOSE),

@@ -150,14 +150,38 @@ def test_damage_besides_keeps_all_fixes_away(tmp_path: Path, ckpt: Ckpt) -> None
     assert files_of(folder) == before
 
 
-def test_checksums_of_lost_offsets_are_left_to_a_person(tmp_path: Path, ckpt: Ckpt) -> None:
-    """The batch was planned once, and would be planned again with other rows under its old id."""
-    folder = make("tidy", tmp_path / "checkpoint")
-    (orphan,) = [path for path in folder.glob("commits/.*.crc") if not (path.parent / path.name[1:-4]).exists()]
-    orphan.rename(folder / "offsets" / orphan.name)
+@pytest.mark.parametrize(
+    ("gone", "left", "why"),
+    [
+        ("commits/5", (), "reads rows again"),
+        ("commits/5", ("offsets/5", "offsets/.5.crc"), "not proven to touch no row"),
+        ("offsets/5", ("commits/5", "commits/.5.crc"), "not proven to touch no row"),
+    ],
+)
+def test_checksums_of_a_lost_batch_are_left_to_a_person(
+    gone: str, left: tuple[str, ...], why: str, tmp_path: Path, ckpt: Ckpt
+) -> None:
+    """It was committed, and would run again; or be planned again, with other rows under its old id."""
+    folder = Path(shutil.copytree(SAMPLES / "kafka-4.2", tmp_path / "checkpoint"))
+    for path in (gone, *left):
+        (folder / path).unlink()
+    before = files_of(folder)
     document = ckpt("preflight", folder, "--fix", "safe", "--grace", "0", "-o", "json").json()
     assert (document["go"], document["fixed"]) == (False, [])
-    assert "not proven to touch no row" in document["not_fixed"]
+    assert why in document["not_fixed"]
+    assert files_of(folder) == before
+
+
+@pytest.mark.parametrize("is_moved", [True, False])
+def test_a_copy_is_left_to_a_person(is_moved: bool, tmp_path: Path, ckpt: Ckpt) -> None:
+    """The schemas are where they are recorded too: a start here would be a second query of one id."""
+    original = Path(shutil.copytree(SAMPLES / "tws-changelog-4.0", tmp_path / "original"))
+    assert library.relocate(original, apply=True, grace_s=0).receipt.applied
+    folder = Path((shutil.move if is_moved else shutil.copytree)(original, tmp_path / "checkpoint"))
+    document = ckpt("preflight", folder, "--fix", "safe", "--grace", "0", "-o", "json").json()
+    assert [fix["fix"] for fix in document["fixed"]] == ["relocate"] * is_moved
+    assert document["go"] is is_moved
+    assert is_moved or "this may be a copy" in document["not_fixed"]
 
 
 def test_options_that_need_it(tmp_path: Path, ckpt: Ckpt) -> None:

@@ -36,15 +36,14 @@ def _lose_commit(folder: Path) -> None:
 
 
 def _orphan(folder: Path) -> None:
-    """A checksum without its file, of the batch that is next."""
-    newest = max(folder.glob("commits/[0-9]*"), key=lambda path: int(path.name))
-    (newest.parent / f".{int(newest.name) + 1}.crc").write_bytes((newest.parent / f".{newest.name}.crc").read_bytes())
+    """Operator metadata deleted by hand, its hidden checksum left."""
+    (folder / "state/0/_metadata/metadata").unlink()
 
 
 INCIDENTS: Mapping[str, tuple[str, Callable[[Path], None]]] = {
     "fill": ("async-kafka-4.2", lambda folder: None),
     "write-commit": ("aggregation-hdfs-4.2", _lose_commit),
-    "tidy": ("kafka-4.2", _orphan),
+    "tidy": ("aggregation-hdfs-4.2", _orphan),
     "relocate": ("tws-changelog-4.0", lambda folder: None),
 }
 """By the fix that ends it: a sample, and what happens to it."""

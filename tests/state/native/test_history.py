@@ -165,10 +165,14 @@ def test_a_key_is_needed_and_has_to_be_one() -> None:
     assert state_history(path, key={"key": "77"}).events == ()
 
 
-def test_a_key_of_an_older_batch_log_that_cannot_be_read(copy_of: CopyOf) -> None:
-    """A batch without offsets is one that is not known; its event is found with the next."""
+@pytest.mark.parametrize("log", ["offsets/6", "commits/6"])
+def test_a_key_of_an_older_batch_log_that_is_lost(log: str, copy_of: CopyOf) -> None:
+    """A batch without offsets or commit is one that is not known; its event is found with the next."""
     folder = copy_of(HDFS)
-    Path(folder / "offsets/6").write_text("")
+    if log == "offsets/6":
+        Path(folder / log).write_text("")
+    else:
+        Path(folder / log).unlink()
     history = state_history(str(folder), key=KEY)
     batches = [event.batch for event in history.events]
     assert 6 not in batches

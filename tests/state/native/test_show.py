@@ -13,7 +13,7 @@ import pytest
 import ckpt as library
 from ckpt.errors import UsageError
 from ckpt.state.native.json_values import make_plain
-from ckpt.state.native.lookup import parse_key_parts, parse_typed
+from ckpt.state.native.lookup import compare_with, parse_key_parts, parse_typed
 from ckpt.state.native.show import state_count, state_show
 from ckpt.state.reading.columns import Column, Columns
 from ckpt.state.reading.units import StateUnit, UnitKind, state_units
@@ -110,6 +110,7 @@ def test_a_key_that_is_not_there(ckpt: Ckpt) -> None:
     ("words", "says"),
     [
         (("--key", "other=1"), "--key: there is no other in the key; it has key_window_start, key_window_end, key_key"),
+        (("--key", "key=1", "--key", "key=2"), "--key: key is given twice"),
         (("--key", "key=one"), "--key: one is no long for key_key"),
         (("--key", "key=9223372036854775808"), "--key: 9223372036854775808 is no long for key_key"),
         (("--key", "window_start=yesterday"), "--key: yesterday is no timestamp for key_window_start"),
@@ -185,3 +186,13 @@ def test_what_is_left_of_the_state_is_not_all_of_it(command: tuple[str, ...], ck
     assert run.exit_code != 0
     assert "state/0: the operator has no folder, so this is not all of the state" in run.refusal()
     assert ckpt("state", "count", checkpoint, "--operator", 1).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "equal"),
+    [("NaN", [True, False, None, False]), ("-0.0", [False, True, None, False]), ("1.5", [False, False, None, True])],
+)
+def test_values_that_are_looked_for_are_equal_as_spark_groups_them(text: str, equal: list[bool | None]) -> None:
+    column = Column("key_x", ("key", "x"), (0, 0), "double")
+    (part,) = parse_key_parts(Columns((column,), ()), {"x": text})
+    assert compare_with(part, pa.array([float("nan"), 0.0, None, 1.5])).to_pylist() == equal
