@@ -2,6 +2,7 @@
 
 import json
 import struct
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, strategies as st
@@ -70,11 +71,10 @@ def test_version_2_has_chunks_which_may_part_surrogates(size, name) -> None:
 
 @pytest.mark.parametrize("ids", [True, False])
 def test_version_3_has_column_families_with_and_without_generation_ids(ids) -> None:
-    assert parse_state_schema("s", v3(ids)) == (ColumnFamily("counts", KEY, VALUE, ENCODER, None, evolved=ids),)
+    family = ColumnFamily("counts", KEY, VALUE, ENCODER, None, evolved=ids, generation=int(ids))
+    assert parse_state_schema("s", v3(ids)) == (family,)
     user_key = struct_of("user")
-    assert parse_state_schema("s", v3(ids, json.dumps(user_key))) == (
-        ColumnFamily("counts", KEY, VALUE, ENCODER, user_key, evolved=ids),
-    )
+    assert parse_state_schema("s", v3(ids, json.dumps(user_key))) == (replace(family, user_key_schema=user_key),)
 
 
 @pytest.mark.parametrize(

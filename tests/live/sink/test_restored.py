@@ -76,7 +76,7 @@ def test_once_more_to_before_the_query_got_a_new_id(query: Numbers, ckpt: Ckpt, 
     assert wrong.endswith("name the batch to keep with `to_batch`, and restore the table yourself"), "another batch"
 
     page = " ".join(ckpt(*back_words(query, earlier)).stdout.split())
-    statement, batch = re.findall(r"run (RESTORE .* AS OF [0-9]+) in .* NEW --batch ([0-9]+) --new-id makes", page)[0]
+    statement, batch = re.findall(r"run (RESTORE .* AS OF [0-9]+) in .* NEW --batch ([0-9]+) --new-id` makes", page)[0]
     query.sql(statement)
     new = tmp_path / "new"
     copied = ckpt("copy", query.checkpoint, new, "--batch", batch, "--new-id")
