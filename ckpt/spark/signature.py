@@ -36,6 +36,7 @@ from ckpt.spark.terms import (
     read_term,
     read_terms,
     set_parser,
+    spell_step,
     split_condition,
     unite,
 )
@@ -43,6 +44,11 @@ from ckpt.spark.terms import (
 _MERGING = frozenset({"Partial", "PartialMerge"})
 _BETWEEN = ("AggregateExec", "Exchange", "SortExec", "Restore", "Sessions", "WholeStageCodegen", "InputAdapter")
 """Parts of the names of nodes that Spark puts between the steps of a streaming aggregation."""
+
+_OF_A_TABLE = frozenset(
+    {"CollectLimitExec", "GlobalLimitExec", "LocalLimitExec", "SampleExec", "TakeOrderedAndProjectExec", "WindowExec"}
+)
+"""Nodes over a table that is not streamed which decide its rows, besides aggregations."""
 
 
 @dataclass(slots=True)
@@ -178,7 +184,12 @@ class _Reader:
     def _apply(self, node: _Node, rows: _Rows) -> _Rows:
         """The rows after a node that computes columns or leaves rows out."""
         fields = node.fields
+        if not rows.sources and (node.kind in _OF_A_TABLE or node.kind.endswith("AggregateExec")):
+            step = f"{spell_step(_name_step(node.kind), fields, rows.columns)} of [{', '.join(rows.tables)}]"
+            rows = replace(rows, filters=tuple(dict.fromkeys((*rows.filters, step))))
         match node.kind:
+            case "WindowExec":
+                return replace(rows, columns={**rows.columns, **_project(fields["windowExpression"], rows.columns)})
             case "ProjectExec":
                 return replace(rows, columns=_project(fields["projectList"], rows.columns))
             case "FilterExec":
@@ -340,6 +351,11 @@ def _spell_join(node: _Node, left: _Rows, right: _Rows) -> str:
     how = str(fields["joinType"]["object"]).rpartition(".")[2].rstrip("$")
     tables = ", ".join(table for rows in (left, right) if not rows.sources for table in rows.tables)
     return f"{how} join[{tables}] on {' AND '.join(sorted(conditions)) or 'nothing'}"
+
+
+def _name_step(kind: str) -> str:
+    """Name a node; how an aggregation is done does not show."""
+    return "Aggregate" if kind.endswith("AggregateExec") else kind.removesuffix("Exec")
 
 
 def _project(expressions: Any, columns: Columns) -> dict[int, Term]:

@@ -67,6 +67,10 @@ _OF_THE_RESULT = ("percentageExpression",)
 """Arguments of aggregate functions that Spark reads when it makes a result of a buffer, never when it fills one."""
 _OF_THE_SIZE = ("relativeSD",)
 """Parameters of aggregate functions that decide how many columns their buffer has, and nothing else."""
+_OF_AN_ORDER = ("direction", "nullOrdering")
+"""Parameters of ``SortOrder``."""
+_OF_A_STEP = ("limit", "offset", "lowerBound", "upperBound", "withReplacement", "seed")
+"""Numbers of a node that decides which rows of a table there are."""
 _ZONED = frozenset({"timestamp_ntz", "date", "string"})
 """Types from and to which a time is converted in a time zone."""
 _DAY_US = 86_400_000_000
@@ -117,6 +121,16 @@ def read_kept(nodes: list[dict[str, Any]], columns: Columns, width: int) -> str 
         return None
     kept = tuple(child for number, child in enumerate(term.children) if number not in numbers)
     return _make_term(term.kind.lower(), term.kind, kept, _list_parameters(node)).text
+
+
+def spell_step(kind: str, fields: Mapping[str, Any], columns: Columns) -> str:
+    """Spell a node of a plan by its numbers and expressions."""
+    parts = [f"{name}={fields[name]}" for name in _OF_A_STEP if fields.get(name) is not None]
+    for name in ("groupingExpressions", "windowExpression", "partitionSpec", "orderSpec", "sortOrder"):
+        texts = [term.text for term in read_terms(fields.get(name), columns)]
+        if texts:
+            parts.append(f"{name}=({', '.join(sorted(texts) if name == 'groupingExpressions' else texts)})")
+    return _shorten(f"{kind}({', '.join(parts)})")
 
 
 def hide_times(fields: Any) -> Any:
@@ -275,6 +289,8 @@ def _is_short_interval(argument: Term) -> bool:
     """Tell whether an argument is a constant interval of less than a day, which no time zone makes longer."""
     if argument.literal is None or not str(argument.type).startswith("interval"):
         return False
+    if re.search(r"month|year", str(argument.type)):  # its literal is a number of months
+        return False
     if re.fullmatch(r"-?\d+", argument.literal):
         return abs(int(argument.literal)) < _DAY_US
     return re.search(r"day|week|month|year", argument.literal) is None
@@ -295,6 +311,8 @@ def _list_parameters(node: Mapping[str, Any]) -> tuple[str, ...]:
         elif name not in _UNSPOKEN and isinstance(value, (bool, int, float, str)):
             plain = not isinstance(value, str) or name.endswith("Type")
             parameters.append(f"{name}={value if plain else digest(value)}")
+        elif name in _OF_AN_ORDER and isinstance(value, dict):
+            parameters.append(str(value.get("object")).rpartition(".")[2].rstrip("$"))
     return tuple(parameters)
 
 

@@ -72,6 +72,46 @@ def test_a_query_is_described_with_what_it_computes(spark: Any, made: Path, tmp_
         assert [rated.finding.diagnosis.code for rated in readiness.holds] == code, readiness.verdict
 
 
+def test_what_makes_the_rows_of_a_table_shows(spark: Any, tmp_path: Path) -> None:
+    """Which rows of a joined table there are: limits, groups, samples and ranks, with their orders."""
+    from pyspark.sql import Window
+    from pyspark.sql.functions import expr, row_number
+
+    prices = spark.read.schema("value BIGINT, price INT").json(str(tmp_path))
+    ranked = [Window.partitionBy("value").orderBy(expr("price")), Window.partitionBy("value").orderBy(expr("-price"))]
+    ordered = [prices.orderBy(expr("price").asc()), prices.orderBy(expr("price").desc())]
+    tables = [
+        prices,
+        prices.limit(2),
+        prices.limit(3),
+        *(rows.limit(2) for rows in ordered),
+        prices.distinct(),
+        prices.sample(0.5, seed=1),
+        prices.groupBy("value").agg(expr("max(price) AS price")),
+        prices.groupBy("value", expr("price % 2")).agg(expr("max(price) AS price")),
+        *(prices.withColumn("rank", row_number().over(rank)).where("rank = 1").drop("rank") for rank in ranked),
+    ]
+
+    def describe(table: Any) -> str:
+        rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
+        query = rows.join(table, "value").groupBy("value").agg(expr("sum(price) AS total"))
+        return str(library.describe_query(query, output_mode="update").to_json())
+
+    texts = [describe(table) for table in tables]
+    assert len(set(texts)) == len(tables)
+    assert describe(prices.limit(2)) == texts[1]
+    assert describe(prices.hint("broadcast").alias("p")) == texts[0]
+
+
+def test_months_that_are_added_depend_on_the_time_zone(spark: Any) -> None:
+    from pyspark.sql.functions import expr
+
+    rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
+    counts = rows.groupBy(expr("timestamp + INTERVAL 1 MONTH AS due"), expr("timestamp + INTERVAL 1 HOUR AS soon"))
+    (operator,) = library.describe_query(counts.count(), output_mode="update").operators
+    assert ["[timezone=" in key.sql for key in operator.keys or ()] == [True, False]
+
+
 def test_empty_buffers_are_those_of_spark(spark: Any) -> None:
     """Of functions of every kind: by expressions, by serialized objects, and by registers."""
     from pyspark.sql.functions import expr
