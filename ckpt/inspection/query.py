@@ -195,7 +195,7 @@ class QueryDescription(Value):
             raise UsageError(f"{one_line(path)} cannot be read: {why}") from error
         try:
             return parse_query(json.loads(text))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             raise UsageError(f"{one_line(path)} is no description of a query as `describe_query` writes it") from error
 
 

@@ -199,12 +199,14 @@ def fits_schema(new: Json, old: Json) -> bool:
         case "struct":
             pairs = [*zip(list_fields(new), list_fields(old), strict=False)]
             alike = len(list_fields(new)) == len(list_fields(old))
-            return alike and all(_fits_null(a, b, "nullable") and fits_schema(a["type"], b["type"]) for a, b in pairs)
+            return alike and all(
+                _fits_null(a, b, "nullable") and fits_schema(a.get("type"), b.get("type")) for a, b in pairs
+            )
         case "array":
-            return _fits_null(new, old, "containsNull") and fits_schema(new["elementType"], old["elementType"])
+            return _fits_null(new, old, "containsNull") and fits_schema(new.get("elementType"), old.get("elementType"))
         case "map":
-            fits = _fits_null(new, old, "valueContainsNull") and fits_schema(new["keyType"], old["keyType"])
-            return fits and fits_schema(new["valueType"], old["valueType"])
+            fits = _fits_null(new, old, "valueContainsNull") and fits_schema(new.get("keyType"), old.get("keyType"))
+            return fits and fits_schema(new.get("valueType"), old.get("valueType"))
     return new == old
 
 

@@ -16,6 +16,7 @@ from tests.support.places import EACH_SAMPLE, ROOT
 from tests.support.spark.live import trace
 
 AGGREGATION = "sample_checkpoints/aggregation-hdfs-4.2"
+QUERY = ROOT / "docs" / "query.json"
 FORMAT_2 = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 
 
@@ -117,6 +118,20 @@ def test_what_cannot_be_looked_at(ckpt: Ckpt, tmp_path: Path) -> None:
     (tmp_path / "query.json").write_text('{"schema": 1}')
     refusal = ckpt("preflight", AGGREGATION, "--expect", tmp_path / "query.json").refusal()
     assert "is no description of a query" in refusal
+    description = json.loads(QUERY.read_text())
+    description["operators"][0]["limit"] = float("inf")
+    (tmp_path / "query.json").write_text(json.dumps(description))
+    refusal = ckpt("preflight", AGGREGATION, "--expect", tmp_path / "query.json").refusal()
+    assert "is no description of a query" in refusal
+
+
+def test_a_field_without_a_type_fits_no_schema(ckpt: Ckpt, tmp_path: Path) -> None:
+    description = json.loads(QUERY.read_text())
+    description["operators"][0]["stores"][0]["families"][0]["value"]["fields"][1] = {}
+    (tmp_path / "query.json").write_text(json.dumps(description))
+    run = ckpt("preflight", AGGREGATION, "--expect", tmp_path / "query.json", "-o", "json")
+    assert run.exit_code == 1
+    assert "CKPT436" in run.stdout
 
 
 def test_brokers_that_do_not_answer_are_no_answer(ckpt: Ckpt) -> None:
