@@ -22,6 +22,7 @@ from ckpt.errors import UsageError
 from ckpt.inspection.checks.query import SparkAnswer
 from ckpt.inspection.reading import ANSI, CASES, keep_reader
 from ckpt.model import Json
+from ckpt.settings import SESSION_TIME_ZONE
 from ckpt.spark.connect import NO_PLAN, require_classic
 from ckpt.spark.jobs import list_causes, words_of
 
@@ -33,9 +34,9 @@ _WRITERS = ("operators.stateful.StateStoreWriter", "StateStoreWriter")
 _ADAPTIVE = "spark.sql.adaptive.enabled"  # a streaming query turns it off
 _LISTS = "spark.sql.optimizer.inSetConversionThreshold"  # longer ones become sets, whose values no JSON of a plan has
 _CLOCK = re.compile(r"\b(current_timestamp|current_date|current_time|localtimestamp|now)\(")
-_ZONE, _PARSER = "spark.sql.session.timeZone", "spark.sql.legacy.timeParserPolicy"
+_PARSER = "spark.sql.legacy.timeParserPolicy"
 _CORRUPT = "spark.sql.columnNameOfCorruptRecord"
-_DECIDING = (_ZONE, _PARSER, ANSI, CASES)
+_DECIDING = (SESSION_TIME_ZONE, _PARSER, ANSI, CASES)
 OUTPUT_MODES = ("append", "update", "complete")
 
 
@@ -101,7 +102,7 @@ class Planner:
             kind.removesuffix("fileformat"),
             options,
             schema,
-            zone=session[_ZONE],
+            zone=session[SESSION_TIME_ZONE],
             parser=self.parses_times,
             corrupt=str(self.frame.sparkSession.conf.get(_CORRUPT)),
         )

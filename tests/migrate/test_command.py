@@ -63,7 +63,7 @@ def test_what_can_be_switched(sample: str, to: str, outcome: str, ckpt: Ckpt) ->
 def test_hdfs_backed_state_is_refused_with_the_way_that_is_left(ckpt: Ckpt) -> None:
     told = document(ckpt, "sample_checkpoints/join-hdfs-3.5", "--to", "on")
     assert "HDFS-backed" in told["refused"]
-    assert "ckpt migrate provider" in told["refused"]
+    assert "ckpt rewrite --provider rocksdb" in told["refused"]
 
 
 @pytest.mark.parametrize("sample", ["aggregation-hdfs-4.2", "dedup-hdfs-4.0"])

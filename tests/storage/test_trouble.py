@@ -2,7 +2,7 @@
 
 import pytest
 
-from ckpt.errors import NotFound, NotThereYet, StorageError, UsageError
+from ckpt.errors import NotAFolder, NotFound, NotThereYet, StorageError, UsageError
 from ckpt.storage.errors import explain, shorten_error
 
 _DENIED = (
@@ -44,7 +44,7 @@ _NO_TOKEN = "DefaultAzureCredential: failed to get a token"
         (OSError(_REGION), StorageError, "x is in another region: give `storage_options` region=eu-west-1"),
         (FileNotFoundError("[Errno 2] Path does not exist 'b/x'. Detail: [errno 2] No such file"), NotThereYet,
          "x does not exist: check the path"),
-        (NotADirectoryError("b/x"), NotFound, "x is not a folder: give the checkpoint's own folder"),
+        (NotADirectoryError("b/x"), NotAFolder, "x is not a folder: give the checkpoint's own folder"),
         (TimeoutError(), StorageError, "x cannot be reached: check the host and the network (TimeoutError)"),
         (RuntimeError("something\nwith a trace"), StorageError, "x cannot be read: something"),
         (OSError(_SHORTER), StorageError,

@@ -9,7 +9,10 @@ import pytest
 
 import ckpt
 from ckpt.errors import CkptError, Undecodable, UsageError
+from ckpt.formats.types import struct_of
+from ckpt.inspection.query import DescribedFamily, DescribedOperator, DescribedStore, QueryDescription
 from ckpt.state.reading.choose import StateDamaged
+from ckpt.versions import Spark
 from tests.conftest import Ckpt, CopyOf
 from tests.support.places import GOLDENS, SAMPLES
 
@@ -39,6 +42,17 @@ def test_counts_of_spark_2_are_read_exported_and_rewritten(tmp_path: Path, ckpt:
     assert "Whether Spark reads its rows is not known" in " ".join(made.stdout.split())
     assert ckpt("state", "show", new, "--schema", schema, "-o", "json").json()["rows"] == shown["rows"]
     assert ckpt("state", "show", new).exit_code == 3
+
+
+@needs_golden
+def test_a_described_query_states_them_in_the_format_of_the_offsets(tmp_path: Path) -> None:
+    """Spark of today keeps the counts alone, that of 2.3 repeated the key before them."""
+    family = DescribedFamily("default", struct_of([("value", "integer")]), struct_of([("count", "long")]))
+    operator = DescribedOperator("stateStoreSave", (DescribedStore("default", (family,)),))
+    query = QueryDescription(Spark.V4_2, "complete", (), (operator,), None, None, {})
+    query.write(str(tmp_path / "query.json"))
+    of_columns = ckpt.read_state_arrow(str(OLD), schema=stated(tmp_path, COUNTS))
+    assert ckpt.read_state_arrow(str(OLD), schema=str(tmp_path / "query.json")) == of_columns
 
 
 @needs_golden
