@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS
-from ckpt.errors import UsageError, one_line
+from ckpt.errors import CkptError, UsageError, one_line
 from ckpt.sql.connect import connect, list_problems, run_sql, split_statements
+from ckpt.sql.tables import TABLES
 from ckpt.texts import escape_unprintable, mask_json
 
 from . import options
@@ -18,6 +19,7 @@ from .outfile import must_be_writable, replace_whole
 from .render.reports import Exit
 from .render.sql import AnswerReport
 from .report import Output, complain, show, show_text, to_json
+from .shell import read_typed
 
 
 class SqlOutput(StrEnum):
@@ -66,6 +68,9 @@ def sql(
         must_be_writable("--to", to)
         _must_be_elsewhere(to)
     connection = connect(*roots, storage_options=options.pairs("--storage-option", storage_option), depth=depth)
+    if statement == "-" and to is None and sys.stdin.isatty() and sys.stdout.isatty():
+        _run_shell(connection, output)
+        return
     statements = split_statements(connection, sys.stdin.read()) if statement == "-" else [statement]
     if to is not None and len(statements) > 1:
         raise UsageError("--to takes the rows of one statement")
@@ -74,6 +79,23 @@ def sql(
     problems = list_problems(connection)
     complain(problems)
     raise typer.Exit(code=Exit.FAILED if problems else Exit.OK)
+
+
+def _run_shell(connection: Any, output: SqlOutput) -> None:
+    """Answer what is typed, one statement after the other; one that is refused ends nothing."""
+    names = {*TABLES, *(column.name for table in TABLES.values() for column in table.columns), "state"}
+    known = 0
+    for text in read_typed(names):
+        try:
+            for statement in split_statements(connection, text):
+                _answer(connection, run_sql(connection, statement), output, None)
+            problems = list_problems(connection)
+            complain(problems[known:])
+            known = len(problems)
+        except CkptError as error:
+            complain([str(error)])
+        except KeyboardInterrupt:
+            complain(["interrupted"])
 
 
 def _answer(connection: Any, relation: Any, output: SqlOutput, to: str | None) -> None:

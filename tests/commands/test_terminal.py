@@ -148,14 +148,15 @@ def test_names_of_checkpoints_below_are_printable(ckpt: Ckpt, copy_of: CopyOf, t
 # Colour and pipes: only a process of its own has a terminal.
 
 
-def on_a_terminal(*words: str, **env: str) -> str:
-    """What ckpt writes to a terminal of 80 columns."""
+def on_a_terminal(*words: str, typed: bytes = b"", **env: str) -> str:
+    """What ckpt writes to a terminal of 80 columns, at which somebody types."""
     ours, its = pty.openpty()
     os.set_blocking(ours, True)
     subprocess.run(["stty", "cols", "80", "rows", "24"], stdin=its, check=True)
     env = {"TERM": "xterm-256color", **{k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS")}, **env}
     with subprocess.Popen([*command(), *words], stdout=its, stdin=its, stderr=its, cwd=HERE, env=env) as process:
         os.close(its)
+        os.write(ours, typed)
         parts = []
         while part := _read(ours):
             parts.append(part)
