@@ -22,6 +22,7 @@ from ckpt.inspection.query import (
     DescribedSide,
     DescribedWatermark,
 )
+from ckpt.inspection.reading import ANSI
 from ckpt.model import Json
 from ckpt.spark.planning import Planner
 from ckpt.spark.tables import identify_table
@@ -91,8 +92,11 @@ def read_signature(plan: Any, sources: int, planner: Planner) -> Signature:
         parsed = hide_times(parsed) if planner.reads_clock else parsed
         if planner.parses_times:
             parsed = set_parser(parsed, planner.parses_times)
+        wraps = planner.session[ANSI].lower() == "false"
         for fields, node in zip(parsed, objects, strict=True):
             _fill_options(fields, node)
+            if wraps:
+                _fill_modes(fields, node)
         root = _build(iter(zip(parsed, objects, strict=True)))
         if reader.count_streams(root) != sources:
             raise ValueError("another number of sources")
@@ -314,14 +318,25 @@ class _Reader:
 
 def _fill_options(fields: Mapping[str, Any], node: Any) -> None:
     """Give expressions of a plan's node their options, which its JSON leaves out."""
-    nodes = [each for each in _list_expressions(fields) if "options" in each]
-    if not nodes:
-        return
-    kinds = {str(each["class"]) for each in nodes}
-    objects = [each for each in _walk_all(node.expressions()) if each.getClass().getName() in kinds]
-    for own, java in zip(nodes, objects, strict=True):
+    for own, java in _pair_expressions(fields, node, "options"):
         pairs = java.options().toSeq()
         own["options"] = {str(pair._1()): str(pair._2()) for pair in map(pairs.apply, range(pairs.size()))}
+
+
+def _fill_modes(fields: Mapping[str, Any], node: Any) -> None:
+    """Note which expressions give NULL for what would wrap around: ``try_add`` and ``+`` have one JSON."""
+    for own, java in _pair_expressions(fields, node, "evalMode"):
+        own["tries"] = "TRY" in str(java.evalMode())
+    for own, java in _pair_expressions(fields, node, "evalContext"):
+        own["tries"] = "TRY" in str(java.evalContext().evalMode())
+
+
+def _pair_expressions(fields: Mapping[str, Any], node: Any, parameter: str) -> Iterator[tuple[dict[str, Any], Any]]:
+    """Pair the expressions of a plan's node that have a parameter with Spark's own objects."""
+    nodes = [each for each in _list_expressions(fields) if parameter in each]
+    kinds = {str(each["class"]) for each in nodes}
+    objects = [each for each in _walk_all(node.expressions()) if each.getClass().getName() in kinds] if nodes else []
+    return zip(nodes, objects, strict=True)
 
 
 def _list_expressions(fields: Any) -> Iterator[dict[str, Any]]:

@@ -54,6 +54,7 @@ _UNSPOKEN = frozenset(
         "options",
         "timeParserPolicy",
         "timeZoneId",
+        "tries",
         "udfDeterministic",
         "nullable",
         "randomSeed",
@@ -200,6 +201,11 @@ def _number_variables(nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _read_next(nodes: Iterator[dict[str, Any]], columns: Columns) -> Term:
     node = next(nodes)
+    term = _read_node(node, nodes, columns)
+    return replace(term, text=_shorten(f"try({term.text})")) if node.get("tries") else term
+
+
+def _read_node(node: dict[str, Any], nodes: Iterator[dict[str, Any]], columns: Columns) -> Term:
     children = tuple(_read_next(nodes, columns) for _ in range(node["num-children"]))
     kind = str(node["class"]).rpartition(".")[2]
     kind = _RENAMED.get(kind, kind)

@@ -108,8 +108,27 @@ def test_months_that_are_added_depend_on_the_time_zone(spark: Any) -> None:
 
     rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
     counts = rows.groupBy(expr("timestamp + INTERVAL 1 MONTH AS due"), expr("timestamp + INTERVAL 1 HOUR AS soon"))
-    (operator,) = library.describe_query(counts.count(), output_mode="update").operators
+    (operator,) = library.describe_query(counts.count(), output_mode="update").operators or ()
     assert ["[timezone=" in key.sql for key in operator.keys or ()] == [True, False]
+
+
+@pytest.mark.parametrize("ansi", ["false", "true"])
+def test_what_gives_null_for_an_overflow_shows_where_others_wrap_around(ansi: str, spark: Any) -> None:
+    """In ANSI mode no row was counted that overflowed, and such a change is how a query is mended that fails."""
+    from pyspark.sql.functions import expr
+
+    def describe(function: str) -> str:
+        rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
+        frame = rows.groupBy(expr("value % 2 AS key")).agg(expr(f"{function} AS total"))
+        return str(library.describe_query(frame, output_mode="update").to_json())
+
+    pairs = [("sum(value + 1)", "sum(try_add(value, 1))"), ("max(int(value))", "max(try_cast(value AS INT))")]
+    before = spark.conf.get("spark.sql.ansi.enabled")
+    spark.conf.set("spark.sql.ansi.enabled", ansi)
+    try:
+        assert [describe(plain) != describe(trying) for plain, trying in pairs] == [ansi == "false"] * 2
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", before)
 
 
 def test_empty_buffers_are_those_of_spark(spark: Any) -> None:
