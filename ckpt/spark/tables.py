@@ -12,7 +12,7 @@ from ckpt.inspection.reading import digest
 from ckpt.spark.planning import Planner
 
 _HIDDEN = "rows?"
-"""A table of rows in memory, or of a kind that ckpt does not know: whether two are the same cannot be told."""
+"""A table of rows that no plan has, or of a kind that ckpt does not know: whether two are the same cannot be told."""
 _OBJECT = re.compile(r"@[0-9a-f]{4,}")  # ``Object.toString``: of an instance, another in each run
 
 
@@ -28,6 +28,8 @@ def identify_table(leaf: Any, kind: str, fields: Mapping[str, Any], planner: Pla
                 return _spell(str(leaf.relation().toString()), "")
             case "HiveTableScanExec":
                 return _spell(str(leaf.relation().tableMeta().identifier().unquotedString()), "")
+            case "LocalTableScanExec":
+                return _spell("rows", str(leaf.rows().mkString(" ")))  # the bytes of each
             case "RangeExec":
                 own = fields["range"][0]
                 return _spell("range", f"{own['start']} {own['end']} {own['step']}")

@@ -103,6 +103,22 @@ def test_what_makes_the_rows_of_a_table_shows(spark: Any, tmp_path: Path) -> Non
     assert describe(prices.hint("broadcast").alias("p")) == texts[0]
 
 
+def test_rows_that_a_plan_has_are_told_apart(spark: Any) -> None:
+    """``VALUES``, and no data frame that Python made: its rows are in no plan."""
+    from pyspark.sql.functions import expr
+
+    def describe(values: str) -> str:
+        rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
+        table = spark.sql(f"SELECT * FROM VALUES {values} AS t(value, price)")
+        query = rows.join(table, "value").groupBy("value").agg(expr("sum(price) AS total"))
+        return str(library.describe_query(query, output_mode="update").to_json())
+
+    before = describe("(1L, 'a'), (2L, NULL)")
+    assert describe("(1L, 'a'), (2L, NULL)") == before
+    assert describe("(1L, 'b'), (2L, NULL)") != before
+    assert describe("(1L, 'a'), (2L, '')") != before
+
+
 def test_months_that_are_added_depend_on_the_time_zone(spark: Any) -> None:
     from pyspark.sql.functions import expr
 
