@@ -43,7 +43,7 @@ EACH: dict[str, int] = {
     # Each kill leaves what a stop at the same change leaves.
     "changes/test_kill.py::test_a_change_killed_anywhere_is_undone_or_finished": 3,
     "changes/test_kill.py::test_an_undo_killed_anywhere_is_finished_by_another": 3,
-    "changes/fixes/test_unattended.py::test_of_two_at_once_one_applies": 2,
+    "changes/fixes/test_unattended.py::test_of_two_at_once_one_applies": 3,
     "changes/fixes/test_unattended.py::test_a_kill_at_any_moment_is_finished_by_the_next_run": 2,
     # Continued by the same code; recorded with all queries, on every version that reads them.
     "changes/prune/test_live.py::test_a_pruned_checkpoint_continues_exactly": 2,
