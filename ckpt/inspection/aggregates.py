@@ -59,7 +59,7 @@ _NUMBERS = frozenset({"byte", "short", "integer", "long", "float", "double"})
 _ORDERED = _NUMBERS | {"boolean", "date", "timestamp", "timestamp_ntz", "string", "binary"}
 _COLLECTED = _ORDERED | {"decimal"}
 _EQUAL = _COLLECTED - {"float", "double", "binary"}
-"""Types of which ckpt knows when Spark takes two elements of a set for the same one: not for NaN, -0.0, and bytes."""
+"""Types whose equality in a set of Spark is known to ckpt; that of NaN, -0.0 and binary values is not."""
 
 
 def find_merge(aggregate: DescribedAggregate) -> Merge | None:

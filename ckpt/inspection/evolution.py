@@ -33,7 +33,7 @@ _WINDOW = re.compile(r"^(session_)?window\(")
 _COLUMN = re.compile(r"([\w%]+)@(\d+)")
 _BRACKETS = re.compile(r"\[[^\[\]]*\]")
 _MAY_FAIL = re.compile(r"[-+*/%] |CAST\(|(?<!\w)(?!(?:count|min|max|first|last|window|session_window)\()\w+\(")
-"""Expressions of which some fail in ANSI mode, and give NULL without."""
+"""Expressions that may fail in ANSI mode, and give NULL without it."""
 _UNITS = {"hours": 3_600_000_000, "minutes": 60_000_000, "seconds": 1_000_000}
 _OF_ONE_COLUMN = re.compile(r"(\w+\()?(CAST\()?[\w%]+@\d+( AS [\w(),]+\))?(, \w+=\w+)*\)?")
 """A column, or a function of one column: a wider type of the column gives the same values."""

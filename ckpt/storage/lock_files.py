@@ -220,7 +220,7 @@ def _must_be_first(backend: LockFolder, lease: Lease, owner: str, shown: str) ->
 
 
 def _read_clocks() -> tuple[float, float]:
-    """Read two clocks in seconds: one that is never set, and one that goes on while the machine sleeps."""
+    """Read two clocks in seconds: one that nobody can set, and one that also counts while the machine is suspended."""
     return time.monotonic(), time.time()
 
 

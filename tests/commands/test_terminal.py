@@ -149,7 +149,7 @@ def test_names_of_checkpoints_below_are_printable(ckpt: Ckpt, copy_of: CopyOf, t
 
 
 def on_a_terminal(*words: str, typed: bytes = b"", **env: str) -> str:
-    """What ckpt writes to a terminal of 80 columns, at which somebody types."""
+    """Run ckpt on a terminal of 80 columns, type into it, and return all that it shows."""
     ours, its = pty.openpty()
     os.set_blocking(ours, True)
     subprocess.run(["stty", "cols", "80", "rows", "24"], stdin=its, check=True)

@@ -15,12 +15,12 @@ SAMPLE = str(SAMPLES / "aggregation-rocksdb-4.2")
 
 def _answers(shown: str) -> list[object]:
     """The rows of each document among what is shown."""
-    found = re.findall(r"^\{\r?\n.*?^\}\r?$", shown, re.MULTILINE | re.DOTALL)
-    return [json.loads(text)["rows"] for text in found]
+    documents = re.findall(r"^\{\r?\n.*?^\}\r?$", shown, re.MULTILINE | re.DOTALL)
+    return [json.loads(text)["rows"] for text in documents]
 
 
 def test_statements_are_answered_one_after_the_other(tmp_path: Path) -> None:
-    """What is refused ends nothing; a statement may go over lines, and Tab completes names."""
+    """A refused statement does not end the shell; a statement may span lines, and Tab completes names."""
     typed = (
         b"SELECT 1 AS one;\nSELECT * FROM 'somewhere.csv';\nSELECT count(*) > 2 AS many\nFROM batche\t\n;\n"
         b"SELECT 1 AS two; SELECT 2 AS three;\n\n.exit\n"

@@ -120,7 +120,7 @@ def test_a_holder_that_was_held_up_too_long_writes_nothing_more(
 
 
 def test_a_holder_that_only_reads_keeps_its_ticket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It reads for three times as long as a ticket counts, and another one is refused all the time."""
+    """A read three times as long as the lease keeps every other process out until its end."""
     backend = LocalFolder(str(tmp_path / "lock"))
     monkeypatch.setattr(lock_files, "LEASE_S", 0.4)
     monkeypatch.setattr(lock_files, "_RENEW_S", 0.1)

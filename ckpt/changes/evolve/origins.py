@@ -70,7 +70,7 @@ class StoreColumns:
     value: tuple[ColumnOrigin, ...] | None = None  # None: likewise
     merges: tuple[ColumnMerge, ...] | None = None  # rows may get the same key; () if they are alike: one of them stays
     indexed: bool = False  # a key ends with the index of a row of a join, which is no part of the grouping key
-    sessions: LongerSessions | None = None  # with ``merges``, whose columns are counted behind the leading ones
+    sessions: LongerSessions | None = None  # with ``merges``, which number the columns after the leading ones
     families: tuple[FamilyColumns, ...] = ()  # of a store that has any
 
 

@@ -49,7 +49,7 @@ def refuse_rewrite(
 def recognise_operator(operator: Operator) -> str | None:
     """The name of an operator; before Spark 4.0, which recorded none, as far as its state schema says it.
 
-    None: an aggregation or a deduplication, both of which Spark spreads over partitions by the whole key.
+    None: an aggregation or a deduplication. Spark partitions both by the whole key.
     """
     if operator.name is not None or operator.has_metadata:
         return operator.name

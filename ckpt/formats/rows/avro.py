@@ -55,7 +55,7 @@ def structs_of(kind: Json, blobs: Sequence[bytes], what: str, header: bytes = VE
 
 
 def structs_of_generations(kind: Json, blobs: Sequence[bytes], what: str, generations: Mapping[int, Json]) -> Any:
-    """Rows of several generations, of which these are the schemas, as structs of ``kind``. Raises as ``structs_of``."""
+    """Decode rows of several schema generations as structs of ``kind``. Raises as ``structs_of``."""
     heads = [blob[:_HEADER] for blob in blobs]
     there = sorted(set(heads))
     schemas = {_make_header(number): schema for number, schema in generations.items()}

@@ -112,8 +112,8 @@ def columns_of(fields: Sequence[tuple[str, Json]], rows: Rows, what: str) -> lis
 def check_width(kind: Json, rows: Rows, what: str) -> None:
     """Raise Unfit for rows with more or fewer columns than a schema that somebody states.
 
-    ``UnsafeRowWriter`` puts the first value of variable length behind the words of the columns; a row without any ends
-    there.
+    In an UnsafeRow the values of variable length follow the words of the columns; a row without such values ends with
+    the words (``UnsafeRowWriter``).
     """
     kinds = [own_type(own) for _, own in named_fields(kind)]
     bits = (len(kinds) + 63) // 64

@@ -161,7 +161,7 @@ def test_damage_besides_keeps_all_fixes_away(tmp_path: Path, ckpt: Ckpt) -> None
 def test_checksums_of_a_lost_batch_are_left_to_a_person(
     gone: str, left: tuple[str, ...], why: str, tmp_path: Path, ckpt: Ckpt
 ) -> None:
-    """It was committed, and would run again; or be planned again, with other rows under its old id."""
+    """Without its commit the batch runs again; without its offsets its id is planned again, with other rows."""
     folder = Path(shutil.copytree(SAMPLES / "kafka-4.2", tmp_path / "checkpoint"))
     for path in (gone, *left):
         (folder / path).unlink()

@@ -333,11 +333,11 @@ def _longer_gaps() -> Iterator[ColumnCase]:
     more = replace(longest, keys=("k", "g"))
     yield ColumnCase("a much longer gap, aggregates more and less", known, more, (("hi", NONE), *_full("l", "s")))
     watched = replace(old, watermark="45 seconds", mode="append")
-    name = "a longer gap, of which nothing was put out"
+    name = "a longer gap, nothing emitted"
     later = replace(watched, gap="5 seconds")
     yield ColumnCase(name, watched, later, _full("n", "s"), verdict="from-now-on")
     late = replace(watched, watermark="5 seconds")
-    name = "a longer gap, of which some was put out"
+    name = "a longer gap, some sessions emitted"
     others = (("keys", "others"),)
     yield ColumnCase(name, late, replace(late, gap="8 seconds"), others, verdict="from-now-on")
     first = replace(old, aggregates=("first(v) AS f",))

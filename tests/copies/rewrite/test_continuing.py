@@ -190,7 +190,7 @@ def test_keys_that_a_condition_left_out_were_never_seen(spark: Any, tmp_path: Pa
 
 @pytest.mark.parametrize("imported", [False, True] if EVERY_CASE else [True])
 def test_avro_of_two_schemas_continues(imported: bool, spark: Any, tmp_path: Path) -> None:
-    """Some rows were written with an earlier schema: they are read as Spark reads them, and the query continues."""
+    """Rows of an earlier schema are read as Spark reads them, and the query continues on the rewritten checkpoint."""
     changing, old, new = Changing(spark, tmp_path), str(tmp_path / "old"), str(tmp_path / "new")
     for number, keys in enumerate((6, 4)):
         changing.add(number, keys)

@@ -89,5 +89,5 @@ def test_keys_with_a_time_are_read_as_they_were_written(times: list[int], how: s
     rows: list[dict[str, Any]] = [{"name": "n", "time": time} for time in times]
     blobs = key_blobs(TIMED, encoder, pa.array(rows, arrow_type(TIMED)))
     assert keys_of(TIMED, encoder, blobs).to_pylist() == rows
-    order = sorted(range(len(rows)), key=lambda place: blobs[place])
-    assert [times[place] for place in order] == sorted(times)
+    by_bytes = sorted(zip(blobs, times, strict=True))
+    assert [time for _, time in by_bytes] == sorted(times)

@@ -406,7 +406,7 @@ def _same_readings() -> Iterator[Changed]:
 
 SAME = (*_same(), *WRITTEN_OTHERWISE, *_same_readings())
 DOUBTFUL = tuple(Changed(base, "nothing", BASES[base]) for base in ("clock", "mapped", "memory"))
-"""Unchanged queries of which ckpt does not see all: they are not held, and never ``full``."""
+"""Unchanged queries with parts that ckpt cannot see: they are not held, and never ``full``."""
 
 
 ALL = "4.2"

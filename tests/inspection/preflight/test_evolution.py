@@ -195,7 +195,7 @@ def test_ansi_mode_refuses_what_was_counted_before(old: str, new: str, sql: str,
 
 
 def test_a_description_of_an_older_ckpt_is_never_full() -> None:
-    """It has nothing in brackets: what these say is left out on both sides."""
+    """An older ckpt wrote no brackets, so they are ignored in the new description too."""
     new = query(grouped(aggregate("max(hour(v@0)[timezone=UTC])")))
     old = replace(query(grouped(aggregate("max(hour(v@0))"))), session=None)
 

@@ -30,7 +30,7 @@ def stated(folder: Path, schemas: Any) -> str:
 
 @needs_golden
 def test_counts_of_spark_2_are_read_exported_and_rewritten(tmp_path: Path, ckpt: Ckpt) -> None:
-    """What was counted in the rows of Spark's own test of that checkpoint: 3 twice, 2 once."""
+    """Spark's own test of that checkpoint had written the values 3, 2 and 3."""
     schema = stated(tmp_path, COUNTS)
     shown = ckpt("state", "show", OLD, "--schema", schema, "-o", "json").json()
     assert [(row["key_value"], row["value_count"]) for row in shown["rows"]] == [(3, 2), (2, 1)]
