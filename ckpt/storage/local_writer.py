@@ -12,17 +12,14 @@ import fcntl
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING
+from contextlib import contextmanager, suppress
 
 from ckpt.errors import DISK_FULL, StorageError, one_line
 from ckpt.storage.base import temporary
 from ckpt.storage.locations import local_path
+from ckpt.storage.lock_files import LeaseHolder, LocalFolder
 from ckpt.storage.uri import NO_OPTIONS, open_backend
 from ckpt.storage.writer import AlreadyThere, Attributes, Writer, report_changed_file
-
-if TYPE_CHECKING:
-    from ckpt.storage.lock_files import Lease
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -44,10 +41,8 @@ def open_writer(uri: str, options: Mapping[str, str] = NO_OPTIONS) -> Writer:
     return RemoteWriter(shown, backend, root)
 
 
-class LocalWriter(Writer):
+class LocalWriter(LeaseHolder, Writer):
     """A folder of this machine."""
-
-    _lease: "Lease | None" = None
 
     def __init__(self, root: str, uri: str) -> None:
         self.uri = uri
@@ -75,8 +70,6 @@ class LocalWriter(Writer):
     @contextmanager
     def _lock_by_files(self, *, required: bool) -> Iterator[None]:
         """Lock by files in a folder beside the root, as for a remote one; by none, where it cannot be made."""
-        from ckpt.storage.lock_files import LocalFolder, hold_lock
-
         name = os.path.basename(os.path.abspath(self._root))
         folder = os.path.join(self._above, f".{name}.ckpt-lock")
         try:
@@ -87,18 +80,8 @@ class LocalWriter(Writer):
                 raise StorageError(f"{self._shown('')} has no lock: {why}") from error
             yield
             return
-        with ExitStack() as stack:
-            with self._explain_errors(""):
-                self._lease = stack.enter_context(hold_lock(LocalFolder(folder), self._shown("")))
-            try:
-                yield
-            finally:
-                self._lease = None
-
-    def _must_hold(self) -> None:
-        """Keep the lock that is held by files, before something is written."""
-        if self._lease is not None:
-            self._lease.must_last()
+        with self._hold(LocalFolder(folder), self._shown(""), self._explain_errors("")):
+            yield
 
     def check_root(self) -> None:
         """Look whether the root is free, and the folder above it takes one."""

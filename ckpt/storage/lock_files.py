@@ -15,7 +15,7 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from threading import Event, RLock, Thread
 from typing import NamedTuple, Protocol
 from uuid import uuid4
@@ -192,6 +192,28 @@ def hold_lock(backend: LockFolder, shown: str) -> Iterator[Lease]:
         yield lease
     finally:
         lease.end()
+
+
+class LeaseHolder:
+    """A writer whose lock may be one of files, which it renews before it writes."""
+
+    _lease: Lease | None = None
+
+    @contextmanager
+    def _hold(self, folder: LockFolder, shown: str, explained: AbstractContextManager[None]) -> Iterator[None]:
+        """Hold the lock of a folder; ``explained`` turns errors of taking it into those of the writer."""
+        with ExitStack() as stack:
+            with explained:
+                self._lease = stack.enter_context(hold_lock(folder, shown))
+            try:
+                yield
+            finally:
+                self._lease = None
+
+    def _must_hold(self) -> None:
+        """Keep the lock before something is written, if it is one of files."""
+        if self._lease is not None:
+            self._lease.must_last()
 
 
 def _must_be_first(backend: LockFolder, lease: Lease, owner: str, shown: str) -> None:

@@ -6,21 +6,19 @@ How a file appears complete, and whether it is missing for a moment while it is 
 """
 
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 
 from ckpt.errors import NotFound, StorageError
 from ckpt.storage.base import PIECE
 from ckpt.storage.locations import find_parent
-from ckpt.storage.lock_files import Lease, hold_lock
+from ckpt.storage.lock_files import LeaseHolder
 from ckpt.storage.remote import RemoteFolder
 from ckpt.storage.writer import AlreadyThere, Attributes, Writer, report_changed_file
 
 
-class RemoteWriter(RemoteFolder, Writer):
+class RemoteWriter(LeaseHolder, RemoteFolder, Writer):
     """A remote folder in which files can be created, replaced and removed."""
-
-    _lease: Lease | None = None
 
     @contextmanager
     def lock(self, *, required: bool = False) -> Iterator[None]:
@@ -31,18 +29,8 @@ class RemoteWriter(RemoteFolder, Writer):
                 raise StorageError(f"{self._root} is the root of a bucket, and has no place beside it for a lock")
             yield
             return
-        with ExitStack() as stack:
-            with self._explain_errors("", "locked"):
-                self._lease = stack.enter_context(hold_lock(backend, self._root))
-            try:
-                yield
-            finally:
-                self._lease = None
-
-    def _must_hold(self) -> None:
-        """Keep the lock that is held, before something is written."""
-        if self._lease is not None:
-            self._lease.must_last()
+        with self._hold(backend, self._root, self._explain_errors("", "locked")):
+            yield
 
     def check_root(self) -> None:
         with suppress(NotFound), self._explain_errors("", "written"):

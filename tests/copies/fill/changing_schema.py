@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.copies.fill.lists import run_to_the_end
 from tests.support.spark.queries import STATE_STORES
 
 KEYS = 6
@@ -30,21 +31,7 @@ class Changing:
 
     def start(self, checkpoint: Path, generation: int) -> dict[int, list[tuple[int, str]]]:
         """Run to the end of the files: of each batch the keys, and all that the state has of each."""
-        seen: dict[int, list[tuple[int, str]]] = {}
-
-        def keep(rows: Any, batch: int) -> None:
-            seen[batch] = sorted((row.k, row.all) for row in rows.collect())
-
-        source = self._spark.readStream.schema("k INT, v INT").option("maxFilesPerTrigger", 1).json(str(self._folder))
-        processor = _processor(generation)
-        grouped = source.groupBy("k").transformWithStateInPandas(processor, "k INT, all STRING", "Update", "None")
-        writer = grouped.writeStream.outputMode("update").option("checkpointLocation", str(checkpoint))
-        handle = writer.foreachBatch(keep).trigger(availableNow=True).start()
-        try:
-            assert handle.awaitTermination(180), "it does not end"
-        finally:
-            handle.stop()
-        return seen
+        return run_to_the_end(self._spark, self._folder, _processor(generation), checkpoint)
 
 
 def _processor(generation: int) -> Any:

@@ -16,6 +16,24 @@ SCATTERED = STATE_STORES["rocksdb"]
 """The elements of a list are in one file, or in one for each batch."""
 
 
+def run_to_the_end(spark: Any, folder: Path, processor: Any, checkpoint: Path) -> dict[int, list[tuple[int, str]]]:
+    """Run a processor of (k, all) over the files of a folder, one a batch: of each batch the keys, and their text."""
+    shown: dict[int, list[tuple[int, str]]] = {}
+
+    def keep(rows: Any, batch: int) -> None:
+        shown[batch] = sorted((row.k, row.all) for row in rows.collect())
+
+    source = spark.readStream.schema("k INT, v INT").option("maxFilesPerTrigger", 1).json(str(folder))
+    grouped = source.groupBy("k").transformWithStateInPandas(processor, "k INT, all STRING", "Update", "None")
+    writer = grouped.writeStream.outputMode("update").option("checkpointLocation", str(checkpoint))
+    handle = writer.foreachBatch(keep).trigger(availableNow=True).start()
+    try:
+        assert handle.awaitTermination(180), "it does not end"
+    finally:
+        handle.stop()
+    return shown
+
+
 class Lists:
     """The query, and the files that it reads: a file in each batch."""
 
@@ -32,20 +50,11 @@ class Lists:
 
     def start(self, checkpoint: Path) -> dict[int, list[tuple[int, list[int]]]]:
         """Run to the end of the files: of each batch the keys, and all that their lists have."""
-        seen: dict[int, list[tuple[int, list[int]]]] = {}
-
-        def keep(rows: Any, batch: int) -> None:
-            seen[batch] = sorted((row.k, [int(one) for one in row.all.split()]) for row in rows.collect())
-
-        source = self._spark.readStream.schema("k INT, v INT").option("maxFilesPerTrigger", 1).json(str(self._folder))
-        grouped = source.groupBy("k").transformWithStateInPandas(_processor(), "k INT, all STRING", "Update", "None")
-        writer = grouped.writeStream.outputMode("update").option("checkpointLocation", str(checkpoint))
-        handle = writer.foreachBatch(keep).trigger(availableNow=True).start()
-        try:
-            assert handle.awaitTermination(180), "it does not end"
-        finally:
-            handle.stop()
-        return seen
+        batches = run_to_the_end(self._spark, self._folder, _processor(), checkpoint)
+        return {
+            batch: [(key, [int(value) for value in text.split()]) for key, text in rows]
+            for batch, rows in batches.items()
+        }
 
 
 def _processor() -> Any:

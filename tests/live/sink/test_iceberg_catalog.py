@@ -155,9 +155,7 @@ def test_a_commit_between_the_look_and_the_rollback_fails_it(orders: Orders, mon
 def test_a_place_alone_does_not_say_which_catalog(orders: Orders, checkpoint: Path) -> None:
     file = str(read_sink(PLACE).read_from)
     snapshot = orders.snapshots[KEPT - FIRST]
-    plan = library.rewind(
-        checkpoint, to_sink_version=snapshot, sink=file, restore_sink=True, replay="new"
-    ).plan
+    plan = library.rewind(checkpoint, to_sink_version=snapshot, sink=file, restore_sink=True, replay="new").plan
     assert "name it as iceberg://CATALOG/NAMESPACE.TABLE, or run CALL CATALOG.system.rollback_to" in str(plan.refused)
 
 
