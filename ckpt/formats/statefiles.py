@@ -26,9 +26,13 @@ DEFAULT_STORE = "default"
 END_MARK = MAGIC + b"\x15" + bytes(12)
 """The last 21 bytes of a complete LZ4 stream: the header of an empty block."""
 
-JOIN_STORES = frozenset(
-    f"{side}-{what}" for side in ("left", "right") for what in ("keyToNumValues", "keyWithIndexToValue")
-)
+JOIN_COUNTS, JOIN_ROWS = "keyToNumValues", "keyWithIndexToValue"
+"""Of each side of a stream-stream join: how many rows a key has, and these rows, in state formats 1 to 3."""
+
+TIMED_ROWS, TIMED_KEYS = "keyWithTsToValues", "tsWithKey"
+"""In state format 4: the rows of a key and a time in one value, and one entry for each of them by time."""
+
+JOIN_STORES = frozenset(f"{side}-{what}" for side in ("left", "right") for what in (JOIN_COUNTS, JOIN_ROWS))
 """The stores of a stream-stream join; one of them is never alone (Spark ``SymmetricHashJoinStateManager``)."""
 
 CHECKSUM = ".crc"

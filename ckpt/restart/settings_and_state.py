@@ -11,7 +11,7 @@ from ckpt.checkpoint.checkpoint import OFFSETS, STATE, Checkpoint
 from ckpt.checkpoint.state.chains import is_known_provider
 from ckpt.formats.names import parse_java_int
 from ckpt.formats.operators import AGGREGATIONS, TRANSFORM_WITH_STATE, OperatorName
-from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_STORES
+from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_ROWS, JOIN_STORES
 from ckpt.formats.text import quoted
 from ckpt.formats.types import named_fields
 from ckpt.model import Operator, Provider, Store
@@ -62,7 +62,7 @@ def _find_store_astray(checkpoint: Checkpoint) -> Finding | None:
     """A join of format 1 or 2 numbers the rows of a key: in one store of a side the last column of the key."""
     for operator, store in checkpoint.stores():
         names = [name for name, _ in named_fields(store.key_schema)] if store.name in JOIN_STORES else []
-        if names and (names[-1] == "index") is not store.name.endswith("keyWithIndexToValue"):
+        if names and (names[-1] == "index") is not store.name.endswith(JOIN_ROWS):
             path, detail = f"{STATE}/{operator.id}/0/{store.name}", f"the key of its rows is {', '.join(names)}"
             return Finding(diagnoses.state.STORE_ASTRAY, path, detail)
     return None

@@ -19,6 +19,7 @@ from ckpt.changes.evolve.origins import (
 )
 from ckpt.changes.plan import NoWay
 from ckpt.formats.operators import TRANSFORM_WITH_STATE, OperatorName, list_variables
+from ckpt.formats.statefiles import JOIN_ROWS, TIMED_KEYS, TIMED_ROWS
 from ckpt.formats.types import fields_of, named_fields, struct_of
 from ckpt.inspection.aggregates import MADE_OF, Merge, find_element, find_merge
 from ckpt.inspection.evolution import (
@@ -39,7 +40,6 @@ from ckpt.state.reading.columns import flat_columns
 _UNNAMED = "_groupingexpression"  # Spark's name for a key that is no plain column
 _EVENT_TIME = "spark.watermarkDelayMs"  # in the metadata of a column that the watermark evicts by
 _SESSION = "spark.sessionWindow"  # in the metadata of the column of a session
-_TIMED = ("keyWithTsToValues", "tsWithKey")  # column families of joins of state format 4, whose keys end with a time
 _MATCHED = "matched"  # of a join side: whether a row was joined already
 
 
@@ -157,8 +157,9 @@ class _Planner:
     @property
     def _added_us(self) -> int | None:
         """How much longer the gap of sessions is, in microseconds; None: it is not."""
-        sessions = self.wants.name == OperatorName.SESSIONS and self.old is not None
-        return find_longer_gap(self.old, self.wants) if sessions and self.old is not None else None
+        if self.old is None or self.wants.name != OperatorName.SESSIONS:
+            return None
+        return find_longer_gap(self.old, self.wants)
 
     def _check_certain(self, part: PartComparison) -> None:
         """Raise NoWay for a column whose old values are none of the new one, as far as can be told."""
@@ -501,8 +502,8 @@ class _Planner:
                 raise self.refuse(f"{part.why} ({part.verdict}), and ckpt only widens the keys of a join")
         for sides in self._list_sides():
             key, origins = self._widen_key(sides), None
-            indexed = sides.old.name.endswith(("keyWithIndexToValue", *_TIMED))
-            if indexed and not sides.old.name.endswith("tsWithKey"):
+            indexed = sides.old.name.endswith((JOIN_ROWS, TIMED_ROWS, TIMED_KEYS))
+            if indexed and not sides.old.name.endswith(TIMED_KEYS):
                 side = sides.old.name.partition("-")[0]
                 origins, parts = self._plan_side(sides, side)
                 judged += parts
@@ -535,7 +536,7 @@ class _Planner:
                 key_schema=own.key_schema if own.key is not None else None,
                 key_encoder=old[own.name].key_encoder,
                 indexed=own.indexed,
-                several=own.name.endswith(_TIMED[0]),
+                several=own.name.endswith(TIMED_ROWS),
             )
             for own in stores
         )

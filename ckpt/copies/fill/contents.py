@@ -22,11 +22,11 @@ from ckpt.copies.fill.frames import MATCHED, Taken
 from ckpt.formats.rows.arrow import whole
 from ckpt.formats.rows.keys import MakeRows
 from ckpt.formats.rows.unsafe_writer import rows_from
+from ckpt.formats.statefiles import JOIN_COUNTS, TIMED_KEYS, TIMED_ROWS
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
 from ckpt.state.native.entries import entries_of, make_raw
 from ckpt.state.native.groups import number_groups, number_occurrences
-from ckpt.state.native.store_files import TIMED_FAMILIES
 from ckpt.state.reading.columns import TTL
 from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit, UnitKind
@@ -135,7 +135,7 @@ def _merge_rows(groups: Any, count: int, rows: Sequence[bytes], delimiter: bytes
 
 def is_timed(unit: StateUnit) -> bool:
     """Tell whether a unit is a side of a join in state format 4, whose keys have the time of the row."""
-    return unit.buffer is not None and unit.buffer.name.endswith(TIMED_FAMILIES)
+    return unit.buffer is not None and unit.buffer.name.endswith((TIMED_ROWS, TIMED_KEYS))
 
 
 def put_event_times(unit: StateUnit, columns: Sequence[Any]) -> Any:
@@ -168,7 +168,7 @@ def _make_timed_side(
     """
     keys, values = rows.columns
     name = rows.unit.buffer.name if rows.unit.buffer else ""
-    value, by_time = schemas[name][1], name.replace(*TIMED_FAMILIES)
+    value, by_time = schemas[name][1], name.replace(TIMED_ROWS, TIMED_KEYS)
     groups, first = _group_keys(keys)
     own: Any = keys.take(whole(pa.int64(), first))
     stored = values if rows.matched is None else make_struct(value, [*values.flatten(), rows.matched])
@@ -197,7 +197,7 @@ def _make_join_side(rows: Taken, schemas: Mapping[str, tuple[Json, Json]]) -> It
     indexed = make_struct(kind, [*keys.flatten(), numbers])
     own = values if rows.matched is None else make_struct(value, [*values.flatten(), rows.matched])
     yield StoreContent(name, indexed, own)
-    counter = f"{rows.unit.side}-keyToNumValues"
+    counter = f"{rows.unit.side}-{JOIN_COUNTS}"
     counts = whole(pa.int64(), np.bincount(groups, minlength=len(first)).astype(np.int64))
     there = keys.take(whole(pa.int64(), first))
     yield StoreContent(counter, there, make_struct(schemas[counter][1], [counts]))

@@ -14,9 +14,9 @@ from ckpt.errors import Undecodable
 from ckpt.formats.operators import BY_WHOLE_KEY, TRANSFORM_WITH_STATE, OperatorName
 from ckpt.formats.rows.partitions import partitions_of
 from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
+from ckpt.formats.statefiles import JOIN_COUNTS, JOIN_ROWS, TIMED_KEYS, TIMED_ROWS
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json, Operator, Store
-from ckpt.state.native.store_files import TIMED_FAMILIES
 from ckpt.state.reading.units import StateUnit
 
 Path: TypeAlias = tuple[int, ...]
@@ -64,9 +64,9 @@ def find_grouping(operator: Operator, store: Store, family: str | None) -> Group
     match recognise_operator(operator):
         case OperatorName.JOIN:
             stored = f"{store.name} {name}"
-            if any(own in stored for own in ("keyWithIndexToValue", *TIMED_FAMILIES)):
+            if any(own in stored for own in (JOIN_ROWS, TIMED_ROWS, TIMED_KEYS)):
                 return _WITHOUT_LAST
-            if "keyToNumValues" in stored:
+            if JOIN_COUNTS in stored:
                 return _WHOLE
         case OperatorName.SESSIONS:
             return _WITHOUT_LAST
@@ -99,7 +99,7 @@ def list_key_columns(operator: Operator, store: Store) -> list[tuple[str, Json]]
 
 def find_unit_grouping(operator: Operator, unit: StateUnit) -> GroupingKey:
     """Return the part of the keys shown by a unit of state that is the operator's."""
-    with_time = unit.buffer is not None and unit.buffer.name.endswith(TIMED_FAMILIES)
+    with_time = unit.buffer is not None and unit.buffer.name.endswith((TIMED_ROWS, TIMED_KEYS))
     return _WITHOUT_LAST if recognise_operator(operator) == OperatorName.SESSIONS or with_time else _WHOLE
 
 

@@ -25,11 +25,12 @@ from ckpt.formats.rows.keys import encoder_with_prefix, key_blobs, keys_of
 from ckpt.formats.rows.types import TypeShape, shape_of
 from ckpt.formats.rows.unsafe import VERSION, WORD, Rows, rows_of, structs_of
 from ckpt.formats.rows.unsafe_writer import rows_from
+from ckpt.formats.statefiles import TIMED_ROWS
 from ckpt.formats.types import fields_of, named_fields, struct_of
 from ckpt.model import Json, Operator, Provider, Store
 from ckpt.state.native import rocksdb
 from ckpt.state.native.entries import Entries, decode_bytes, decode_rows, read_hdfs_rows, split_elements
-from ckpt.state.native.store_files import TIMED_FAMILIES, StoreFiles, UnitLayout
+from ckpt.state.native.store_files import StoreFiles, UnitLayout
 
 Family: TypeAlias = tuple[int, str, str | None]
 """Operator, store, and column family; None where the store has none."""
@@ -186,7 +187,7 @@ class Moving:
     def _count_state_rows(self, rows: "_HdfsRows | _RocksDBRows") -> Any:
         """As how many rows of state each counts: lists as their elements. Raises Undecodable."""
         lists = {variable.name for variable in self.operator.variables if variable.kind == _LIST}
-        several = rows.family is not None and (rows.family in lists or rows.family.endswith(TIMED_FAMILIES[0]))
+        several = rows.family is not None and (rows.family in lists or rows.family.endswith(TIMED_ROWS))
         if isinstance(rows, _HdfsRows) or not several:
             return np.ones(len(rows), np.int64)
         parts = split_elements

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ckpt.formats.statefiles import JOIN_COUNTS, JOIN_ROWS, TIMED_KEYS, TIMED_ROWS
 from ckpt.state.native.groups import number_groups
 
 _SIDES = ("left", "right")
@@ -29,7 +30,7 @@ class Held:
 def find_missing_rows(stores: Mapping[str, Held]) -> Iterator[str]:
     """Rows of a join that are counted and not there: join state formats 1 to 3."""
     for side in _SIDES:
-        lost, _ = _compare_row_counts(stores.get(f"{side}-keyToNumValues"), stores.get(f"{side}-keyWithIndexToValue"))
+        lost, _ = _compare_row_counts(stores.get(f"{side}-{JOIN_COUNTS}"), stores.get(f"{side}-{JOIN_ROWS}"))
         if lost:
             yield f"rows of the {side} side that are counted and not there: {lost:,} (Spark fails when it needs one)"
 
@@ -37,10 +38,10 @@ def find_missing_rows(stores: Mapping[str, Held]) -> Iterator[str]:
 def find_contradictions(stores: Mapping[str, Held]) -> Iterator[str]:
     """Find what else contradicts itself in one partition, by the names of its families, and what Spark makes of it."""
     for side in _SIDES:
-        _, extra = _compare_row_counts(stores.get(f"{side}-keyToNumValues"), stores.get(f"{side}-keyWithIndexToValue"))
+        _, extra = _compare_row_counts(stores.get(f"{side}-{JOIN_COUNTS}"), stores.get(f"{side}-{JOIN_ROWS}"))
         if extra:
             yield f"rows of the {side} side that are not counted: {extra:,} (Spark never finds them)"
-        yield from _check_rows_by_time(side, stores.get(f"{side}-keyWithTsToValues"), stores.get(f"{side}-tsWithKey"))
+        yield from _check_rows_by_time(side, stores.get(f"{side}-{TIMED_ROWS}"), stores.get(f"{side}-{TIMED_KEYS}"))
     for timers in _TIMERS:
         yield from _check_timers(stores.get(f"{timers}_keyToTimestamp"), stores.get(f"{timers}_timestampToKey"))
     for name, index in stores.items():

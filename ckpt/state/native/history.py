@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import pairwise
 from os import fspath
 from typing import Any, Unpack
 
@@ -19,7 +20,7 @@ from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.registry import SourceRange, SourceView, source_ranges, source_views
 from ckpt.checkpoint.state.chains import Chain, WantedVersion
 from ckpt.checkpoint.state.folders import FileId, StorePartition, find_operators
-from ckpt.checkpoint.state.ranges import Ranges, ranges_of
+from ckpt.checkpoint.state.ranges import Ranges
 from ckpt.errors import LeftToSpark, Undecodable, UsageError
 from ckpt.formats.operators import AGGREGATIONS, TRANSFORM_WITH_STATE, OperatorName
 from ckpt.formats.rows import avro
@@ -177,9 +178,8 @@ def state_history(
         raise walk.trouble or StateDamaged(f"{chosen.checkpoint.uri}: the state of no batch can be read")
     first, last = known[0], known[-1]
     events = list(_find_events(walk, known))
-    batches = {step.moment.batch for step in known}
-    later = range(first.moment.batch + 1, (chosen.checkpoint.commits.latest or 0) + 1)
-    unknown = [batch for batch in later if batch not in batches]
+    batches = [*(step.moment.batch for step in known), (chosen.checkpoint.commits.latest or 0) + 1]
+    unknown = tuple((before + 1, batch - 1) for before, batch in pairwise(batches) if batch - before > 1)
     begins = first.moment.batch == 0
     return StateHistory(
         checkpoint=path,
@@ -192,7 +192,7 @@ def state_history(
         rows=tuple(walk.decode(last.state or {})),
         events=tuple(events[-limit:]),
         more=len(events) > limit,
-        unknown=ranges_of(unknown),
+        unknown=unknown,
     )
 
 

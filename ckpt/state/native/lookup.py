@@ -17,6 +17,7 @@ from ckpt.formats.rows.arrow import structs
 from ckpt.formats.rows.partitions import partitions_of
 from ckpt.formats.rows.types import FIXED, arrow_type, unscaled
 from ckpt.formats.rows.unsafe_writer import rows_from
+from ckpt.formats.statefiles import JOIN_ROWS
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
 from ckpt.settings import STRICT_DISTRIBUTION
@@ -174,7 +175,7 @@ def _spread_by(unit: StateUnit) -> list[tuple[tuple[int, ...], Json]] | None:
     name = unit.operator_name
     key = [leaf for leaf in walk_leaves(unit.schema) if leaf[0][0] == "key"]
     if name == OperatorName.JOIN:
-        indexed = unit.kind is UnitKind.STORE and unit.stores[0].endswith("keyWithIndexToValue")
+        indexed = unit.kind is UnitKind.STORE and unit.stores[0].endswith(JOIN_ROWS)
         key = key[:-1] if indexed else [leaf for leaf in key if leaf[0][-1] != _EVENT_TIME]
     elif name == OperatorName.SESSIONS:
         key = key[:-1]

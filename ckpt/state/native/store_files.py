@@ -12,7 +12,7 @@ from ckpt.errors import WITH_SPARK, CkptError, LeftToSpark, TooLarge, Undecodabl
 from ckpt.formats.rows.codecs import MOST_BYTES
 from ckpt.formats.rows.keys import encoder_with_prefix
 from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
-from ckpt.formats.statefiles import DEFAULT_STORE, LZ4, Lineage
+from ckpt.formats.statefiles import DEFAULT_STORE, LZ4, TIMED_ROWS, Lineage
 from ckpt.model import ColumnFamily, Json, Operator, Provider, StateFileKind, Store
 from ckpt.settings import ROW_CHECKSUM
 from ckpt.state.reading.choose import StateDamaged
@@ -21,8 +21,6 @@ from ckpt.state.reading.units import StateUnit, UnitKind
 from ckpt.storage import Storage
 
 _TIMERS = "_keyToTimestamp"
-TIMED_FAMILIES = ("keyWithTsToValues", "tsWithKey")
-"""Join state format 4: the rows of a key and time in one value, and one entry for each of them by time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +96,7 @@ def _of_family(chosen: Chosen, operator: Operator, store: Store, family: ColumnF
         key=family.key_schema,
         value=family.value_schema,
         encoder=family.key_encoder,
-        several=name.endswith(TIMED_FAMILIES[0]) or name in lists,
+        several=name.endswith(TIMED_ROWS) or name in lists,
         avro=avro,
         generation=family.generation,
         older=family.older,

@@ -10,6 +10,7 @@ from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.chains import is_known_provider
 from ckpt.errors import CkptError, UsageError, argument
+from ckpt.formats.statefiles import JOIN_COUNTS
 from ckpt.formats.types import fields_of, struct_of
 from ckpt.model import Json, Provider, QueryMetadata, Unreadable
 from ckpt.settings import PROVIDER_CLASS
@@ -240,7 +241,7 @@ def _check_changes(uri: str, unit: StateUnit, first: int, last: int) -> None:
     if any(a <= first and last <= b for a, b in unit.change_batches):
         return
     if unit.kind is UnitKind.SIDE:
-        stores = [store for store in unit.stores if not store.endswith("keyToNumValues")] or unit.stores
+        stores = [store for store in unit.stores if not store.endswith(JOIN_COUNTS)] or unit.stores
         listed = " or ".join(argument("store", store) for store in stores)
         why = f"Spark reads changes of a join store by store: {listed}"
     elif unit.kind is UnitKind.TIMERS:

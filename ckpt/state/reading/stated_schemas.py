@@ -12,13 +12,11 @@ from dataclasses import dataclass, replace
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.errors import UsageError, argument, one_line
-from ckpt.formats.statefiles import DEFAULT_STORE
+from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_ROWS
 from ckpt.formats.types import fields_of, strange_type, struct_of
 from ckpt.inspection.query import DescribedOperator, parse_query
 from ckpt.model import Json, Operator, Store
 from ckpt.storage.local import read_text
-
-_INDEXED = "keyWithIndexToValue"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +108,7 @@ def _put(checkpoint: Checkpoint, operator: Operator, store: Store, stated: State
 def _in_its_format(recorded: Mapping[str, str], store: Store, key: Json, value: Json) -> Json:
     """The value as an older state format keeps it: aggregations repeat the key, joins lack whether a row matched."""
     keys, values = fields_of(key) or [], fields_of(value) or []
-    if _INDEXED in store.name and recorded.get(settings.JOIN_FORMAT, "1") == "1":
+    if JOIN_ROWS in store.name and recorded.get(settings.JOIN_FORMAT, "1") == "1":
         values = values[:-1]
     elif store.name == DEFAULT_STORE and recorded.get(settings.AGGREGATION_FORMAT, "1") == "1":
         values = [*keys, *values]

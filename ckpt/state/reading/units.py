@@ -16,7 +16,7 @@ from ckpt.checkpoint.reader import as_checkpoint
 from ckpt.checkpoint.state.folders import OperatorFolder, find_operators
 from ckpt.checkpoint.state.ranges import Ranges, intersect, ranges_of, shift_ranges
 from ckpt.formats.operators import OperatorName
-from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_STORES
+from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_ROWS, JOIN_STORES, TIMED_ROWS
 from ckpt.formats.types import fields_of, name_and_type, struct_of, type_named
 from ckpt.model import (
     ColumnFamily,
@@ -33,8 +33,6 @@ from ckpt.values import Value
 from ckpt.versions import Spark, first_with
 
 SIDES = ("left", "right")
-_INDEXED = "keyWithIndexToValue"  # the rows of a side in join state formats 1 to 3
-_TIMED = "keyWithTsToValues"  # the rows of a side in join state format 4
 _JOIN_FORMAT_3 = first_with(lambda rules: rules.runs_join_format >= 3)
 _JOIN_FORMAT_4 = first_with(lambda rules: rules.runs_join_format >= 4)
 _FORMAT_2 = first_with(lambda rules: rules.reads_format_2)
@@ -98,7 +96,7 @@ class StateUnit(Value):
     def row_store(self) -> str | None:
         """The store to be read by its name: of a join side that has stores of its own, the one that holds its rows."""
         if self.kind is UnitKind.SIDE:
-            return next((store for store in self.stores if store.endswith(_INDEXED)), None)
+            return next((store for store in self.stores if store.endswith(JOIN_ROWS)), None)
         return self.stores[0] if self.kind is UnitKind.STORE else None
 
     @property
@@ -207,7 +205,9 @@ class _Building:
             schema, buffer = self._side(side, stores, families)
             unit = self._unit(UnitKind.SIDE, named, schema, all(map(_is_described, named)))
             if together:
-                unit = replace(unit, oldest_spark=_JOIN_FORMAT_4 if f"{side}-{_TIMED}" in families else _JOIN_FORMAT_3)
+                unit = replace(
+                    unit, oldest_spark=_JOIN_FORMAT_4 if f"{side}-{TIMED_ROWS}" in families else _JOIN_FORMAT_3
+                )
             yield replace(unit, side=side, change_batches=(), buffer=buffer)
         if not together:
             for store in self.operator.stores:
@@ -220,7 +220,7 @@ class _Building:
         """The rows of one side: as they are stored, and without what Spark adds, an index and whether one matched."""
         entries = {store.name: (store.key_schema, store.value_schema) for store in stores.values()}
         entries |= {family.name: (family.key_schema, family.value_schema) for family in families.values()}
-        for name, extra in ((f"{side}-{_INDEXED}", 1), (f"{side}-{_TIMED}", 0)):
+        for name, extra in ((f"{side}-{JOIN_ROWS}", 1), (f"{side}-{TIMED_ROWS}", 0)):
             key, value = entries.get(name, (None, None))
             keys, values = fields_of(key), fields_of(value)
             if keys is not None and values is not None:
