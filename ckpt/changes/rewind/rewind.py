@@ -37,7 +37,8 @@ def rewind(
         to_batch: The last batch that counts; required, or a version, unless an earlier rewind is undone.
         to_sink_version: A version of the Delta table ``sink``, a snapshot of the Iceberg table, or a time in ISO 8601:
             the last batch that counts is the one that the table had then. The plan is applied once the table is there.
-        restore_sink: Restore that table first: a Delta table on a local disk, S3 or HDFS.
+        restore_sink: Restore that table first: a Delta table on a local disk, S3 or HDFS, or an Iceberg table by its
+            name in a catalog.
         replay: Whether the batch after it runs again over its old range (``same``), or gets a new one (``new``).
         sink: The place that the query writes to, as ``inspect`` takes it: the plan is then for that sink.
         how: ``apply=True`` performs the plan, ``undo`` undoes an earlier rewind; see ``How``.
