@@ -8,10 +8,12 @@ rows stay in their partition, one task reads an old partition and makes the new 
 old partition is first divided, and each new one made of its pieces.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import chain, pairwise
+from itertools import chain, pairwise, product
 from os import fspath
 from typing import Any, NamedTuple
 
@@ -23,15 +25,19 @@ from ckpt.checkpoint.state.rewritable import Form
 from ckpt.copies.copy.placing import Watcher
 from ckpt.copies.exchange import Exchange, ThroughFiles, pack_batch, unpack_batch
 from ckpt.copies.rewrite.filtering import NOTHING, Dropping, Key, Leaving, read_keys
+from ckpt.copies.rewrite.merging import RowMerging
 from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, choose_leaving, plan_rewrite
-from ckpt.copies.rewrite.spreading import count_partitions, is_single
-from ckpt.copies.rewrite.stored_rows import Stored, divide_rows, join_stored
-from ckpt.copies.rewrite.stores import Families, Moving, Reshaping, Tally, read_families
+from ckpt.copies.rewrite.spreading import count_partitions, is_single, list_key_columns
+from ckpt.copies.rewrite.stored_rows import Stored, divide_rows, find_shared, join_stored
+from ckpt.copies.rewrite.stores import SHOWN, Families, Moving, Reshaping, Tally, read_families
 from ckpt.copies.rewrite.writing import NewState, make_new, write_files
 from ckpt.errors import UsageError, argument
-from ckpt.model import Location, Operator, Store
+from ckpt.formats.rows.unsafe import VERSION, rows_of, structs_of
+from ckpt.formats.types import struct_of
+from ckpt.model import Location, Operator, Provider, Store
 from ckpt.processes import Processes
 from ckpt.state.native.entries import count_processes
+from ckpt.state.native.json_values import make_plain
 from ckpt.state.native.store_files import StoreFiles, delimiter_of, find_store_files, layout_of
 from ckpt.state.reading.reading import Chosen
 
@@ -133,8 +139,12 @@ def _count_rows(chosen: Chosen, rewrite: Rewrite, tally: Tally) -> Iterator[Rewr
         yield replace(unit, rows=tally.rows[family] - dropped, dropped=dropped if leaving.applies else None)
 
 
-_PIECES = {planned: [f"keys {planned}", f"values {planned}"] for planned in (False, True)}  # names of columns
 _WORTH_A_PROCESS = 2 << 20  # bytes of files: what takes twice as long to write anew as a process to start
+
+
+def _name_piece(checkpoint: int, *, planned: bool) -> list[str]:
+    """Names of the columns of a piece: the rows of one of the checkpoints, before or after the batch that is planned."""
+    return [f"{column} {checkpoint} {planned}" for column in ("keys", "values", "groups")]
 
 
 class Task(NamedTuple):
@@ -143,6 +153,7 @@ class Task(NamedTuple):
     operator: int
     store: str
     partition: int
+    checkpoint: int = 0  # the place of the old one among those that are merged
 
 
 class TaskOutcome(NamedTuple):
@@ -166,6 +177,9 @@ class Move:
     options: Mapping[str, str]  # for its file system
     writes: bool  # tasks write files themselves
     reshapings: Mapping[tuple[int, str], Reshaping | None] | None = None  # of these stores; None: all, as they are
+    others: tuple["Move", ...] = ()  # of other checkpoints into the same new one
+    combining: Mapping[tuple[int, str], RowMerging] = field(default_factory=dict)
+    """By store how rows of several checkpoints with the same key become one; of others they are refused."""
     _numbered: dict[tuple[int, str], Families] = field(default_factory=dict)
     _tally: Tally = field(default_factory=Tally)  # of the task at hand
     _files: dict[tuple[int, str, bool], dict[int, StoreFiles]] = field(default_factory=dict)
@@ -174,7 +188,13 @@ class Move:
         for operator, store in self.stores:
             self._merge_families(Task(operator.id, store.name, 0))
         form, new = (self.old, self.state, self.keys, self.where), (self.into, dict(self.options), self.writes)
-        return Move, (self.chosen, *form, *new, self.reshapings, self._numbered)
+        merged = (self.others, self.combining)
+        return Move, (self.chosen, *form, *new, self.reshapings, *merged, self._numbered)
+
+    @property
+    def moves(self) -> tuple["Move", ...]:
+        """The moves of all checkpoints, this one first."""
+        return (self, *self.others)
 
     @property
     def stores(self) -> list[tuple[Operator, Store]]:
@@ -202,10 +222,11 @@ class Move:
     def sources(self) -> list[Task]:
         """The old partitions whose rows are spread anew."""
         return [
-            Task(operator.id, store.name, partition)
-            for operator, store in self.stores
-            if self.spreads(operator, store)
-            for partition in self.find_files(operator.id, store.name)
+            Task(operator.id, store.name, partition, number)
+            for number, move in enumerate(self.moves)
+            for operator, store in move.stores
+            if move.spreads(operator, store)
+            for partition in move.find_files(operator.id, store.name)
         ]
 
     def find_files(self, operator: int, store: str, *, planned: bool = False) -> Mapping[int, StoreFiles]:
@@ -223,39 +244,61 @@ class Move:
 
     def divide(self, task: Task) -> Iterator[tuple[int | None, Any]]:
         """The rows of an old partition for the new ones, and what was counted. Raises Undecodable, StorageError."""
-        self._tally = Tally()
+        move, families = self.moves[task.checkpoint], self._merge_families(task)
+        move._tally = Tally()
         for planned in self.versions:
-            moved_rows = list(self._move_rows(task, planned=planned))
+            moved_rows = list(move._move_rows(task, families, planned=planned, grouped=bool(self.others)))
             places = [np.zeros(0, np.int64), *(places for places, _ in moved_rows)]
             count = self.count_new(*self.find_store(task))
             order, starts = divide_rows(np.concatenate(places), count)
             rows = join_stored(rows for _, rows in moved_rows).take(order)
-            batch = pa.record_batch([rows.keys, rows.values], names=_PIECES[planned])
+            columns = [column for column in rows.columns if column is not None]
+            batch = pa.record_batch(columns, names=_name_piece(task.checkpoint, planned=planned)[: len(columns)])
             for partition, (start, end) in enumerate(pairwise(starts)):
                 if end > start:
                     piece = pack_batch(batch.slice(start, end - start))
-                    yield self.targets[task._replace(partition=partition)], piece
-        yield None, self._make_outcome(task, None)
+                    yield self.targets[task._replace(partition=partition, checkpoint=0)], piece
+        yield None, move._make_outcome(task, None)
 
     def make(self, task: Task, pieces: Iterable[Any]) -> Iterator[TaskOutcome]:
         """The files of a new partition. Raises Undecodable, StorageError."""
         operator, store = self.find_store(task)
-        self._tally = Tally()
-        if self.spreads(operator, store):
-            batches = [unpack_batch(piece) for piece in pieces]
-            parts = [
-                [Stored(*batch.columns) for batch in batches if batch.schema.names == _PIECES[planned]]
-                for planned in self.versions
-            ]
-        else:
-            parts = [[rows for _, rows in self._move_rows(task, planned=planned)] for planned in self.versions]
-        rows = [join_stored(part) for part in parts]
-        reshaping, families = self.find_reshaping(operator, store), self._merge_families(task)
+        parts: dict[str, list[Stored]] = defaultdict(list)
+        for batch in map(unpack_batch, pieces):
+            parts[batch.schema.names[0]].append(Stored(*batch.columns))
+        tally, families = Tally(), self._merge_families(task)
+        rows = []
+        for planned in self.versions:
+            of_each = []
+            for number, move in enumerate(self.moves):
+                move._tally = tally
+                own = parts[_name_piece(number, planned=planned)[0]]
+                if not move.spreads(operator, store):
+                    moved = move._move_rows(task, families, planned=planned, grouped=bool(self.others))
+                    own += (rows for _, rows in moved)
+                of_each.append(join_stored(own))
+            rows.append(self._merge_rows(operator, store, of_each))
+        reshaping = self.find_reshaping(operator, store)
         if reshaping is not None:
             rows = [reshaping.merge(part) for part in rows]
             families = reshaping.rename(families)
         files = self.state.make_files(operator, store, task.partition, rows[0], families, *rows[1:])
         yield self._make_outcome(task, write_files(self.into, self.options, files) if self.writes else files)
+
+    def _merge_rows(self, operator: Operator, store: Store, parts: Sequence[Stored]) -> Stored:
+        """Join the rows of each checkpoint in a new partition; keys that several have are combined, or counted."""
+        rows = join_stored(parts)
+        shared = find_shared(parts)
+        if not len(shared):
+            return rows
+        if (combining := self.combining.get((operator.id, store.name))) is not None:
+            return combining.merge(rows)
+        kind = struct_of(list_key_columns(operator, store))
+        rocksdb = self.state.provider is Provider.ROCKSDB and rows.groups is None
+        some = [(b"" if rocksdb else VERSION) + group for group in shared.slice(0, SHOWN).to_pylist()]
+        names = [json.dumps(key, ensure_ascii=False) for key in make_plain(structs_of(kind, rows_of(some), "key"))]
+        self._tally.refuse(f"operator {operator.id}", len(shared), names)
+        return rows
 
     def spreads(self, operator: Operator, store: Store) -> bool:
         """Tell whether rows change their partition."""
@@ -279,19 +322,23 @@ class Move:
         return next(pair for pair in self.chosen.checkpoint.stores() if (pair[0].id, pair[1].name) == task[:2])
 
     def _make_outcome(self, task: Task, files: Mapping[str, bytes | int] | None) -> TaskOutcome:
-        dropping = self.leaving.get(task.operator)
-        return TaskOutcome(files, self._tally, frozenset(dropping.seen if isinstance(dropping, Dropping) else ()))
+        leaving = (move.leaving.get(task.operator) for move in self.moves)
+        seen = (dropping.seen for dropping in leaving if isinstance(dropping, Dropping))
+        return TaskOutcome(files, self._tally, frozenset().union(*seen))
 
     def _merge_families(self, task: Task) -> Families:
-        """The numbers of column families: those of all old partitions together."""
+        """The numbers of column families: those of all old partitions together, of all checkpoints."""
         families = self._numbered.get(task[:2])
         if families is None:
             has_any = bool(self.find_store(task)[1].column_families)
-            own = (self.find_files(*task[:2], planned=planned).values() for planned in self.versions if has_any)
+            both = product(self.moves, self.versions) if has_any else ()
+            own = (move.find_files(*task[:2], planned=planned).values() for move, planned in both)
             families = self._numbered[task[:2]] = read_families(chain.from_iterable(own))
         return families
 
-    def _move_rows(self, task: Task, *, planned: bool) -> Iterator[tuple[Any, Stored]]:
+    def _move_rows(
+        self, task: Task, families: Families, *, planned: bool, grouped: bool
+    ) -> Iterator[tuple[Any, Stored]]:
         """The rows of an old partition, if it has any; of a store with rows in one only, of all."""
         operator, store = self.find_store(task)
         recorded = self.chosen.recorded
@@ -305,9 +352,10 @@ class Move:
             avro=recorded.get(settings.ENCODING_FORMAT) == "avro" and bool(operator.variables),
             delimiter=delimiter_of(recorded),
             leaving=self.leaving.get(operator.id, NOTHING),
-            families=self._merge_families(task),
+            families=families,
             reshaping=self.find_reshaping(operator, store),
             tally=Tally() if planned else self._tally,
+            grouped=grouped,
         )
         every = self.find_files(task.operator, task.store, planned=planned)
         for partition in every if is_single(operator, store) else every.keys() & {task.partition}:
@@ -341,7 +389,7 @@ def move_state(
 def run_move(move: Move, by: Exchange | None, jobs: int | None) -> Iterator[tuple[Task, TaskOutcome]]:
     """Move all stores, by default in ``jobs`` processes of this machine. Raises Undecodable, StorageError."""
     if by is None:
-        of_stores = (move.find_files(operator.id, store.name) for operator, store in move.stores)
+        of_stores = (each.find_files(operator.id, store.name) for each in move.moves for operator, store in each.stores)
         files = [file for of_store in of_stores for file in of_store.values()]
         by = ThroughFiles(Processes(count_processes(move.chosen, files, jobs, _WORTH_A_PROCESS)))
     yield from by.exchange(move, move.sources, [*move.targets])

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from ckpt.checkpoint.state.rewritable import count_session_columns
 from ckpt.copies.rewrite.filtering import Column, Leaving
-from ckpt.copies.rewrite.spreading import find_grouping, hash_rows, is_single
-from ckpt.copies.rewrite.stored_rows import Stored, array_of, bounds, memory, prepend, strip_first
+from ckpt.copies.rewrite.spreading import GroupingKey, find_grouping, hash_rows, is_single
+from ckpt.copies.rewrite.stored_rows import Stored, array_of, bounds, encode_rows, memory, prepend, strip_first
 from ckpt.errors import Undecodable
 from ckpt.formats.rows.arrow import copy_pieces
 from ckpt.formats.rows.avro import elements, key_columns
@@ -37,6 +37,7 @@ Family: TypeAlias = tuple[int, str, str | None]
 
 _BYTES = pa.large_binary()
 _LIST = "ListState"
+SHOWN = 5  # keys that a refusal names
 
 
 @dataclass(slots=True)
@@ -55,16 +56,33 @@ class Families:
 
 
 @dataclass(slots=True)
+class RefusedKeys:
+    """Keys for which a checkpoint is not written."""
+
+    count: int = 0
+    some: list[str] = field(default_factory=list)  # at most ``SHOWN``, as JSON
+
+
+@dataclass(slots=True)
 class Tally:
     """How many rows families have, and how many of them are left out; of lists every element is one."""
 
     rows: Counter[Family] = field(default_factory=Counter)
     dropped: Counter[Family] = field(default_factory=Counter)
+    refused: dict[str, RefusedKeys] = field(default_factory=dict)  # by what is wrong with them
 
     def add(self, other: "Tally") -> None:
         """Add the counts of more rows."""
         self.rows.update(other.rows)
         self.dropped.update(other.dropped)
+        for why, keys in other.refused.items():
+            self.refuse(why, keys.count, keys.some)
+
+    def refuse(self, why: str, count: int, some: Iterable[str]) -> None:
+        """Count keys for which nothing is written; ``some`` of them, or all."""
+        known = self.refused.setdefault(why, RefusedKeys())
+        known.count += count
+        known.some = sorted({*known.some, *some})[:SHOWN]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +163,7 @@ class Moving:
     families: Families  # of the new store
     tally: Tally
     reshaping: "Reshaping | None" = None  # the new columns of the store
+    grouped: bool = False  # rows keep their grouping key, where it is not all of the key
 
     def move_rows(self, files: StoreFiles) -> Iterator[tuple[Any, Stored]]:
         """The rows of an old partition, some at a time: their new partitions as an int64 array, and what is stored.
@@ -164,7 +183,8 @@ class Moving:
         count = len(rows)
         single = is_single(self.operator, self.store)
         spread = not single and self.partitions is not None
-        columns = self._take_columns(rows) if spread or self.leaving.of_keys else []
+        grouped = self.grouped and (rows.family is not None or not self._find_grouping(rows).is_whole)
+        columns = self._take_columns(rows) if spread or grouped or self.leaving.of_keys else []
         if (single and partition) or (spread and (hash_rows(columns, count, self.before) != partition).any()):
             raise Undecodable("it has keys that Spark looks for in other partitions; see ckpt state verify")
         places: Any = np.full(count, partition, np.int64)
@@ -182,7 +202,10 @@ class Moving:
             return (places[:0], Stored(array_of([]), array_of([]))) if reshaped is None else (places, reshaped)
         if self.reshaping is not None:
             return places, self.reshaping.reshape(rows, columns, self.store)
-        return places[~dropped], self._convert(rows).leave_out(dropped)
+        stored = self._convert(rows)
+        if grouped:
+            stored = replace(stored, groups=encode_columns(columns, count))
+        return places[~dropped], stored.leave_out(dropped)
 
     def _count_state_rows(self, rows: "_HdfsRows | _RocksDBRows") -> Any:
         """As how many rows of state each counts: lists as their elements. Raises Undecodable."""
@@ -199,7 +222,10 @@ class Moving:
     def _take_columns(self, rows: "_HdfsRows | _RocksDBRows") -> list[Column]:
         """The grouping key of each row."""
         keys, form = self._decode_keys(rows), self._find_form(rows)
-        return find_grouping(self.operator, self.store, rows.family).take_columns(form.key, keys)
+        return self._find_grouping(rows).take_columns(form.key, keys)
+
+    def _find_grouping(self, rows: "_HdfsRows | _RocksDBRows") -> GroupingKey:
+        return find_grouping(self.operator, self.store, rows.family)
 
     def _decode_keys(self, rows: "_HdfsRows | _RocksDBRows") -> Any:
         """The keys as an array of structs. Raises Undecodable."""
@@ -235,6 +261,12 @@ class Moving:
         else:
             keys = convert(old_rows.keys)
         return Stored(keys, convert(old_rows.values))
+
+
+def encode_columns(columns: Sequence[Column], count: int) -> Any:
+    """Encode columns of so many rows as one row of bytes each: equal values are equal bytes."""
+    schema = struct_of((name, kind) for name, kind, _ in columns)
+    return encode_rows(schema, [array for _, _, array in columns], count, Provider.HDFS)
 
 
 def read_families(files: Iterable[StoreFiles]) -> Families:
