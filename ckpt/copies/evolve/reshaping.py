@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ckpt.changes.evolve.origins import ColumnMerge, ColumnOrigin, FamilyColumns, LongerSessions, StoreColumns
+from ckpt.changes.evolve.origins import ColumnOrigin, FamilyColumns, StoreColumns
 from ckpt.copies.fill.fitting import Misfit, fit_array, make_struct
 from ckpt.copies.rewrite.filtering import Column
 from ckpt.copies.rewrite.stored_rows import Stored, array_of, encode_rows

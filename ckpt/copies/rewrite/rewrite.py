@@ -8,13 +8,13 @@ rows stay in their partition, one task reads an old partition and makes the new 
 old partition is first divided, and each new one made of its pieces.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import chain, pairwise, product
-from os import fspath
+from itertools import chain, combinations, pairwise, product
+from os import PathLike, fspath
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,36 +22,47 @@ import pyarrow as pa
 
 from ckpt import settings
 from ckpt.checkpoint.state.rewritable import Form
-from ckpt.copies.copy.placing import Watcher
+from ckpt.copies.copy.placing import Watcher, check_apart
 from ckpt.copies.exchange import Exchange, ThroughFiles, pack_batch, unpack_batch
-from ckpt.copies.rewrite.filtering import NOTHING, Dropping, Key, Leaving, read_keys
+from ckpt.copies.rewrite.filtering import IN_NONE, NOTHING, Dropping, Key, Leaving, read_keys
 from ckpt.copies.rewrite.merging import RowMerging
-from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, choose_leaving, plan_rewrite
+from ckpt.copies.rewrite.plan import (
+    CannotRewrite,
+    Rewrite,
+    RewrittenUnit,
+    choose_leaving,
+    plan_merge,
+    plan_rewrite,
+    plan_split,
+)
 from ckpt.copies.rewrite.spreading import count_partitions, is_single, list_key_columns
 from ckpt.copies.rewrite.stored_rows import Stored, divide_rows, find_shared, join_stored
-from ckpt.copies.rewrite.stores import SHOWN, Families, Moving, Reshaping, Tally, read_families
+from ckpt.copies.rewrite.stores import SHOWN, Families, Moving, Reshaping, Tally, name_keys, read_families
 from ckpt.copies.rewrite.writing import NewState, make_new, write_files
-from ckpt.errors import UsageError, argument
+from ckpt.errors import UsageError, argument, one_line
 from ckpt.formats.rows.unsafe import VERSION, rows_of, structs_of
 from ckpt.formats.types import struct_of
+from ckpt.inspection.query import QueryDescription
 from ckpt.model import Location, Operator, Provider, Store
 from ckpt.processes import Processes
 from ckpt.state.native.entries import count_processes
-from ckpt.state.native.json_values import make_plain
 from ckpt.state.native.store_files import StoreFiles, delimiter_of, find_store_files, layout_of
 from ckpt.state.reading.reading import Chosen
+from ckpt.texts import plural
 
 
 def rewrite(
-    checkpoint: Location,
-    into: str,
+    checkpoint: Location | Sequence[Location],
+    into: str | Sequence[str],
     storage_options: Mapping[str, str] | None = None,
     *,
     provider: str | None = None,
     partitions: int | None = None,
     format_version: int | None = None,
     drop_keys: str | Iterable[Key] = (),
-    where: str | None = None,
+    where: str | Sequence[str] | None = None,
+    expect: QueryDescription | str | None = None,
+    combine: bool = False,
     new_id: bool = False,
     salvage: bool = False,
     accept_loss: bool = False,
@@ -68,8 +79,10 @@ def rewrite(
     are in memory at once.
 
     Args:
-        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
-        into: A path or URI of a folder that does not exist, or holds no file.
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``. Several of queries that do the
+            same with other sources become one, of a query that reads the sources of all, those of the first first.
+        into: A path or URI of a folder that does not exist, or holds no file. Several, each with its own ``where``,
+            are parts of one old checkpoint, for queries that together do what the old one did.
         storage_options: For the file systems of both, where they are remote.
         provider: ``hdfs`` or ``rocksdb``; by default as it is.
         partitions: The new number of shuffle partitions; by default as it is.
@@ -79,11 +92,17 @@ def rewrite(
             in a line. Operators that have no such columns keep all.
         where: Rows are kept where this condition in SQL on flat columns is true, such as ``key_user <> 'ann'``; DuckDB
             evaluates it. Rows of a join or transformWithState are judged by the grouping key alone, with everything
-            that is kept for it; operators that have no such columns keep all.
-        new_id: Give the new checkpoint a query id of its own.
+            that is kept for it; operators that have no such columns keep all. Of several, one for each new checkpoint,
+            exactly one has to be true for each row.
+        expect: The description of the new query, or a file of it, where several old checkpoints become one: their
+            sources are put in its order, and it must not read others.
+        combine: Merge what several old checkpoints keep for the same key, as the functions that ``expect`` describes
+            merge groups; without it such a key is refused.
+        new_id: Give the new checkpoint a query id of its own; several always have one.
         salvage: Where state is damaged, take every partition of an operator that can be read: as of the newest batch at
             which all can be, else as of the one at which fewest are lost.
-        accept_loss: Accept that a salvage loses keys, or that batches are read again; without it nothing is written.
+        accept_loss: Accept that a salvage loses keys, that batches are read again, or that no condition of several
+            keeps a row; without it nothing is written.
         accept_fewer_versions: Accept that a Spark version that may be in use, and can start the old one, cannot start
             the new one; without it nothing is written.
         schema: A file with the schemas of state that keeps none, as Spark before 3.1 wrote it: a ``query.json``, or
@@ -106,27 +125,74 @@ def rewrite(
     (9, 5, [7])
 
     """
-    uri, options = fspath(checkpoint), storage_options or {}
-    if where is not None and drop_keys:
+    options, keys = storage_options or {}, read_keys(drop_keys) if isinstance(drop_keys, str) else [*drop_keys]
+    old = [fspath(checkpoint)] if isinstance(checkpoint, str | PathLike) else [fspath(each) for each in checkpoint]
+    new = [into] if isinstance(into, str) else [*into]
+    conditions = [] if where is None else [where] if isinstance(where, str) else [*where]
+    _check_options(old, new, conditions, keys, merges=combine or expect is not None, salvage=salvage, schema=schema)
+    form = (provider, partitions, format_version)
+    plans = []
+    if len(old) > 1:
+        query = QueryDescription.read(expect) if isinstance(expect, str) else expect
+        only = next(iter(conditions), None)
+        plans.append(plan_merge(old, new[0], options, form, keys, only, query, combine=combine))
+    elif len(new) > 1:
+        plans += plan_split(old[0], new, options, form, conditions)
+    else:
+        only, more = next(iter(conditions), None), {"new_id": new_id, "salvage": salvage}
+        plans.append(plan_rewrite(old[0], new[0], options, form, keys, only, schema=schema, **more))
+    checked = []
+    for chosen, selection, rewrite in plans:
+        if rewrite.salvage and rewrite.salvage.costs and not (accept_loss or rewrite.refused):
+            rewrite = replace(rewrite, refused=f"{rewrite.salvage.costs}: {argument('accept_loss', True)} accepts that")
+        if rewrite.stopped and not (accept_fewer_versions or rewrite.refused):
+            versions = f"Spark {' and '.join(rewrite.stopped)} can start the old checkpoint, and not the new one"
+            rewrite = replace(rewrite, refused=f"{versions}: {argument('accept_fewer_versions', True)} accepts that")
+        checked.append((chosen, selection, rewrite))
+    results = [rewrite for *_, rewrite in checked]
+    refused = next((rewrite.refused for rewrite in results if rewrite.refused), None)
+    if not plan and refused is None:
+        results.clear()
+        with ExitStack() as written:
+            for chosen, selection, rewrite in checked:
+                tally = Tally()
+                fill = partial(move_state, chosen, rewrite, options, tally, by, jobs, accept_loss=accept_loss)
+                count = partial(_count_rows, chosen, rewrite, tally)
+                writes = by is not None and by.writes
+                made = make_new(
+                    chosen, selection, rewrite, options, fill, count, watcher, tasks_write=writes, written=written
+                )
+                results.append(made)
+            written.pop_all()
+    first = replace(results[0], refused=refused)
+    return replace(first, parts=tuple(results)) if len(new) > 1 else first
+
+
+def _check_options(
+    old: Sequence[str],
+    new: Sequence[str],
+    where: Sequence[str],
+    keys: Sequence[Key],
+    *,
+    merges: bool,
+    salvage: bool,
+    schema: str | None,
+) -> None:
+    """Raise UsageError where options do not go together."""
+    if where and keys:
         raise UsageError("`where` or `drop_keys`: not both")
     if salvage and schema is not None:
         raise UsageError("`salvage` or `schema`: not both")
-    keys = read_keys(drop_keys) if isinstance(drop_keys, str) else [*drop_keys]
-    form = (provider, partitions, format_version)
-    more = {"new_id": new_id, "salvage": salvage}
-    chosen, selection, rewrite = plan_rewrite(uri, into, options, form, keys, where, schema=schema, **more)
-    if rewrite.salvage and rewrite.salvage.costs and not (accept_loss or rewrite.refused):
-        rewrite = replace(rewrite, refused=f"{rewrite.salvage.costs}: {argument('accept_loss', True)} accepts that")
-    if rewrite.stopped and not (accept_fewer_versions or rewrite.refused):
-        versions = f"Spark {' and '.join(rewrite.stopped)} can start the old checkpoint, and not the new one"
-        rewrite = replace(rewrite, refused=f"{versions}: {argument('accept_fewer_versions', True)} accepts that")
-    if plan or rewrite.refused:
-        return rewrite
-    tally = Tally()
-    fill = partial(move_state, chosen, rewrite, options, tally, by, jobs)
-    count = partial(_count_rows, chosen, rewrite, tally)
-    writes = by is not None and by.writes
-    return make_new(chosen, selection, rewrite, options, fill, count, watcher, tasks_write=writes)
+    if not old or not new or (len(old) > 1 and len(new) > 1):
+        raise UsageError("name one new checkpoint for several old ones, or several for one")
+    if len(where) != len(new) and (len(new) > 1 or len(where) > 1):
+        raise UsageError("`where`: name one condition for each new checkpoint")
+    if len(old) + len(new) > 2 and (salvage or schema is not None):
+        raise UsageError("`salvage` and `schema` are for one checkpoint and its new one: rewrite each first")
+    if merges and len(old) == 1:
+        raise UsageError("`expect` and `combine` are for several checkpoints that become one")
+    for place, other in combinations(new, 2):
+        check_apart(place, other)
 
 
 def _count_rows(chosen: Chosen, rewrite: Rewrite, tally: Tally) -> Iterator[RewrittenUnit]:
@@ -143,7 +209,7 @@ _WORTH_A_PROCESS = 2 << 20  # bytes of files: what takes twice as long to write 
 
 
 def _name_piece(checkpoint: int, *, planned: bool) -> list[str]:
-    """Names of the columns of a piece: the rows of one of the checkpoints, before or after the batch that is planned."""
+    """Name the columns of a piece: rows of one of the checkpoints, before or after the batch that is planned."""
     return [f"{column} {checkpoint} {planned}" for column in ("keys", "values", "groups")]
 
 
@@ -172,7 +238,7 @@ class Move:
     old: Form
     state: NewState
     keys: tuple[Key, ...]  # that are left out
-    where: str | None  # which are kept
+    where: str | tuple[str, ...] | None  # which are kept; several: of all new checkpoints, this one first
     into: str  # the new checkpoint
     options: Mapping[str, str]  # for its file system
     writes: bool  # tasks write files themselves
@@ -292,12 +358,15 @@ class Move:
         if not len(shared):
             return rows
         if (combining := self.combining.get((operator.id, store.name))) is not None:
-            return combining.merge(rows)
+            merged = combining.merge(rows)
+            self._tally.rows[operator.id, store.name, None] -= len(rows) - len(merged)
+            return merged
         kind = struct_of(list_key_columns(operator, store))
         rocksdb = self.state.provider is Provider.ROCKSDB and rows.groups is None
         some = [(b"" if rocksdb else VERSION) + group for group in shared.slice(0, SHOWN).to_pylist()]
-        names = [json.dumps(key, ensure_ascii=False) for key in make_plain(structs_of(kind, rows_of(some), "key"))]
-        self._tally.refuse(f"operator {operator.id}", len(shared), names)
+        names = name_keys(structs_of(kind, rows_of(some), "key"))
+        why = f"operator {operator.id} in more than one checkpoint, and only `combine` merges their state"
+        self._tally.refuse(why, len(shared), names)
         return rows
 
     def spreads(self, operator: Operator, store: Store) -> bool:
@@ -370,13 +439,20 @@ def move_state(
     by: Exchange | None,
     jobs: int | None,
     state: NewState,
+    *,
+    accept_loss: bool = False,
 ) -> Iterator[Mapping[str, bytes | int]]:
     """The files of each store in each new partition; ``tally`` counts rows. Raises Undecodable, StorageError.
 
     By default they are moved in ``jobs`` processes of this machine; None is as many as are worth it.
     """
-    form = (rewrite.old, state, rewrite.keys, rewrite.where)
-    move = Move(chosen, *form, rewrite.into, options, by is not None and by.writes)
+    union, provider = rewrite.union, state.provider
+    rest = (state, rewrite.keys, rewrite.among or rewrite.where, rewrite.into, options, by is not None and by.writes)
+    move = Move(chosen, rewrite.old, *rest)
+    if union is not None:
+        others = zip(union.chosen[1:], rewrite.merged[1:], strict=True)
+        move.others = tuple(Move(other, plan.old, *rest) for other, plan in others)
+        move.combining = {store: RowMerging(columns, provider) for store, columns in union.combining.items()}
     for task, outcome in run_move(move, by, jobs):
         tally.add(outcome.tally)
         dropping = rewrite.leaving.get(task.operator)
@@ -384,6 +460,11 @@ def move_state(
             dropping.seen.update(outcome.keys_seen)
         if outcome.files is not None:
             yield outcome.files
+    for why, refused in tally.refused.items():
+        if accept_loss and why.endswith(IN_NONE):
+            continue
+        more = ", ..." if refused.count > len(refused.some) else ""
+        raise CannotRewrite(one_line(f"{plural(refused.count, 'row')} of {why}: {', '.join(refused.some)}{more}"))
 
 
 def run_move(move: Move, by: Exchange | None, jobs: int | None) -> Iterator[tuple[Task, TaskOutcome]]:

@@ -78,7 +78,7 @@ def _join_arrays(arrays: Sequence[Any]) -> Any:
     return None if arrays[0] is None else pa.chunked_array(arrays, pa.large_binary()).combine_chunks()
 
 
-def encode_rows(schema: Json, arrays: Sequence[Any], count: int, provider: Provider) -> Any:
+def encode_rows(schema: Json, arrays: list[Any], count: int, provider: Provider) -> Any:
     """Encode columns of so many rows, as an array of bytes, as a provider stores them: RocksDB with a version byte."""
     blobs = rows_from(schema, structs([name for name, _ in named_fields(schema)], arrays, count))
     buffers = [None, pa.py_buffer(np.ascontiguousarray(blobs.bounds, np.int64)), pa.py_buffer(blobs.data)]

@@ -4,6 +4,7 @@ No value is decoded; of keys only what decides the partition. HDFS-backed stores
 before each and the first columns of some keys as a row of their own (``PrefixKeyScanStateEncoder``).
 """
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 
 from ckpt.checkpoint.state.rewritable import count_session_columns
-from ckpt.copies.rewrite.filtering import Column, Leaving
+from ckpt.copies.rewrite.filtering import Column, Leaving, Part
 from ckpt.copies.rewrite.spreading import GroupingKey, find_grouping, hash_rows, is_single
 from ckpt.copies.rewrite.stored_rows import Stored, array_of, bounds, encode_rows, memory, prepend, strip_first
 from ckpt.errors import Undecodable
-from ckpt.formats.rows.arrow import copy_pieces
+from ckpt.formats.rows.arrow import copy_pieces, whole
 from ckpt.formats.rows.avro import elements, key_columns
 from ckpt.formats.rows.keys import encoder_with_prefix, key_blobs, keys_of
 from ckpt.formats.rows.types import TypeShape, shape_of
@@ -30,6 +31,7 @@ from ckpt.formats.types import fields_of, named_fields, struct_of
 from ckpt.model import Json, Operator, Provider, Store
 from ckpt.state.native import rocksdb
 from ckpt.state.native.entries import Entries, decode_bytes, decode_rows, read_hdfs_rows, split_elements
+from ckpt.state.native.json_values import make_plain
 from ckpt.state.native.store_files import StoreFiles, UnitLayout
 
 Family: TypeAlias = tuple[int, str, str | None]
@@ -194,6 +196,8 @@ class Moving:
             places = hash_rows(columns, count, self.partitions)
         dropped = self.leaving.find_left_out(rows, columns, partition)
         family, sizes = (self.operator.id, self.store.name, rows.family), self._count_state_rows(rows)
+        if isinstance(self.leaving, Part):
+            self._count_strays(rows, self.leaving.strays)
         self.tally.rows[family] += int(sizes.sum())
         self.tally.dropped[family] += int(sizes[dropped].sum())
         if self.reshaping is not None and rows.family is not None:
@@ -206,6 +210,13 @@ class Moving:
         if grouped:
             stored = replace(stored, groups=encode_columns(columns, count))
         return places[~dropped], stored.leave_out(dropped)
+
+    def _count_strays(self, rows: "_HdfsRows | _RocksDBRows", strays: Mapping[str, Any]) -> None:
+        """Count the rows that are not in exactly one of several new checkpoints, and name some."""
+        for why, mask in strays.items():
+            if mask.any():
+                some = self._decode_keys(rows).take(whole(pa.int64(), np.flatnonzero(mask)[:SHOWN]))
+                self.tally.refuse(f"operator {self.operator.id} {why}", int(mask.sum()), name_keys(some))
 
     def _count_state_rows(self, rows: "_HdfsRows | _RocksDBRows") -> Any:
         """As how many rows of state each counts: lists as their elements. Raises Undecodable."""
@@ -267,6 +278,11 @@ def encode_columns(columns: Sequence[Column], count: int) -> Any:
     """Encode columns of so many rows as one row of bytes each: equal values are equal bytes."""
     schema = struct_of((name, kind) for name, kind, _ in columns)
     return encode_rows(schema, [array for _, _, array in columns], count, Provider.HDFS)
+
+
+def name_keys(keys: Any) -> list[str]:
+    """Name keys, an array of structs, as JSON."""
+    return [json.dumps(key, ensure_ascii=False) for key in make_plain(keys)]
 
 
 def read_families(files: Iterable[StoreFiles]) -> Families:
