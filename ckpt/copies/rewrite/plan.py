@@ -36,7 +36,7 @@ from ckpt.values import Value
 from ckpt.versions import Spark
 
 if TYPE_CHECKING:
-    from ckpt.copies.rewrite.union import Union
+    from ckpt.copies.rewrite.union import Union, UnitedSource
 
 
 class CannotRewrite(CkptError):
@@ -100,6 +100,17 @@ class Rewrite(Value):
     def of_another_query(self) -> bool:
         """True if the state is an export that is not known to be of the same query."""
         return self.imported and (self.exported_id is None or self.exported_id != self.inspection.checkpoint.query_id)
+
+    @property
+    def new_sources(self) -> "tuple[UnitedSource, ...]":
+        """The sources of the new query, of several old checkpoints."""
+        return self.union.sources if self.union else ()
+
+    @property
+    def late_from_ms(self) -> tuple[int, int] | None:
+        """The lowest and the highest watermark of several old checkpoints, where they differ."""
+        watermarks = self.union.watermarks_ms if self.union else ()
+        return (min(watermarks), max(watermarks)) if len(set(watermarks)) > 1 else None
 
     @property
     def unseen(self) -> tuple[Key, ...]:

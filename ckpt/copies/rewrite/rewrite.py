@@ -365,7 +365,7 @@ class Move:
         rocksdb = self.state.provider is Provider.ROCKSDB and rows.groups is None
         some = [(b"" if rocksdb else VERSION) + group for group in shared.slice(0, SHOWN).to_pylist()]
         names = name_keys(structs_of(kind, rows_of(some), "key"))
-        why = f"operator {operator.id} in more than one checkpoint, and only `combine` merges their state"
+        why = f"operator {operator.id} with keys that several checkpoints have, which only `combine` merges"
         self._tally.refuse(why, len(shared), names)
         return rows
 

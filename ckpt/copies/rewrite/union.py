@@ -137,8 +137,7 @@ def _check_fits(first: Chosen, other: Chosen, number: int) -> None:
         values = [each.recorded.get(name, "no value") for each in (first, other)]
         if values[0] != values[1]:
             raise NoWay(
-                f"{name} is {one_line(values[0])} in {own}, and {one_line(values[1])} in {its}: one query has one "
-                "value (Spark records its settings with each batch: run both once in the same version)"
+                f"{name} is {one_line(values[0])} in {own}, and {one_line(values[1])} in {its}: one query has one value"
             )
     theirs = {operator.id: operator for operator in other.checkpoint.operators}
     if theirs.keys() != {operator.id for operator in first.checkpoint.operators}:

@@ -22,9 +22,12 @@ from tests.record.worker import Session
 from tests.support.spark.queries import STATE_STORES
 
 MAIN = "4.2"
-KEYS = {"a": (1, 2, 3), "b": (11, 12, 13, 14), "c": (2, 3, 4)}
-"""The keys of each source: those of `c` are also keys of `a`."""
-BEHIND_S = {"a": 0, "b": 3, "c": 1}
+KEYS = {"a": (1, 2, 3), "b": (11, 12, 13, 14), "c": (2, 3, 4), "m": (1, 2, 11, 12), "n": (3, 13, 14)}
+"""The keys of each source: those of `c` are also keys of `a`; of `m` and `n` both parts of a split have some.
+
+A source without rows that pass the condition would hold the watermark back.
+"""
+BEHIND_S = {"a": 0, "b": 3, "c": 1, "m": 0, "n": 3}
 ROUNDS, MERGED = 4, 3
 """Rounds of new files, after how many of them the query changes; then one that ends windows and sessions."""
 CONDITIONS = ("key_key < 10", "key_key >= 10")
@@ -79,7 +82,11 @@ CASES = (
     *(Case("aggregation", "combine", *form, since="4.0") for form in _FORMS[1:3]),
     *(Case(shape, "reorder") for shape in ("aggregation", "windows")),
     *(Case("transform", how, ("changelog", "rocksdb"), (2, 3), since="4.0") for how in ("merge", "split")),
-    *(Case(shape, how, ("format2", "format2"), (2, 3), since="4.2") for how in ("merge", "split") for shape in ("aggregation", "windows")),
+    *(
+        Case(shape, how, ("format2", "format2"), (2, 3), since="4.2")
+        for how in ("merge", "split")
+        for shape in ("aggregation", "windows")
+    ),
 )
 
 
@@ -91,7 +98,7 @@ def put(inputs: Path, tag: str, number: int, *, last: bool = False) -> None:
         for value in range(number + place + 1):
             second = start + (value * 2 + place) % 8 if not last else start
             at = f"2026-01-01T00:{second // 60 + 5:02}:{second % 60:02}Z"
-            rows.append({"key": key, "value": value * len(tag) + (number if value % 2 else 0), "timestamp": at})
+            rows.append({"key": key, "value": value * 2 + (number if value % 2 else 0), "timestamp": at})
     folder = inputs / tag
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{number:03}.json"
@@ -103,7 +110,7 @@ def ask(session: Asks, case: Case, folder: Path) -> Document:
     """Run the queries of a case, and say what differs from the one that never changed."""
     folder.mkdir(parents=True)
     inputs, split = folder / "inputs", case.how == "split"
-    tags = ["a", "c" if case.how == "combine" else "b"]
+    tags = ["m", "n"] if split else ["a", "c" if case.how == "combine" else "b"]
     rows: dict[str, list[list[str]]] = {"changed": [], "control": []}
     newest: Document = {}
 

@@ -16,7 +16,10 @@ from typing import Any
 from tests.support.spark import pandas_state, queries
 
 _STREAMING = "spark.sql.streaming."
-SETTINGS = {f"{_STREAMING}stateStore.minDeltasForSnapshot": "2", f"{_STREAMING}stateStore.maintenanceInterval": "1000ms"}
+SETTINGS = {
+    f"{_STREAMING}stateStore.minDeltasForSnapshot": "2",
+    f"{_STREAMING}stateStore.maintenanceInterval": "1000ms",
+}
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,8 @@ SHAPES = {
 
 def build(spark: Any, job: dict[str, Any]) -> Any:
     """Return the query of a job."""
-    shape, rows = SHAPES[job["shape"]], None
+    shape = SHAPES[job["shape"]]
+    rows: Any = None
     for tag in job["tags"]:
         folder = Path(job["inputs"]) / tag
         folder.mkdir(parents=True, exist_ok=True)
