@@ -60,10 +60,10 @@ def rewrite(
     Exit status: 0 written or planned, 2 bad usage, 3 could not do it.
     """
     storage_options = common.storage_options
-    places, count = [checkpoint, *(more or ()), form.into], max(1, len(where or ()))
-    old, new = places[:-count], places[-count:]
-    for place in new:
-        options.check_stays(place)
+    uris, count = [checkpoint, *(more or ()), form.into], max(1, len(where or ()))
+    old, new = uris[:-count], uris[-count:]
+    for uri in new:
+        options.check_stays(uri)
     with run.writing(quiet=common.quiet) as (by, watcher):
         rewrite = ckpt.rewrite(
             old,

@@ -191,8 +191,8 @@ def _check_options(
         raise UsageError("`salvage` and `schema` are for one checkpoint and its new one: rewrite each first")
     if merges and len(old) == 1:
         raise UsageError("`expect` and `combine` are for several checkpoints that become one")
-    for place, other in combinations(new, 2):
-        check_apart(place, other)
+    for uri, other in combinations(new, 2):
+        check_apart(uri, other)
 
 
 def _count_rows(chosen: Chosen, rewrite: Rewrite, tally: Tally) -> Iterator[RewrittenUnit]:
@@ -392,8 +392,8 @@ class Move:
 
     def _make_outcome(self, task: Task, files: Mapping[str, bytes | int] | None) -> TaskOutcome:
         leaving = (move.leaving.get(task.operator) for move in self.moves)
-        seen = (dropping.seen for dropping in leaving if isinstance(dropping, Dropping))
-        return TaskOutcome(files, self._tally, frozenset().union(*seen))
+        keys = (dropping.seen for dropping in leaving if isinstance(dropping, Dropping))
+        return TaskOutcome(files, self._tally, frozenset().union(*keys))
 
     def _merge_families(self, task: Task) -> Families:
         """The numbers of column families: those of all old partitions together, of all checkpoints."""

@@ -5,9 +5,9 @@ that no sink of an old query has a batch of that number; and it has the lowest o
 that was not late before.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
 
 from ckpt import settings
 from ckpt.changes.evolve.columns import plan_combining
@@ -49,6 +49,7 @@ class UnitedSource:
     checkpoint: int  # the place of the old one, as they were given
     was: int  # the number of the source there
     view: SourceView
+    also: tuple["UnitedSource", ...] = ()  # other sources of Kafka, whose topics the new query reads with this one
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +89,15 @@ def unite(chosen: Sequence[Chosen], query: QueryDescription | None, *, combine: 
             "it combines state only of queries with one watermark, or none"
         )
     batch = max(each.moment.batch for each in chosen)
-    logs: Storage = Changed(first.storage, first.checkpoint.listing, _plan_logs(chosen, newest, batch, watermarks))
     united = tuple(
         UnitedSource(number, view.index, view)
         for number, each in enumerate(chosen)
         for view in sources(each.checkpoint)
     )
+    if query is not None:
+        united = _unite_topics(united, query)
+    steps = _plan_logs(chosen, newest, united, batch, watermarks)
+    logs: Storage = Changed(first.storage, first.checkpoint.listing, steps)
     if query is not None:
         logs, united = _arrange(logs, query, united)
         _check_operators(first, query)
@@ -144,7 +148,7 @@ def _check_fits(first: Chosen, other: Chosen, number: int) -> None:
         raise NoWay(f"{own} and {its} have different numbers of stateful operators")
     for operator in first.checkpoint.operators:
         ours, others = _describe(operator), _describe(theirs[operator.id])
-        for what in ours.keys() | others.keys():
+        for what in {**ours, **others}:
             if ours.get(what) != others.get(what):
                 shown = [one_line(_spell(each.get(what))) for each in (ours, others)]
                 raise NoWay(f"operator {operator.id}, {what}: {shown[0]} in {own}, and {shown[1]} in {its}")
@@ -190,8 +194,29 @@ def _read_offsets(chosen: Chosen, batch: int) -> OffsetLog:
     return log
 
 
+def _unite_topics(united: Sequence[UnitedSource], query: QueryDescription) -> tuple[UnitedSource, ...]:
+    """Make one source of those whose topics one source of Kafka of the described query reads. Raises NoWay."""
+    left = list(united)
+    for wants in query.sources:
+        topics = set(wants.topics or ())
+        together = [source for source in left if source.view.topics and source.view.topics <= topics]
+        if len(together) < 2:
+            continue
+        read = [topic for source in together for topic in source.view.topics]
+        if len(set(read)) < len(read):
+            twice = sorted({topic for topic in read if read.count(topic) > 1})
+            raise NoWay(f"several checkpoints read topic {one_line(twice[0])}, and one source would be at one offset")
+        left[left.index(together[0])] = replace(together[0], also=tuple(together[1:]))
+        left = [source for source in left if source not in together[1:]]
+    return tuple(left)
+
+
 def _plan_logs(
-    chosen: Sequence[Chosen], newest: Sequence[OffsetLog], batch: int, watermarks: Sequence[int]
+    chosen: Sequence[Chosen],
+    newest: Sequence[OffsetLog],
+    united: Sequence[UnitedSource],
+    batch: int,
+    watermarks: Sequence[int],
 ) -> Iterator[Step]:
     """Steps that give the first checkpoint the logs of all. Raises StorageError."""
     listing = chosen[0].checkpoint.listing
@@ -200,22 +225,20 @@ def _plan_logs(
     before = [_read_before(each) for each in chosen]
     for number, logs in ((batch, newest), (batch - 1, before)):
         if number >= 0:
-            yield Step(f"{OFFSETS}/{number}", None, format_offset_log(_join_offsets(logs, newest)))
+            yield Step(f"{OFFSETS}/{number}", None, format_offset_log(_join_offsets(logs, newest, united)))
     last = chosen[0].checkpoint.commits.readable(chosen[0].moment.batch)
     version = 1 if last is None else last.version
     late = min(log.metadata.watermark_ms for log in newest if log.metadata is not None)
     for number, watermark in ((batch, min(watermarks)), (batch - 1, late)):
         if number >= 0:
             yield Step(f"{COMMITS}/{number}", None, format_commit_log(CommitLog(version, watermark)))
-    numbers = count()
-    for each, log in zip(chosen, newest, strict=True):
-        own = each.checkpoint.listing
-        for index, source in enumerate(in_order(log)):
-            old = source_folder(own, log, index)
-            new = name_folder(next(numbers), source.name if has_names(log) else None)
-            for path, _ in own.walk(old):
-                if not is_hidden(path):
-                    yield Step(new + path.removeprefix(old), None, each.storage.read(path))
+    for number, source in enumerate(united):
+        own, log = chosen[source.checkpoint], newest[source.checkpoint]
+        old = source_folder(own.checkpoint.listing, log, source.was)
+        new = name_folder(number, in_order(log)[source.was].name if has_names(log) else None)
+        for path, _ in own.checkpoint.listing.walk(old):
+            if not is_hidden(path):
+                yield Step(new + path.removeprefix(old), None, own.storage.read(path))
 
 
 def _read_before(chosen: Chosen) -> OffsetLog | None:
@@ -226,15 +249,22 @@ def _read_before(chosen: Chosen) -> OffsetLog | None:
     return log if fits else None
 
 
-def _join_offsets(logs: Sequence[OffsetLog | None], newest: Sequence[OffsetLog]) -> OffsetLog:
+def _join_offsets(
+    logs: Sequence[OffsetLog | None], newest: Sequence[OffsetLog], united: Sequence[UnitedSource]
+) -> OffsetLog:
     """One file of all; of sources without a line there none is read yet."""
-    numbers, lines = count(), []
-    for log, last in zip(logs, newest, strict=True):
-        own = in_order(last) if log is None else in_order(log)
-        for source in own:
-            number = next(numbers)
-            name = source.name if has_names(last) else None if source.name is None else str(number)
-            lines.append(SourceOffset(name, None, None) if log is None else replace(source, name=name))
+    lines = []
+    for number, source in enumerate(united):
+        last = in_order(newest[source.checkpoint])[source.was]
+        name = str(number) if last.name is not None and not has_names(newest[source.checkpoint]) else last.name
+        each_log = ((logs[each.checkpoint], each.was) for each in (source, *source.also))
+        own = [in_order(log)[was] for log, was in each_log if log is not None]
+        texts = [line.text for line in own if line.text is not None]
+        if len(texts) > 1:  # by topic
+            texts = [
+                _encode({topic: of for line in own if isinstance(line.value, dict) for topic, of in line.value.items()})
+            ]
+        lines.append(SourceOffset(name, next(iter(texts), None), None))
     metadata = [log.metadata for log in newest if log.metadata is not None]
     times = [each.timestamp_ms for each in metadata]
     late = min(each.watermark_ms for each in metadata)
@@ -245,12 +275,20 @@ def _join_offsets(logs: Sequence[OffsetLog | None], newest: Sequence[OffsetLog])
     )
 
 
+def _encode(value: Json) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
 def _arrange(
     logs: Storage, query: QueryDescription, united: Sequence[UnitedSource]
 ) -> tuple[Storage, tuple[UnitedSource, ...]]:
     """The logs in the order of a described query. Raises NoWay where it has other sources."""
     checkpoint = read_checkpoint(logs, batches=0)
-    changes = match_sources(checkpoint, query)
+    try:
+        changes = match_sources(checkpoint, query)
+    except NoWay as error:
+        why = str(error).partition(": say it with")[0]
+        raise NoWay(f"`expect`: {why}: without it sources are in the order of the checkpoints") from None
     for change in changes:
         if change.is_new or change.is_gone or change.new is None or change.old is None:
             which = f"source {change.old} of the checkpoints" if change.new is None else f"source {change.new} of it"
