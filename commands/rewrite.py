@@ -28,17 +28,13 @@ def rewrite(
     ] = None,
     where: Annotated[
         list[str] | None,
-        typer.Option(metavar="SQL", help="Keep these rows only: key_user <> 'ann'. Repeated: one for each NEW."),
+        typer.Option(metavar="SQL", help="Keep rows with key_user <> 'ann'; one per NEW."),
     ] = None,
-    expect: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Of several: the new query, from `ckpt.describe_query`.")
-    ] = None,
-    combine: Annotated[
-        bool, typer.Option("--combine", help="Of several: merge state of the same key, as --expect describes.")
-    ] = False,
+    expect: Annotated[str | None, typer.Option(metavar="FILE", help="The query, from `ckpt.describe_query`.")] = None,
+    combine: Annotated[bool, typer.Option("--combine", help="Merge keys of several CHECKPOINTs.")] = False,
     salvage: Annotated[bool, typer.Option("--salvage", help="Of damaged state, take what can be read.")] = False,
     accept_loss: Annotated[
-        bool, typer.Option("--accept-loss", help="Accept what a salvage, or no --where, loses.")
+        bool, typer.Option("--accept-loss", help="Accept what --salvage or several --where lose.")
     ] = False,
     accept_fewer_versions: Annotated[
         bool, typer.Option("--accept-fewer-versions", help="Accept that fewer Spark versions start it.")
@@ -53,9 +49,7 @@ def rewrite(
 
     Examples:
     ckpt rewrite /cp/orders /cp/orders-8 --partitions 8
-    ckpt rewrite /cp/orders /cp/orders-rocks --provider rocksdb --plan
-    ckpt rewrite /cp/orders-eu /cp/orders-us /cp/orders
-    ckpt rewrite /cp/orders /cp/eu /cp/us --where "key_region = 'eu'" --where "key_region <> 'eu'"
+    ckpt rewrite /cp/eu /cp/us /cp/orders --plan
 
     Exit status: 0 written or planned, 2 bad usage, 3 could not do it.
     """

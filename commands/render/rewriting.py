@@ -97,7 +97,7 @@ class _MergedSource(Keys):
     type: Annotated[str, "the kind of source", of("view.type")]
 
 
-class _Part(Keys):
+class _NewPart(Keys):
     into: Annotated[str, "as given"]
     where: Annotated[str | None, "its condition"]
     query_id: str | None
@@ -119,7 +119,7 @@ class RewriteDocument(NewCheckpointDocument):
         bool, "likewise: rows between the lowest and the highest, late before for some of the queries, are read"
     ]
     parts: Annotated[
-        tuple[_Part, ...], "of several new ones: each; the keys above are of the first one. Of one new one empty"
+        tuple[_NewPart, ...], "of several new ones: each; the keys above are of the first one. Of one new one empty"
     ]
 
     lost: Annotated[tuple[_LostPartition, ...], "with `--salvage`: what cannot be read; its keys are new to the query"]
@@ -171,7 +171,7 @@ class RewriteReport(Report["Rewrite"]):
             watermarks_differ=self.record.late_from_ms is not None,
             parts=[
                 derive(
-                    _Part,
+                    _NewPart,
                     part,
                     units=[derive(_RewrittenUnit, unit, judged=self._name_judged(unit)) for unit in part.units],
                 )
@@ -231,8 +231,8 @@ class RewriteReport(Report["Rewrite"]):
         both = " and ".join(map(instant, self.record.late_from_ms))
         yield Heading("Watermark", f"{instant(lowest)}, the lowest; they are {both}")
         yield Item(
-            "rows between the two are no longer late. Where such a row comes from a query that was ahead, a window or "
-            "session that it has put out begins again, and is put out a second time; deduplication within the "
+            "rows between the two are no longer late. If one comes from a source of the query that was ahead, a window "
+            "or session that it has emitted starts over, and is emitted a second time; deduplication within the "
             "watermark may let a duplicate pass. No such row comes if the query that is behind first catches up",
             2,
         )

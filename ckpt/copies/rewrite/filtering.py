@@ -239,7 +239,7 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SplitFilter:
     """The rows of one operator that one of several new checkpoints has, and whether each row is in one of them."""
 
     filters: tuple[Filter, ...]  # of all new checkpoints, that of this one first
@@ -266,7 +266,7 @@ class Part:
 IN_NONE = "for which no condition is true, so that no new checkpoint has them"
 IN_SEVERAL = "for which several conditions are true, so that several new checkpoints have them"
 
-Leaving: TypeAlias = Dropping | Filter | Part
+Leaving: TypeAlias = Dropping | Filter | SplitFilter
 """Rows that are left out of an operator: those of some keys, or those for which a condition is not true."""
 
 

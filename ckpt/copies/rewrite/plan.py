@@ -19,7 +19,15 @@ from ckpt.checkpoint.state.read_steps import run
 from ckpt.checkpoint.state.rewritable import Form, refuse_rewrite
 from ckpt.copies.copy.placing import check_apart, open_new
 from ckpt.copies.copy.selection import Selection, select_files
-from ckpt.copies.rewrite.filtering import Dropping, Key, Leaving, Part, check_known, choose_dropping, make_filters
+from ckpt.copies.rewrite.filtering import (
+    Dropping,
+    Key,
+    Leaving,
+    SplitFilter,
+    check_known,
+    choose_dropping,
+    make_filters,
+)
 from ckpt.copies.rewrite.spreading import list_key_columns
 from ckpt.errors import CkptError, UsageError
 from ckpt.formats.statefiles import LZ4
@@ -298,7 +306,7 @@ def choose_leaving(chosen: Chosen, keys: Sequence[Key], where: str | tuple[str, 
     """
     if isinstance(where, tuple):
         filters = [make_filters(chosen, each) for each in where]
-        return {operator: Part(tuple(each[operator] for each in filters)) for operator in filters[0]}
+        return {operator: SplitFilter(tuple(each[operator] for each in filters)) for operator in filters[0]}
     if where is not None:
         return make_filters(chosen, where)
     if not keys:

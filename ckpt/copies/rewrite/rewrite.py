@@ -363,8 +363,8 @@ class Move:
             return merged
         kind = struct_of(list_key_columns(operator, store))
         rocksdb = self.state.provider is Provider.ROCKSDB and rows.groups is None
-        some = [(b"" if rocksdb else VERSION) + group for group in shared.slice(0, SHOWN).to_pylist()]
-        names = name_keys(structs_of(kind, rows_of(some), "key"))
+        groups = [(b"" if rocksdb else VERSION) + group for group in shared.slice(0, SHOWN).to_pylist()]
+        names = name_keys(structs_of(kind, rows_of(groups), "key"))
         why = f"operator {operator.id} with keys that several checkpoints have, which only `combine` merges"
         self._tally.refuse(why, len(shared), names)
         return rows
@@ -463,8 +463,8 @@ def move_state(
     for why, refused in tally.refused.items():
         if accept_loss and why.endswith(IN_NONE):
             continue
-        more = ", ..." if refused.count > len(refused.some) else ""
-        raise CannotRewrite(one_line(f"{plural(refused.count, 'row')} of {why}: {', '.join(refused.some)}{more}"))
+        more = ", ..." if refused.count > len(refused.names) else ""
+        raise CannotRewrite(one_line(f"{plural(refused.count, 'row')} of {why}: {', '.join(refused.names)}{more}"))
 
 
 def run_move(move: Move, by: Exchange | None, jobs: int | None) -> Iterator[tuple[Task, TaskOutcome]]:

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from ckpt.checkpoint.state.rewritable import count_session_columns
-from ckpt.copies.rewrite.filtering import Column, Leaving, Part
+from ckpt.copies.rewrite.filtering import Column, Leaving, SplitFilter
 from ckpt.copies.rewrite.spreading import GroupingKey, find_grouping, hash_rows, is_single
 from ckpt.copies.rewrite.stored_rows import Stored, array_of, bounds, encode_rows, memory, prepend, strip_first
 from ckpt.errors import Undecodable
@@ -62,7 +62,7 @@ class RefusedKeys:
     """Keys for which a checkpoint is not written."""
 
     count: int = 0
-    some: list[str] = field(default_factory=list)  # at most ``SHOWN``, as JSON
+    names: list[str] = field(default_factory=list)  # at most ``SHOWN``, as JSON
 
 
 @dataclass(slots=True)
@@ -78,13 +78,13 @@ class Tally:
         self.rows.update(other.rows)
         self.dropped.update(other.dropped)
         for why, keys in other.refused.items():
-            self.refuse(why, keys.count, keys.some)
+            self.refuse(why, keys.count, keys.names)
 
-    def refuse(self, why: str, count: int, some: Iterable[str]) -> None:
-        """Count keys for which nothing is written; ``some`` of them, or all."""
+    def refuse(self, why: str, count: int, names: Iterable[str]) -> None:
+        """Count keys for which nothing is written; ``names`` are those of some of them, or of all."""
         known = self.refused.setdefault(why, RefusedKeys())
         known.count += count
-        known.some = sorted({*known.some, *some})[:SHOWN]
+        known.names = sorted({*known.names, *names})[:SHOWN]
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ class Moving:
             places = hash_rows(columns, count, self.partitions)
         dropped = self.leaving.find_left_out(rows, columns, partition)
         family, sizes = (self.operator.id, self.store.name, rows.family), self._count_state_rows(rows)
-        if isinstance(self.leaving, Part):
+        if isinstance(self.leaving, SplitFilter):
             self._count_strays(rows, self.leaving.strays)
         self.tally.rows[family] += int(sizes.sum())
         self.tally.dropped[family] += int(sizes[dropped].sum())
@@ -215,8 +215,8 @@ class Moving:
         """Count the rows that are not in exactly one of several new checkpoints, and name some."""
         for why, mask in strays.items():
             if mask.any():
-                some = self._decode_keys(rows).take(whole(pa.int64(), np.flatnonzero(mask)[:SHOWN]))
-                self.tally.refuse(f"operator {self.operator.id} {why}", int(mask.sum()), name_keys(some))
+                keys = self._decode_keys(rows).take(whole(pa.int64(), np.flatnonzero(mask)[:SHOWN]))
+                self.tally.refuse(f"operator {self.operator.id} {why}", int(mask.sum()), name_keys(keys))
 
     def _count_state_rows(self, rows: "_HdfsRows | _RocksDBRows") -> Any:
         """As how many rows of state each counts: lists as their elements. Raises Undecodable."""

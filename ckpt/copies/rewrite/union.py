@@ -85,7 +85,7 @@ def unite(chosen: Sequence[Chosen], query: QueryDescription | None, *, combine: 
     watermarks = tuple(each.moment.next_watermark_ms or 0 for each in chosen)
     if combine and len(set(watermarks)) > 1 and first.checkpoint.operators:
         raise NoWay(
-            "`combine`: the watermarks differ, so a group may have been put out by one query and be kept by another; "
+            "`combine`: the watermarks differ, so one query may have emitted a group that another keeps; "
             "it combines state only of queries with one watermark, or none"
         )
     batch = max(each.moment.batch for each in chosen)

@@ -90,15 +90,28 @@ CASES = (
 )
 
 
-def put(inputs: Path, tag: str, number: int, *, last: bool = False) -> None:
-    """Give a source the file of a round. Some values come twice, in one round and in the next."""
+def put(inputs: Path, tag: str, number: int, *, last: bool = False, within: bool = False) -> None:
+    """Give a source the file of a round. Some values come twice, in one round and in the next.
+
+    ``within``: they come twice within the delay of the watermark only; whether a later one is a duplicate depends on
+    when Spark evicts, and so on how rows are divided into batches.
+    """
     start = (1000 if last else 10 * number) - BEHIND_S[tag]
-    rows = []
+    rows: list[dict[str, Any]] = []
     for place, key in enumerate(KEYS[tag]):
         for value in range(number + place + 1):
             second = start + (value * 2 + place) % 8 if not last else start
             at = f"2026-01-01T00:{second // 60 + 5:02}:{second % 60:02}Z"
             rows.append({"key": key, "value": value * 2 + (number if value % 2 else 0), "timestamp": at})
+        if within:
+            own = [{**row, "value": 100 * number + row["value"], "key": key} for row in rows if row["key"] == key]
+            rows = [row for row in rows if row["key"] != key] + [*own, own[-1]]
+            if number and not last:  # a second after the same value came in the round before
+                at = f"2026-01-01T00:{(start - 1) // 60 + 5:02}:{(start - 1) % 60:02}Z"
+                rows.append({"key": key, "value": 100 * number - 1, "timestamp": at})
+            if not last:
+                at = f"2026-01-01T00:{(start + 8) // 60 + 5:02}:{(start + 8) % 60:02}Z"
+                rows.append({"key": key, "value": 100 * number + 99, "timestamp": at})
     folder = inputs / tag
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{number:03}.json"
@@ -123,7 +136,7 @@ def ask(session: Asks, case: Case, folder: Path) -> Document:
 
     for number in range(ROUNDS + 1):
         for tag in tags:
-            put(inputs, tag, number, last=number == ROUNDS)
+            put(inputs, tag, number, last=number == ROUNDS, within=case.shape == "dedup within")
         if number < MERGED:
             if split:
                 run("old", tags, case.conf(0))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.spark import pandas_state, queries
+from tests.support.spark import queries
 
 _STREAMING = "spark.sql.streaming."
 SETTINGS = {
@@ -67,9 +67,34 @@ def _count_in_pandas(rows: Any) -> Any:
 
 
 def _transform(rows: Any) -> Any:
-    processor = pandas_state.processing_time_processor()
-    grouped = rows.groupBy("key")
-    return grouped.transformWithStateInPandas(processor, "key BIGINT, rows BIGINT", "update", "ProcessingTime")
+    """Keep a number, a list and a map for each key, and emit the number."""
+    import pandas as pd
+    from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+
+    class Counting(StatefulProcessor):
+        def init(self, handle: Any) -> None:
+            self.rows = handle.getValueState("rows", "rows BIGINT")
+            self.values = handle.getListState("values", "value BIGINT")
+            self.parity = handle.getMapState("parity", "odd BOOLEAN", "rows BIGINT")
+
+        def handleInputRows(self, key: tuple[int], rows: Any, timerValues: Any) -> Iterator[Any]:
+            values = [int(value) for frame in rows for value in frame["value"]]
+            count = (self.rows.get()[0] if self.rows.exists() else 0) + len(values)
+            self.rows.update((count,))
+            for value in values:
+                self.values.appendValue((value,))
+                odd = (value % 2 == 1,)
+                before = self.parity.getValue(odd)[0] if self.parity.containsKey(odd) else 0
+                self.parity.updateValue(odd, (before + 1,))
+            kept = sum(value for (value,) in self.values.get())
+            odds = self.parity.getValue((True,))[0] if self.parity.containsKey((True,)) else 0
+            yield pd.DataFrame({"key": [key[0]], "rows": [count], "kept": [kept], "odds": [odds]})
+
+        def close(self) -> None:
+            pass
+
+    columns = "key BIGINT, rows BIGINT, kept BIGINT, odds BIGINT"
+    return rows.groupBy("key").transformWithStateInPandas(Counting(), columns, "Update", "None")
 
 
 SHAPES = {
@@ -122,7 +147,10 @@ def answer_to(spark: Any, job: dict[str, Any]) -> dict[str, Any]:
     writer = frame.writeStream.option("checkpointLocation", job["checkpoint"]).outputMode(shape.mode)
     writer = writer.foreachBatch(lambda rows, _: batches.append([[*map(str, row)] for row in rows.collect()]))
     try:
-        writer.trigger(availableNow=True).start().awaitTermination(120)
+        query = writer.trigger(availableNow=True).start()
+        if not query.awaitTermination(120):
+            query.stop()
+            return {"rows": [], "error": "it does not end"}
     except Exception as error:
         return {"rows": [], "error": str(error)[:500]}
     return {"rows": [row for batch in batches for row in batch], "error": None}

@@ -37,7 +37,7 @@ LIVE = ("merge sessions, hdfs and changelog, 2 and 3", "split dedup within, hdfs
 
 @pytest.mark.parametrize(("minor", "name"), [pytest.param(*pair, id="-".join(pair)) for pair in RECORDED])
 def test_every_row_came_once(minor: str, name: str) -> None:
-    answer = ANSWERS[minor]["cases"][name]
+    answer = ANSWERS[minor]["answers"][name]
     assert answer["wrong"] == []
     assert answer["rows"] > 5
 
