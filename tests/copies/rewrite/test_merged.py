@@ -18,10 +18,10 @@ from ckpt.storage import open_storage
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.copies.rewrite.continuing import state
-from tests.copies.rewrite.merged import CASES, SUITE, ask
-from tests.copies.rewrite.merged_worker import answer_to
+from tests.copies.rewrite.merged import CASES, SUITE, ask, put
+from tests.copies.rewrite.merged_worker import answer_to, build
 from tests.support.places import SAMPLES
-from tests.support.spark.live import EVERY_CASE
+from tests.support.spark.live import EVERY_CASE, Here
 
 ANSWERS = SUITE.answers.read_all()
 RECORDED = [(minor, name) for minor in ANSWERS for name in SUITE.wanted(minor)]
@@ -32,7 +32,7 @@ FORMS: list[dict[str, Any]] = [
     {"provider": "rocksdb", "format_version": 2},
 ]
 APART = ["key_key < 3", "key_key >= 3"]
-LIVE = ("merge sessions, hdfs and changelog, 2 and 3", "split dedup within, hdfs and changelog, 2 and 3")
+LIVE = ("merge sessions, hdfs and changelog, 2 and 3",)
 
 
 @pytest.mark.parametrize(("minor", "name"), [pytest.param(*pair, id="-".join(pair)) for pair in RECORDED])
@@ -47,11 +47,107 @@ def test_every_row_came_once(minor: str, name: str) -> None:
     "case", [case for case in CASES if EVERY_CASE or case.name in LIVE], ids=lambda case: case.name
 )
 def test_queries_continue_together_or_apart(case: Any, spark: Any, tmp_path: Path) -> None:
-    class Here:
-        def ask(self, job: dict[str, Any], /) -> dict[str, Any]:
-            return answer_to(spark, job)
+    assert ask(Here(spark, answer_to), case, tmp_path / "case")["wrong"] == []
 
-    assert ask(Here(), case, tmp_path / "case")["wrong"] == []
+
+@pytest.mark.spark
+def test_a_folder_of_files_takes_batches_as_the_page_says(spark: Any, tmp_path: Path) -> None:
+    """A gap between batch ids fails at the next compaction; a batch id of another query is silently dropped."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.streaming.fileSink.log.compactInterval", "3")
+
+    def run(name: str, tags: str, sink: str, rows: str = "") -> None:
+        job = {"shape": "dedup", "tags": [*tags], "inputs": str(tmp_path / "inputs"), "filter": rows}
+        writer = build(session, job).writeStream.option("checkpointLocation", str(tmp_path / name))
+        writer.format("parquet").trigger(availableNow=True).start(str(tmp_path / sink)).awaitTermination(120)
+
+    def read(*sinks: str) -> list[tuple[int, int]]:
+        frames = [session.read.parquet(str(tmp_path / sink)).collect() for sink in sinks]
+        return sorted((row.key, row.value) for rows in frames for row in rows)
+
+    put(tmp_path / "inputs", "a", 0)
+    run("first", "a", "sink a")
+    for number in range(3):
+        put(tmp_path / "inputs", "b", number)
+        run("second", "b", "sink b")
+    for name in ("new", "gap"):
+        made = ckpt.rewrite([str(tmp_path / "first"), str(tmp_path / "second")], str(tmp_path / name))
+        assert (made.batch, made.written) == (2, True)
+    put(tmp_path / "inputs", "a", 1)
+    of_first = read("sink a")
+    run("new", "ab", "sink b")
+    expected = {
+        (row["key"], row["value"])
+        for file in (tmp_path / "inputs").rglob("*.json")
+        for row in map(json.loads, file.read_text().splitlines())
+    }
+    assert sorted(of_first + read("sink b")) == sorted(expected)
+    run("gap", "ab", "sink a")
+    put(tmp_path / "inputs", "b", 3)
+    run("gap", "ab", "sink a")
+    put(tmp_path / "inputs", "b", 4)
+    with pytest.raises(Exception, match="doesn't exist when trying to compact"):
+        run("gap", "ab", "sink a")
+    parts = [str(tmp_path / name) for name in ("low", "high")]
+    ckpt.rewrite(str(tmp_path / "second"), parts, where=["key_key < 13", "key_key >= 13"])
+    run("low", "b", "sink c", "key < 13")
+    run("high", "b", "sink d", "key >= 13")
+    low, high = read("sink c"), read("sink d")
+    assert {key for key, _ in low} == {11, 12}
+    assert {key for key, _ in high} == {13, 14}
+    (tmp_path / "high/commits/3").unlink()
+    run("high", "b", "sink c", "key >= 13")
+    assert read("sink c") == low, "the batch of the other query is dropped"
+
+
+@pytest.mark.spark
+def test_one_source_of_kafka_reads_the_topics_of_both(kafka: str, kafka_jars: str, spark: Any, tmp_path: Path) -> None:
+    server = {"kafka.bootstrap.servers": kafka}
+    totals: dict[int, tuple[int, int]] = {}
+
+    def put_numbers(topic: str, first: int, last: int) -> None:
+        rows = spark.range(first, last, 1, 1).selectExpr("CAST(id AS STRING) AS value")
+        rows.write.format("kafka").options(**server, topic=topic).save()
+
+    def run(name: str, *topics: str, describe: bool = False) -> Any:
+        options = {**server, "subscribe": ",".join(topics), "startingOffsets": "earliest"}
+        rows = spark.readStream.format("kafka").options(**options).load()
+        rows = rows.selectExpr(
+            "CAST(CAST(value AS STRING) AS BIGINT) AS number", "CAST(topic = 'merge-us' AS INT) AS key"
+        )
+        counts = rows.groupBy("key").agg({"number": "sum", "*": "count"})
+        if describe:
+            return ckpt.describe_query(counts, output_mode="update")
+
+        def take(frame: Any, _: int) -> None:
+            totals.update({row["key"]: (row["count(1)"], row["sum(number)"]) for row in frame.collect()})
+
+        writer = counts.writeStream.outputMode("update").option("checkpointLocation", str(tmp_path / name))
+        writer.foreachBatch(take).trigger(availableNow=True).start().awaitTermination(120)
+        return None
+
+    put_numbers("merge-eu", 0, 5)
+    put_numbers("merge-us", 100, 107)
+    run("eu", "merge-eu")
+    run("us", "merge-us")
+    put_numbers("merge-us", 107, 110)
+    described = run("", "merge-eu", "merge-us", describe=True)
+    both = [str(tmp_path / "eu"), str(tmp_path / "us")]
+    made = ckpt.rewrite(both, str(tmp_path / "new"), expect=described)
+    assert made.written, made.refused
+    assert len(made.new_sources) == 1
+    run("new", "merge-eu", "merge-us")
+    put_numbers("merge-eu", 5, 9)
+    run("new", "merge-eu", "merge-us")
+    assert totals == {0: (9, sum(range(9))), 1: (10, sum(range(100, 110)))}
+
+
+@pytest.mark.spark
+def test_executors_merge_what_one_machine_does(by: Any, apart: tuple[str, str], tmp_path: Path) -> None:
+    here = ckpt.rewrite(apart, str(tmp_path / "here"), partitions=4)
+    there = ckpt.rewrite(apart, str(tmp_path / "there"), partitions=4, by=by)
+    assert state(tmp_path / "there") == state(tmp_path / "here")
+    assert [unit.rows for unit in there.units] == [unit.rows for unit in here.units] == [7]
 
 
 @pytest.fixture
