@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 import ckpt
 from ckpt.inspection.query import parse_query
+from tests.copies.evolve.worker import NAMED
 from tests.copies.rewrite.merged_worker import SHAPES
 from tests.record.answers import Document, Folder
 from tests.record.suite import Cases
@@ -44,7 +45,7 @@ class Case:
     """Queries over different sources that become one, or one that becomes several."""
 
     shape: str
-    how: str = "merge"  # "split", "combine", "reorder"
+    how: str = "merge"  # "split", "combine", "reorder", or "merge named", where sources have names
     stores: tuple[str, str] = ("hdfs", "hdfs")  # of both, or of the old one and the new ones
     partitions: tuple[int, int] = (2, 2)  # likewise
     since: str = "3.5"
@@ -57,7 +58,17 @@ class Case:
 
     def conf(self, which: int) -> dict[str, str]:
         """Settings of the first or the second of the queries."""
-        return {**STATE_STORES[self.stores[which]], "spark.sql.shuffle.partitions": str(self.partitions[which])}
+        named = NAMED if self.named else {}
+        return {
+            **STATE_STORES[self.stores[which]],
+            "spark.sql.shuffle.partitions": str(self.partitions[which]),
+            **named,
+        }
+
+    @property
+    def named(self) -> bool:
+        """True if sources have names."""
+        return self.how == "merge named"
 
 
 _SHAPES = tuple(shape for shape in SHAPES if shape not in ("global", "first", "limit", "transform"))
@@ -81,6 +92,7 @@ CASES = (
     ),
     *(Case("aggregation", "combine", *form, since="4.0") for form in _FORMS[1:3]),
     *(Case(shape, "reorder") for shape in ("aggregation", "windows")),
+    Case("aggregation", "merge named", since="4.2"),
     *(Case("transform", how, ("changelog", "rocksdb"), (2, 3), since="4.0") for how in ("merge", "split")),
     *(
         Case(shape, how, ("format2", "format2"), (2, 3), since="4.2")
@@ -128,7 +140,15 @@ def ask(session: Asks, case: Case, folder: Path) -> Document:
     newest: Document = {}
 
     def run(name: str, own: list[str], conf: dict[str, str], filter: str = "") -> None:
-        job = {"do": "run", "shape": case.shape, "tags": own, "conf": conf, "filter": filter, "inputs": str(inputs)}
+        job = {
+            "do": "run",
+            "named": case.named,
+            "shape": case.shape,
+            "tags": own,
+            "conf": conf,
+            "filter": filter,
+            "inputs": str(inputs),
+        }
         answer = session.ask({**job, "checkpoint": str(folder / name)})
         assert answer["error"] is None, answer["error"]
         rows["control" if name == "control" else "changed"] += answer["rows"]

@@ -125,7 +125,8 @@ def build(spark: Any, job: dict[str, Any]) -> Any:
     for tag in job["tags"]:
         folder = Path(job["inputs"]) / tag
         folder.mkdir(parents=True, exist_ok=True)
-        own = spark.readStream.schema("key BIGINT, value BIGINT, timestamp TIMESTAMP").json(str(folder))
+        reader = spark.readStream.name(f"of_{tag}") if job.get("named") else spark.readStream
+        own = reader.schema("key BIGINT, value BIGINT, timestamp TIMESTAMP").json(str(folder))
         own = own.withWatermark("timestamp", shape.delay) if shape.delay else own
         rows = own if rows is None else rows.union(own)
     return shape.build(rows.where(job["filter"]) if job.get("filter") else rows)

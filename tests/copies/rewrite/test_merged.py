@@ -28,7 +28,7 @@ RECORDED = [(minor, name) for minor in ANSWERS for name in SUITE.wanted(minor)]
 FIRST, SECOND = str(SAMPLES / "aggregation-hdfs-4.2"), str(SAMPLES / "aggregation-rocksdb-4.2")
 FORMS: list[dict[str, Any]] = [
     {},
-    {"provider": "rocksdb", "partitions": 5},
+    {"provider": "rocksdb", "partitions": 5, "jobs": 2},
     {"provider": "rocksdb", "format_version": 2},
 ]
 APART = ["key_key < 3", "key_key >= 3"]
@@ -101,6 +101,7 @@ def test_a_folder_of_files_takes_batches_as_the_page_says(spark: Any, tmp_path: 
 
 
 @pytest.mark.spark
+@pytest.mark.service
 def test_one_source_of_kafka_reads_the_topics_of_both(kafka: str, kafka_jars: str, spark: Any, tmp_path: Path) -> None:
     server = {"kafka.bootstrap.servers": kafka}
     totals: dict[int, tuple[int, int]] = {}
@@ -282,7 +283,7 @@ def test_the_lowest_watermark_is_taken_and_announced(run_ckpt: Ckpt, tmp_path: P
     newest.write_text(text.replace(str(watermark), str(watermark - 7000)))
     ran = run_ckpt("rewrite", first, second, str(tmp_path / "new"))
     assert ran.exit_code == 0, ran.stdout
-    assert "is put out a second time" in " ".join(ran.stdout.split())
+    assert "is emitted a second time" in " ".join(ran.stdout.split())
     log = ckpt.open_checkpoint(str(tmp_path / "new")).commits.readable(int(newest.name))
     assert log is not None
     assert log.next_watermark_ms == watermark - 7000
