@@ -375,9 +375,9 @@ class RewriteReport(Report["Rewrite"]):
         return (
             "start the new query with this checkpointLocation, and never one of the old ones again. It has its own "
             f"query id, and batch {self.record.batch + 1} is next, which no sink of theirs has: Delta and Iceberg "
-            "tables take it. A folder of files must be a new one, or the one that "
-            f"{newest.inspection.checkpoint.uri} wrote to: with a gap between batch ids Spark fails when it compacts "
-            "_spark_metadata."
+            "tables take it. Files do only in the folder that "
+            f"{newest.inspection.checkpoint.uri} wrote to: any other, and a new one, lacks batches in _spark_metadata, "
+            "and then Spark cannot read or compact it."
         )
 
     def _start_parts(self) -> str:
@@ -385,8 +385,9 @@ class RewriteReport(Report["Rewrite"]):
         return (
             "start a query with each of them, and never the old one again. Each begins at the same offsets, so it must "
             "filter rows by its condition before they reach the state. Each has its own query id: one Delta or Iceberg "
-            "table takes both. Files do not: a folder, or a foreachBatch with one txnAppId, has a batch id once and "
-            f"silently drops the rows of the second query with batch {self.record.batch + 1}; give each its own."
+            "table takes all. Of files only one query can continue the old folder: it silently drops batch "
+            f"{self.record.batch + 1} of a second one, and in a new folder Spark misses the batches before. So does a "
+            "foreachBatch with the txnAppId of another drop it: give each its own."
         )
 
     @property

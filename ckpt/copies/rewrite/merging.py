@@ -82,7 +82,8 @@ class RowMerging:
         groups = structs([fields[number][0] for number in own], [columns[number] for number in own], len(rows))
         codes = np.asarray(array_of(rows_from(key, groups).to_list()).dictionary_encode().indices)
         order = np.lexsort((start, codes))
-        codes, start, end = codes[order], start[order], end[order] + sessions.added_us
+        codes, start = codes[order], start[order]
+        end = _accumulate_ends(codes, end[order] + sessions.added_us)
         begins: Any = np.append(True, (codes[1:] != codes[:-1]) | (start[1:] > end[:-1]))
         starts = np.flatnonzero(begins)
         kind = columns[sessions.window].flatten()[0].type
@@ -216,6 +217,16 @@ class _Groups:
             values = (words >> shift) & np.uint64((1 << _REGISTER_BITS) - 1)
             merged |= np.maximum.reduceat(values, self.starts) << shift
         return pa.array(merged.view(np.int64))
+
+
+def _accumulate_ends(codes: Any, ends: Any) -> Any:
+    """The latest of each end and those before it in its group; ``codes`` are numbers of groups, in order.
+
+    Sessions of several checkpoints may be inside each other.
+    """
+    ranked: Any = np.sort(ends)
+    places = codes.astype(np.int64) * len(ends) + np.searchsorted(ranked, ends)
+    return ranked[np.maximum.accumulate(places) % len(ends)]
 
 
 def _floats(column: Any) -> Any:

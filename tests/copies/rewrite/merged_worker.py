@@ -104,6 +104,7 @@ SHAPES = {
     "first": Shape(lambda rows: rows.groupBy("key").agg({"value": "first"}), keys=1),
     "windows": Shape(_window, "append", "5 seconds"),
     "windows update": Shape(_window, keys=2),
+    "windows complete": Shape(_window, "complete", keys=2),
     "windows late": Shape(_window, "update", "5 seconds", keys=2),
     "sessions": Shape(_session, "append", "5 seconds"),
     "sessions complete": Shape(_session, "complete", keys=2),
