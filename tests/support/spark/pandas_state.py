@@ -114,7 +114,7 @@ COLLECTED = ("a INT, s STRING", "a BIGINT, s STRING, x DOUBLE")
 
 
 def collecting_processor(generation: int) -> Any:
-    """Keep the last value and every value of each key, and put out what there was; encoded as Avro, schemas may grow."""
+    """Keep the last value and every value of each key, and put out all there was; in Avro a schema may grow."""
     import pandas as pd
     from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
