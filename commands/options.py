@@ -125,7 +125,10 @@ class CommonOptions:
         return pairs("--storage-option", self.storage_option)
 
 
-SchemaOption = Annotated[str | None, typer.Option(metavar="FILE", help="Schemas of state that has none.")]
+SchemaOption = Annotated[
+    str | None,
+    typer.Option("--schema", "--expect", metavar="FILE", help="Of state that has none: columns, or query.json."),
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,11 @@ from ckpt.errors import UsageError, argument, one_line
 from ckpt.formats.operators import AGGREGATIONS, OperatorName
 from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_COUNTS, JOIN_ROWS, SIDES
 from ckpt.formats.types import fields_of, named_fields, strange_type, struct_of
-from ckpt.inspection.query import DescribedOperator, parse_query
+from ckpt.inspection.query import parse_query
 from ckpt.model import Json, Operator, Store
 from ckpt.storage.local import read_text
+
+_FORMATS = (settings.AGGREGATION_FORMAT, settings.GROUPS_FORMAT, settings.JOIN_FORMAT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,8 @@ class StatedStore:
     name: str
     key: Json
     value: Json
-    query_operator: str | None = None  # of a query, as Spark of today keeps it: an older state format may differ
+    query_operator: str | None = None  # of a query, whose state formats may be newer than those of the checkpoint
+    in_format_1: frozenset[str] = frozenset()  # settings of state formats under which the query was planned
 
 
 def read_stated_schemas(path: str) -> tuple[StatedStore, ...]:
@@ -74,12 +77,13 @@ def _make_struct(columns: Json) -> Json:
 
 
 def _list_query(document: Json) -> Iterator[StatedStore]:
-    operators: tuple[DescribedOperator, ...] = parse_query(document).operators or ()
-    for number, operator in enumerate(operators):
+    query = parse_query(document)
+    old = frozenset(name for name in _FORMATS if query.settings.get(name) == "1")
+    for number, operator in enumerate(query.operators or ()):
         for store in operator.stores:
             if len(store.families) == 1:
                 (family,) = store.families
-                yield StatedStore(number, store.name, family.key, family.value, operator.name)
+                yield StatedStore(number, store.name, family.key, family.value, operator.name, old)
 
 
 def with_stated_schemas(checkpoint: Checkpoint, stated: tuple[StatedStore, ...]) -> Checkpoint:
@@ -116,16 +120,13 @@ def _in_its_format(recorded: Mapping[str, str], stated: StatedStore) -> Json:
     state side by side (``StateManagerImplV1`` of ``FlatMapGroupsWithStateExecHelper``).
     """
     values = fields_of(stated.value) or []
+    old = {name for name in _FORMATS if recorded.get(name, "1") == "1"} - stated.in_format_1
     match stated.query_operator:
-        case OperatorName.JOIN if JOIN_ROWS in stated.name and _is_format_1(recorded, settings.JOIN_FORMAT):
+        case OperatorName.JOIN if JOIN_ROWS in stated.name and settings.JOIN_FORMAT in old:
             values = values[:-1]
-        case name if name in AGGREGATIONS and _is_format_1(recorded, settings.AGGREGATION_FORMAT):
+        case name if name in AGGREGATIONS and settings.AGGREGATION_FORMAT in old:
             values = [*(fields_of(stated.key) or ()), *values]
-        case OperatorName.GROUPS | OperatorName.GROUPS_IN_PANDAS if _is_format_1(recorded, settings.GROUPS_FORMAT):
+        case OperatorName.GROUPS | OperatorName.GROUPS_IN_PANDAS if settings.GROUPS_FORMAT in old:
             kept = (kind for _, kind in named_fields(stated.value))
             values = [*(fields_of(next(kept, None)) or ()), *values[1:]]
     return {"type": "struct", "fields": values}
-
-
-def _is_format_1(recorded: Mapping[str, str], setting: str) -> bool:
-    return recorded.get(setting, "1") == "1"
