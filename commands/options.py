@@ -39,7 +39,7 @@ def pairs(option: str, words: list[str] | None, *, once: bool = False) -> dict[s
 
 
 def key_values(words: list[str] | None) -> dict[str, str | None]:
-    """Values by column of ``--key``; None for a column without a value, which the library explains.
+    """Values by column of ``--key``; None is NULL, which a column without a value stands for.
 
     Raises UsageError for a column with two values.
     """

@@ -20,7 +20,8 @@ from .run_options import RunOptions
 from .watching import reading
 
 KeyOption = Annotated[
-    list[str] | None, typer.Option("--key", metavar="FIELD=VALUE", help="Only rows with this in their key; repeatable.")
+    list[str] | None,
+    typer.Option("--key", metavar="FIELD=VALUE", help="Only rows with this in their key; FIELD: NULL; repeatable."),
 ]
 
 

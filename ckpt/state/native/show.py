@@ -104,7 +104,7 @@ def state_show(
         storage_options: For the file system of the path.
         batch: The id of a committed batch, by default the newest.
         key: Columns of the key, with or without ``key_``, and their values as text: dates and times in ISO 8601 (UTC),
-            binaries in base64.
+            binaries in base64, arrays in JSON; None is NULL.
         limit: How many rows at most.
         part: Which part of the state.
 

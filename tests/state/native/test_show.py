@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from decimal import Decimal
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 import ckpt as library
 from ckpt.errors import UsageError
+from ckpt.formats.types import array_of
 from ckpt.state.native.json_values import make_plain
 from ckpt.state.native.lookup import compare_with, parse_key_parts, parse_typed
 from ckpt.state.native.show import state_count, state_show
@@ -100,9 +102,21 @@ def test_a_binary_key_is_typed_as_it_is_shown() -> None:
         parse_key_parts(columns, {"x": "ab!"})
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("[1, 2", "is no array in JSON"), ("3", '"3" is no array for key_x'), ('["one"]', "one is no long for key_x")],
+)
+def test_an_array_that_is_none_is_refused(text: str, says: str) -> None:
+    columns = Columns((Column("key_x", ("key", "x"), (0, 0), array_of("long")),), ())
+    assert parse_key_parts(columns, {"x": "[1, null]"})[0].value.to_pylist() == [[1, None]]
+    with pytest.raises(UsageError, match=re.escape(says)):
+        parse_key_parts(columns, {"x": text})
+
+
 def test_a_key_that_is_not_there(ckpt: Ckpt) -> None:
-    result = ckpt("state", "show", SAMPLES / "aggregation-hdfs-4.2", "--key", "key=99")
-    assert (result.exit_code, "no rows" in result.stdout) == (0, True)
+    for key in ("key=99", "key"):  # which is NULL
+        result = ckpt("state", "show", SAMPLES / "aggregation-hdfs-4.2", "--key", key)
+        assert (result.exit_code, "no rows" in result.stdout) == (0, True)
     assert state_count(str(SAMPLES / "aggregation-hdfs-4.2"), key={"key": "99"}).units[0].rows == 0
 
 
@@ -114,7 +128,6 @@ def test_a_key_that_is_not_there(ckpt: Ckpt) -> None:
         (("--key", "key=one"), "--key: one is no long for key_key"),
         (("--key", "key=9223372036854775808"), "--key: 9223372036854775808 is no long for key_key"),
         (("--key", "window_start=yesterday"), "--key: yesterday is no timestamp for key_window_start"),
-        (("--key", "key"), "--key: give key a value, as in key=VALUE; the key has key_"),
         (("--operator", "7"), "there is no --operator 7"),
         (("--batch", "77"), "there is no batch 77 to read"),
     ],
