@@ -89,13 +89,13 @@ class SmallFiles:
 
     def make_schemas(self) -> dict[str, bytes]:
         """State schemas of a join of Spark before 3.1, as they are stated: Spark since 4.1 cannot write them itself."""
-        stated = self.chosen.question.wanted.schema is not None
+        stated = {(store.operator, store.name) for store in self.chosen.stated if store.name in JOIN_STORES}
         return {
             f"{STATE}/{operator.id}/0/{store.name}/_metadata/schema": format_state_schema(
                 2, [ColumnFamily(DEFAULT_COLUMN_FAMILY, store.key_schema, store.value_schema)]
             )
             for operator, store in self.chosen.checkpoint.stores()
-            if stated and store.name in JOIN_STORES
+            if (operator.id, store.name) in stated
         }
 
 
@@ -236,8 +236,8 @@ def make_new(
         placing.begin(selection.newest)
         _write(SmallFiles(chosen, selection, rewrite), placing, fill, watcher)
         made = placing.check(rewrite.into, "the new checkpoint", "the old one", partial(_continues, rewrite))
-        stated = chosen.question.wanted.schema or ()
-        wanted = RequestedPart(schema=tuple(store for store in stated if store.name not in JOIN_STORES) or None)
+        unwritten = tuple(store for store in chosen.stated if store.name not in JOIN_STORES)
+        wanted = RequestedPart(schema=unwritten or None)
         choose(Question(rewrite.into, wanted, all_units=True), choose_options(rewrite.into, options))
         _check_at_rest(chosen)
         units = tuple(count_rows())
