@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from decimal import Decimal
@@ -62,6 +63,22 @@ def test_counts_are_those_of_the_answers(sample: str, ckpt: Ckpt) -> None:
     units = [u for u in state_units(library.open_checkpoint(str(SAMPLES / sample))) if not u.shown_elsewhere]
     assert [one["rows"] for one in document["units"]] == [len(rows.answer(sample, unit)) for unit in units]
     assert document["batch"] == rows.ANSWERS[sample]["batch"]
+
+
+@pytest.mark.parametrize("foreign", [False, True])
+def test_a_snapshot_of_abandoned_batches_is_named(foreign: bool, copy_of: CopyOf, ckpt: Ckpt) -> None:
+    """One that is older than the delta of its version, and holds other rows than the deltas lead to."""
+    folder = copy_of("aggregation-hdfs-4.2") / "state/0"
+    snapshot = folder / "0/8.snapshot"
+    if foreign:
+        shutil.copyfile(folder / "0/4.snapshot", snapshot)
+    os.utime(snapshot, (1, 1))
+    named = ["state/0/0/8.snapshot"] if foreign else []
+    for batch, expected in (("6", []), ("7", named), ("9", named)):
+        run = ckpt("state", "show", folder.parents[1], "--batch", batch, "-o", "json")
+        assert run.json()["foreign_snapshots"] == expected
+    page = ckpt("state", "show", folder.parents[1]).stdout
+    assert ("8.snapshot holds other rows than the deltas up to it" in page) is foreign
 
 
 def test_a_page_of_rows(ckpt: Ckpt) -> None:
