@@ -127,7 +127,7 @@ class CommonOptions:
 
 SchemaOption = Annotated[
     str | None,
-    typer.Option("--schema", "--expect", metavar="FILE", help="Of state that has none: columns, or query.json."),
+    typer.Option("--schema", "--expect", metavar="FILE", help="Schemas, where state has none."),
 ]
 
 

@@ -21,7 +21,7 @@ from .watching import reading
 
 KeyOption = Annotated[
     list[str] | None,
-    typer.Option("--key", metavar="FIELD=VALUE", help="Only rows with this in their key; FIELD: NULL; repeatable."),
+    typer.Option("--key", metavar="FIELD=VALUE", help="Only rows with this key, or NULL; repeatable."),
 ]
 
 
