@@ -10,7 +10,7 @@ import typer
 
 import ckpt
 from ckpt.errors import UsageError
-from ckpt.migrate.provider import ToProvider
+from ckpt.model import ToProvider
 from ckpt.spark.installed import Session
 
 from . import options

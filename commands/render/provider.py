@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 from ckpt.inspection.next_steps import NextStep, RowCost
-from ckpt.migrate.provider import PROVIDER_NAMES, Advice, Carry, MoveOutcome, OperatorMove, ProviderMove, ToProvider
-from ckpt.model import Provider
+from ckpt.migrate.provider import PROVIDER_NAMES, Advice, Carry, MoveOutcome, OperatorMove, ProviderMove
+from ckpt.model import Provider, ToProvider
 from ckpt.texts import quote_path
 
 from ..arguments import as_options
