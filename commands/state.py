@@ -14,7 +14,8 @@ from .report import emit
 from .run_options import RunOptions
 
 KeyOption = Annotated[
-    list[str] | None, typer.Option("--key", metavar="FIELD=VALUE", help="Only rows with this in their key; repeatable.")
+    list[str] | None,
+    typer.Option("--key", metavar="FIELD=VALUE", help="Only rows with this key, or NULL; repeatable."),
 ]
 
 
