@@ -9,7 +9,6 @@ import ckpt
 
 from . import options
 from .help import CommandGroup
-from .render.history import HistoryReport
 from .render.rows import CountsReport, DiffReport, RowsReport, SizesReport
 from .report import emit
 from .run_options import RunOptions
@@ -158,6 +157,8 @@ def history(
     Exit status: 0 shown, 2 bad usage, 3 it cannot be read without Spark, or not at all.
     """
     from ckpt.state.native.history import state_history  # not at the top: it needs the extra ``native``
+
+    from .render.history import HistoryReport
 
     events = state_history(checkpoint, common.storage_options, key=options.key_values(key), limit=limit, **asdict(unit))
     emit(HistoryReport(events), common.output)
