@@ -81,11 +81,10 @@ def _open(path: str) -> BinaryIO:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o644)
     except OSError as error:
         raise UsageError(f"`resume` {one_line(path)}: {error.strerror or error}") from error
-    file = os.fdopen(handle, "r+b")
     if not stat.S_ISREG(os.fstat(handle).st_mode):
-        file.close()
+        os.close(handle)
         raise UsageError(f"`resume` {one_line(path)}: it is no file")
-    return file
+    return os.fdopen(handle, "r+b")
 
 
 def _lock(file: BinaryIO, path: str) -> None:

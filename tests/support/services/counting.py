@@ -9,7 +9,7 @@ import asyncio
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import formatdate
@@ -33,15 +33,17 @@ class CountingS3:
     shown: Mapping[str, Path] = field(default_factory=dict)
     """Folders that are objects too, by ``bucket/prefix``."""
     port: int = 0
+    denied: tuple[str, ...] = ()
+    """Parts of keys, and of the prefixes of lists, that nobody may read."""
     requests: Counter[str] = field(default_factory=Counter)
     """By kind: ``LIST``, ``HEAD``, ``GET``."""
     bytes: int = 0
     """Of the objects that it gave."""
-    connections: int = 0
     most_connections: int = 0
     """At a time, since it was started or this was set to 0."""
     _buckets: "dict[str, dict[str, _Object]]" = field(init=False)
     _keys: dict[str, list[str]] = field(init=False)  # in the order of a list
+    _writers: set[asyncio.StreamWriter] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._buckets = {bucket.name: _objects(bucket) for bucket in self.folder.iterdir()}
@@ -60,8 +62,8 @@ class CountingS3:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the requests of one connection, one after the other."""
-        self.connections += 1
-        self.most_connections = max(self.most_connections, self.connections)
+        self._writers.add(writer)
+        self.most_connections = max(self.most_connections, len(self._writers))
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
                 first, *lines = head.decode("latin-1").rstrip().split("\r\n")
@@ -71,9 +73,17 @@ class CountingS3:
                 writer.write(self._answer(method, target, headers))
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
-            writer.close()
+            pass
         finally:
-            self.connections -= 1
+            writer.close()
+            self._writers.discard(writer)
+
+    async def hang_up(self) -> None:
+        """Close all connections."""
+        for writer in [*self._writers]:
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
 
     def _answer(self, method: str, target: str, headers: dict[str, str]) -> bytes:
         parts = urlsplit(target)
@@ -81,8 +91,12 @@ class CountingS3:
         if not key and method == "GET":
             self.requests["LIST"] += 1
             asked = {name: values[0] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
+            if any(part in asked.get("prefix", "") for part in self.denied):
+                return _DENIED
             return _reply(200, self._list(bucket, asked).encode())
         self.requests[method] += 1
+        if any(part in key for part in self.denied):
+            return _DENIED if method == "GET" else _reply(403, b"")
         item = self._buckets.get(bucket, {}).get(key)
         if item is None:
             return _reply(404, b"" if method == "HEAD" else b"<Error><Code>NoSuchKey</Code></Error>")
@@ -161,6 +175,9 @@ def _reply(status: int, body: bytes, more: str = "", length: int | None = None) 
     return head.encode() + body
 
 
+_DENIED = _reply(403, b"<Error><Code>AccessDenied</Code></Error>")
+
+
 @contextmanager
 def counting_s3(folder: Path, ms: float = 0, shown: Mapping[str, Path] = NOTHING) -> Iterator[CountingS3]:
     """Serve the folders in ``folder`` on a loopback port, from a thread; ``shown`` are more, by ``bucket/prefix``."""
@@ -174,6 +191,7 @@ def counting_s3(folder: Path, ms: float = 0, shown: Mapping[str, Path] = NOTHING
         started.set()
         await ended.wait()
         listener.close()
+        await server.hang_up()
 
     thread = Thread(target=lambda: asyncio.run(listen()))
     thread.start()
