@@ -77,6 +77,9 @@ class Executors:
         """Exchange rows by Spark's shuffle. Raises SparkMissing, SparkFailed, UsageError."""
         job = _Job(pickle.dumps(division), os.getcwd())
         with self._open_context() as context:
+            if not sources and not frames:  # nothing is exchanged, so one target after the other is in memory
+                yield from _accept(_slice(context, targets).mapPartitions(partial(_make_alone, job)).collect())
+                return
             parts = _slice(context, sources).flatMap(partial(_divide, job))
             for frame, source in frames:
                 rows = frame.mapInArrow(partial(_divide_frame, job, source), "number int, item binary").rdd
@@ -188,3 +191,9 @@ def _make(job: _Job, targets: Sequence[Any], number: int, items: Iterable[tuple[
                 return
     for result in _work(job, lambda division: division.make(targets[number], pieces)):
         yield result if isinstance(result, CkptError) else (targets[number], result)
+
+
+def _make_alone(job: _Job, targets: Iterable[Any]) -> Iterator[Any]:
+    """Make targets that need no pieces."""
+    for target in targets:
+        yield from _make(job, [target], 0, ())

@@ -37,7 +37,7 @@ class CountingS3:
     """Parts of keys, and of the prefixes of lists, that nobody may read."""
     requests: Counter[str] = field(default_factory=Counter)
     """By kind: ``LIST``, ``HEAD``, ``GET``."""
-    bytes: int = 0
+    sent: int = 0
     """Of the objects that it gave."""
     most_connections: int = 0
     """At a time, since it was started or this was set to 0."""
@@ -108,7 +108,7 @@ class CountingS3:
         with item.path.open("rb") as file:
             file.seek(begin)
             data = file.read(end - begin + 1)
-        self.bytes += len(data)
+        self.sent += len(data)
         if wanted is None:
             return _reply(200, data)
         return _reply(206, data, f"Content-Range: bytes {begin}-{end}/{item.size}\r\n")
