@@ -2,9 +2,9 @@
 
     python benchmarks/scale.py [--quick] [--record FILE]
 
-Checkpoints are made here by ckpt and served by a counting S3. Each command runs in a process of its own. Four small
-checkpoints give the cost model, a larger one is predicted and measured. ``--record`` writes all of it as JSON, from which
-`docs/scale.md` has its figures.
+Checkpoints are made here by ckpt and served by a counting S3. Each command runs in a process of its own. Three small
+checkpoints and two with a large partition give the cost model, without a delay; one of 100 partitions is predicted, and
+measured with 50 ms a request. ``--record`` writes all of it as JSON, from which `docs/scale.md` has its figures.
 """
 
 import sys
@@ -23,15 +23,15 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from dataclasses import asdict
+from typing import Any
 
+from benchmarks.cost_model import DELAY, TOGETHER, Cost, Size, fit
 from benchmarks.generate import HDFS, times_of_batches
 from benchmarks.measure import circumstances
 from tests.support.services.counting import counting_s3
 
 CKPT = Path(sys.executable).with_name("ckpt")
-DELAY = 50  # ms for each request
 NEWEST = 1000  # batch
 LOGS = 10  # deltas after the snapshot of each partition, as many as Spark lets pile up
 COMMANDS: Mapping[str, tuple[str, ...]] = {
@@ -44,64 +44,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "scan": ("scan", "CHECKPOINT", "--jobs", "1"),
 }
 """Words of each command; with one process, so that its requests and its CPU time are those of the work."""
-_TOGETHER = {"inspect": 128, "scan": 128}
-"""How many requests a command has under way at a time; the others read file by file in each process."""
-
-
-class Size(NamedTuple):
-    """How large a checkpoint is."""
-
-    partitions: int
-    batches: int  # in its logs
-    gb: float  # of its state files, in S3
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What a run took."""
-
-    requests: float
-    cpu: float  # seconds
-    wall: float = 0.0  # seconds
-    mb: float = 0.0  # at the peak, of one process
-    kinds: Mapping[str, int] | None = None
-
-
-@dataclass(frozen=True)
-class Model:
-    """What a command costs: what it takes to begin, and for each partition, batch and GB."""
-
-    begin: Cost
-    partition: Cost
-    batch: Cost
-    gb: Cost
-
-    def predict(self, size: Size, together: int = 1) -> Cost:
-        """Predict a run in one process; ``together`` requests are under way at a time."""
-
-        def add(name: str) -> float:
-            each = size.partitions, size.batches, size.gb
-            parts = zip(each, (self.partition, self.batch, self.gb), strict=True)
-            return float(getattr(self.begin, name) + sum(count * getattr(cost, name) for count, cost in parts))
-
-        requests, cpu = add("requests"), add("cpu")
-        return Cost(requests, cpu, cpu + requests * DELAY / 1000 / together)
-
-
-def fit(points: Mapping[Size, Cost]) -> Model:
-    """Find the model that four measured sizes determine: the first, and one more of each kind."""
-    (base, first), *others = points.items()
-    slopes = []
-    for axis, (size, cost) in enumerate(others):
-        step = size[axis] - base[axis]
-        rest = [(size[other] - base[other], other) for other in range(axis + 1, 3)]
-        assert axis == 2 or all(abs(change) < 0.01 * max(base[other], 1) + 0.01 for change, other in rest), rest
-        slopes.append(Cost((cost.requests - first.requests) / step, (cost.cpu - first.cpu) / step))
-    begin = [
-        getattr(first, name) - sum(base[axis] * getattr(slopes[axis], name) for axis in range(3))
-        for name in ("requests", "cpu")
-    ]
-    return Model(Cost(*begin), *slopes)
+_ODD = 0x1E3779B97F4A7C15  # multiples of it are spread over all integers of 64 bits
 
 
 def make(folder: Path, partitions: int, batches: int, keys: int) -> Size:
@@ -113,7 +56,8 @@ def make(folder: Path, partitions: int, batches: int, keys: int) -> Size:
 
     rows = ckpt.read_state_arrow(str(HDFS))
     numbers = pa.array(range(keys))
-    values = [pc.multiply(numbers, 2 * place + 1).cast(field.type) for place, field in enumerate(rows.schema)]
+    spread = pc.multiply(numbers, _ODD)  # so that values hardly compress
+    values = [(spread if place else numbers).cast(field.type) for place, field in enumerate(rows.schema)]
     table = pa.table(values, schema=rows.schema)
     ckpt.write_state({"operator 0": table}, like=str(HDFS), into=str(folder), partitions=partitions)
     _let_batches_pass(folder, batches)
@@ -155,8 +99,7 @@ def measure(checkpoint: Path, command: str, ms: float, runs: int = 1) -> Cost:
             process.returncode = os.waitstatus_to_exitcode(status)
             if process.returncode not in (0, 1):
                 raise RuntimeError(f"ckpt {' '.join(words)}: {process.returncode} {said.decode()[-2000:]}")
-            cpu, kinds = used.ru_utime + used.ru_stime, dict(sorted(s3.requests.items()))
-            costs.append(Cost(s3.requests.total(), cpu, wall, used.ru_maxrss / 1024, kinds))
+            costs.append(Cost(s3.requests.total(), used.ru_utime + used.ru_stime, wall))
     return min(costs, key=lambda cost: cost.cpu)
 
 
@@ -167,37 +110,32 @@ def main() -> None:
     parser.add_argument("--record", metavar="FILE", help="write the results as JSON")
     asked = parser.parse_args()
     few, many, keys = (2, 4, 2_000) if asked.quick else (10, 40, 1_000_000)
-    sizes = ((few, 20, few * 100), (many, 20, many * 100), (few, 120, few * 100), (few, 20, keys))
-    tenth, hundredth = (
-        ((few, 20, 1_000), (many, 20, 4_000)) if asked.quick else ((10, 100, 200_000), (100, 100, 2_000_000))
-    )
+    sizes = ((few, 20, few * 100), (many, 20, few * 100), (few, 120, few * 100), (1, 20, keys), (1, 20, 4 * keys))
+    all_keys = keys // 10 if asked.quick else 2 * keys
+    tenth, whole = (few, 20, all_keys // 10), (10 * few, 20 if asked.quick else 100, all_keys)
+    runs, ms = (1, 0) if asked.quick else (2, DELAY)
     record: dict[str, Any] = {"when": circumstances(), "delay_ms": DELAY, "logs": LOGS, "commands": {}}
     print(record["when"], "\n", flush=True)
     with tempfile.TemporaryDirectory(prefix="ckpt-benchmark-") as name:
-        made = [
-            (place, make(place, *wanted))
-            for number, wanted in enumerate((*sizes, tenth, hundredth))
-            for place in (_place(Path(name), number),)
-        ]
-        record["checkpoints"] = [size._asdict() for _, size in made]
-        runs = 1 if asked.quick else 2
-        wide = [(command, place) for command in COMMANDS for place, _ in made[4:]]
-        with ThreadPoolExecutor(len(wide)) as pool:  # they mostly wait
-            waited = dict(zip(wide, pool.map(lambda task: measure(task[1], task[0], DELAY), wide), strict=True))
+        places = [_place(Path(name), number) for number in range(len(sizes) + 2)]
+        made = [make(place, *size) for place, size in zip(places, (*sizes, tenth, whole), strict=True)]
+        record["checkpoints"] = [size._asdict() for size in made]
+        waiting = [command for command in COMMANDS if command not in TOGETHER]
+        pool = ThreadPoolExecutor(len(waiting))  # they mostly wait, while the others are measured
+        waited = {command: pool.submit(measure, places[-1], command, ms) for command in waiting}
         for command in COMMANDS:
-            model = fit({size: measure(place, command, 0, runs) for place, size in made[:4]})
-            of_tenth, of_all = (waited[command, place] for place, _ in made[4:])
-            predicted = model.predict(made[5][1], _TOGETHER.get(command, 1))
-            record["commands"][command] = {
-                "model": asdict(model),
-                "tenth": asdict(of_tenth),
-                "measured": asdict(of_all),
-                "predicted": asdict(predicted),
+            points = [(size, measure(place, command, 0, runs)) for place, size in zip(places[:5], made, strict=False)]
+            costs = {
+                "predicted": fit(points).predict(made[-1], TOGETHER.get(command, 1)),
+                "measured": waited[command].result() if command in waited else measure(places[-1], command, ms),
+                "tenth": measure(places[-2], command, 0, runs),
+                "whole": measure(places[-1], command, 0, runs),
             }
-            for line in _lines(command, model, of_tenth, of_all, predicted):
-                print(line, flush=True)
-            if asked.record:
-                Path(asked.record).write_text(json.dumps(record, indent=1) + "\n")
+            model = asdict(fit(points))
+            record["commands"][command] = {"model": model} | {name: asdict(cost) for name, cost in costs.items()}
+            print("\n".join(_describe(command, record["commands"][command])), flush=True)
+    if asked.record:
+        Path(asked.record).write_text(json.dumps(record, indent=1) + "\n")
 
 
 def _place(folder: Path, number: int) -> Path:
@@ -207,15 +145,15 @@ def _place(folder: Path, number: int) -> Path:
     return place
 
 
-def _lines(command: str, model: Model, tenth: Cost, measured: Cost, predicted: Cost) -> Iterator[str]:
-    yield f"{command}"
-    for name in ("begin", "partition", "batch", "gb"):
-        cost = getattr(model, name)
-        yield f"    {name:10} {cost.requests:10.2f} requests {cost.cpu * 1000:10.2f} ms of CPU"
+def _describe(command: str, costs: Mapping[str, Any]) -> Iterator[str]:
+    yield command
+    for name, cost in costs["model"].items():
+        yield f"    {name:10} {cost['requests']:10.2f} requests {cost['cpu'] * 1000:10.2f} ms of CPU"
     for name in ("requests", "cpu", "wall"):
-        ours, theirs, part = (getattr(cost, name) for cost in (measured, predicted, tenth))
-        yield f"    {name:10} {ours:10.2f} measured {theirs:10.2f} predicted: {ours / theirs:.2f}; {ours / part:.1f} of a tenth"
-    yield f"    {measured.mb:.0f} MB, {tenth.mb:.0f} MB with a tenth"
+        ours, theirs = (costs[which][name] for which in ("measured", "predicted"))
+        yield f"    {name:10} {ours:10.2f} measured {theirs:10.2f} predicted: {ours / theirs:.2f}"
+    ratios = (costs["whole"][name] / costs["tenth"][name] for name in ("requests", "cpu"))
+    yield "    of a tenth: requests {:.1f}, CPU {:.1f}".format(*ratios)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class ScanRequest:
-    """What was asked for: rows of two scans go together if it was the same."""
+    """A scan as it was asked for: rows of two scans go together if they were asked for the same."""
 
     version: str  # of ckpt
     roots: tuple[str, ...]
