@@ -5,13 +5,14 @@ import re
 import shutil
 import sys
 import zipfile
-from contextlib import suppress
-from importlib.metadata import Distribution, PackageNotFoundError
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from ckpt.texts import quote_word
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
 
 _DISTRIBUTION = "spark-ckpt"
 _REQUIREMENT = re.compile(r"([\w.-]+)(?:\[([\w,-]+)\])?[^;]*; extra == ['\"](\w+)['\"]")
@@ -53,24 +54,30 @@ def _read_origin() -> dict[str, Any]:
 
 
 def _read_file(name: str) -> str | None:
-    with suppress(PackageNotFoundError):
-        return Distribution.from_name(_DISTRIBUTION).read_text(name)
-    return None
+    distribution = _find_distribution(_DISTRIBUTION)
+    return distribution.read_text(name) if distribution else None
 
 
 def list_extras() -> dict[str, dict[str, str | None]]:
     """List each extra's own packages with the version that is installed, None where a package is not."""
     extras: dict[str, dict[str, str | None]] = {}
-    with suppress(PackageNotFoundError):
-        for requirement in Distribution.from_name(_DISTRIBUTION).requires or []:
-            if (parts := _REQUIREMENT.fullmatch(requirement)) and parts[1] != _DISTRIBUTION:
-                extras.setdefault(parts[3], {})[parts[1]] = find_version(parts[1])
+    distribution = _find_distribution(_DISTRIBUTION)
+    for requirement in (distribution.requires if distribution else None) or []:
+        if (parts := _REQUIREMENT.fullmatch(requirement)) and parts[1] != _DISTRIBUTION:
+            extras.setdefault(parts[3], {})[parts[1]] = find_version(parts[1])
     return extras
 
 
 def find_version(package: str) -> str | None:
     """Find the version of a distribution that is installed; None where it is not."""
+    distribution = _find_distribution(package)
+    return distribution.version if distribution else None
+
+
+def _find_distribution(name: str) -> "Distribution | None":
+    from importlib.metadata import Distribution, PackageNotFoundError  # not at the top: what lacks nothing needs none
+
     try:
-        return Distribution.from_name(package).version
+        return Distribution.from_name(name)
     except PackageNotFoundError:
         return None

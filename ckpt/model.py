@@ -140,6 +140,13 @@ class Provider(StrEnum):
     UNKNOWN = "unknown"
 
 
+class ToProvider(StrEnum):
+    """The state store provider that is wanted."""
+
+    ROCKSDB = "rocksdb"
+    HDFS = "hdfs"
+
+
 class StateFileKind(StrEnum):
     """The kinds of state file; the value is the ending of the name."""
 

@@ -49,8 +49,9 @@ from ckpt.live.sink.records import SinkKind as SinkKind, SinkLog as SinkLog, Sin
 from ckpt.migrate.changelog import Changelog as Changelog, ChangelogSwitch as ChangelogSwitch
 from ckpt.migrate.handoff.plan import Handoff as Handoff
 from ckpt.migrate.handoff.snippets import Language as Language
-from ckpt.migrate.provider import ProviderMove as ProviderMove, ToProvider as ToProvider
+from ckpt.migrate.provider import ProviderMove as ProviderMove
 from ckpt.migrate.transform import Api as Api, TransformMigration as TransformMigration, TransformPlan as TransformPlan
+from ckpt.model import ToProvider as ToProvider
 from ckpt.spark.executors import Executors as Executors
 from ckpt.spark.installed import Session as Session, SparkMissing as SparkMissing
 from ckpt.spark.jobs import SparkFailed as SparkFailed

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ckpt.migrate.provider import ToProvider
+from ckpt.model import ToProvider
 
 
 @dataclass(frozen=True, slots=True)

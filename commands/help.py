@@ -6,9 +6,11 @@ under the heading of their panel, the usual ones first, with one line each.
 
 import re
 import textwrap
+from collections import UserDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, is_dataclass
-from functools import cached_property, wraps
+from functools import cache, cached_property, wraps
+from importlib import import_module
 from inspect import Parameter, Signature, signature
 from typing import Any, get_type_hints
 
@@ -162,12 +164,34 @@ class HelpGroup(TyperGroup):
 
 
 class CommandGroup(typer.Typer):
-    """A group of commands such as ``ckpt state``."""
+    """A group of commands such as ``ckpt state``: functions, or names of modules that have one of the same name."""
 
-    def __init__(self, help: str, commands: Mapping[str, Callable[..., None]]) -> None:
+    def __init__(self, help: str, commands: Mapping[str, str | Callable[..., None]]) -> None:
         super().__init__(cls=HelpGroup, no_args_is_help=True, rich_markup_mode=None, help=help)
-        for name, command in commands.items():
-            self.command(name, cls=HelpCommand)(split_groups(command))
+        self.by_name = commands
+
+
+class Commands(UserDict[str, Any]):
+    """Commands by name, each imported when it is asked for: what a run does not need costs it nothing."""
+
+    def __init__(self, by_name: Mapping[str, str | Callable[..., None]], headings: Mapping[str, str] | None = None):
+        super().__init__(by_name)
+        self._headings = headings or {}
+
+    def __getitem__(self, name: str) -> Any:
+        return _load_command(name, super().__getitem__(name), self._headings.get(name))
+
+
+@cache
+def _load_command(name: str, command: str | Callable[..., None], heading: str | None) -> Any:
+    loaded: Any = getattr(import_module(f".{command}", __package__), command) if isinstance(command, str) else command
+    if isinstance(loaded, CommandGroup):
+        group = typer.main.get_group(loaded)
+        group.name, group.rich_help_panel, group.commands = name, heading, Commands(loaded.by_name)
+        return group
+    alone = typer.Typer(add_completion=False)
+    alone.command(name, cls=HelpCommand, rich_help_panel=heading)(split_groups(loaded))
+    return typer.main.get_command(alone)
 
 
 def split_groups(command: Callable[..., None]) -> Callable[..., None]:

@@ -3,10 +3,8 @@
 import os
 import re
 import sys
-from collections import UserDict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
 from importlib import import_module
 from io import TextIOWrapper
 from typing import Annotated, Any, TextIO
@@ -18,7 +16,7 @@ from ckpt.errors import CkptError, UsageError
 from ckpt.texts import escape_unprintable, mask_secrets
 
 from .arguments import as_options
-from .help import HelpCommand, HelpGroup, split_groups
+from .help import Commands, HelpGroup
 from .render.reports import Exit
 
 _REPAIR = "Repair (damage: repair; wrong rows: rewind; a batch that always fails: skip)"
@@ -53,32 +51,12 @@ _WORDS = {
 """Messages of pydantic, with which Typer reads options, and the words of ckpt for each."""
 
 
-@cache
-def _load_command(name: str, module: str) -> Any:
-    """The command of a module, imported now: what a run does not need costs it nothing."""
-    command = getattr(import_module(f".{module}", __package__), module)
-    if isinstance(command, typer.Typer):
-        group = typer.main.get_group(command)
-        group.name, group.rich_help_panel = name, _HEADINGS[name]
-        return group
-    alone = typer.Typer(add_completion=False)
-    alone.command(name, cls=HelpCommand, rich_help_panel=_HEADINGS[name])(split_groups(command))
-    return typer.main.get_command(alone)
-
-
-class _Commands(UserDict[str, Any]):
-    """Commands by name, each imported when it is asked for."""
-
-    def __getitem__(self, name: str) -> Any:
-        return _load_command(name, super().__getitem__(name))
-
-
 class _Group(HelpGroup):
     """Imports the command that is run, and shows any CkptError as one line on standard error."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.commands = _Commands(MODULES)
+        self.commands = Commands(MODULES, _HEADINGS)
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; exit with 2 for a request that makes no sense, with 3 where ckpt could not do it."""

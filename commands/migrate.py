@@ -7,9 +7,10 @@ import typer
 import ckpt
 from ckpt.errors import UsageError
 from ckpt.migrate.changelog import Changelog
-from ckpt.migrate.provider import ToProvider, migrate_provider
+from ckpt.migrate.provider import migrate_provider
 from ckpt.migrate.real_time import migrate_real_time
 from ckpt.migrate.transform import Api, TransformRefused
+from ckpt.model import ToProvider
 from ckpt.spark.calls import migrate_transform_with_state
 from ckpt.state.export.targets import Format
 from ckpt.versions import NEWEST, Spark

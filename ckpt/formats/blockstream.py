@@ -29,6 +29,11 @@ class Pieces:
 
     def take(self, count: int) -> bytes:
         """The next bytes; fewer where the file ends."""
+        end = self._from + count
+        if end <= len(self._held):
+            taken, self._from = self._held[self._from : end], end
+            self.at += count
+            return taken
         parts, missing = [self._held[self._from : self._from + count]], count
         self._from += len(parts[0])
         while (missing := missing - len(parts[-1])) and (piece := next(self._pieces, b"")):

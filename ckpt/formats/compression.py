@@ -171,9 +171,12 @@ def _read_length(body: bytes, at: int, nibble: int) -> tuple[int, int]:
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
     """A number of up to 64 bits, seven in each byte, and where it ends. Raises IndexError where there is none."""
-    byte = data[at]
-    number = shift = 0
-    while byte & 0x80:
+    number = data[at]
+    at += 1
+    if number < 0x80:
+        return number, at
+    number, shift, byte = number & 0x7F, 7, data[at]
+    while byte >= 0x80:
         number |= (byte & 0x7F) << shift
         shift, at = shift + 7, at + 1
         if shift > _LONGEST_VARINT:

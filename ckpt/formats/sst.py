@@ -6,11 +6,12 @@ computed in another way.
 """
 
 import struct
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
 
 import pyarrow as pa
 
+from ckpt.formats.blockstream import Pieces
 from ckpt.formats.checksums import crc32c, xxhash
 from ckpt.formats.compression import Corrupt, read_varint
 
@@ -18,20 +19,20 @@ FOOTER = 53  # bytes: checksum type, two handles padded to 40, format version, m
 _MAGIC = 0x88E241B785F4CFF7
 _VERSIONS, _NEWER_VERSIONS = range(2, 6), range(6, 32)
 _TRAILER = 5  # type of compression, checksum
-_CHECKSUM = struct.Struct("<I").unpack_from
-_LARGEST_BLOCK = 64 << 20  # bytes of an index when it is decompressed
+_LARGEST_BLOCK = 256 << 20  # bytes that are in memory at once
+_LARGEST_INDEX = 64 << 20  # bytes of an index when it is decompressed
 _WORD = 0xFFFFFFFF
 _LAST_BYTE_PRIME = 0x6B9083D9  # RocksDB's ModifyChecksumForLastByte
 _MASK_DELTA = 0xA282EAD8  # RocksDB's crc32c::Mask
 _COMPRESSIONS = {1: "snappy", 4: "lz4_raw", 5: "lz4_raw", 7: "zstd"}
 
 
-def _masked_crc32c(data: memoryview) -> int:
-    checksum = crc32c(bytes(data))
+def _masked_crc32c(data: bytes) -> int:
+    checksum = crc32c(data)
     return (checksum >> 15 | checksum << 17) + _MASK_DELTA & _WORD
 
 
-_CHECKSUMS: dict[int, Callable[[memoryview], int]] = {
+_CHECKSUMS: dict[int, Callable[[bytes], int]] = {
     0: lambda _: 0,
     1: _masked_crc32c,
     2: lambda data: xxhash.xxh32_intdigest(data),
@@ -49,13 +50,11 @@ class CorruptData(Corrupt):
     """A block of data: RocksDB opens the table, and fails when it reads the block."""
 
 
-class _Handle(NamedTuple):
-    offset: int
-    size: int
+_Handle: TypeAlias = tuple[int, int]
+"""Where a block begins, and its size without its trailer."""
 
-    @property
-    def end(self) -> int:
-        return self.offset + self.size + _TRAILER
+ReadRange: TypeAlias = Callable[[int, int], bytes]
+"""Bytes of a file from an offset on, as many as are asked for; fewer where it ends."""
 
 
 def check_footer(end: bytes) -> tuple[int, int]:
@@ -76,80 +75,91 @@ def check_footer(end: bytes) -> tuple[int, int]:
     return version, kind
 
 
-def check_sst(data: bytes) -> None:
-    """Compare every block with its checksum. Raises Corrupt (CorruptData if all but data is intact) or UnknownTable."""
-    version, kind = check_footer(data)
-    table = _Table(data, _CHECKSUMS[kind])
+def check_sst(read: ReadRange, size: int, content: Pieces) -> None:
+    """Compare every block of a file of ``size`` bytes with its checksum; ``content`` is read to the end of its data.
+
+    Raises Corrupt (CorruptData if all but data is intact) or UnknownTable.
+    """
+    footer = read(max(size - FOOTER, 0), FOOTER)
+    version, kind = check_footer(footer)
+    table = _Table(read, size - FOOTER, _CHECKSUMS[kind])
     try:
-        blocks = sorted(table.checked(version))
+        metaindex, at = _handle(footer, 1)
+        index, _ = _handle(footer, at)
+        others = [_handle(value, 0)[0] for _, value in _entries(table.unpack(metaindex), "metaindex")]
+        for other in others:
+            table.check(other)
+        table.check_data(_data_blocks(table.unpack(index), deltas=version >= 4), content)
     except (IndexError, struct.error):
         raise Corrupt("its index cannot be followed") from None
-    at = 0
-    for block in blocks:
-        if block.offset != at:
-            raise Corrupt(f"its index names no block at byte {at:,}")
-        at = block.end
-    if at != len(data) - FOOTER:
+    at = content.at
+    for offset, length in sorted([metaindex, index, *others]):
+        _follow(offset, at)
+        at += length + _TRAILER
+    _follow(size - FOOTER, at)
+
+
+def _follow(offset: int, at: int) -> None:
+    if offset != at:
         raise Corrupt(f"its index names no block at byte {at:,}")
 
 
 class _Table:
-    def __init__(self, data: bytes, checksum: Callable[[memoryview], int]) -> None:
-        self._data = memoryview(data)
-        self._named = 0  # bytes of all blocks that were named
-        self._checksum = checksum
+    def __init__(self, read: ReadRange, end: int, checksum: Callable[[bytes], int]) -> None:
+        self._read, self._end, self._checksum = read, end, checksum
 
-    def checked(self, version: int) -> Iterator[_Handle]:
-        """All blocks, each compared with its checksum. Raises Corrupt."""
-        footer = bytes(self._data[-FOOTER:])
-        metaindex, at = _handle(footer, 1)
-        index, _ = _handle(footer, at)
-        yield metaindex
-        for _, value in _entries(self._unpack(metaindex), "metaindex"):
-            other, _ = _handle(value, 0)
-            self._check(other)
-            yield other
-        yield index
-        for block in _data_blocks(self._unpack(index), deltas=version >= 4):
+    def check(self, block: _Handle) -> bytes:
+        """One block and its type, compared with its checksum. Raises Corrupt, UnknownTable."""
+        offset, size = block
+        self._bound(offset, size)
+        return self._compare(offset, self._read(offset, size + _TRAILER))
+
+    def check_data(self, blocks: Iterable[_Handle], content: Pieces) -> None:
+        """All blocks of data, which are in front of all others. Raises Corrupt, UnknownTable."""
+        at = 0
+        for offset, size in blocks:
+            _follow(offset, at)
+            self._bound(offset, size)
+            at += size + _TRAILER
             try:
-                self._check(block)
+                self._compare(offset, content.take(size + _TRAILER))
             except Corrupt as error:
                 raise CorruptData(str(error)) from None
-            yield block
 
-    def _check(self, block: _Handle) -> memoryview:
-        end = block.end
-        content = self._data[block.offset : end - 4]
-        self._named += block.size + _TRAILER
-        if self._named > len(self._data):
-            raise Corrupt("its index names blocks more than once")
-        if end > len(self._data):
-            raise Corrupt(f"its index names a block at byte {block.offset:,}, beyond its end")
-        if self._checksum(content) != _CHECKSUM(self._data, end - 4)[0]:
-            raise Corrupt(f"the block at byte {block.offset:,} does not match its checksum")
+    def _bound(self, offset: int, size: int) -> None:
+        if offset + size + _TRAILER > self._end:
+            raise Corrupt(f"its index names a block at byte {offset:,}, beyond its end")
+        if size > _LARGEST_BLOCK:
+            raise UnknownTable(f"it has a block of {size:,} bytes")
+
+    def _compare(self, offset: int, block: bytes) -> bytes:
+        content = block[:-4]
+        if self._checksum(content) != int.from_bytes(block[-4:], "little"):
+            raise Corrupt(f"the block at byte {offset:,} does not match its checksum")
         return content
 
-    def _unpack(self, block: _Handle) -> bytes:
-        content = bytes(self._check(block))
+    def unpack(self, block: _Handle) -> bytes:
+        """A block of entries, compared and decompressed. Raises Corrupt, UnknownTable."""
+        content = self.check(block)
         kind, body = content[-1], content[:-1]
         if kind == 0:
             return body
         if kind not in _COMPRESSIONS:
             raise UnknownTable(f"its blocks are compressed in way {kind}, which ckpt does not know")
         length, at = read_varint(body, 0)
-        if length > _LARGEST_BLOCK:
+        if length > _LARGEST_INDEX:
             raise UnknownTable(f"its index unpacks to {length:,} bytes")
         codec = pa.Codec(_COMPRESSIONS[kind])
         try:
             return bytes(codec.decompress(body if kind == 1 else body[at:], length, asbytes=True))
         except (pa.ArrowInvalid, OSError):
-            raise Corrupt(f"the block at byte {block.offset:,} cannot be decompressed") from None
+            raise Corrupt(f"the block at byte {block[0]:,} cannot be decompressed") from None
 
 
 def _handle(data: bytes, at: int) -> tuple[_Handle, int]:
     offset, at = read_varint(data, at)
     size, at = read_varint(data, at)
-    return _Handle(offset, size), at
+    return (offset, size), at
 
 
 def _end_of_entries(block: bytes) -> int:
@@ -177,14 +187,16 @@ def _data_blocks(index: bytes, *, deltas: bool) -> Iterator[_Handle]:
     if not deltas:
         yield from (_handle(value, 0)[0] for _, value in _entries(index, "index"))
         return
-    at, end, handle = 0, _end_of_entries(index), _Handle(0, 0)
+    at, end, offset, size = 0, _end_of_entries(index), 0, 0
     while at < end:
         shared, at = read_varint(index, at)
         unshared, at = read_varint(index, at)
         at += unshared
         if shared:
+            offset += size + _TRAILER
             change, at = read_varint(index, at)
-            handle = _Handle(handle.end, handle.size + ((change >> 1) ^ -(change & 1)))
+            size += (change >> 1) ^ -(change & 1)
         else:
-            handle, at = _handle(index, at)
-        yield handle
+            offset, at = read_varint(index, at)
+            size, at = read_varint(index, at)
+        yield offset, size

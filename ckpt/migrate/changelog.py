@@ -14,8 +14,8 @@ from ckpt import settings
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.migrate.comparison import Comparison, TwoWays, Written, find_two_ways, find_written
-from ckpt.migrate.provider import ToProvider, is_rewritable, rewrite_command
-from ckpt.model import Kind, Provider, StateInventory
+from ckpt.migrate.provider import is_rewritable, rewrite_command
+from ckpt.model import Kind, Provider, StateInventory, ToProvider
 from ckpt.values import Value
 from ckpt.versions import Progress
 

@@ -18,7 +18,7 @@ from ckpt.checkpoint.state.rewritable import Form, refuse_rewrite
 from ckpt.errors import CkptError, parse_choice
 from ckpt.migrate.handoff.plan import Handoff, handoff
 from ckpt.migrate.variables import OperatorFamily, family_of
-from ckpt.model import Kind, Location, Provider
+from ckpt.model import Kind, Location, Provider, ToProvider
 from ckpt.settings import PROVIDER_CLASS
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.confs import PROVIDER_CLASSES
@@ -33,13 +33,6 @@ PROVIDER_NAMES = {
     Provider.ROCKSDB: "RocksDB",
     Provider.UNKNOWN: "of an unknown provider",
 }
-
-
-class ToProvider(StrEnum):
-    """The state store provider that is wanted."""
-
-    ROCKSDB = "rocksdb"
-    HDFS = "hdfs"
 
 
 class MoveOutcome(StrEnum):

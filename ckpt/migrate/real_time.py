@@ -13,8 +13,8 @@ from ckpt.checkpoint.reader import as_checkpoint
 from ckpt.errors import parse_choice
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.inspection.verdict import outcome_words
-from ckpt.migrate.provider import Advice, ToProvider, is_rewritable, name_beside
-from ckpt.model import Kind, Location
+from ckpt.migrate.provider import Advice, is_rewritable, name_beside
+from ckpt.model import Kind, Location, ToProvider
 from ckpt.restart.diagnoses.modes import REAL_TIME_FORMAT
 from ckpt.restart.findings import Asked, Forecast, Outcome
 from ckpt.texts import quote_path

@@ -8,7 +8,8 @@ from typing import Annotated
 
 from ckpt.changes.steps import FileAction, FileContent, Step
 
-from .document import CheckpointKeys, DocumentKeys, ReadRangeKeys, RestartKeys
+from .document import DocumentKeys
+from .inspected import CheckpointKeys, ReadRangeKeys, RestartKeys
 from .keys import Keys, Sentences, of
 
 

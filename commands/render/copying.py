@@ -11,7 +11,8 @@ from ckpt.migrate.handoff.plan import SinkMeaning
 from ckpt.texts import plural, quote_path, quote_word
 
 from .blocks import Block, Heading, Headline, Item, Next, Page, Tone, bullets, more, page_of, show_command
-from .document import CheckpointKeys, DocumentKeys
+from .document import DocumentKeys
+from .inspected import CheckpointKeys
 from .keys import derive
 from .page import forecast_cases, show_title
 from .reports import Exit, Report

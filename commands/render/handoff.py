@@ -26,7 +26,8 @@ from .blocks import (
     show_command,
     show_warnings,
 )
-from .document import CheckpointKeys, DocumentKeys, ReadRangeKeys, SourceKeys
+from .document import DocumentKeys
+from .inspected import CheckpointKeys, ReadRangeKeys, SourceKeys
 from .keys import Keys, Sentences, Span, as_json, derive, of
 from .page import offset_text, range_text, show_title
 from .reports import Exit, Report

@@ -12,7 +12,8 @@ from ckpt.texts import quote_word
 from .blocks import Block, Heading, Item, Page, show_command
 from .change import ChangeReport
 from .change_keys import ChangeBody, ChangeHead, ChangeTail, ReplayKeys
-from .document import Document, ReadRangeKeys
+from .document import Document
+from .inspected import ReadRangeKeys
 from .keys import Keys, of
 from .page import offset_text, range_text
 from .positions import PositionsReport

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from ckpt.checkpoint.history import Pattern
 from ckpt.checkpoint.pipelines import FlowVersion
@@ -15,12 +16,13 @@ from ckpt.texts import instant, plural, quote_word, ranges
 from ckpt.versions import Progress
 
 from .blocks import TONES, Block, Cases, Heading, Headline, Item, Line, Page, Table, Title, Tone, TooWide, more, page_of
-from .document import InspectionDocument, source_keys
 from .findings import show_findings, show_next
-from .keys import derive
 from .live import show_live, show_sink
 from .reports import Exit, Report
 from .state import show_state
+
+if TYPE_CHECKING:
+    from .inspected import InspectionDocument
 
 _SOURCES = 10  # how many sources are named
 _OPTIONS = {"sources": "the sources (--sources)", "sink": "the sink (--sink URI)"}
@@ -41,7 +43,11 @@ class InspectionReport(Report[Inspection]):
             return Exit.FAILED
         return Exit.OK if self.record.sound else Exit.FOUND
 
-    def document(self) -> InspectionDocument:
+    def document(self) -> "InspectionDocument":
+        """The document of ``ckpt inspect``, whose keys a page does without."""
+        from .inspected import InspectionDocument, source_keys
+        from .keys import derive
+
         sources = tuple(source_keys(source, self.record.live) for source in self.record.sources)
         return derive(InspectionDocument, self.record, sources=sources)
 

@@ -9,7 +9,8 @@ from ckpt.model import Json
 from ckpt.texts import quote_path
 
 from .blocks import Block, Heading, Headline, Item, Page, Tone, more, page_of, show_command, show_warnings
-from .document import CheckpointKeys, DocumentKeys
+from .document import DocumentKeys
+from .inspected import CheckpointKeys
 from .keys import Keys, Sentences, of
 from .page import offset_text, range_text, show_title
 from .reports import Exit, Report

@@ -11,8 +11,9 @@ from ckpt.texts import plural, quote_path
 from ..arguments import as_options
 from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Tone, bullets, page_of
 from .change_keys import StepKeys
-from .document import CheckpointKeys, DocumentKeys, FindingKeys, RestartKeys, SourceKeys, source_keys
+from .document import DocumentKeys
 from .findings import show_findings, show_next
+from .inspected import CheckpointKeys, FindingKeys, RestartKeys, SourceKeys, source_keys
 from .keys import Keys, derive, of
 from .live import SinkKeys, show_sink
 from .page import forecast_cases, show_title

@@ -4,13 +4,14 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 from ckpt.inspection.next_steps import NextStep, RowCost
-from ckpt.migrate.provider import PROVIDER_NAMES, Advice, Carry, MoveOutcome, OperatorMove, ProviderMove, ToProvider
-from ckpt.model import Provider
+from ckpt.migrate.provider import PROVIDER_NAMES, Advice, Carry, MoveOutcome, OperatorMove, ProviderMove
+from ckpt.model import Provider, ToProvider
 from ckpt.texts import quote_path
 
 from ..arguments import as_options
 from .blocks import Block, Command, Heading, Headline, Item, Next, Page, Tone, bullets, page_of
-from .document import CheckpointKeys, DocumentKeys
+from .document import DocumentKeys
+from .inspected import CheckpointKeys
 from .keys import ForPeople, Keys, of
 from .page import show_title
 from .reports import Exit, Report

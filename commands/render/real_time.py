@@ -10,7 +10,8 @@ from ckpt.texts import quote_path
 
 from ..arguments import as_options
 from .blocks import Block, Command, Heading, Headline, Item, Next, Page, Tone, bullets, page_of, show_warnings
-from .document import CheckpointKeys, DocumentKeys, RestartKeys
+from .document import DocumentKeys
+from .inspected import CheckpointKeys, RestartKeys
 from .keys import ForPeople, of
 from .page import forecast_cases, show_title
 from .reports import Exit, Report

@@ -1,7 +1,6 @@
 """The state of a page: what each operator keeps, and what of its settings the checkpoint decides."""
 
 from collections.abc import Iterator, Sequence
-from statistics import median
 
 from ckpt import settings
 from ckpt.checkpoint.state.ranges import Ranges, intersect
@@ -159,6 +158,8 @@ def newest_snapshot(store: Store) -> str:
 
 def _describe_skew(store: Store) -> str:
     """How much larger the largest partition is than the median one, where that is much."""
+    from statistics import median  # not at the top: it takes longer than a look at a small checkpoint
+
     sizes = [partition.bytes for partition in store.partitions]
     middle = median(sizes) if sizes else 0
     if not middle or max(sizes) < _SKEW * middle:

@@ -9,7 +9,8 @@ from ckpt.state.verify.verify import StateVerification
 from ckpt.texts import batch_ranges, plural, quote_path, size
 
 from .blocks import Block, Heading, Headline, Item, Page, Tone, more, page_of, show_command
-from .document import CheckpointKeys, DocumentKeys, RestartKeys
+from .document import DocumentKeys
+from .inspected import CheckpointKeys, RestartKeys
 from .keys import ForPeople, Keys, derive
 from .page import forecast_cases, show_title
 from .reports import Exit, Report

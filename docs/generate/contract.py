@@ -15,7 +15,7 @@ from .places import DOCS
 
 CONTRACT = DOCS / "contract.md"
 DOCUMENTS = {
-    "inspect": ("document", "InspectionDocument"),
+    "inspect": ("inspected", "InspectionDocument"),
     "repair": ("ways", "WaysDocument"),
     "rewind": ("rewind", "RewindDocument"),
     "skip": ("skip", "SkipDocument"),

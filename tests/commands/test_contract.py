@@ -18,7 +18,7 @@ from ckpt.live.outlook import Fate, SourceOutcome
 from ckpt.migrate import changelog, comparison, provider
 from ckpt.migrate.transform import Api, TimeMode
 from ckpt.migrate.variables import VariableForm
-from ckpt.model import Kind, Provider
+from ckpt.model import Kind, Provider, ToProvider
 from ckpt.restart.findings import Outcome, Severity
 from ckpt.versions import Progress
 from commands.render.reports import Exit
@@ -159,7 +159,7 @@ def test_published_words_of_a_hand_over_and_a_switch_are_all_there_are() -> None
     verdicts = contract.shapes("migrate changelog")["state_compared.verdict"].words
     assert verdicts == {str(word) for word in comparison.ComparisonVerdict}
     assert contract.shapes("migrate provider")["outcome"].words == {str(word) for word in provider.MoveOutcome}
-    assert contract.shapes("migrate provider")["to"].words == {str(word) for word in provider.ToProvider}
+    assert contract.shapes("migrate provider")["to"].words == {str(word) for word in ToProvider}
     written = contract.shapes("migrate transform-with-state")
     assert written["api"].words == {str(word) for word in Api}
     assert written["time_mode"].words == {str(word) for word in TimeMode}

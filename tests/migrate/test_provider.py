@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from ckpt.migrate.provider import ToProvider, rewrite_command
+from ckpt.migrate.provider import rewrite_command
+from ckpt.model import ToProvider
 from tests.changes.fixes.async_gap.test_command import everything
 from tests.commands import contract
 from tests.conftest import Ckpt

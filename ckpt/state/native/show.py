@@ -19,6 +19,7 @@ from ckpt.state.native.entries import (
     entries_of,
     entry_of,
     flat_schema,
+    list_foreign_snapshots,
     make_flat,
     map_partitions,
 )
@@ -54,6 +55,7 @@ class StateRows(Value):
     rows: tuple[dict[str, Json], ...]
     more: bool  # there are more rows than were asked for
     partition: int | None  # the only one that was looked into, because the key can be in no other
+    foreign_snapshots: tuple[str, ...]  # that it is read from, though the deltas up to them lead to other rows
     key: Mapping[str, str | None] = field(default_factory=dict, repr=False)  # as it was given
     part: Part = field(default_factory=Part, repr=False)
     storage_options: Mapping[str, str] | None = field(default=None, repr=False)
@@ -106,7 +108,7 @@ def state_show(
         storage_options: For the file system of the path.
         batch: The id of a committed batch, by default the newest.
         key: Columns of the key, with or without ``key_``, and their values as text: dates and times in ISO 8601 (UTC),
-            binaries in base64.
+            binaries in base64, arrays in JSON; None is NULL.
         limit: How many rows at most.
         jobs: How many processes search large state for a key at a time; by default as many as there are cores.
         by: Who reads: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
@@ -139,8 +141,9 @@ def state_show(
             if len(rows) > limit:
                 break
     more = len(rows) > limit
+    foreign = tuple(list_foreign_snapshots(chosen, unit, only))
     request = (dict(key or {}), part, storage_options)
-    return StateRows(path, unit, chosen.moment, columns.kept, tuple(rows[:limit]), more, only, *request)
+    return StateRows(path, unit, chosen.moment, columns.kept, tuple(rows[:limit]), more, only, foreign, *request)
 
 
 def _show_matches(

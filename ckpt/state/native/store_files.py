@@ -62,7 +62,7 @@ def layout_of(chosen: Chosen, unit: StateUnit) -> UnitLayout:
     families = {family.name: family for family in store.column_families}
     if not families:
         delimiter = delimiter_of(chosen.recorded)
-        encoder, stated = _encoder(unit, store), chosen.question.wanted.schema is not None
+        encoder, stated = _encoder(unit, store), bool(chosen.stated)
         return UnitLayout(store.name, None, store.key_schema, store.value_schema, encoder, delimiter, stated=stated)
     if name not in families:
         raise Undecodable(f"{chosen.checkpoint.uri}: no state schema describes the rows of {unit.label}")

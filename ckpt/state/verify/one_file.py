@@ -1,6 +1,7 @@
 """Every byte of one state file: read once, in pieces, and compared with whatever checksums there are."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TypeAlias
 from zlib import crc32
 
@@ -21,7 +22,7 @@ from ckpt.formats.sidecars import (
     parse_hadoop_sidecar,
     parse_spark_sidecar as parse_spark,
 )
-from ckpt.formats.sst import FOOTER, CorruptData, UnknownTable, check_footer, check_sst
+from ckpt.formats.sst import FOOTER, CorruptData, ReadRange, UnknownTable, check_footer, check_sst
 from ckpt.formats.statefiles import CHECKSUM, LZ4, last_bytes
 from ckpt.model import DamageKind, StateFileKind, Unreadable
 from ckpt.processes import Processes, Runner
@@ -30,7 +31,7 @@ from ckpt.storage.locations import is_in_memory
 
 _WORTH_A_PROCESS = 48 << 20  # bytes: what takes as long to verify as a process to start
 _PIECE = 8 << 20  # bytes that are read at a time
-_LARGEST_WHOLE = 1 << 29  # bytes of an SST file, which is looked at as a whole
+_LARGEST_WHOLE = 1 << 29  # bytes of a remote SST file, which is in memory as a whole
 _LARGEST_ODD = 256 << 20  # bytes of a stream with an odd end that are unpacked to find its last record
 _LARGEST_CHECKSUM = 1 << 16  # bytes of Spark's checksum file
 _HEAD = 16
@@ -124,37 +125,55 @@ class _File:
         except UnknownTable as error:
             self._read_on(self._pieces())
             return str(error)
-        return self._check_whole_file(check_sst)
+        if self._storage.local:
+            pieces = self._pieces()
+            read: ReadRange = partial(self._storage.read_range, self._file.path)
+        elif self._file.size > _LARGEST_WHOLE:
+            self._read_on(self._pieces())
+            return f"a remote SST file of more than {_LARGEST_WHOLE:,} bytes"
+        else:  # two requests
+            data = self._storage.read(self._file.path)
+            pieces = self._split(data)
+            read = lambda offset, length: data[offset : offset + length]  # noqa: E731
+        return self._judge_whole(pieces, lambda: check_sst(read, self._file.size, Pieces(pieces)))
 
     def _zip(self) -> FileOutcome:
         if self._file.size > LARGEST_ZIP:
             self._read_on(self._pieces())
             return f"a zip of more than {LARGEST_ZIP:,} bytes"
+        data = self._storage.read(self._file.path)
 
-        def check(data: bytes) -> None:
+        def check() -> None:
             self._compared_by_hadoop = read_zip(data)[1]
 
-        return self._check_whole_file(check)
+        return self._judge_whole(self._split(data), check)
 
-    def _check_whole_file(self, check: Callable[[bytes], None]) -> FileOutcome:
-        """A file that is looked at as a whole."""
-        if self._file.size > _LARGEST_WHOLE:
-            self._read_on(self._pieces())
-            return f"an SST file of more than {_LARGEST_WHOLE:,} bytes"
-        data = self._storage.read(self._file.path)
+    def _split(self, data: bytes) -> Iterator[bytes]:
+        """A file that is in memory, as if it were read in pieces."""
         for at in range(0, len(data), _PIECE):
-            self._note(memoryview(data)[at : at + _PIECE])
-        by_hadoop = self._judge_as_hadoop()
+            piece = data[at : at + _PIECE]
+            self._note(piece)
+            yield piece
+
+    def _judge_whole(self, pieces: Iterator[bytes], check: Callable[[], None]) -> FileOutcome:
+        """A file that Spark reads as a whole, once Hadoop has compared it with its checksums."""
+        wrong: Exception | None = None
         try:
-            check(data)
-        except (UnknownTable, ZipTooLarge) as error:
-            return str(error)
-        except CorruptData as error:
-            kind = DamageKind.UNREADABLE if by_hadoop else DamageKind.BAD_BLOCK
-            return Verdict(kind, str(error), by_hadoop)
-        except Corrupt as error:
-            return Verdict(DamageKind.UNREADABLE, str(error), by_hadoop)
-        return None
+            check()
+        except (UnknownTable, ZipTooLarge, Corrupt) as error:
+            wrong = error
+        self._read_on(pieces)
+        by_hadoop = self._judge_as_hadoop()
+        match wrong:
+            case None:
+                return None
+            case CorruptData():
+                kind = DamageKind.UNREADABLE if by_hadoop else DamageKind.BAD_BLOCK
+                return Verdict(kind, str(wrong), by_hadoop)
+            case Corrupt():
+                return Verdict(DamageKind.UNREADABLE, str(wrong), by_hadoop)
+            case _:
+                return str(wrong)
 
     def _judge_as_hadoop(self) -> str | None:
         """The error of a file whose hidden checksums Hadoop has compared before anything else."""
@@ -198,15 +217,15 @@ class _File:
     def _pieces(self) -> Iterator[bytes]:
         """The file, from its beginning; what has gone by is in the checksums."""
         while piece := self._storage.read_range(self._file.path, self._read, _PIECE):
-            self._note(memoryview(piece))
+            self._note(piece)
             yield piece
 
-    def _note(self, piece: memoryview) -> None:
+    def _note(self, piece: bytes) -> None:
         """Compare the next bytes with the checksum files beside it."""
         if self._file.checksum:
-            self._crc32c = crc32c(bytes(piece), self._crc32c)
+            self._crc32c = crc32c(piece, self._crc32c)
         if self._hidden is not None and self._hidden_wrong is None:
-            self._compare_hidden(piece, self._hidden)
+            self._compare_hidden(memoryview(piece), self._hidden)
         self._read += len(piece)
 
     def _compare_hidden(self, piece: memoryview, recorded: HadoopChecksums) -> None:

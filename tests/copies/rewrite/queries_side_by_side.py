@@ -26,7 +26,8 @@ SECONDS = 600
 def main(folder: Path) -> None:
     """Run them all."""
     runs = json.load(sys.stdin)
-    spark = queries.session(app="ckpt-rewrite", spark__driver__memory="3g")
+    conf = {"spark__driver__memory": "3g", "spark__python__daemon__module": "tests.support.spark.daemon"}
+    spark = queries.session(app="ckpt-rewrite", **conf)
     spark.sparkContext.setLogLevel("OFF")
     seen: list[dict[int, list[str]]] = [{} for _ in runs]
     held = [Event() for _ in runs]

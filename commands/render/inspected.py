@@ -1,0 +1,252 @@
+"""An inspection as the JSON document of the contract, and the parts of it that other documents have too."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from ckpt.checkpoint.checkpoint import Checkpoint, Log
+from ckpt.checkpoint.history import Pattern
+from ckpt.checkpoint.pipelines import FlowVersion
+from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.checkpoint.sources.registry import SourceView
+from ckpt.inspection.inspection import Space
+from ckpt.live.outlook import SourceOutlook
+from ckpt.model import Json, Kind, OffsetMetadata, Provider, StateVariable, Unreadable
+from ckpt.restart.findings import Outcome, Severity
+from ckpt.versions import Progress
+
+from .document import DocumentKeys
+from .keys import ForPeople, Keys, derive, itself, of
+from .live import LiveKeys, SinkKeys, live_keys
+
+
+class WrittenByKeys(Keys):
+    """The Spark version that wrote a checkpoint, as far as its files prove one."""
+
+    at_least: Annotated[
+        str | None, "the earliest minor version of Spark, such as 4.2, that can have written it, if the files prove one"
+    ]
+    evidence: tuple[Annotated[str, "what proves it"], ...]
+
+
+class CheckpointKeys(Keys):
+    """The checkpoint of a document."""
+
+    path: Annotated[str, "as given", of("checkpoint.uri")]
+    kind: Annotated[Kind, of("checkpoint.kind")]
+    query_id: Annotated[str | None, "from `metadata`", of("checkpoint.query_id")]
+    written_by: WrittenByKeys
+    stateful: Annotated[bool | None, "null if the files do not say", of("checkpoint.stateful")]
+    files: Annotated[int, of("checkpoint.listing.files")]
+    bytes: Annotated[int, of("checkpoint.listing.bytes")]
+    pipeline: Annotated[
+        FlowVersion | None, "its place in a declarative pipeline; null: in none", of("checkpoint.flow")
+    ] = None
+
+
+def _versions(log: Log[Any]) -> set[int]:
+    return {entry.version for entry in log.entries.values() if not isinstance(entry, Unreadable)}
+
+
+def _metadata(checkpoint: Checkpoint) -> OffsetMetadata | None:
+    offsets = checkpoint.offsets.readable(checkpoint.offsets.latest)
+    return offsets.metadata if offsets else None
+
+
+class _Log(Keys):
+    first: Annotated[int | None, "lowest batch id", lambda log: min(log.ids, default=None)]
+    last: Annotated[int | None, "highest batch id", of("latest")]
+    count: Annotated[int, "how many batches have a file", lambda log: len(log.ids)]
+    missing: Annotated[
+        tuple[Annotated[tuple[int, int], "`[from, to]`, both missing"], ...], "gaps between first and last"
+    ]
+    unreadable: tuple[Annotated[int, "a batch whose file cannot be read"], ...]
+    formats: Annotated[
+        tuple[Annotated[str, "a version line that was seen, such as `v1`"], ...],
+        lambda log: [f"v{version}" for version in sorted(_versions(log))],
+    ]
+
+
+class _Advance(Keys):
+    amount: int | None
+    unit: Annotated[str, "what the amount counts"]
+
+
+class _Batch(Keys):
+    batch_id: int
+    timestamp_ms: Annotated[int | None, "when it was planned"]
+    watermark_ms: int | None
+    committed: bool
+    unreadable: Annotated[str | None, "why its offsets cannot be read"]
+    advanced: Annotated[tuple[Annotated[_Advance | None, "null if unknown"], ...], "one element per source"]
+
+
+class _Batches(Keys):
+    offsets: Annotated[_Log, "the folder `offsets/`", of("checkpoint.offsets")]
+    commits: Annotated[_Log, "the folder `commits/`: the same keys", of("checkpoint.commits")]
+    uncommitted: tuple[Annotated[int, "in `offsets/` and not in `commits/`"], ...]
+    unplanned: tuple[Annotated[int, "in `commits/` and not in `offsets/`"], ...]
+    pattern: Annotated[
+        Pattern,
+        "`async-progress`: at least one gap, every commit has its offsets, at most the latest batch is uncommitted "
+        "(ignoring those without rows), stateless; a shape, not a proof of origin",
+    ]
+    shown: Annotated[tuple[_Batch, ...], "the newest batches, oldest first", of("batches")]
+
+
+class _Latest(Keys):
+    offset_batch: Annotated[int | None, of("offsets.latest")]
+    committed_batch: Annotated[int | None, of("commits.latest")]
+    committed_watermark_ms: Annotated[
+        int | None,
+        "the watermark after the committed batch",
+        lambda checkpoint: getattr(checkpoint.commits.newest, "next_watermark_ms", None),
+    ]
+    watermark_ms: Annotated[int | None, lambda checkpoint: getattr(_metadata(checkpoint), "watermark_ms", None)]
+    timestamp_ms: Annotated[int | None, lambda checkpoint: getattr(_metadata(checkpoint), "timestamp_ms", None)]
+    conf: Annotated[
+        Mapping[str, str],
+        "recorded settings, name to text; they override the session's",
+        lambda checkpoint: getattr(_metadata(checkpoint), "conf", {}),
+    ]
+
+
+class SourceKeys(Keys):
+    """The position of one source."""
+
+    index: int
+    name: Annotated[str | None, "offset log v2 names sources"]
+    type: Annotated[SourceType, "a plugin of `ckpt.sources` may name others"]
+    offset: Annotated[Json, "as in the offset log; null: none, or `well_formed` is false"]
+    well_formed: Annotated[bool, "the offset can be read, or there is none"]
+    decoded: Annotated[Mapping[str, Json], "its meaning, for known types"]
+    live: Annotated[LiveKeys | None, "what `--sources` was answered; null: not asked"]
+
+
+class _Range(Keys):
+    index: int
+    from_: Annotated[Json, "an offset, or null for the beginning of the source", of("start")]
+    to: Annotated[Json, "an offset; null for a new batch", of("end")]
+
+
+class ReadRangeKeys(Keys):
+    """A range of a source, and how far the source goes in it."""
+
+    index: int
+    from_: Annotated[Json, "an offset, or null for the beginning of the source or partition", of("start")]
+    to: Annotated[Json, "an offset, or null if unknown", of("end")]
+    amount: Annotated[int | None, lambda reading: getattr(reading.advance, "amount", None)]
+    unit: Annotated[str | None, "what the amount counts", lambda reading: getattr(reading.advance, "unit", None)]
+
+
+class RestartKeys(Keys):
+    """One forecast."""
+
+    spark: Annotated[str, "a minor version of Spark, such as 4.2; later versions of ckpt know later ones"]
+    progress: Progress
+    outcome: Outcome
+    batch_id: Annotated[int | None, "the batch that runs, or would run, first"]
+    reexecutes: Annotated[bool | None, "whether that batch was planned before"]
+    sources: Annotated[tuple[_Range, ...], "what it reads"]
+    error: Annotated[str | None, "words that Spark's own message will contain"]
+    never_run: tuple[Annotated[int, "a planned batch that no start will run or replay"], ...]
+    lost: tuple[Annotated[int, "a batch of `never_run` that had rows, or may have had"], ...]
+    because: Annotated[
+        tuple[Annotated[str, "code of a finding that explains it"], ...],
+        lambda forecast: sorted({finding.diagnosis.code for finding in forecast.because}),
+    ]
+    reasons: Annotated[
+        tuple[Annotated[tuple[str, str], "`[code, path]` of such a finding"], ...],
+        lambda forecast: tuple(dict.fromkeys(finding.key for finding in forecast.because)),
+    ]
+
+
+class _Partition(Keys):
+    partition: int
+    bytes: int
+    num_keys: int | None
+    newest_version: int | None
+    replay_versions: Annotated[int | None, "how many versions a load of the required one replays"]
+
+
+class _Family(Keys):
+    name: str
+    key_schema: Annotated[Json, "a StructType as Spark writes it"]
+    value_schema: Json
+
+
+class _Store(Keys):
+    name: str
+    partitions: Annotated[int, lambda store: len(store.partitions)]
+    num_keys: Annotated[int | None, "null if no file records it"]
+    bytes: int
+    changelog: Annotated[bool, "RocksDB with changelog checkpointing"]
+    readable_batches: tuple[
+        Annotated[
+            tuple[int, int],
+            "`[from, to]`: batches whose state files are complete in every partition; Spark needs the schemas too, "
+            "see CKPT305 and CKPT311",
+        ],
+        ...,
+    ]
+    newest_snapshot_version: Annotated[int | None, "that every partition has"]
+    column_families: Annotated[tuple[str, ...], lambda store: [family.name for family in store.column_families]]
+    key_schema: Annotated[Json, "a StructType as Spark writes it, or null"]
+    value_schema: Json
+    families: Annotated[tuple[_Family, ...], "the column families with their schemas", of("column_families")]
+    per_partition: Annotated[tuple[_Partition, ...], of("partitions")]
+
+
+class _Operator(Keys):
+    id: int
+    name: Annotated[str | None, "Spark before 4.0 does not record it"]
+    has_metadata: Annotated[bool, "operator metadata is there"]
+    properties: Annotated[Json, "as operator metadata has them: `operatorPropertiesJson`"]
+    variables: Annotated[tuple[StateVariable, ...], "of transformWithState"]
+    stores: tuple[_Store, ...]
+
+
+class _State(Keys):
+    provider: Provider
+    format_version: Annotated[int, "state store checkpoint format: 1 or 2"]
+    operators: tuple[_Operator, ...]
+
+
+class FindingKeys(Keys):
+    """One finding."""
+
+    code: Annotated[str, "never reused", of("finding.diagnosis.code")]
+    name: Annotated[str, of("finding.diagnosis.name")]
+    severity: Annotated[Severity, "error: stops a restart, loses data or makes state unreadable"]
+    path: Annotated[str, "relative to the checkpoint", of("finding.path")]
+    meaning: ForPeople
+    detail: Annotated[str, "for people; its words are not fixed", of("finding.detail")]
+    remedy: Annotated[
+        str | None, "a ckpt command, a Spark setting or exact manual steps; commands and code stand in backquotes"
+    ]
+    stored: Annotated[bool, "the files show it, whatever is started; false: only some starts meet it"]
+
+
+class InspectionDocument(DocumentKeys):
+    """The document of ``ckpt inspect``."""
+
+    verdict: Annotated[str, "one sentence for people; its words are not fixed"]
+    checkpoint: Annotated[CheckpointKeys, itself]
+    deep: Annotated[bool, "every byte of the state was read"]
+    batches: Annotated[_Batches, itself]
+    latest: Annotated[_Latest, of("checkpoint")]
+    sources: Annotated[tuple[SourceKeys, ...], "the position of each at the end of the latest batch"]
+    restart: Annotated[
+        tuple[RestartKeys, ...], "one for each requested Spark version and progress mode", of("forecasts")
+    ]
+    state: Annotated[_State | None, "null if there is no state", of("checkpoint.state")]
+    space: Annotated[Space, "bytes of files that no restart needs ([space](scan.md#space))"]
+    sink: Annotated[SinkKeys | None, "what `--sink` found; null: not asked"]
+    not_asked: Annotated[
+        tuple[Literal["sources", "sink"], ...], "what could be asked and was not: only that shows some losses"
+    ]
+    findings: Annotated[tuple[Annotated[FindingKeys, "see [findings](findings.md)"], ...], "worst first"]
+
+
+def source_keys(source: SourceView, live: Sequence[SourceOutlook] = ()) -> SourceKeys:
+    """The position of one source, and what it has now if it was asked."""
+    return derive(SourceKeys, source, live=live_keys(live, source.index))

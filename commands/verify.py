@@ -1,0 +1,26 @@
+"""ckpt state verify."""
+
+from ckpt.state.verify.verify import verify_state
+
+from . import options
+from .render.verification import VerificationReport
+from .report import emit
+from .run_options import RunOptions
+from .watching import reading
+
+
+def verify(checkpoint: options.CheckpointArg, common: options.CommonOptions, run: RunOptions) -> None:
+    """Read every byte of the state, and name damaged files.
+
+    Of the state that the newest committed batch needs. Only reads; starts no JVM but with --engine spark.
+
+    Examples:
+    ckpt state verify /cp/orders
+    ckpt state verify s3://bucket/orders --jobs 8
+
+    Exit status: 0 nothing is damaged, 1 something is, 2 bad usage, 3 could not do it.
+    """
+    storage_options = common.storage_options
+    with run.executors(quiet=common.quiet) as by, reading(quiet=common.quiet) as (tell, watcher):
+        verification = verify_state(checkpoint, storage_options, jobs=run.jobs, by=by, told=tell, watcher=watcher)
+    emit(VerificationReport(verification), common.output)
