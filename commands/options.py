@@ -39,7 +39,7 @@ def pairs(option: str, words: list[str] | None, *, once: bool = False) -> dict[s
 
 
 def key_values(words: list[str] | None) -> dict[str, str | None]:
-    """Values by column of ``--key``; None for a column without a value, which the library explains.
+    """Values by column of ``--key``; None is NULL, which a column without a value stands for.
 
     Raises UsageError for a column with two values.
     """
@@ -125,7 +125,10 @@ class CommonOptions:
         return pairs("--storage-option", self.storage_option)
 
 
-SchemaOption = Annotated[str | None, typer.Option(metavar="FILE", help="Schemas of state that has none.")]
+SchemaOption = Annotated[
+    str | None,
+    typer.Option("--schema", "--expect", metavar="FILE", help="Schemas, where state has none."),
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,10 @@ import typer
 import ckpt
 
 from . import options
+from .form_options import FormOptions
 from .render.rewriting import RewriteReport
 from .report import emit
-from .run_options import FormOptions, RunOptions
+from .run_options import RunOptions
 
 
 def rewrite(

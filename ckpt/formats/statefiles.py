@@ -32,7 +32,10 @@ JOIN_COUNTS, JOIN_ROWS = "keyToNumValues", "keyWithIndexToValue"
 TIMED_ROWS, TIMED_KEYS = "keyWithTsToValues", "tsWithKey"
 """In state format 4: the rows of a key and a time in one value, and one entry for each of them by time."""
 
-JOIN_STORES = frozenset(f"{side}-{what}" for side in ("left", "right") for what in (JOIN_COUNTS, JOIN_ROWS))
+SIDES = ("left", "right")
+"""Of a join, as the names of its stores begin."""
+
+JOIN_STORES = frozenset(f"{side}-{what}" for side in SIDES for what in (JOIN_COUNTS, JOIN_ROWS))
 """The stores of a stream-stream join; one of them is never alone (Spark ``SymmetricHashJoinStateManager``)."""
 
 CHECKSUM = ".crc"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from ckpt.inspection.next_steps import NextStep
 from ckpt.migrate.provider import PROVIDER_NAMES
 from ckpt.model import Json
+from ckpt.restart.findings import Outcome
 from ckpt.settings import CHECKPOINT_FORMAT
 from ckpt.texts import instant, plural, quote_path, size, span
 
@@ -241,8 +242,10 @@ class RewriteReport(Report["Rewrite"]):
     def _show_versions(self) -> Iterator[Block]:
         rewrite = self.record
         versions = f"Spark {', '.join(rewrite.starts_with)}" if rewrite.starts_with else "no version that is known"
-        if not rewrite.starts_with and all(not f.outcome.runs for f in rewrite.inspection.counted):
-            text = "Whether Spark reads its rows is not known (CKPT317): start it with a sink of its own first"
+        unknown = (f for f in rewrite.inspection.counted if f.outcome is Outcome.UNKNOWN)
+        doubts = ", ".join(sorted({finding.diagnosis.code for f in unknown for finding in f.because}))
+        if doubts and not rewrite.starts_with:
+            text = f"Whether Spark reads its rows is not known ({doubts}): start it with a sink of its own first"
             yield Heading("Started by", text)
             return
         stopped = f"; no longer by Spark {', '.join(rewrite.stopped)}, which can start CHECKPOINT"

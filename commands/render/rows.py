@@ -10,7 +10,7 @@ from ckpt.model import Json
 from ckpt.state.reading.units import StateUnit, UnitKind
 from ckpt.texts import plural
 
-from .blocks import Block, Headline, Line, Page, Table, Tone, TooWide, page_of
+from .blocks import Block, Headline, Item, Line, Page, Table, Tone, TooWide, page_of
 from .document import DocumentKeys
 from .keys import Keys, derive, itself, of
 from .reports import Exit, Report
@@ -75,6 +75,9 @@ class RowsDocument(UnitDocument):
     ]
     more: Annotated[bool, "there are more rows than `--limit`"]
     partition: Annotated[int | None, "the only partition that was searched, because it is the one of the key"]
+    foreign_snapshots: Annotated[
+        tuple[str, ...], "HDFS-backed snapshots that are read, and hold other rows than the deltas up to them"
+    ]
 
 
 class _Count(Keys):
@@ -152,6 +155,13 @@ class RowsReport(Report["StateRows"]):
         yield tabulate_rows(rows.rows)
         if rows.more:
             yield Line("  there are more: see --limit")
+        for path in rows.foreign_snapshots[:1]:
+            text = (
+                f"warning: {path} holds other rows than the deltas up to it: it may be of batches that were abandoned, "
+                "as by going back by hand. A start reads the snapshot, as this page does; `ckpt state history` follows "
+                "the deltas"
+            )
+            yield Item(text)
 
 
 class CountsReport(Report["StateCounts"]):

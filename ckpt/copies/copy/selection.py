@@ -26,7 +26,7 @@ from ckpt.formats.sidecars import shown_name
 from ckpt.formats.statefiles import CHECKSUM, LZ4
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Kind, RocksDBSnapshot, StateFile, StateFileKind
-from ckpt.restart.diagnoses.state import STATE_OF_OLD_SPARK
+from ckpt.restart.diagnoses.state import JOIN_OF_FORMAT_1, STATE_OF_OLD_SPARK
 from ckpt.restart.findings import Outcome
 from ckpt.storage import Listing, Storage
 from ckpt.storage.locations import spark_uri
@@ -154,7 +154,7 @@ def _choose_batch(checkpoint: Checkpoint, batch: int | None) -> int:
 def is_undescribed(inspection: Inspection) -> bool:
     """Tell whether a start is unknown only because Spark before 3.1 wrote the state, without a schema."""
     because = {finding.diagnosis for f in inspection.counted if f.outcome is Outcome.UNKNOWN for finding in f.because}
-    return because == {STATE_OF_OLD_SPARK}
+    return bool(because) and because <= {STATE_OF_OLD_SPARK, JOIN_OF_FORMAT_1}
 
 
 def _check_start(inspection: Inspection, batch: int) -> None:

@@ -106,7 +106,7 @@ def rewrite(
         accept_fewer_versions: Accept that a Spark version that may be in use, and can start the old one, cannot start
             the new one; without it nothing is written.
         schema: A file with the schemas of state that keeps none, as Spark before 3.1 wrote it: a ``query.json``, or
-            columns by operator and store.
+            columns by operator and store, or by operator and side of a join.
         plan: Only say what would be written, and refuse what would be refused; the rows are not read.
         jobs: Processes at a time, each with one partition of a store in memory; by default one for each core, where
             there is enough to do.

@@ -33,9 +33,10 @@ from ckpt.copies.rewrite.stored_rows import Stored
 from ckpt.copies.rewrite.stores import Families
 from ckpt.errors import NotFound, StorageError
 from ckpt.formats.metadata import build_metadata
-from ckpt.formats.statefiles import DEFAULT_STORE
+from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY, format_state_schema
+from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_STORES
 from ckpt.inspection.inspection import Inspection
-from ckpt.model import Json, Operator, Provider, StateFileKind, Store
+from ckpt.model import ColumnFamily, Json, Operator, Provider, StateFileKind, Store
 from ckpt.state.native.store_files import context_of
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import Chosen, Question, choose
@@ -99,6 +100,17 @@ class SmallFiles:
         logs = (f"{log}/{number}" for number in (batch, batch - 1) for log in (OFFSETS, COMMITS))
         others = {self.selection.newest, f"{COMMITS}/{batch}"}
         yield from (path for path in logs if path in self.selection.first and path not in others)
+
+    def make_schemas(self) -> dict[str, bytes]:
+        """State schemas of a join of Spark before 3.1, as they are stated: Spark since 4.1 cannot write them itself."""
+        stated = {(store.operator, store.name) for store in self.chosen.stated if store.name in JOIN_STORES}
+        return {
+            f"{STATE}/{operator.id}/0/{store.name}/_metadata/schema": format_state_schema(
+                2, [ColumnFamily(DEFAULT_COLUMN_FAMILY, store.key_schema, store.value_schema)]
+            )
+            for operator, store in self.chosen.checkpoint.stores()
+            if (operator.id, store.name) in stated
+        }
 
 
 def _change_settings(path: str, data: bytes, recorded: Mapping[str, str]) -> bytes:
@@ -241,7 +253,8 @@ def make_new(
         placing.begin(small.newest)
         _write(small, placing, fill, watcher)
         made = placing.check(rewrite.into, "the new checkpoint", "the old one", partial(_continues, rewrite))
-        wanted = RequestedPart(schema=chosen.question.wanted.schema)
+        unwritten = tuple(store for store in chosen.stated if store.name not in JOIN_STORES)
+        wanted = RequestedPart(schema=unwritten or None)
         choose(Question(rewrite.into, wanted, all_units=True), choose_options(rewrite.into, options))
         for each in (chosen,) if rewrite.union is None else rewrite.union.chosen:
             _check_at_rest(each)
@@ -283,6 +296,7 @@ def _write(small: SmallFiles, placing: Placing, fill: Fill, watcher: Watcher | N
                 placing.put({path: data})
         if watcher is not None:
             watcher(done, total)
+    placing.put(small.make_schemas())
     for path in small.list_paths():
         placing.put({path: small.make_file(path)})
     placing.finish(small.make_file(small.newest))

@@ -168,8 +168,8 @@ JOIN_WITHOUT_SCHEMA = error(
     "A join in state format 1, as Spark up to 2.4 writes it, has no state schema. Spark 4.1 and later cannot write one "
     "for it: an inner join fails with MatchError (4.1) or with Unsupported schema writer version: 1 (4.2 and later). "
     "They refuse outer and semi joins in that format (SPARK-26154).",
-    "If it is an inner join, run a batch with Spark 3.5, which writes the schemas; then later versions resume. "
-    "Otherwise, start it " + _NEW_JOIN,
+    "If it is an inner join, state its schema: `ckpt rewrite` with `--schema FILE` writes a checkpoint that later "
+    "versions start. Or run a batch with Spark 3.5, which writes the schemas. Otherwise, start it " + _NEW_JOIN,
 )
 STATE_REDESCRIBED = warning(
     "CKPT323 state-schema-changed-since-it-was-written",

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ckpt.formats.statefiles import JOIN_COUNTS, JOIN_ROWS, TIMED_KEYS, TIMED_ROWS
+from ckpt.formats.statefiles import JOIN_COUNTS, JOIN_ROWS, SIDES, TIMED_KEYS, TIMED_ROWS
 from ckpt.state.native.groups import number_groups
 
-_SIDES = ("left", "right")
 _TIMERS = ("$procTimers", "$eventTimers")
 _TTL, _LEAST, _COUNT, _ROWS = "$ttl_", "$min_", "$count_", "$rowCounter_"
 
@@ -29,7 +28,7 @@ class Held:
 
 def find_missing_rows(stores: Mapping[str, Held]) -> Iterator[str]:
     """Rows of a join that are counted and not there: join state formats 1 to 3."""
-    for side in _SIDES:
+    for side in SIDES:
         lost, _ = _compare_row_counts(stores.get(f"{side}-{JOIN_COUNTS}"), stores.get(f"{side}-{JOIN_ROWS}"))
         if lost:
             yield f"rows of the {side} side that are counted and not there: {lost:,} (Spark fails when it needs one)"
@@ -37,7 +36,7 @@ def find_missing_rows(stores: Mapping[str, Held]) -> Iterator[str]:
 
 def find_contradictions(stores: Mapping[str, Held]) -> Iterator[str]:
     """Find what else contradicts itself in one partition, by the names of its families, and what Spark makes of it."""
-    for side in _SIDES:
+    for side in SIDES:
         _, extra = _compare_row_counts(stores.get(f"{side}-{JOIN_COUNTS}"), stores.get(f"{side}-{JOIN_ROWS}"))
         if extra:
             yield f"rows of the {side} side that are not counted: {extra:,} (Spark never finds them)"

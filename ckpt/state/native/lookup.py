@@ -1,6 +1,7 @@
 """Keys that are looked for: what was typed, as values of the key's columns, and in which partition they can be."""
 
 import base64
+import json
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from ckpt.formats.rows.partitions import partitions_of
 from ckpt.formats.rows.types import FIXED, arrow_type, unscaled
 from ckpt.formats.rows.unsafe_writer import rows_from
 from ckpt.formats.statefiles import JOIN_ROWS
-from ckpt.formats.types import fields_of, named_fields
+from ckpt.formats.types import fields_of, named_fields, struct_of
 from ckpt.model import Json
 from ckpt.settings import STRICT_DISTRIBUTION
 from ckpt.state.native.store_files import context_of
@@ -32,16 +33,16 @@ _EVENT_TIME = "__event_time"
 
 @dataclass(frozen=True, slots=True)
 class KeyPart:
-    """One column of a key, and the value that it shall have, as an Arrow array of one."""
+    """One column of a key, and the value that it shall have, as an Arrow array of one; it may be NULL."""
 
     column: Column
     value: Any
 
 
 def parse_key_parts(columns: Columns, texts: Mapping[str, str | None]) -> tuple[KeyPart, ...]:
-    """Turn typed text into values of columns.
+    """Turn typed text into values of columns, and None into NULL.
 
-    Raises UsageError for a column that is not there, and for a wrong value or none.
+    Raises UsageError for a column that is not there, and for a wrong value.
     """
     known = {column.name: column for column in columns.kept if column.path[0] in ("key", "user_map_key")}
     parts = []
@@ -49,10 +50,32 @@ def parse_key_parts(columns: Columns, texts: Mapping[str, str | None]) -> tuple[
         column = known.get(name) or known.get(_KEY + name)
         if column is None:
             raise UsageError(f"`key`: there is no {name} in the key; it has {', '.join(known)}")
-        if text is None:
-            raise UsageError(f"`key`: give {name} a value, as in {name}=VALUE; the key has {', '.join(known)}")
-        parts.append(KeyPart(column, _make_array(column.type, parse_typed(column.name, column.type, text))))
+        parts.append(KeyPart(column, _parse_value(column, text)))
     return tuple(parts)
+
+
+def _parse_value(column: Column, text: str | None) -> Any:
+    """An Arrow array of one value; an array is typed in JSON. Raises UsageError."""
+    kind = column.type
+    if text is None:
+        return pa.nulls(1, arrow_type(kind))
+    if not (isinstance(kind, dict) and kind.get("type") == "array"):
+        return _make_array(kind, parse_typed(column.name, kind, text))
+    try:
+        document: Json = json.loads(text, parse_float=str, parse_int=str)
+    except (ValueError, RecursionError):
+        raise UsageError(f"`key`: {text} is no array in JSON for {column.name}") from None
+    return pa.array([_parse_elements(column.name, kind, document)], arrow_type(kind))
+
+
+def _parse_elements(column: str, kind: Json, value: Json) -> Any:
+    if value is None:
+        return None
+    if isinstance(kind, dict) and kind.get("type") == "array":
+        if not isinstance(value, list):
+            raise UsageError(f"`key`: {json.dumps(value)} is no array for {column}")
+        return [_parse_elements(column, kind.get("elementType"), element) for element in value]
+    return parse_typed(column, kind, value if isinstance(value, str) else json.dumps(value))
 
 
 def parse_typed(column: str, kind: Json, text: str, argument: str = "key") -> Any:
@@ -117,17 +140,26 @@ def filter_matching(parts: Sequence[KeyPart], columns: Columns, batch: Any) -> A
 
 
 def compare_with(part: KeyPart, column: Any) -> Any:
-    """Tell which values of a column are the one asked for; NaN is one value, as Spark groups it."""
+    """Tell which values of a column are the one asked for; NaN is one value, as Spark groups it, and so is NULL."""
     import pyarrow.compute as pc  # not at the top: it takes as long as finding a key by its bytes
 
     wanted = part.value[0]
+    if not wanted.is_valid:
+        return column.is_null()
+    if pa.types.is_list(wanted.type):
+        kind = struct_of([("", part.column.type)])
+        (own,), rows = (rows_from(kind, structs([""], [array], len(array))).to_list() for array in (part.value, column))
+        return pa.array([row == own for row in rows], pa.bool_())
     if pa.types.is_floating(wanted.type) and isnan(wanted.as_py()):
         return pc.is_nan(column)
     return pc.equal(column, wanted)
 
 
 def encode_key_row(kind: Json, parts: Iterable[KeyPart]) -> bytes | None:
-    """The key as the row that Spark stores; None where not all of it is given."""
+    """The key as the row that Spark stores; None where not all of it is given, or a whole struct may be NULL."""
+    parts = [*parts]
+    if any(part.value.null_count and len(part.column.places) > 2 for part in parts):
+        return None
     key = _make_struct(kind, (0,), {part.column.places: part.value for part in parts})
     return None if key is None else rows_from(kind, key).to_list()[0]
 

@@ -17,7 +17,7 @@ from ckpt.settings import PROVIDER_CLASS
 from ckpt.state.reading.choose import RequestedPart, check_operators, choose_batch, choose_units
 from ckpt.state.reading.confs import Conf, Situation, confs_for
 from ckpt.state.reading.mount import Mount, mount_for
-from ckpt.state.reading.stated_schemas import read_stated_schemas, with_stated_schemas
+from ckpt.state.reading.stated_schemas import StatedStore, read_stated_schemas, with_stated_schemas
 from ckpt.state.reading.units import StateUnit, UnitKind
 from ckpt.storage import Storage, open_storage
 from ckpt.storage.locations import spark_uri
@@ -141,6 +141,12 @@ class Chosen:
     units: tuple[StateUnit, ...]
     moment: Moment
     recorded: Mapping[str, str]  # the settings in the offsets of that batch
+
+    @property
+    def stated(self) -> tuple[StatedStore, ...]:
+        """The schemas that were stated for stores that keep none."""
+        schema = self.question.wanted.schema
+        return schema if isinstance(schema, tuple) else ()
 
     def __reduce__(self) -> tuple[Any, ...]:
         question = replace(self.question, batch=self.moment.batch)

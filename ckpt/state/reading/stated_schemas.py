@@ -2,7 +2,7 @@
 
 The file is a ``query.json`` of ``describe_query``, or a JSON object by operator and store: ``{"0": {"default": {"key":
 {"user": "string"}, "value": {"count": "long"}}}}``, columns in the order of Spark with types as Spark writes them in
-JSON.
+JSON. Of a join it has the rows of each side: ``{"0": {"left": {...}, "right": {...}}}``.
 """
 
 import json
@@ -12,11 +12,14 @@ from dataclasses import dataclass, replace
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.errors import UsageError, argument, one_line
-from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_ROWS
-from ckpt.formats.types import fields_of, strange_type, struct_of
-from ckpt.inspection.query import DescribedOperator, parse_query
+from ckpt.formats.operators import AGGREGATIONS, OperatorName
+from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_COUNTS, JOIN_ROWS, SIDES
+from ckpt.formats.types import fields_of, named_fields, strange_type, struct_of
+from ckpt.inspection.query import parse_query
 from ckpt.model import Json, Operator, Store
 from ckpt.storage.local import read_text
+
+_FORMATS = (settings.AGGREGATION_FORMAT, settings.GROUPS_FORMAT, settings.JOIN_FORMAT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,8 @@ class StatedStore:
     name: str
     key: Json
     value: Json
-    of_query: bool = False  # as the newest Spark would keep it: a state format of its own may differ
+    query_operator: str | None = None  # of a query, whose state formats may be newer than those of the checkpoint
+    in_format_1: frozenset[str] = frozenset()  # settings of state formats under which the query was planned
 
 
 def read_stated_schemas(path: str) -> tuple[StatedStore, ...]:
@@ -56,7 +60,12 @@ def read_stated_schemas(path: str) -> tuple[StatedStore, ...]:
 def _list_stores(document: Mapping[str, Mapping[str, Mapping[str, Json]]]) -> Iterator[StatedStore]:
     for operator, stores in document.items():
         for name, schemas in stores.items():
-            yield StatedStore(int(operator), name, _make_struct(schemas["key"]), _make_struct(schemas["value"]))
+            key, value = _make_struct(schemas["key"]), _make_struct(schemas["value"])
+            if name in SIDES:
+                indexed = struct_of([*named_fields(key), ("index", "long")])
+                yield StatedStore(int(operator), f"{name}-{JOIN_ROWS}", indexed, value)
+                name, value = f"{name}-{JOIN_COUNTS}", struct_of([("value", "long")])
+            yield StatedStore(int(operator), name, key, value)
 
 
 def _make_struct(columns: Json) -> Json:
@@ -68,12 +77,13 @@ def _make_struct(columns: Json) -> Json:
 
 
 def _list_query(document: Json) -> Iterator[StatedStore]:
-    operators: tuple[DescribedOperator, ...] = parse_query(document).operators or ()
-    for number, operator in enumerate(operators):
+    query = parse_query(document)
+    old = frozenset(name for name in _FORMATS if query.settings.get(name) == "1")
+    for number, operator in enumerate(query.operators or ()):
         for store in operator.stores:
             if len(store.families) == 1:
                 (family,) = store.families
-                yield StatedStore(number, store.name, family.key, family.value, of_query=True)
+                yield StatedStore(number, store.name, family.key, family.value, operator.name, old)
 
 
 def with_stated_schemas(checkpoint: Checkpoint, stated: tuple[StatedStore, ...]) -> Checkpoint:
@@ -99,17 +109,24 @@ def _put(checkpoint: Checkpoint, operator: Operator, store: Store, stated: State
     if store.key_schema is not None or store.column_families:
         where = f"operator {operator.id}" + ("" if store.name == DEFAULT_STORE else f", {store.name}")
         raise UsageError(f"{checkpoint.uri}: {where} has a state schema of its own: leave out `schema`")
-    key, value = stated.key, stated.value
-    if stated.of_query:
-        value = _in_its_format(checkpoint.conf, store, key, value)
-    return replace(store, key_schema=key, value_schema=value)
+    value = _in_its_format(checkpoint.conf, stated) if stated.query_operator else stated.value
+    return replace(store, key_schema=stated.key, value_schema=value)
 
 
-def _in_its_format(recorded: Mapping[str, str], store: Store, key: Json, value: Json) -> Json:
-    """The value as an older state format keeps it: aggregations repeat the key, joins lack whether a row matched."""
-    keys, values = fields_of(key) or [], fields_of(value) or []
-    if JOIN_ROWS in store.name and recorded.get(settings.JOIN_FORMAT, "1") == "1":
-        values = values[:-1]
-    elif store.name == DEFAULT_STORE and recorded.get(settings.AGGREGATION_FORMAT, "1") == "1":
-        values = [*keys, *values]
+def _in_its_format(recorded: Mapping[str, str], stated: StatedStore) -> Json:
+    """The value as state format 1 keeps it, which is that of Spark where none is recorded.
+
+    Aggregations repeat the key, joins lack whether a row matched, and (flat)MapGroupsWithState has the fields of the
+    state side by side (``StateManagerImplV1`` of ``FlatMapGroupsWithStateExecHelper``).
+    """
+    values = fields_of(stated.value) or []
+    old = {name for name in _FORMATS if recorded.get(name, "1") == "1"} - stated.in_format_1
+    match stated.query_operator:
+        case OperatorName.JOIN if JOIN_ROWS in stated.name and settings.JOIN_FORMAT in old:
+            values = values[:-1]
+        case name if name in AGGREGATIONS and settings.AGGREGATION_FORMAT in old:
+            values = [*(fields_of(stated.key) or ()), *values]
+        case OperatorName.GROUPS | OperatorName.GROUPS_IN_PANDAS if settings.GROUPS_FORMAT in old:
+            kept = (kind for _, kind in named_fields(stated.value))
+            values = [*(fields_of(next(kept, None)) or ()), *values[1:]]
     return {"type": "struct", "fields": values}

@@ -16,7 +16,7 @@ from ckpt.checkpoint.reader import as_checkpoint
 from ckpt.checkpoint.state.folders import OperatorFolder, find_operators
 from ckpt.checkpoint.state.ranges import Ranges, intersect, ranges_of, shift_ranges
 from ckpt.formats.operators import OperatorName
-from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_ROWS, JOIN_STORES, TIMED_ROWS
+from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_ROWS, JOIN_STORES, SIDES, TIMED_ROWS
 from ckpt.formats.types import fields_of, name_and_type, struct_of, type_named
 from ckpt.model import (
     ColumnFamily,
@@ -32,7 +32,6 @@ from ckpt.model import (
 from ckpt.values import Value
 from ckpt.versions import Spark, first_with
 
-SIDES = ("left", "right")
 _JOIN_FORMAT_3 = first_with(lambda rules: rules.runs_join_format >= 3)
 _JOIN_FORMAT_4 = first_with(lambda rules: rules.runs_join_format >= 4)
 _FORMAT_2 = first_with(lambda rules: rules.reads_format_2)

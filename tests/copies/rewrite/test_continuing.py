@@ -1,7 +1,5 @@
 """A real query continues on a rewritten or imported checkpoint as on the old one: the same rows, and equal state."""
 
-import json
-import shutil
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,6 @@ from tests.copies.fill.lists import COMPACTED, PER_KEY, SCATTERED, Lists
 from tests.copies.rewrite import continuing
 from tests.copies.rewrite.continuing import Case, found, state
 from tests.live.sink.stateful import BATCHES, NUMBERS, Numbers
-from tests.support.places import GOLDENS
 from tests.support.spark.live import EVERY_CASE
 from tests.support.spark.queries import STATE_STORES
 
@@ -215,46 +212,3 @@ def test_avro_of_two_schemas_continues(imported: bool, spark: Any, tmp_path: Pat
     assert told[1] == told[0]
     assert "None)" in str(told[0])
     assert state(tmp_path / "new") == state(tmp_path / "old")
-
-
-OLD = GOLDENS / "checkpoint-version-2.3.1-streaming-aggregate-state-format-1"
-
-
-@pytest.mark.skipif(not OLD.is_dir(), reason="there is no ../shared/golden with the checkpoints of Spark's own tests")
-def test_counts_of_spark_2_continue_in_rocksdb(spark: Any, tmp_path: Path) -> None:
-    """Spark's own checkpoint of 2.3.1, whose source of memory files take the place of."""
-    columns = {"key": {"value": "integer"}, "value": {"value": "integer", "count": "long"}}
-    (tmp_path / "schema.json").write_text(json.dumps({"0": {"default": columns}}))
-    shutil.copytree(OLD, tmp_path / "old")
-    schema, new = str(tmp_path / "schema.json"), str(tmp_path / "new")
-    assert ckpt.rewrite(str(OLD), new, provider="rocksdb", schema=schema).written
-    session = spark.newSession()
-
-    def add(name: str, values: list[int]) -> Path:
-        (tmp_path / "in").mkdir(exist_ok=True)
-        (tmp_path / "in" / name).write_text("\n".join(f'{{"value": {value}}}' for value in values))
-        return tmp_path / "in" / name
-
-    for batch in (0, 1):
-        file = add(f"seen-{batch}.json", [3])
-        entry = {"path": file.as_uri(), "timestamp": int(file.stat().st_mtime * 1000), "batchId": batch}
-        for name in ("old", "new"):
-            (tmp_path / name / "sources/0").mkdir(parents=True, exist_ok=True)
-            (tmp_path / name / f"sources/0/{batch}").write_text("v1\n" + json.dumps(entry))
-
-    def run(name: str) -> dict[int, list[str]]:
-        seen: dict[int, list[str]] = {}
-        rows = session.readStream.schema("value INT").option("maxFilesPerTrigger", 1).json(str(tmp_path / "in"))
-        writer = rows.groupBy("value").count().writeStream.outputMode("update")
-        writer = writer.option("checkpointLocation", str(tmp_path / name))
-        writer = writer.foreachBatch(lambda rows, batch: seen.update({batch: sorted(map(str, rows.collect()))}))
-        assert writer.trigger(availableNow=True).start().awaitTermination(180)
-        return seen
-
-    for start in (2, 3):
-        add(f"{start}.json", [2, 3, start + 7])
-        told = [run(name) for name in ("old", "new")]
-        assert told[1] == told[0]
-        assert f"Row(value=3, count={start + 1})" in told[0][start]
-    assert state(tmp_path / "new") == state(tmp_path / "old")
-    assert {unit.provider for unit in ckpt.state_units(new)} == {"rocksdb"}

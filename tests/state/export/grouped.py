@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from ckpt.state.reading.units import SIDES, StateUnit, UnitKind
+from ckpt.formats.statefiles import SIDES
+from ckpt.state.reading.units import StateUnit, UnitKind
 from tests.state.export import rows
 
 if TYPE_CHECKING:

@@ -11,10 +11,11 @@ import pytest
 import ckpt
 from ckpt.errors import UsageError
 from ckpt.formats.rows.types import arrow_type
+from ckpt.formats.statefiles import SIDES
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.initial import plan_initial_state
 from ckpt.state.reading.reading import Question
-from ckpt.state.reading.units import SIDES, state_units
+from ckpt.state.reading.units import state_units
 from tests.state.export import grouped, rows
 from tests.state.native.values import rows_of
 from tests.support.places import SAMPLES

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
 from decimal import Decimal
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 
 import ckpt as library
 from ckpt.errors import UsageError
+from ckpt.formats.types import array_of
 from ckpt.state.native.json_values import make_plain
 from ckpt.state.native.lookup import compare_with, parse_key_parts, parse_typed
 from ckpt.state.native.show import state_count, state_show
@@ -62,6 +65,22 @@ def test_counts_are_those_of_the_answers(sample: str, ckpt: Ckpt) -> None:
     assert document["batch"] == rows.ANSWERS[sample]["batch"]
 
 
+@pytest.mark.parametrize("foreign", [False, True])
+def test_a_snapshot_of_abandoned_batches_is_named(foreign: bool, copy_of: CopyOf, ckpt: Ckpt) -> None:
+    """One that is older than the delta of its version, and holds other rows than the deltas lead to."""
+    folder = copy_of("aggregation-hdfs-4.2") / "state/0"
+    snapshot = folder / "0/8.snapshot"
+    if foreign:
+        shutil.copyfile(folder / "0/4.snapshot", snapshot)
+    os.utime(snapshot, (1, 1))
+    named = ["state/0/0/8.snapshot"] if foreign else []
+    for batch, expected in (("6", []), ("7", named), ("9", named)):
+        run = ckpt("state", "show", folder.parents[1], "--batch", batch, "-o", "json")
+        assert run.json()["foreign_snapshots"] == expected
+    page = ckpt("state", "show", folder.parents[1]).stdout
+    assert ("8.snapshot holds other rows than the deltas up to it" in page) is foreign
+
+
 def test_a_page_of_rows(ckpt: Ckpt) -> None:
     result = ckpt("state", "show", SAMPLES / "aggregation-rocksdb-4.2", "--key", "key=3")
     assert result.exit_code == 0
@@ -100,9 +119,21 @@ def test_a_binary_key_is_typed_as_it_is_shown() -> None:
         parse_key_parts(columns, {"x": "ab!"})
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("[1, 2", "is no array in JSON"), ("3", '"3" is no array for key_x'), ('["one"]', "one is no long for key_x")],
+)
+def test_an_array_that_is_none_is_refused(text: str, says: str) -> None:
+    columns = Columns((Column("key_x", ("key", "x"), (0, 0), array_of("long")),), ())
+    assert parse_key_parts(columns, {"x": "[1, null]"})[0].value.to_pylist() == [[1, None]]
+    with pytest.raises(UsageError, match=re.escape(says)):
+        parse_key_parts(columns, {"x": text})
+
+
 def test_a_key_that_is_not_there(ckpt: Ckpt) -> None:
-    result = ckpt("state", "show", SAMPLES / "aggregation-hdfs-4.2", "--key", "key=99")
-    assert (result.exit_code, "no rows" in result.stdout) == (0, True)
+    for key in ("key=99", "key"):  # which is NULL
+        result = ckpt("state", "show", SAMPLES / "aggregation-hdfs-4.2", "--key", key)
+        assert (result.exit_code, "no rows" in result.stdout) == (0, True)
     assert state_count(str(SAMPLES / "aggregation-hdfs-4.2"), key={"key": "99"}).units[0].rows == 0
 
 
@@ -114,7 +145,6 @@ def test_a_key_that_is_not_there(ckpt: Ckpt) -> None:
         (("--key", "key=one"), "--key: one is no long for key_key"),
         (("--key", "key=9223372036854775808"), "--key: 9223372036854775808 is no long for key_key"),
         (("--key", "window_start=yesterday"), "--key: yesterday is no timestamp for key_window_start"),
-        (("--key", "key"), "--key: give key a value, as in key=VALUE; the key has key_"),
         (("--operator", "7"), "there is no --operator 7"),
         (("--batch", "77"), "there is no batch 77 to read"),
     ],

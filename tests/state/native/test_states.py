@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import ckpt
+from ckpt.errors import UsageError
 from tests.formats.rows.schemas import LATER, SIMPLE, SPECIAL, Types
 from tests.formats.rows.test_rows import same
 from tests.state.native.states import STORES, VERSIONS, recorded, states
@@ -35,6 +38,29 @@ def test_state_of_every_version_is_read_as_spark_reads_it(version: str, tmp_path
         assert rows_of(columns_of(found)) == rows_of(table), state.name
         stores.add(state.store)
     assert stores == set(STORES)
+
+
+def test_keys_of_arrays_and_null_are_found(tmp_path: Path) -> None:
+    """Three of each state, as they are shown, arrays in JSON; what cannot be asked for is left out."""
+    asked: Counter[str] = Counter()
+    for _, folder, _ in recorded("4.2", tmp_path):
+        shown = ckpt.state_show(str(folder), limit=1000)
+        kinds = {column.name: column.type for column in shown.columns if column.path[0] == "key"}
+        keys = [{name: row[name] for name in kinds} for row in shown.rows]
+        for key in [key for key in keys if any(value is None or isinstance(value, list) for value in key.values())][:3]:
+            texts = {
+                name: value if value is None or isinstance(value, str) else json.dumps(value)
+                for name, value in key.items()
+            }
+            try:
+                found = ckpt.state_show(str(folder), key=texts, limit=1000)
+            except UsageError:
+                continue
+            assert found.rows == tuple(other for other in shown.rows if {name: other[name] for name in kinds} == key)
+            assert sorted(map(str, found.history().rows)) == sorted(map(str, found.rows))
+            asked.update("NULL" if value is None else type(value).__name__ for value in key.values())
+    assert asked["NULL"] >= 5
+    assert asked["list"] >= 3
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -107,3 +107,34 @@ def event_time_processor() -> Any:
             pass
 
     return Timed()
+
+
+COLLECTED = ("a INT, s STRING", "a BIGINT, s STRING, x DOUBLE")
+"""The schema of both variables of `collecting_processor` in each generation: one field wider, and one more."""
+
+
+def collecting_processor(generation: int) -> Any:
+    """Keep the last value and every value of each key, and put out all there was; in Avro a schema may grow."""
+    import pandas as pd
+    from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+
+    schema = COLLECTED[generation]
+
+    class Collecting(StatefulProcessor):
+        def init(self, handle: Any) -> None:
+            self.last = handle.getValueState("last", schema)
+            self.every = handle.getListState("every", schema)
+
+        def handleInputRows(self, key: tuple[int], rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
+            before = self.last.get() if self.last.exists() else None
+            for frame in rows:
+                for value in frame["v"]:
+                    row = (int(value), f"v{value}", value / 2)[: 2 + generation]
+                    self.last.update(row)
+                    self.every.appendValue(row)
+            yield pd.DataFrame({"k": [key[0]], "all": [f"{before} {[tuple(row) for row in self.every.get()]}"]})
+
+        def close(self) -> None:
+            pass
+
+    return Collecting()

@@ -24,6 +24,9 @@ TIMES = "spark.ckpt.times"
 WITHOUT = "spark.ckpt.without"
 """The session setting that names a batch, counted by when its rows are stamped, whose rows a query does not see."""
 
+GENERATION = "spark.ckpt.generation"
+"""The session setting that says which schema the variables of `collecting` have; without it the newest."""
+
 
 def rate(spark: SparkSession, rows: int = ROWS) -> DataFrame:
     """Rows (timestamp, value); `value` counts up from 0, one distinct timestamp a batch."""
@@ -140,6 +143,13 @@ def transform_with_state_event_time(spark: SparkSession, _: Path) -> DataFrame:
     return late.groupBy("key").transformWithStateInPandas(
         pandas_state.event_time_processor(), "key BIGINT, rows BIGINT", "Append", "EventTime"
     )
+
+
+def collecting(spark: SparkSession, _: Path) -> DataFrame:
+    """Everything seen of each key in a value and in a list; 50 keys, so that a key comes in each fifth batch."""
+    processor = pandas_state.collecting_processor(int(spark.conf.get(GENERATION, "1") or 1))
+    rows = keyed(spark, 50).selectExpr("CAST(key AS INT) AS k", "CAST(value AS INT) AS v")
+    return rows.groupBy("k").transformWithStateInPandas(processor, "k INT, all STRING", "Append", "None")
 
 
 def dedup_aggregation(spark: SparkSession, _: Path) -> DataFrame:

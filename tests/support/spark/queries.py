@@ -172,6 +172,7 @@ _ALL = (
     # Processing-time timers make Spark run batches without data for ever under availableNow.
     Query("transform-with-state", plans.transform_with_state, conf=_NO_IDLE_BATCHES, since="4.0"),
     Query("transform-with-state-event-time", plans.transform_with_state_event_time, since="4.0"),
+    Query("collecting", plans.collecting, since="4.0"),
     Query("dedup-aggregation", plans.dedup_aggregation, "update"),
     Query("limit", plans.limit),
     Query("continuous-rate", plans.continuous_rate, stateful=False),

@@ -38,7 +38,7 @@ def _field(name: str, kind: str, **more: object) -> dict[str, object]:
     return {"name": name, "type": kind, "nullable": True, "metadata": {}, **more}
 
 
-def _schemas() -> Iterator[Mutation]:
+def schemas_of_join() -> Iterator[Mutation]:
     """Those of the join's stores, as Spark 3.5 writes them when it continues it."""
     key = _field("field0", "integer")
     for side in ("left", "right"):
@@ -60,5 +60,5 @@ def cases() -> Iterator[Case]:
     for name, damage in {"counts": [], "counts-uncommitted": delete_logs(commits=[1])}.items():
         yield Case(f"spark-2-{name}", COUNTS, (_at(0), _at(1), *damage), "counts-of-spark-2", batches=2)
     continued = replace("offsets/0", '"conf":{', f'"conf":{{{_FORMATS},')
-    described = (_at(0, 2), continued, *_schemas())
+    described = (_at(0, 2), continued, *schemas_of_join())
     yield Case("join-of-format-1-with-schemas", JOIN, described, "joined-by-spark-2-inner", batches=2)
