@@ -1,9 +1,11 @@
 """Values that calls return: with a short ``repr``, a page as their ``str``, and HTML in a notebook."""
 
 from collections.abc import Callable, Mapping, Sized
-from dataclasses import MISSING, Field, fields
+from contextlib import suppress
+from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
-from typing import ClassVar, NamedTuple
+from types import UnionType
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from ckpt.texts import mask_secrets
 
@@ -82,3 +84,38 @@ def _show_fact(field: Field[object], value: object) -> str:
         value = next((getattr(value, name) for name in _LEADS_TO_CHECKPOINT if hasattr(value, name)), None)
     uri = getattr(value, "uri", None)
     return _show_fact(field, uri) if isinstance(uri, str) else ""
+
+
+def parse_record(kind: Any, value: Any) -> Any:
+    """Make a dataclass of a type from what ``json.loads`` found; keys that are no fields are left out.
+
+    Raises KeyError for a field without a default that is missing, ValueError for a value of another type than declared.
+    """
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return parse_record(inner[0], value)
+    if origin in (Union, UnionType):
+        return _parse_either(inner, value)
+    if kind is Any or (origin is Literal and value in inner):
+        return value
+    if origin is tuple and isinstance(value, list):
+        many = inner[1:] == (Ellipsis,)
+        return tuple(parse_record(*pair) for pair in zip(inner[:1] * len(value) if many else inner, value, strict=True))
+    if origin in (dict, list) and isinstance(value, origin):
+        return value
+    if origin is Mapping and isinstance(value, dict):
+        return {key: parse_record(inner[1], each) for key, each in value.items()}
+    if isinstance(kind, type) and is_dataclass(kind) and isinstance(value, dict):
+        hints = get_type_hints(kind, include_extras=True)
+        names = [field.name for field in fields(kind) if field.default is MISSING or field.name.rstrip("_") in value]
+        return kind(**{name: parse_record(hints[name], value[name.rstrip("_")]) for name in names})
+    if isinstance(kind, type) and (type(value) is kind or (issubclass(kind, str) and isinstance(value, str))):
+        return kind(value) if kind is not type(None) else None
+    raise ValueError(f"{value!r:.40} is none of {kind}")
+
+
+def _parse_either(kinds: tuple[Any, ...], value: Any) -> Any:
+    for kind in kinds:
+        with suppress(ValueError):
+            return parse_record(kind, value)
+    raise ValueError(f"{value!r:.40} is of no declared type")

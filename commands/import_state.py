@@ -8,9 +8,10 @@ import typer
 import ckpt
 
 from . import options
+from .form_options import FormOptions
 from .render.rewriting import ImportReport
 from .report import emit
-from .run_options import EngineOption, FormOptions, RunOptions, Workers
+from .run_options import EngineOption, RunOptions, Workers
 
 
 def import_state(

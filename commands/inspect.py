@@ -14,6 +14,7 @@ from ckpt.restart.findings import Asked
 from . import options
 from .render.page import InspectionReport
 from .report import Output, complain, emit
+from .run_options import RunOptions
 
 _PLOTTED = 1_000  # batches of a page with plots, where nothing else was asked for
 
@@ -22,18 +23,18 @@ def inspect(
     context: typer.Context,
     checkpoint: options.CheckpointArg,
     common: options.CommonOptions,
+    run: RunOptions,
     spark: options.SparkOption = None,
     progress: options.ProgressOption = Asked.BOTH,
     batches: options.BatchesOption = 10,
     deep: options.DeepOption = False,
-    jobs: options.JobsOption = None,
     sink: options.SinkOption = None,
     sources: options.SourcesOption = False,
     source_option: options.ReaderOption = None,
 ) -> None:
     """Say what is wrong with CHECKPOINT, and what the next start does.
 
-    Only reads; starts no JVM.
+    Only reads; starts no JVM but with --deep --engine spark.
 
     Examples:
     ckpt inspect /cp/orders
@@ -45,13 +46,13 @@ def inspect(
     parameter_source = context.get_parameter_source("batches")
     if common.output is Output.HTML and parameter_source is not None and parameter_source.name == "DEFAULT":
         batches = _PLOTTED
-    if jobs is not None and not deep:
-        raise UsageError("--jobs is for --deep")
+    if not deep and (typed := [option for option, word in run.words.items() if word]):
+        raise UsageError(f"{typed[0]} is for --deep")
     if source_option and not sources:
         raise UsageError("--source-option is for --sources")
     reader = source_options(source_option or ())
     opened = (
-        open_deep(checkpoint, storage_options, batches, jobs, quiet=common.quiet)
+        open_deep(checkpoint, storage_options, batches, run, quiet=common.quiet)
         if deep
         else open_to_look(checkpoint, storage_options, batches=batches)
     )
@@ -71,12 +72,20 @@ def inspect(
 
 
 def open_deep(
-    uri: str, storage_options: dict[str, str], batches: int = 10, jobs: int | None = None, *, quiet: bool = False
+    uri: str,
+    storage_options: dict[str, str],
+    batches: int = 10,
+    run: RunOptions | None = None,
+    *,
+    quiet: bool = False,
 ) -> Checkpoint:
     """Read a checkpoint with every byte of its state, and show how far that is. Raises as ``read_every_byte`` does."""
     from ckpt.state.verify.verify import read_every_byte
 
-    from .watching import interruptible, reading
+    from .watching import reading
 
-    with interruptible(), reading(quiet=quiet) as (tell, watcher):
-        return read_every_byte(uri, storage_options, batches=batches, jobs=jobs, announce=tell, watcher=watcher)
+    run = run or RunOptions()
+    with run.executors(quiet=quiet) as by, reading(quiet=quiet) as (tell, watcher):
+        return read_every_byte(
+            uri, storage_options, batches=batches, jobs=run.jobs, by=by, announce=tell, watcher=watcher
+        )

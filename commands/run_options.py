@@ -1,4 +1,4 @@
-"""Options of commands that work on state, or write it: who does that, and where and how a new checkpoint keeps it."""
+"""Options of commands that work on state, or write it: who does that."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import ckpt
 from ckpt.errors import UsageError
-from ckpt.model import ToProvider
-from ckpt.spark.installed import Session
 
 from . import options
 from .watching import bar, interruptible
@@ -19,6 +16,7 @@ from .watching import bar, interruptible
 if TYPE_CHECKING:
     from ckpt.copies.copy.placing import Watcher
     from ckpt.spark.executors import Executors
+    from ckpt.spark.installed import Session
 
 
 class Workers(StrEnum):
@@ -32,8 +30,10 @@ EngineOption = Annotated[Workers, typer.Option(help="ckpt here, or Spark's execu
 
 
 @contextmanager
-def session(master: str | None, conf: list[str] | None, *, quiet: bool) -> Iterator[Session]:
+def session(master: str | None, conf: list[str] | None, *, quiet: bool) -> Iterator["Session"]:
     """The Spark that was asked for, with a bar for people who watch; it is not started by this."""
+    from ckpt.spark.installed import Session  # not at the top: a plain look imports nothing of it
+
     confs = options.pairs("--conf", conf)
     with bar(quiet=quiet) as watcher:
         yield Session(master=master, confs=confs, watcher=watcher)
@@ -63,7 +63,9 @@ class RunOptions:
             if self.engine is Workers.NATIVE:
                 yield None
                 return
-            with session(self.master, self.conf, quiet=quiet) as spark, ckpt.types.Executors(spark) as by:
+            from ckpt.spark.executors import Executors
+
+            with session(self.master, self.conf, quiet=quiet) as spark, Executors(spark) as by:
                 yield by
 
     @contextmanager
@@ -71,19 +73,3 @@ class RunOptions:
         """Who writes state, and what shows progress. Raises UsageError."""
         with self.executors(quiet=quiet) as by, bar(quiet=quiet or by is not None, of="partitions") as watcher:
             yield by, watcher
-
-
-@dataclass(frozen=True, slots=True)
-class FormOptions:
-    """Options for the place of a new checkpoint, and the form of its state."""
-
-    into: Annotated[str, typer.Argument(metavar="NEW", help="A new or empty folder, local or remote.")]
-    provider: Annotated[ToProvider | None, typer.Option(help="The state store provider. Default: as now.")] = None
-    partitions: Annotated[int | None, typer.Option(min=1, metavar="N", help="Shuffle partitions. Default: as now.")] = (
-        None
-    )
-    format_version: Annotated[
-        int | None, typer.Option(min=1, max=2, metavar="1|2", help="State store checkpoint format. Default: as now.")
-    ] = None
-    new_id: Annotated[bool, typer.Option("--new-id", help="Give NEW a query id of its own.")] = False
-    plan: Annotated[bool, typer.Option("--plan", help="Only say what would be written.")] = False

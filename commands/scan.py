@@ -3,6 +3,8 @@
 import re
 import sys
 import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
@@ -15,13 +17,13 @@ import ckpt
 from ckpt.errors import UsageError, one_line
 from ckpt.inspection.scan.scan import Scan, present_worst
 from ckpt.restart.findings import Severity
-from ckpt.texts import mask_json
+from ckpt.texts import mask_json, quote_path
 
 from . import options
 from .outfile import must_be_writable, replace_whole
 from .render.fleet import ScanReport
 from .render.page import plot
-from .render.prometheus import exposition
+from .render.prometheus import exposition, write_metrics
 from .report import Output, complain, show, show_text
 from .watching import bar
 
@@ -60,6 +62,9 @@ def scan(
     textfile: Annotated[
         str | None, typer.Option(metavar="PATH", help="Also write metrics for Prometheus to PATH.")
     ] = None,
+    resume: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Keep rows in FILE; continue if it has some.")
+    ] = None,
     sources: Annotated[bool, typer.Option("--sources", help="Also ask Kafka for the lag of each query.")] = False,
     source_option: options.KafkaOption = None,
     all_versions: Annotated[
@@ -85,12 +90,15 @@ def scan(
     Examples:
     ckpt scan /cp s3://bucket/checkpoints
     ckpt scan /data --fail-on error --watch 60 --textfile ckpt.prom
+    ckpt scan s3://bucket --resume unfinished.jsonl
 
     Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 a ROOT could not be listed or has no checkpoint.
     """
     storage_options = options.pairs("--storage-option", storage_option)
     if watch is not None and output not in (ScanOutput.TABLE, ScanOutput.JSONL):
         raise UsageError(f"--watch prints one document after another: use jsonl or table, not {output}")
+    if watch is not None and resume is not None:
+        raise UsageError("--resume is for one scan, --watch for many")
     if source_option and not sources:
         raise UsageError("--source-option is for --sources")
     kafka = options.kafka_options("--sources", source_option) if sources else None
@@ -98,7 +106,7 @@ def scan(
         must_be_writable("--textfile", textfile)
     while True:
         since = None if changed_since is None else _parse_moment(changed_since)
-        with bar(quiet=quiet, of="checkpoints") as watcher:
+        with continued_by(resume), bar(quiet=quiet, of="checkpoints") as watcher:
             scan = ckpt.scan(
                 roots,
                 storage_options,
@@ -107,6 +115,7 @@ def scan(
                 changed_since_ms=since,
                 kafka_options=kafka,
                 all_versions=all_versions,
+                resume=resume,
                 watcher=watcher,
             )
         report = ScanReport(scan, Severity(fail_on))
@@ -122,6 +131,17 @@ def scan(
         time.sleep(watch)
 
 
+@contextmanager
+def continued_by(file: str | None) -> Iterator[None]:
+    """Say of a scan that is interrupted where its rows are."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if file is not None:
+            complain([f"interrupted: with --resume {quote_path(file)} the same command continues"])
+        raise
+
+
 def _print(report: ScanReport, output: ScanOutput, *, clear: bool) -> None:
     match output:
         case ScanOutput.TABLE:
@@ -135,17 +155,17 @@ def _print(report: ScanReport, output: ScanOutput, *, clear: bool) -> None:
         case ScanOutput.GITHUB:
             show(report, Output.GITHUB)
         case ScanOutput.JSONL:
-            _print_lines(report.record, [mask_json(line) for line in report.lines()])
+            _print_lines(report.record, map(mask_json, report.lines()))
         case ScanOutput.PROMETHEUS:
-            _print_lines(report.record, exposition(report.record).splitlines())
+            _print_lines(report.record, write_metrics(report.record))
         case _:
             assert_never(output)
 
 
-def _print_lines(scan: Scan, lines: list[str]) -> None:
+def _print_lines(scan: Scan, lines: Iterable[str]) -> None:
     """Lines for a program; what is wrong with a root has none, and goes to standard error."""
-    if lines:
-        show_text("\n".join(lines))
+    for line in lines:
+        show_text(line)
     complain(scan.problems)
 
 

@@ -23,13 +23,14 @@ def show(
     checkpoint: options.CheckpointArg,
     common: options.CommonOptions,
     unit: options.PartOptions,
+    run: RunOptions,
     batch: options.BatchOption = None,
     key: KeyOption = None,
     limit: Annotated[int, typer.Option(min=1, metavar="N", help="Show N rows at most.")] = 20,
 ) -> None:
     """Show rows of state.
 
-    Only reads; starts no JVM.
+    Only reads; starts no JVM but with --engine spark.
 
     Examples:
     ckpt state show /cp/orders
@@ -37,9 +38,17 @@ def show(
 
     Exit status: 0 shown, 2 bad usage, 3 it cannot be read without Spark, or not at all.
     """
-    rows = ckpt.state_show(
-        checkpoint, common.storage_options, batch=batch, key=options.key_values(key), limit=limit, **asdict(unit)
-    )
+    with run.executors(quiet=common.quiet) as by:
+        rows = ckpt.state_show(
+            checkpoint,
+            common.storage_options,
+            batch=batch,
+            key=options.key_values(key),
+            limit=limit,
+            jobs=run.jobs,
+            by=by,
+            **asdict(unit),
+        )
     emit(RowsReport(rows), common.output)
 
 

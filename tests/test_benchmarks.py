@@ -1,5 +1,6 @@
 """The benchmarks run, at tiny sizes; how fast anything is cannot be tested here."""
 
+import json
 import os
 import subprocess
 import sys
@@ -65,6 +66,21 @@ def test_scanning_a_few_checkpoints_runs_too(tmp_path):
     names = ["5 checkpoints of 26 files (stateless-4.2)", "5 checkpoints of 94 files (aggregation-hdfs-4.2)"]
     assert [line.partition(", ")[0] for line in lines if not line.startswith(" ")] == names
     assert len(lines) == 4 * len(names)
+
+
+@INSTALLED
+@pytest.mark.slow
+@pytest.mark.skipif(not EVERY_CASE, reason="timed, not proven: CKPT_TEST_ALL=1")
+def test_a_model_of_small_checkpoints_is_made_too(tmp_path):
+    (tmp_path / "made").mkdir()
+    lines = rows_of(tmp_path / "made", "scale.py", "--quick", "--record", str(tmp_path / "scale.json"))
+    record = json.loads((tmp_path / "scale.json").read_text())
+    commands = [line for line in lines if not line.startswith(" ")]
+    assert commands == [*record["commands"]]
+    assert len(commands) == 7
+    for costs in record["commands"].values():
+        assert costs["measured"]["requests"] == pytest.approx(costs["predicted"]["requests"], rel=0.05)
+        assert costs["whole"]["requests"] <= 10 * costs["tenth"]["requests"]
 
 
 @pytest.fixture(scope="module")

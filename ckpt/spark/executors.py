@@ -17,6 +17,9 @@ from ckpt.errors import CkptError
 from ckpt.processes import Work
 from ckpt.spark.installed import ANY, Session
 
+_FEWEST_SLICES = 64  # where there are so many tasks: executors that are yet to be allocated get some too
+_SLICES_EACH = 4  # of a core: those that are done early take from the others
+
 
 class _Job(NamedTuple):
     """The work of tasks: what they share as a pickle, and the folder from which relative paths of it start."""
@@ -65,7 +68,7 @@ class Executors:
         if tasks:
             job = _Job(pickle.dumps((work, shared)), os.getcwd())
             with self._open_context() as context:
-                results = context.parallelize(tasks, len(tasks)).map(partial(_run_task, job)).collect()
+                results = _slice(context, tasks).mapPartitions(partial(_run_tasks, job)).collect()
             yield from ((task, result) for task, own in zip(tasks, results, strict=True) for result in _accept(own))
 
     def exchange(
@@ -74,7 +77,10 @@ class Executors:
         """Exchange rows by Spark's shuffle. Raises SparkMissing, SparkFailed, UsageError."""
         job = _Job(pickle.dumps(division), os.getcwd())
         with self._open_context() as context:
-            parts = context.parallelize(sources, max(len(sources), 1)).flatMap(partial(_divide, job))
+            if not sources and not frames:  # nothing is exchanged, so one target after the other is in memory
+                yield from _accept(_slice(context, targets).mapPartitions(partial(_make_alone, job)).collect())
+                return
+            parts = _slice(context, sources).flatMap(partial(_divide, job))
             for frame, source in frames:
                 rows = frame.mapInArrow(partial(_divide_frame, job, source), "number int, item binary").rdd
                 parts = parts.union(rows.map(_load_item))
@@ -100,6 +106,12 @@ class Executors:
                 yield context
 
 
+def _slice(context: Any, tasks: Sequence[Any]) -> Any:
+    """Tasks as an RDD. A task of Spark costs some ms whatever it does, so it has several where there are many."""
+    most = max(_FEWEST_SLICES, _SLICES_EACH * context.defaultParallelism)
+    return context.parallelize(tasks, max(min(len(tasks), most), 1))
+
+
 def _work(job: _Job, use: Callable[[Any], Iterable[Any]]) -> Iterator[Any]:
     """The results of a task, or why it was refused; relative paths are as for whoever has asked."""
     try:
@@ -123,12 +135,19 @@ def _accept(results: Sequence[Any]) -> Iterator[Any]:
     yield from results
 
 
-def _run_task(job: _Job, task: Any) -> list[Any]:
-    def run(job_of_all: tuple[Work, Any]) -> Iterable[Any]:
-        work, shared = job_of_all
-        return work(shared)(task)
+def _run_tasks(job: _Job, tasks: Iterable[Any]) -> Iterator[list[Any]]:
+    """The results of each task, or why one was refused, after which nothing more is done."""
+    do: Callable[[Any], Iterable[Any]] | None = None
 
-    return [*_work(job, run)]
+    def run(task: Any, job_of_all: tuple[Work, Any]) -> Iterable[Any]:
+        nonlocal do
+        if do is None:
+            work, shared = job_of_all
+            do = work(shared)
+        return do(task)
+
+    for task in tasks:
+        yield [*_work(job, partial(run, task))]
 
 
 def _divide(job: _Job, source: Any) -> Iterator[tuple[int, Any]]:
@@ -172,3 +191,9 @@ def _make(job: _Job, targets: Sequence[Any], number: int, items: Iterable[tuple[
                 return
     for result in _work(job, lambda division: division.make(targets[number], pieces)):
         yield result if isinstance(result, CkptError) else (targets[number], result)
+
+
+def _make_alone(job: _Job, targets: Iterable[Any]) -> Iterator[Any]:
+    """Make targets that need no pieces."""
+    for target in targets:
+        yield from _make(job, [target], 0, ())

@@ -13,7 +13,7 @@ from pyarrow import fs
 from ckpt.errors import UsageError
 from ckpt.storage.base import FileInfo, temporary
 from ckpt.storage.errors import shorten_error
-from ckpt.storage.remote import REQUESTS_AT_ONCE, Backend, ListedItem
+from ckpt.storage.remote import Backend, ListedItem, requests_at_once
 
 Options = Mapping[str, str]
 
@@ -235,7 +235,7 @@ def _convert_options(scheme: str, options: Options, known: Mapping[str, Callable
 def _make(scheme: str, construct: Callable[[], fs.FileSystem]) -> fs.FileSystem:
     """Construct a file system; what its constructor refuses is a wrong option."""
     # Arrow opens as many connections to S3 as it has threads for input and output: 8, and 25 at least.
-    pyarrow.set_io_thread_count(max(pyarrow.io_thread_count(), REQUESTS_AT_ONCE))
+    pyarrow.set_io_thread_count(max(pyarrow.io_thread_count(), requests_at_once()))
     try:
         return construct()
     except (ValueError, TypeError) as error:

@@ -79,7 +79,7 @@ class ReadRequest(NamedTuple):
     length: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Listing:
     """A whole tree as it was listed once.
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import copy
-from threading import Thread
+from threading import BoundedSemaphore, Thread
 from typing import NamedTuple, Protocol, Self, TypeVar
 
 from ckpt.errors import NotFound, StorageError, one_line
@@ -17,9 +17,32 @@ from ckpt.storage.errors import explain
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
 
-REQUESTS_AT_ONCE = 128
+REQUESTS_AT_ONCE = 128  # of ckpt, with all its processes
 PATIENCE = 45  # seconds; the file systems' own retries mostly end within 25
+_FEWEST = 8  # requests that a process may have under way, however many there are
 _MARKER = "_$folder$"  # what Hadoop's older S3 clients and EMR leave next to a folder: an empty object
+
+
+class _Turns:
+    """Lets so many requests of this process be under way at a time; the others wait."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.semaphore = BoundedSemaphore(count)
+
+
+_turns = _Turns(REQUESTS_AT_ONCE)
+
+
+def share_requests(processes: int) -> None:
+    """Let this process have its share of ``REQUESTS_AT_ONCE``, beside others; before it opens anything."""
+    global _turns
+    _turns = _Turns(max(REQUESTS_AT_ONCE // processes, _FEWEST))
+
+
+def requests_at_once() -> int:
+    """How many requests this process may have under way at a time."""
+    return _turns.count
 
 
 class ListedItem(NamedTuple):
@@ -127,7 +150,7 @@ class RemoteStorage(RemoteFolder, Root):
 
     def list_tree(self) -> Listing:
         """The whole tree: page by page where the storage lists recursively, else folder by folder."""
-        with self._explain_errors(""):
+        with self._explain_errors(""), _turns.semaphore:
             entries = self._backend.everything()
             if entries is not None:
                 return _make_listing(entries)
@@ -138,7 +161,7 @@ class RemoteStorage(RemoteFolder, Root):
         def answer(request: ReadRequest) -> bytes | StorageError:
             path, offset, length = request
             try:
-                with self._explain_errors(path):
+                with self._explain_errors(path), _turns.semaphore:
                     return b"" if length == 0 else self._backend.read(path, offset, length)
             except StorageError as error:
                 return error
@@ -146,7 +169,7 @@ class RemoteStorage(RemoteFolder, Root):
         return _ask_side_by_side(answer, requests)
 
     def _list_folder(self, folder: str) -> list[ListedItem]:
-        with self._explain_errors(folder):
+        with self._explain_errors(folder), _turns.semaphore:
             return list(self._backend.level(folder))
 
     def _list_folder_if_there(self, folder: str) -> list[ListedItem]:
@@ -199,11 +222,11 @@ def _ask_in_time(ask: Callable[[], Answer]) -> Answer:
 
 
 def _ask_side_by_side(ask: Callable[[Question], Answer], questions: Iterable[Question]) -> list[Answer]:
-    """Ask all questions, at most ``REQUESTS_AT_ONCE`` at a time; stopped early, the rest are dropped."""
+    """Ask all questions, some at a time (``requests_at_once``); stopped early, the rest are dropped."""
     todo = list(questions)
     if len(todo) < 2:
         return [ask(question) for question in todo]
-    pool = ThreadPoolExecutor(min(REQUESTS_AT_ONCE, len(todo)), thread_name_prefix="ckpt-read")
+    pool = ThreadPoolExecutor(min(requests_at_once(), len(todo)), thread_name_prefix="ckpt-read")
     try:
         return list(pool.map(ask, todo))
     finally:

@@ -95,6 +95,7 @@ class ScanDocument(DocumentKeys):
 
     began_ms: int
     ended_ms: int
+    resumed: Annotated[int, "how many were looked at before the scan was interrupted; it began at `began_ms`"]
     roots: tuple[ScannedRoot, ...]
     checkpoints: Annotated[tuple[CheckpointRow, ...], "worst first"]
 
@@ -129,6 +130,7 @@ class ScanReport(Report[Scan]):
             self._show_headline(),
             self._show_table(),
             self._show_pipelines(),
+            self._show_resumed(),
             self._show_not_asked(),
             self._show_unseen(),
             self._show_next(),
@@ -217,6 +219,12 @@ class ScanReport(Report[Scan]):
         """A path without the root, where there is one root only."""
         roots = self.record.roots
         return path.removeprefix(f"{roots[0].uri.rstrip('/')}/") if len(roots) == 1 else path
+
+    def _show_resumed(self) -> Iterator[Block]:
+        """Say of how many rows the time is not that of the others."""
+        if count := self.record.resumed:
+            before = f"{plural(count, 'checkpoint')} of the scan that was interrupted, which began"
+            yield Item(f"{before} {instant(self.record.began_ms)}", 13, "  resumed    ")
 
     def _show_not_asked(self) -> Iterator[Block]:
         """Name in one line what no row is about, where nothing else is to be said."""

@@ -1,23 +1,12 @@
 """Objects of JSON documents, each declared once: keys, types, meanings and where a value comes from."""
 
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from operator import attrgetter
-from types import UnionType
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    TypeVar,
-    Union,
-    cast,
-    dataclass_transform,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, TypeVar, cast, dataclass_transform, get_args, get_origin, get_type_hints
+
+from ckpt.values import parse_record
 
 Object = TypeVar("Object", bound="Keys")
 of = attrgetter
@@ -94,35 +83,4 @@ def parse(keys: type[Object], value: object) -> Object:
     A key that older documents lack has a default. Raises KeyError for another key that is missing, ValueError for a
     value of another type than declared.
     """
-    return cast(Object, _parse(keys, value))
-
-
-def _parse(kind: Any, value: Any) -> Any:
-    origin, inner = get_origin(kind), get_args(kind)
-    if origin is Annotated:
-        return _parse(inner[0], value)
-    if origin in (Union, UnionType):
-        return _parse_either(inner, value)
-    if kind is Any or (origin is Literal and value in inner):
-        return value
-    if origin is tuple and isinstance(value, list):
-        many = inner[1:] == (Ellipsis,)
-        return tuple(_parse(*pair) for pair in zip(inner[:1] * len(value) if many else inner, value, strict=True))
-    if origin in (dict, list) and isinstance(value, origin):
-        return value
-    if origin is Mapping and isinstance(value, dict):
-        return {key: _parse(inner[1], each) for key, each in value.items()}
-    if isinstance(kind, type) and is_dataclass(kind) and isinstance(value, dict):
-        hints = get_type_hints(kind, include_extras=True)
-        names = [field.name for field in fields(kind) if field.default is MISSING or field.name.rstrip("_") in value]
-        return kind(**{name: _parse(hints[name], value[name.rstrip("_")]) for name in names})
-    if isinstance(kind, type) and (type(value) is kind or (issubclass(kind, str) and isinstance(value, str))):
-        return kind(value) if kind is not type(None) else None
-    raise ValueError(f"{value!r:.40} is none of {kind}")
-
-
-def _parse_either(kinds: tuple[Any, ...], value: Any) -> Any:
-    for kind in kinds:
-        with suppress(ValueError):
-            return _parse(kind, value)
-    raise ValueError(f"{value!r:.40} is of no declared type")
+    return cast(Object, parse_record(keys, value))

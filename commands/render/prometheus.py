@@ -54,10 +54,11 @@ _GAUGES = (
 
 def exposition(scan: Scan) -> str:
     """The text of all metrics, with a line end at its end."""
-    return "".join(f"{line}\n" for line in _write_lines(scan))
+    return "".join(f"{line}\n" for line in write_metrics(scan))
 
 
-def _write_lines(scan: Scan) -> Iterator[str]:
+def write_metrics(scan: Scan) -> Iterator[str]:
+    """Yield the lines of all metrics."""
     of_all: dict[str, str] = {}  # no labels
     ended = [(of_all, scan.ended_ms / 1000)]
     yield from _write_family("ckpt_scan_timestamp_seconds", "When the scan ended, in seconds since 1970.", ended)

@@ -6,6 +6,7 @@ may have hundreds of thousands of state files.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from weakref import finalize
 
 from ckpt.checkpoint.state.ranges import Ranges, ranges_of
 from ckpt.formats.statefiles import CHECKSUM, DEFAULT_STORE, parse_name
@@ -110,8 +111,22 @@ def sort_numbers(names: Iterable[str]) -> list[int]:
     return sorted(int(name) for name in decimal if name[0] != "0" or name == "0")
 
 
+_of_listings: dict[tuple[int, Provider], tuple[OperatorFolder, ...]] = {}
+
+
 def find_operators(listing: Listing, provider: Provider) -> tuple[OperatorFolder, ...]:
-    """Everything below ``state/`` that Spark would take for state of ``provider`` (UNKNOWN: whichever is there)."""
+    """Everything below ``state/`` that Spark would take for state of ``provider`` (UNKNOWN: whichever is there).
+
+    It is found once for each listing, because work on partitions asks for it with every partition.
+    """
+    key = id(listing), provider
+    if key not in _of_listings:
+        _of_listings[key] = _list_operators(listing, provider)
+        finalize(listing, _of_listings.pop, key, None).atexit = False
+    return _of_listings[key]
+
+
+def _list_operators(listing: Listing, provider: Provider) -> tuple[OperatorFolder, ...]:
     known: dict[frozenset[str], StoreNames] = {}
     operators = sort_numbers(listing.subfolders(STATE))
     return tuple(_list_operator(listing, operator, provider, known) for operator in operators)

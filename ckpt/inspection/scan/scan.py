@@ -1,7 +1,6 @@
 """``ckpt scan`` as one call: finds all checkpoints below some folders, and inspects each."""
 
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -15,17 +14,20 @@ from ckpt.checkpoint.pipelines import parse_flow, sort_versions
 from ckpt.checkpoint.reader import look_beside, read_checkpoint
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.state.folders import sort_numbers
-from ckpt.errors import CkptError, NotFound, SourceError, StorageError, UsageError
+from ckpt.errors import CkptError, NotFound, SourceError, StorageError, UsageError, one_line
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.inspection.scan.rows import ScannedCheckpoint, make_row, make_unreadable_row
+from ckpt.inspection.scan.unfinished import ScanRequest, Unfinished, keep_unfinished, read_clock_ms
 from ckpt.live.asking import ask_sources
-from ckpt.live.kafka.options import translate_options
+from ckpt.live.kafka.options import SERVERS, translate_options
 from ckpt.model import Location
 from ckpt.processes import Processes
 from ckpt.restart.findings import Severity
 from ckpt.storage import Folder, Root, Storage, open_storage
 from ckpt.storage.locations import is_in_memory
+from ckpt.storage.remote import share_requests
 from ckpt.values import Value
+from ckpt.versions import __version__
 
 _PARTS = frozenset((OFFSETS, COMMITS, METADATA, SOURCES, STATE))
 _TABLES = frozenset(("_delta_log", "_spark_metadata"))  # a Delta table, the output of a file sink
@@ -124,6 +126,7 @@ def _join(folder: str, name: str) -> str:
 _WORTH_A_PROCESS = 40  # checkpoints: what takes as long to inspect as a process to start
 _PRESENTED, _PRESENTED_LENGTH = 200, 10_000_000  # checkpoints, and characters of all: what a browser still opens
 _AT_ONCE = 8  # remote checkpoints that one process looks at side by side
+_MOST_REMOTE = 3  # processes beside this one, for a remote root: each has its share of the connections
 
 Watcher = Callable[[int, int], None]  # called with how many checkpoints are done, and of how many
 
@@ -146,6 +149,7 @@ class Scan(Value):
     checkpoints: tuple[ScannedCheckpoint, ...]  # those that have not changed are left out
     began_ms: int
     ended_ms: int
+    resumed: int = 0  # that were looked at before the scan was interrupted
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -171,6 +175,7 @@ def scan(
     changed_since_ms: int | None = None,
     kafka_options: Mapping[str, str] | None = None,
     all_versions: bool = False,
+    resume: str | PathLike[str] | None = None,
     watcher: Watcher | None = None,
 ) -> Scan:
     """Find all checkpoints at and below some roots, and inspect each; only reads, and starts no JVM.
@@ -186,10 +191,15 @@ def scan(
         kafka_options: Also ask every Kafka source what it has now: options of its reader as Spark calls them, at least
             ``kafka.bootstrap.servers``, the same for all checkpoints.
         all_versions: Of a flow of a declarative pipeline, also the versions that a full refresh has superseded.
+        resume: A local file for rows until the scan has ended. If it has those of a scan of the last day that was
+            interrupted, they are not made again.
         watcher: Called after each checkpoint with how many are done, and of how many.
 
     Raises:
-        UsageError: ``depth`` or ``jobs`` is out of range, or the options of Kafka cannot be used, or are missing.
+        UsageError: ``depth`` or ``jobs`` is out of range, the options of Kafka cannot be used, or are missing, or
+            ``resume`` is another file, or that of another scan.
+        CkptError: ``resume`` cannot be written, or another scan is writing it.
+        StorageError: With ``resume``: a root does not answer any more.
 
     >>> found = ckpt.scan("sample_checkpoints", depth=1)
     >>> found.checkpoints[0].severity, len(found.checkpoints) > 40
@@ -202,15 +212,32 @@ def scan(
         raise UsageError("`jobs` has to be 1 or more")
     if kafka_options:
         translate_options(kafka_options)
-    began, options = _read_clock_ms(), storage_options or {}
+    locations = [roots] if isinstance(roots, str | PathLike) else roots
+    uris = tuple(dict.fromkeys(fspath(root) for root in locations))
+    brokers = (kafka_options or {}).get(SERVERS)
+    request = ScanRequest(__version__, uris, depth, all_versions, brokers, changed_since_ms, read_clock_ms())
+    look = partial(_scan, storage_options or {}, jobs or os.cpu_count() or 1, kafka_options, watcher)
+    if resume is None:
+        return look(request, None)
+    with keep_unfinished(fspath(resume), request) as unfinished:
+        return look(unfinished.request, unfinished)
+
+
+def _scan(
+    options: Mapping[str, str],
+    jobs: int,
+    kafka_options: Mapping[str, str] | None,
+    watcher: Watcher | None,
+    request: ScanRequest,
+    unfinished: Unfinished | None,
+) -> Scan:
     scanned: list[ScannedRoot] = []
     below: dict[str, tuple[str, ...]] = {}
     rows: dict[str, ScannedCheckpoint] = {}
-    locations = [roots] if isinstance(roots, str | PathLike) else roots
-    for uri in dict.fromkeys(fspath(root) for root in locations):
+    for uri in request.roots:
         try:
             storage = open_storage(uri, options)
-            discovered = discover(storage, depth, all_versions=all_versions)
+            discovered = discover(storage, request.depth, all_versions=request.all_versions)
         except CkptError as error:
             scanned.append(ScannedRoot(uri, error=str(error)))
             continue
@@ -218,15 +245,34 @@ def scan(
         below[uri] = discovered.checkpoints
         unlisted = (make_unreadable_row(storage.below(path).uri, why) for path, why in discovered.unlisted)
         rows |= {row.path: row for row in unlisted}
-    done, total = 0, sum(map(len, below.values()))
+    before = unfinished.rows if unfinished else {}
+    taken = [before[uri, path] for uri, paths in below.items() for path in paths if (uri, path) in before]
+    rows |= {row.path: row for row in taken if row is not None}
+    done, total = len(taken), sum(map(len, below.values()))
     for uri, paths in below.items():
-        for row in _look(uri, options, paths, jobs or os.cpu_count() or 1, changed_since_ms, kafka_options):
+        left = [path for path in paths if (uri, path) not in before]
+        unread = 0
+        for path, row in _look(uri, options, left, jobs, request.changed_since_ms, kafka_options):
             done += 1
             if watcher is not None:
                 watcher(done, total)
             if row is not None:
                 rows[row.path] = row
-    return Scan(tuple(scanned), tuple(sorted(rows.values(), key=_rank)), began, _read_clock_ms())
+            if unfinished is not None:
+                unfinished.keep((uri, path), row)
+                unread = unread + 1 if row is not None and row.error is not None else 0
+                if unread and not unread % _AT_ONCE:
+                    _must_answer(uri, options, unfinished)
+    ordered = tuple(sorted(rows.values(), key=_rank))
+    return Scan(tuple(scanned), ordered, request.began_ms, read_clock_ms(), len(taken))
+
+
+def _must_answer(uri: str, options: Mapping[str, str], unfinished: Unfinished) -> None:
+    """Raise StorageError where a root cannot be listed any more, as with credentials that have expired."""
+    try:
+        open_storage(uri, options).list_level()
+    except StorageError as error:
+        raise StorageError(f"{error}; what was looked at is in {one_line(unfinished.path)}") from error
 
 
 def _look(
@@ -236,29 +282,32 @@ def _look(
     jobs: int,
     since_ms: int | None,
     reader: Mapping[str, str] | None,
-) -> Iterator[ScannedCheckpoint | None]:
+) -> Iterator[tuple[str, ScannedCheckpoint | None]]:
     """Make the row of each checkpoint below a root, as they are done; None for one that has not changed since a time.
 
     ``reader`` are options for every Kafka source: without them no source is asked.
     """
-    count = min(jobs, len(paths) // _WORTH_A_PROCESS) if not is_in_memory(uri) else 1
-    size = 1 if open_storage(uri, options).local else _AT_ONCE
+    local = open_storage(uri, options).local
+    count = min(jobs if local else min(jobs, _MOST_REMOTE), len(paths) // _WORTH_A_PROCESS)
+    count = max(count, 1) if not is_in_memory(uri) else 1
+    size = 1 if local else _AT_ONCE
     tasks = [paths[first : first + size] for first in range(0, len(paths), size)]
-    shared = uri, dict(options), since_ms, reader and dict(reader)
+    shared = uri, dict(options), since_ms, reader and dict(reader), count
     yield from (row for _, row in Processes(count).run(make_looker, shared, tasks))
 
 
-def make_looker(shared: Any) -> Callable[[Sequence[str]], Iterator[ScannedCheckpoint | None]]:
+def make_looker(shared: Any) -> Callable[[Sequence[str]], Iterator[tuple[str, ScannedCheckpoint | None]]]:
     """Inspect some checkpoints of a root in a process of its own: the row of each, None for one without a change."""
-    uri, options, since_ms, reader = shared
+    uri, options, since_ms, reader, processes = shared
+    share_requests(processes if processes == 1 else processes + 1)  # whoever lists has its connections too
     make = partial(_make_row, open_storage(uri, options), options=options, since_ms=since_ms, reader=reader)
 
-    def do(paths: Sequence[str]) -> Iterator[ScannedCheckpoint | None]:
+    def do(paths: Sequence[str]) -> Iterator[tuple[str, ScannedCheckpoint | None]]:
         if len(paths) < 2:
-            yield from map(make, paths)
+            yield from zip(paths, map(make, paths), strict=True)
             return
         with ThreadPoolExecutor(len(paths), thread_name_prefix="ckpt-scan") as pool:
-            yield from pool.map(make, paths)
+            yield from zip(paths, pool.map(make, paths), strict=True)
 
     return do
 
@@ -340,7 +389,3 @@ def _rank(row: ScannedCheckpoint) -> tuple[int, bool, bool, str]:
     rank = -1 if row.severity is None else row.severity.rank
     runs = row.outcome is not None and row.outcome.runs
     return -rank, row.error is None, runs, row.path
-
-
-def _read_clock_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -94,6 +94,8 @@ def state_show(
     batch: int | None = None,
     key: Mapping[str, str | None] | None = None,
     limit: int = 20,
+    jobs: int | None = None,
+    by: Runner | None = None,
     **part: Unpack[Part],
 ) -> StateRows:
     """Show rows of the state after a committed batch, read without Spark.
@@ -108,6 +110,8 @@ def state_show(
         key: Columns of the key, with or without ``key_``, and their values as text: dates and times in ISO 8601 (UTC),
             binaries in base64, arrays in JSON; None is NULL.
         limit: How many rows at most.
+        jobs: How many processes search large state for a key at a time; by default as many as there are cores.
+        by: Who reads: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
         part: Which part of the state.
 
     Raises:
@@ -126,15 +130,35 @@ def state_show(
     parts = parse_key_parts(columns, key or {})
     only = find_partition(chosen, unit, parts)
     rows: list[dict[str, Json]] = []
-    with closing(read_matching_batches(chosen, unit, columns, parts, only, by_bytes=only is not None)) as batches:
-        for table in batches:
-            rows += make_objects(table.slice(0, limit + 1 - len(rows)))
+    what = parts, limit + 1, only is not None
+    if by is None and (only is not None or not parts):  # the first partitions have enough, or one has all
+        shown = _show_matches(chosen, unit, what, only)
+    else:
+        shown = map_partitions(chosen, unit, _show_matches, what, jobs, by, only)
+    with closing(shown):
+        for objects in shown:
+            rows += objects
             if len(rows) > limit:
                 break
     more = len(rows) > limit
     foreign = tuple(list_foreign_snapshots(chosen, unit, only))
     request = (dict(key or {}), part, storage_options)
     return StateRows(path, unit, chosen.moment, columns.kept, tuple(rows[:limit]), more, only, foreign, *request)
+
+
+def _show_matches(
+    chosen: Chosen, unit: StateUnit, what: tuple[tuple[KeyPart, ...], int, bool], partition: int | None
+) -> Generator[list[dict[str, Json]], None, None]:
+    """Rows of a partition that have a key, or of all partitions; not more than so many."""
+    parts, left, by_bytes = what
+    columns = columns_of(unit)
+    with closing(read_matching_batches(chosen, unit, columns, parts, partition, by_bytes=by_bytes)) as batches:
+        for table in batches:
+            objects = make_objects(table.slice(0, left))
+            yield objects
+            left -= len(objects)
+            if not left:
+                return
 
 
 def state_count(

@@ -197,13 +197,11 @@ def find_store_files(
     """
     context = context_of(chosen)
     folders = {folder.id: folder for folder in find_operators(chosen.checkpoint.listing, chosen.units[0].provider)}
-    for _, store_partition in sorted(folders[operator].stores.get(store, {}).items()):
-        if context.shuffle_partitions is not None and store_partition.partition >= context.shuffle_partitions:
-            continue
-        if only is not None and store_partition.partition != only:
-            continue
-        if (operator, store_partition.partition) not in (chosen.question.lost or ()):
-            yield find_files_of(chosen, context, store_partition, planned=planned)
+    partitions = folders[operator].stores.get(store, {})
+    count, lost = context.shuffle_partitions, chosen.question.lost or ()
+    for partition in sorted(partitions) if only is None else partitions.keys() & {only}:
+        if (count is None or partition < count) and (operator, partition) not in lost:
+            yield find_files_of(chosen, context, partitions[partition], planned=planned)
 
 
 def find_files_of(

@@ -1,23 +1,27 @@
 """An S3 server that counts: requests of each kind, each answered after some ms, as a store behind a network does.
 
 It serves the folders in a folder as buckets, which may not change meanwhile, to whoever asks: it lists in pages of a
-thousand names, and gives objects or ranges of them. Signatures are not looked at.
+thousand names, and gives objects or ranges of them. A folder may be shown many times, under other prefixes of a bucket,
+though it is on the disk once. Signatures are not looked at.
 """
 
 import asyncio
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import formatdate
 from pathlib import Path
 from threading import Event, Thread
+from types import MappingProxyType
+from typing import NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
 PAGE = 1000
+NOTHING: Mapping[str, Path] = MappingProxyType({})
 
 
 @dataclass
@@ -26,13 +30,29 @@ class CountingS3:
 
     folder: Path
     ms: float
+    shown: Mapping[str, Path] = field(default_factory=dict)
+    """Folders that are objects too, by ``bucket/prefix``."""
     port: int = 0
+    denied: tuple[str, ...] = ()
+    """Parts of keys, and of the prefixes of lists, that nobody may read."""
     requests: Counter[str] = field(default_factory=Counter)
     """By kind: ``LIST``, ``HEAD``, ``GET``."""
-    _buckets: dict[str, dict[str, str]] = field(init=False)
+    sent: int = 0
+    """Of the objects that it gave."""
+    most_connections: int = 0
+    """At a time, since it was started or this was set to 0."""
+    _buckets: "dict[str, dict[str, _Object]]" = field(init=False)
+    _keys: dict[str, list[str]] = field(init=False)  # in the order of a list
+    _writers: set[asyncio.StreamWriter] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._buckets = {bucket.name: _objects(bucket) for bucket in self.folder.iterdir()}
+        folders = {folder: _objects(folder) for folder in {*self.shown.values()}}
+        for place, folder in self.shown.items():
+            bucket, _, prefix = place.partition("/")
+            objects = self._buckets.setdefault(bucket, {})
+            objects.update((f"{prefix}/{path}", item) for path, item in folders[folder].items())
+        self._keys = {bucket: sorted(objects) for bucket, objects in self._buckets.items()}
 
     @property
     def options(self) -> dict[str, str]:
@@ -42,6 +62,8 @@ class CountingS3:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the requests of one connection, one after the other."""
+        self._writers.add(writer)
+        self.most_connections = max(self.most_connections, len(self._writers))
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
                 first, *lines = head.decode("latin-1").rstrip().split("\r\n")
@@ -51,7 +73,17 @@ class CountingS3:
                 writer.write(self._answer(method, target, headers))
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
             writer.close()
+            self._writers.discard(writer)
+
+    async def hang_up(self) -> None:
+        """Close all connections."""
+        for writer in [*self._writers]:
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
 
     def _answer(self, method: str, target: str, headers: dict[str, str]) -> bytes:
         parts = urlsplit(target)
@@ -59,51 +91,72 @@ class CountingS3:
         if not key and method == "GET":
             self.requests["LIST"] += 1
             asked = {name: values[0] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
+            if any(part in asked.get("prefix", "") for part in self.denied):
+                return _DENIED
             return _reply(200, self._list(bucket, asked).encode())
         self.requests[method] += 1
-        path = self.folder / bucket / key
-        if not path.is_file():
+        if any(part in key for part in self.denied):
+            return _DENIED if method == "GET" else _reply(403, b"")
+        item = self._buckets.get(bucket, {}).get(key)
+        if item is None:
             return _reply(404, b"" if method == "HEAD" else b"<Error><Code>NoSuchKey</Code></Error>")
-        data = path.read_bytes()
         if method == "HEAD":
-            return _reply(200, b"", length=len(data))
+            return _reply(200, b"", length=item.size)
         wanted = headers.get("range")
+        first, _, last = (wanted or "bytes=0-").removeprefix("bytes=").partition("-")
+        begin, end = int(first), min(int(last or item.size), item.size - 1)
+        with item.path.open("rb") as file:
+            file.seek(begin)
+            data = file.read(end - begin + 1)
+        self.sent += len(data)
         if wanted is None:
             return _reply(200, data)
-        first, _, last = wanted.removeprefix("bytes=").partition("-")
-        begin, end = int(first), min(int(last or len(data)), len(data) - 1)
-        return _reply(206, data[begin : end + 1], f"Content-Range: bytes {begin}-{end}/{len(data)}\r\n")
+        return _reply(206, data, f"Content-Range: bytes {begin}-{end}/{item.size}\r\n")
 
     def _list(self, bucket: str, asked: dict[str, str]) -> str:
         """A page of names: objects, and with a delimiter what they have in common up to it."""
         objects = self._buckets.get(bucket, {})
-        keys = list(objects)
+        keys = self._keys.get(bucket, [])
         prefix, delimiter = asked.get("prefix", ""), asked.get("delimiter", "")
         after = asked.get("continuation-token") or asked.get("start-after", "")
         most = int(asked.get("max-keys", PAGE))
         found: dict[str, str] = {}
-        for key in keys[max(bisect_right(keys, after), bisect_left(keys, prefix)) :]:
-            if not key.startswith(prefix):
-                break
+        at = max(bisect_right(keys, after), bisect_left(keys, prefix))
+        while at < len(keys) and keys[at].startswith(prefix):
+            key = keys[at]
             folder, more, _ = key[len(prefix) :].partition(delimiter) if delimiter else (key, "", "")
             name = prefix + folder + delimiter if more else key
-            if name not in found and len(found) == most:
+            if len(found) == most:
                 return _page(found, after)
-            after = key
-            found[name] = f"<CommonPrefixes><Prefix>{escape(name)}</Prefix></CommonPrefixes>" if more else objects[key]
+            if more:
+                found[name] = f"<CommonPrefixes><Prefix>{escape(name)}</Prefix></CommonPrefixes>"
+                at = bisect_right(keys, name + "\U0010ffff", at)
+                after = keys[at - 1]
+            else:
+                found[name] = f"<Contents><Key>{escape(key)}</Key>{objects[key].shown}</Contents>"
+                at += 1
+                after = key
         return _page(found, "")
 
 
-def _objects(bucket: Path) -> dict[str, str]:
-    """How a list shows each object of a bucket, in the order of their names; times are in whole seconds, as in S3."""
+class _Object(NamedTuple):
+    """A file, and how a list shows it beside its name; times are in whole seconds, as in S3."""
+
+    path: Path
+    size: int
+    shown: str
+
+
+def _objects(folder: Path) -> dict[str, _Object]:
+    """The objects of a folder, by their path in it."""
     found = {}
-    for path in bucket.rglob("*"):
+    for path in folder.rglob("*"):
         if path.is_file():
-            facts, key = path.stat(), str(path.relative_to(bucket))
+            facts = path.stat()
             when = f"{datetime.fromtimestamp(facts.st_mtime, UTC):%Y-%m-%dT%H:%M:%S.000Z}"
-            shown = f"<Key>{escape(key)}</Key><LastModified>{when}</LastModified><Size>{facts.st_size}</Size>"
-            found[key] = f"<Contents>{shown}</Contents>"
-    return dict(sorted(found.items()))
+            shown = f"<LastModified>{when}</LastModified><Size>{facts.st_size}</Size>"
+            found[str(path.relative_to(folder))] = _Object(path, facts.st_size, shown)
+    return found
 
 
 def _page(found: dict[str, str], after: str) -> str:
@@ -122,10 +175,13 @@ def _reply(status: int, body: bytes, more: str = "", length: int | None = None) 
     return head.encode() + body
 
 
+_DENIED = _reply(403, b"<Error><Code>AccessDenied</Code></Error>")
+
+
 @contextmanager
-def counting_s3(folder: Path, ms: float = 0) -> Iterator[CountingS3]:
-    """Serve the folders in ``folder`` on a loopback port, from a thread."""
-    server, started, ended = CountingS3(folder, ms), Event(), asyncio.Event()
+def counting_s3(folder: Path, ms: float = 0, shown: Mapping[str, Path] = NOTHING) -> Iterator[CountingS3]:
+    """Serve the folders in ``folder`` on a loopback port, from a thread; ``shown`` are more, by ``bucket/prefix``."""
+    server, started, ended = CountingS3(folder, ms, shown), Event(), asyncio.Event()
     loops: list[asyncio.AbstractEventLoop] = []
 
     async def listen() -> None:
@@ -135,6 +191,7 @@ def counting_s3(folder: Path, ms: float = 0) -> Iterator[CountingS3]:
         started.set()
         await ended.wait()
         listener.close()
+        await server.hang_up()
 
     thread = Thread(target=lambda: asyncio.run(listen()))
     thread.start()

@@ -1,0 +1,95 @@
+"""What a command costs by partition, batch and GB, as `benchmarks/scale.py` measures it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+DELAY = 50  # ms for each request
+TOGETHER = {"inspect": 128, "scan": 128}
+"""How many requests a command has under way at a time; the others read file by file in each process."""
+
+
+class Size(NamedTuple):
+    """How large a checkpoint is."""
+
+    partitions: int
+    batches: int  # in its logs
+    gb: float  # of its state files, in S3
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a run took."""
+
+    requests: float
+    cpu: float  # seconds
+    wall: float = 0.0  # seconds
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a command costs: what it takes to begin, and for each partition, batch and GB."""
+
+    begin: Cost
+    partition: Cost
+    batch: Cost
+    gb: Cost
+
+    def predict(self, size: Size, together: int = 1) -> Cost:
+        """Predict a run in one process; ``together`` requests are under way at a time."""
+
+        def add(name: str) -> float:
+            parts = zip(size, (self.partition, self.batch, self.gb), strict=True)
+            return float(getattr(self.begin, name) + sum(count * getattr(cost, name) for count, cost in parts))
+
+        requests, cpu = add("requests"), add("cpu")
+        return Cost(requests, cpu, cpu + requests * DELAY / 1000 / together)
+
+
+def fit(points: Sequence[tuple[Size, Cost]]) -> Model:
+    """Find the model of five measured sizes: one, with more partitions, with more batches, and two of other GB."""
+    (base, first), wider, longer, lighter, heavier = points
+    partition, batch = (_slope((base, first), other, axis) for axis, other in enumerate((wider, longer)))
+    gb = _slope(lighter, heavier, 2)
+    parts = list(zip(base, (partition, batch, gb), strict=True))
+    requests = first.requests - sum(count * cost.requests for count, cost in parts)
+    return Model(Cost(requests, first.cpu - sum(count * cost.cpu for count, cost in parts)), partition, batch, gb)
+
+
+def _slope(less: tuple[Size, Cost], more: tuple[Size, Cost], axis: int) -> Cost:
+    """What one more of something costs; less than nothing is noise."""
+    step = more[0][axis] - less[0][axis]
+    slopes = ((getattr(more[1], name) - getattr(less[1], name)) / step for name in ("requests", "cpu"))
+    return Cost(*(max(slope, 0.0) for slope in slopes))
+
+
+TERABYTE = Size(10_000, 100, 1_000.0)
+"""A checkpoint to which the model is extrapolated."""
+
+
+def tabulate(record: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The tables of `docs/scale.md`: what a command costs, also with a terabyte, and how far that can be trusted."""
+    commands = {name: costs for name, costs in record["commands"].items() if name not in TOGETHER}
+    models = {
+        name: Model(**{part: Cost(**cost) for part, cost in costs["model"].items()}) for name, costs in commands.items()
+    }
+    cost, terabyte, trusted = [], [], []
+    for name, model in models.items():
+        parts = (model.begin, model.partition, model.batch, model.gb)
+        requests = " | ".join(f"{part.requests:,.0f}" for part in parts)
+        cpu = f"{model.partition.cpu * 1000:.0f} ms | {model.gb.cpu:.0f} s"
+        cost.append(f"| `{name}` | {requests} | {cpu} |")
+        whole = model.predict(TERABYTE)
+        hours = whole.wall / 3600
+        cells = (
+            f"{whole.requests / 1e6:.2f} million | {whole.cpu / 3600:.1f} h | {hours:.1f} h | {hours * 60 / 64:.0f} min"
+        )
+        terabyte.append(f"| `{name}` | {cells} |")
+        costs = commands[name]
+        ratios = (costs["measured"][part] / costs["predicted"][part] for part in ("requests", "cpu", "wall"))
+        growth = (costs["whole"][part] / costs["tenth"][part] for part in ("requests", "cpu"))
+        cells = " | ".join(f"{ratio:.2f}" for ratio in ratios) + " | " + " | ".join(f"{ratio:.1f}" for ratio in growth)
+        trusted.append(
+            f"| `{name}` | {costs['measured']['requests']:,.0f} | {costs['measured']['wall']:.0f} s | {cells} |"
+        )
+    return {"cost": cost, "terabyte": terabyte, "trusted": trusted}

@@ -1,0 +1,242 @@
+"""A scan that was interrupted continues from its file, and says the same as one that was not."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import ckpt
+from ckpt.errors import CkptError, StorageError, UsageError
+from ckpt.inspection.scan import unfinished
+from ckpt.storage.remote import REQUESTS_AT_ONCE
+from tests.conftest import Ckpt, CopyOf, command
+from tests.inspection.scan.trees import build
+from tests.support.places import HERE, SAMPLES
+from tests.support.services.counting import CountingS3, counting_s3
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(build(tmp_path_factory.mktemp("resumed") / "root", 30, hostile=True))
+
+
+def interrupt_after(count: int) -> Callable[[int, int], None]:
+    """A watcher that presses Ctrl-C when so many checkpoints are done."""
+
+    def watch(done: int, _: int) -> None:
+        if done == count:
+            raise KeyboardInterrupt
+
+    return watch
+
+
+def lines_in(file: Path) -> list[list[object]]:
+    return [json.loads(line) for line in file.read_text().splitlines()[1:]]
+
+
+def interrupt(roots: str, file: Path, after: int = 12) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        ckpt.scan(roots, jobs=1, resume=file, watcher=interrupt_after(after))
+
+
+def test_it_continues_and_says_what_an_uninterrupted_scan_does(tree: str, tmp_path: Path) -> None:
+    plain, file = ckpt.scan(tree), tmp_path / "rows"
+    interrupt(tree, file, 5)
+    interrupt(tree, file, 12)
+    kept = lines_in(file)
+    looked: list[int] = []
+
+    found = ckpt.scan(tree, resume=file, watcher=lambda done, _: looked.append(done))
+
+    assert found.checkpoints == plain.checkpoints
+    assert 5 < found.resumed == len(kept) < 12
+    assert looked == list(range(len(kept) + 1, len(plain.checkpoints) + 1))
+    assert found.began_ms < found.ended_ms
+    assert not file.exists()
+
+
+def test_every_row_comes_back_as_it_was(copy_of: CopyOf, tmp_path: Path) -> None:
+    names = ("async-kafka-4.2", "aggregation-changelog-4.2", "damaged-missing-sst", "continuous-4.2")
+    copy_of("stateless-4.2", to="pipeline/_checkpoints/catalog/schema/table/flow/0")
+    copy_of("stateless-4.2", to="pipeline/_checkpoints/catalog/schema/table/flow/1")
+    roots = [*(str(SAMPLES / name) for name in names), str(tmp_path / "pipeline")]
+    file = tmp_path / "rows"
+    plain = ckpt.scan(roots, all_versions=True)
+    with pytest.raises(KeyboardInterrupt):
+        ckpt.scan(roots, all_versions=True, resume=file, watcher=interrupt_after(len(plain.checkpoints)))
+    found = ckpt.scan(roots, all_versions=True, resume=file)
+    assert found.checkpoints == plain.checkpoints
+    assert found.resumed == len(plain.checkpoints) - 1
+    assert any(row.pipeline for row in found.checkpoints)
+    assert any(row.worst for row in found.checkpoints)
+
+
+def test_what_could_not_be_looked_at_is_tried_again(copy_of: CopyOf, tmp_path: Path) -> None:
+    bad = copy_of("stateless-4.2", to="all/bad")
+    copy_of("stateless-4.2", to="all/other")
+    moved = bad / "offsets"
+    moved.rename(bad / "elsewhere")
+    moved.symlink_to(moved)
+    root, file = str(bad.parent), tmp_path / "rows"
+    first = ckpt.scan(root)
+    assert [row.error is None for row in first.checkpoints] == [False, True]
+    interrupt(root, file, 2)
+    moved.unlink()
+    (bad / "elsewhere").rename(moved)
+    found = ckpt.scan(root, resume=file)
+    assert [row.error for row in found.checkpoints] == [None, None]
+
+
+def test_those_without_a_change_are_not_asked_again(tree: str, tmp_path: Path) -> None:
+    file, later = tmp_path / "rows", 1 << 50
+    with pytest.raises(KeyboardInterrupt):
+        ckpt.scan(tree, jobs=1, resume=file, changed_since_ms=later, watcher=interrupt_after(12))
+    kept = lines_in(file)
+    assert [row for *_, row in kept] == [None] * len(kept)
+    found = ckpt.scan(tree, resume=file, changed_since_ms=later + 1)
+    assert found.resumed == len(kept)
+
+
+@pytest.mark.parametrize("change", [{"depth": 1}, {"all_versions": True}, {"changed_since_ms": 1}, {"roots": "."}])
+def test_rows_of_another_scan_are_refused(change: dict[str, object], tree: str, tmp_path: Path) -> None:
+    file = tmp_path / "rows"
+    interrupt(tree, file)
+    before = file.read_bytes()
+    with pytest.raises(UsageError, match="was asked for something else: remove it, or name another file"):
+        ckpt.scan(**{"roots": tree, "resume": file, **change})  # type: ignore[arg-type]
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("days", [-0.01, 1.01])
+def test_rows_of_another_day_are_refused(
+    days: float, tree: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "rows"
+    interrupt(tree, file)
+    now = unfinished.read_clock_ms() + int(days * 86_400_000)
+    monkeypatch.setattr("ckpt.inspection.scan.scan.read_clock_ms", lambda: now)
+    with pytest.raises(UsageError, match=r"began at 20.*Z, more than a day from now: remove it"):
+        ckpt.scan(tree, resume=file)
+
+
+@pytest.mark.parametrize("text", ["notes\n", "notes", "{}\n", "[" * 100_000 + "\n", '{"version": 1}\n', "\n"])
+def test_another_file_is_refused_and_stays(text: str, tree: str, tmp_path: Path) -> None:
+    file = tmp_path / "rows"
+    file.write_text(text)
+    with pytest.raises(UsageError, match="it is not the file of an interrupted scan"):
+        ckpt.scan(tree, resume=file)
+    assert file.read_text() == text
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/null", path)])
+def test_what_is_no_file_is_refused_and_stays(make: Callable[[Path], None], tree: str, tmp_path: Path) -> None:
+    make(tmp_path / "rows")
+    with pytest.raises(UsageError, match=r"`resume` .*rows: "):
+        ckpt.scan(tree, resume=tmp_path / "rows")
+    assert os.path.lexists(tmp_path / "rows")
+
+
+def test_half_a_line_is_left_out(tree: str, tmp_path: Path) -> None:
+    file = tmp_path / "rows"
+    interrupt(tree, file)
+    kept = lines_in(file)
+    file.write_bytes(file.read_bytes()[:-40])
+    found = ckpt.scan(tree, resume=file)
+    assert found.resumed == len(kept) - 1
+    assert found.checkpoints == ckpt.scan(tree).checkpoints
+
+
+def test_two_scans_do_not_write_one_file(tree: str, tmp_path: Path) -> None:
+    file = tmp_path / "rows"
+    refused: list[str] = []
+
+    def scan_too(_: int, __: int) -> None:
+        with pytest.raises(CkptError, match="another scan is writing") as error:
+            ckpt.scan(tree, resume=file)
+        refused.append(str(error.value))
+
+    ckpt.scan(tree, resume=file, watcher=scan_too)
+    assert refused
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[CountingS3]:
+    """48 checkpoints in S3, with 5 ms a request."""
+    shutil.copytree(SAMPLES / "stateless-4.2", tmp_path / "one", ignore=shutil.ignore_patterns("*.crc"))
+    (tmp_path / "served").mkdir()
+    shown = {f"bucket/team-{number % 7}/q{number}": tmp_path / "one" for number in range(48)}
+    with counting_s3(tmp_path / "served", 5, shown) as server:
+        yield server
+
+
+def test_connections_are_shared_by_all_processes(fleet: CountingS3, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ckpt.inspection.scan.scan._WORTH_A_PROCESS", 12)
+    found = ckpt.scan("s3://bucket", fleet.options, jobs=4)
+    assert {row.latest_batch for row in found.checkpoints} == {5}
+    assert len(found.checkpoints) == 48
+    assert 32 < fleet.most_connections <= REQUESTS_AT_ONCE
+
+
+def test_a_checkpoint_that_fails_is_one_line(fleet: CountingS3) -> None:
+    fleet.denied = ("team-3/q3/offsets/4", "team-4/q4/metadata", "q5/")
+    found = ckpt.scan("s3://bucket", fleet.options, jobs=1)
+    wrong = [row for row in found.checkpoints if row.severity != "note"]
+    assert sorted(row.name for row in wrong) == ["q3", "q4", "q5"]
+    assert len(found.checkpoints) == 48
+
+
+def test_a_store_that_answers_no_more_ends_it_and_the_rows_stay(fleet: CountingS3, tmp_path: Path) -> None:
+    file = tmp_path / "rows"
+
+    def deny(done: int, _: int) -> None:
+        if done == 16:
+            fleet.denied = ("",)
+
+    with pytest.raises(StorageError, match=r"; what was looked at is in .*/rows"):
+        ckpt.scan("s3://bucket", fleet.options, jobs=1, resume=file, watcher=deny)
+    kept = lines_in(file)
+    assert 8 <= len(kept) < 40
+    fleet.denied = ()
+    fleet.requests.clear()
+    found = ckpt.scan("s3://bucket", fleet.options, jobs=1, resume=file)
+    assert found.resumed == len(kept)
+    assert [row.error for row in found.checkpoints] == [None] * 48
+    asked = fleet.requests["GET"]
+    fleet.requests.clear()
+    plain = ckpt.scan("s3://bucket", fleet.options, jobs=1)
+    assert asked * 48 == fleet.requests["GET"] * (48 - len(kept))
+    assert replace(found, began_ms=0, ended_ms=0, resumed=0) == replace(plain, began_ms=0, ended_ms=0)
+
+
+def test_ctrl_c_says_how_to_continue(copy_of: CopyOf, ckpt: Ckpt, tmp_path: Path) -> None:
+    for number in range(60):
+        copy_of("stateless-4.2", to=f"many/{number}")
+    root, file = tmp_path / "many", tmp_path / "a file"
+    words = ["scan", str(root), "--resume", str(file), "--jobs", "1", "-o", "json"]
+    process = subprocess.Popen([*command(), *words], cwd=HERE, stdout=-1, stderr=-1, text=True)
+    while process.poll() is None and not (file.exists() and len(file.read_text().splitlines()) > 3):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said == f"ckpt: interrupted: with --resume '{file}' the same command continues\n"
+    kept = len(lines_in(file))
+    document = ckpt(*words).json()
+    assert (document["resumed"], len(document["checkpoints"])) == (kept, 60)
+    page = ckpt("scan", root, "--resume", file).stdout
+    assert "resumed" not in page
+
+
+def test_a_page_says_what_is_of_before(tree: str, ckpt: Ckpt, tmp_path: Path) -> None:
+    file = tmp_path / "rows"
+    interrupt(tree, file)
+    kept = len(lines_in(file))
+    page = " ".join(ckpt("scan", tree, "--resume", file).stdout.split())
+    assert f"resumed {kept} checkpoints of the scan that was interrupted, which began 20" in page
