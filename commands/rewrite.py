@@ -40,7 +40,9 @@ def rewrite(
     accept_fewer_versions: Annotated[
         bool, typer.Option("--accept-fewer-versions", help="Accept that fewer Spark versions start it.")
     ] = False,
-    schema: options.SchemaOption = None,
+    schema: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Schemas, where state has none; also --expect.")
+    ] = None,
 ) -> None:
     """Write NEW: same state, other shuffle partitions or provider.
 

@@ -95,7 +95,7 @@ def rewrite(
             that is kept for it; operators that have no such columns keep all. Of several, one for each new checkpoint,
             exactly one has to be true for each row.
         expect: The description of the new query, or a file of it, where several old checkpoints become one: their
-            sources are put in its order, and it must not read others.
+            sources are put in its order, and it must not read others. Of one checkpoint a file of it is ``schema``.
         combine: Merge what several old checkpoints keep for the same key, as the functions that ``expect`` describes
             merge groups; without it such a key is refused.
         new_id: Give the new checkpoint a query id of its own; several always have one.
@@ -129,6 +129,8 @@ def rewrite(
     old = [fspath(checkpoint)] if isinstance(checkpoint, str | PathLike) else [fspath(each) for each in checkpoint]
     new = [into] if isinstance(into, str) else [*into]
     conditions = [] if where is None else [where] if isinstance(where, str) else [*where]
+    if len(old) == 1 and isinstance(expect, str) and schema is None:
+        expect, schema = None, expect
     _check_options(old, new, conditions, keys, merges=combine or expect is not None, salvage=salvage, schema=schema)
     form = (provider, partitions, format_version)
     plans = []
