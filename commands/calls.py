@@ -10,9 +10,9 @@ import ckpt
 from .arguments import argument_of
 
 _WITHOUT_VALUE = (
-    "accept-fewer-versions accept-from-now-on accept-loss accept-replay accept-skip all all-versions apply count deep "
-    "files-only in-place leftovers must-exist new-id partition-id plan quiet restore-sink salvage skew superseded "
-    "timers verify"
+    "accept-fewer-versions accept-from-now-on accept-loss accept-replay accept-skip all all-versions apply combine "
+    "count deep files-only in-place leftovers must-exist new-id partition-id plan quiet restore-sink salvage skew "
+    "superseded timers verify"
 )
 _FLAGS = frozenset(_WITHOUT_VALUE.split())
 _UNSAID = {"quiet", "output", "o"}  # of the terminal alone

@@ -10,7 +10,7 @@ from ckpt.migrate.provider import PROVIDER_NAMES
 from ckpt.model import Json
 from ckpt.restart.findings import Outcome
 from ckpt.settings import CHECKPOINT_FORMAT
-from ckpt.texts import plural, quote_path, size, span
+from ckpt.texts import instant, plural, quote_path, size, span
 
 from ..arguments import as_options
 from .blocks import Block, Heading, Headline, Item, Next, Page, Table, Tone, bullets, more, page_of, show_command
@@ -22,7 +22,7 @@ from .reports import Exit, Report
 from .rows import UnitKeys
 
 if TYPE_CHECKING:
-    from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit  # noqa: F401  (named by a base)
+    from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit
 
 _SHOWN = 5  # keys
 
@@ -87,8 +87,42 @@ class _LostPartition(Keys):
     why: ForPeople
 
 
+class _MergedCheckpoint(Keys):
+    path: Annotated[str, "as given", of("inspection.checkpoint.uri")]
+    query_id: Annotated[str | None, of("inspection.checkpoint.query_id")]
+    batch: Annotated[int, "its newest committed batch"]
+
+
+class _MergedSource(Keys):
+    checkpoint: Annotated[int, "its place in `merged`"]
+    source: Annotated[int, "its number there", of("was")]
+    type: Annotated[str, "the kind of source", of("view.type")]
+
+
+class _NewPart(Keys):
+    into: Annotated[str, "as given"]
+    where: Annotated[str | None, "its condition"]
+    query_id: str | None
+    written: bool
+    files: Annotated[int, "written"]
+    bytes: int
+    units: tuple[_RewrittenUnit, ...]
+
+
 class RewriteDocument(NewCheckpointDocument):
     """The document of ``ckpt rewrite``."""
+
+    merged: Annotated[tuple[_MergedCheckpoint, ...], "of several old ones: each, in the order given; else empty"]
+    sources: Annotated[
+        tuple[_MergedSource, ...], "likewise: the sources that the new query must have, in its order", of("new_sources")
+    ]
+    watermark_ms: Annotated[int | None, "likewise: the lowest watermark, which the new one has; null of one old one"]
+    watermarks_differ: Annotated[
+        bool, "likewise: rows between the lowest and the highest, late before for some of the queries, are read"
+    ]
+    parts: Annotated[
+        tuple[_NewPart, ...], "of several new ones: each; the keys above are of the first one. Of one new one empty"
+    ]
 
     lost: Annotated[tuple[_LostPartition, ...], "with `--salvage`: what cannot be read; its keys are new to the query"]
     read_again: Annotated[Span | None, "with `--salvage`: the committed batches after `batch`, which run again"]
@@ -135,6 +169,16 @@ class RewriteReport(Report["Rewrite"]):
             self.record,
             checkpoint=self._checkpoint,
             units=units,
+            watermark_ms=min(self.record.union.watermarks_ms) if self.record.union else None,
+            watermarks_differ=self.record.late_from_ms is not None,
+            parts=[
+                derive(
+                    _NewPart,
+                    part,
+                    units=[derive(_RewrittenUnit, unit, judged=self._name_judged(unit)) for unit in part.units],
+                )
+                for part in self.record.parts
+            ],
             lost=salvage.lost if salvage else (),
             read_again=salvage.again if salvage else None,
         )
@@ -146,6 +190,7 @@ class RewriteReport(Report["Rewrite"]):
             return page_of(title, [headline, *bullets([as_options(self.record.refused)])], self._show_lost())
         parts = (
             self._show_headline,
+            self._show_merged,
             self._show_versions,
             self._show_lost,
             self._show_planned,
@@ -156,13 +201,43 @@ class RewriteReport(Report["Rewrite"]):
         return page_of(title, *(part() for part in parts))
 
     def _show_headline(self) -> Iterator[Block]:
-        rewrite = self.record
+        for part in self.record.parts or (self.record,):
+            yield self._head_part(part)
+
+    def _head_part(self, rewrite: "Rewrite") -> Block:
         form = f"{PROVIDER_NAMES[rewrite.new.provider]}, {plural(rewrite.new.partitions, 'partition')}"
         if rewrite.written:
             how = f"{plural(rewrite.files, 'file')}, {size(rewrite.bytes)}; {self.checked}"
-            yield Headline(f"WRITTEN to {rewrite.into}: {self._state}, {form} ({how})", Tone.GOOD)
-        else:
-            yield Headline(f"PLANNED: {self._state} into {rewrite.into}, {form}", Tone.WARNING)
+            return Headline(f"WRITTEN to {rewrite.into}: {self._state}, {form} ({how})", Tone.GOOD)
+        return Headline(f"PLANNED: {self._state} into {rewrite.into}, {form}", Tone.WARNING)
+
+    def _show_merged(self) -> Iterator[Block]:
+        union, merged = self.record.union, self.record.merged
+        if union is None:
+            return
+        yield Heading("Sources", "that the new query must have, in this order")
+        yield Table(
+            tuple(
+                (
+                    f"{number}",
+                    source.view.type,
+                    f"source {source.was} of {merged[source.checkpoint].inspection.checkpoint.uri}",
+                )
+                for number, source in enumerate(union.sources)
+            )
+        )
+        lowest = min(union.watermarks_ms)
+        if self.record.late_from_ms is None:
+            yield Heading("Watermark", instant(lowest) if lowest else "none")
+            return
+        both = " and ".join(map(instant, self.record.late_from_ms))
+        yield Heading("Watermark", f"{instant(lowest)}, the lowest; they are {both}")
+        yield Item(
+            "rows between the two are no longer late. If one comes from a source of the query that was ahead, a window "
+            "or session that it has emitted starts over, and is emitted a second time; deduplication within the "
+            "watermark may let a duplicate pass. No such row comes if the query that is behind first catches up",
+            2,
+        )
 
     def _show_versions(self) -> Iterator[Block]:
         rewrite = self.record
@@ -183,6 +258,9 @@ class RewriteReport(Report["Rewrite"]):
     @property
     def _state(self) -> str:
         """Name of the state that is written."""
+        if self.record.merged:
+            each = (f"batch {plan.batch} of {plan.inspection.checkpoint.uri}" for plan in self.record.merged)
+            return f"the state of {' and of '.join(each)}"
         return f"the state of batch {self.record.batch}"
 
     def _show_lost(self) -> Iterator[Block]:
@@ -222,11 +300,11 @@ class RewriteReport(Report["Rewrite"]):
         return "in checkpoint format 2 a start finds only state of committed batches"
 
     def _show_units(self) -> Iterator[Block]:
-        rows = [(rewritten.unit.label, self._describe_rows(rewritten)) for rewritten in self.record.units]
-        if not any(text for _, text in rows):
-            return
-        yield Heading("State", "")
-        yield Table(tuple(rows))
+        for part in self.record.parts or (self.record,):
+            rows = [(rewritten.unit.label, self._describe_rows(rewritten)) for rewritten in part.units]
+            if any(text for _, text in rows):
+                yield Heading("State", f"of {part.into}, where {part.where}" if self.record.parts else "")
+                yield Table(tuple(rows))
         if unseen := self.record.unseen:
             shown = [json.dumps(dict(key), ensure_ascii=False) for key in unseen[:_SHOWN]]
             total = plural(len(self.record.keys), "key")
@@ -271,6 +349,10 @@ class RewriteReport(Report["Rewrite"]):
         if not rewrite.written:
             yield Next((NextStep("the same without --plan"),))
             return
+        if rewrite.merged or rewrite.parts:
+            start = self._start_merged() if rewrite.merged else self._start_parts()
+            yield from show_command(start, f"ckpt inspect {quote_path(rewrite.into)}")
+            return
         since = f"after batch {rewrite.batch}" if rewrite.planned is None else "since"
         start = (
             f"start the query with this checkpointLocation, and never on the old one again. If it has run on the old "
@@ -289,6 +371,27 @@ class RewriteReport(Report["Rewrite"]):
             yield Next((NextStep(what, f"{inspect} --sink URI"), NextStep(start)))
         else:
             yield from show_command(start, inspect + self._sink_option)
+
+    def _start_merged(self) -> str:
+        """Say how the new query of several old ones starts."""
+        newest = max(self.record.merged, key=lambda plan: plan.batch)
+        return (
+            "start the new query with this checkpointLocation, and never one of the old ones again. It has its own "
+            f"query id, and batch {self.record.batch + 1} is next, which no sink of theirs has: Delta and Iceberg "
+            "tables take it. Files do only in the folder that "
+            f"{newest.inspection.checkpoint.uri} wrote to: any other, and a new one, lacks batches in _spark_metadata, "
+            "and then Spark cannot read or compact it."
+        )
+
+    def _start_parts(self) -> str:
+        """Say how the new queries of an old one start."""
+        return (
+            "start a query with each of them, and never the old one again. Each begins at the same offsets, so it must "
+            "filter rows by its condition before they reach the state. Each has its own query id: one Delta or Iceberg "
+            "table takes all. Of files only one query can continue the old folder: it silently drops batch "
+            f"{self.record.batch + 1} of a second one, and in a new folder Spark misses the batches before. So does a "
+            "foreachBatch with the txnAppId of another drop it: give each its own."
+        )
 
     @property
     def _sink_option(self) -> str:

@@ -122,7 +122,7 @@ _ARGUMENTS = {
     "explain": "TEXT",
     "import-state": "EXPORT NEW",
     "offsets commit": "ROOT...",
-    "rewrite": "CHECKPOINT NEW",
+    "rewrite": "CHECKPOINT [MORE...] NEW",
     "scan": "ROOT...",
     "sql": "[STATEMENT] ROOT...",
 }

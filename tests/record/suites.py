@@ -30,6 +30,7 @@ MODULES = {
     "rewrite": "tests.copies.rewrite.record:SUITE",
     "rewrite-planned": "tests.copies.rewrite.planned:SUITE",
     "rewrite-salvage": "tests.copies.rewrite.salvaged:SUITE",
+    "rewrite-merge": "tests.copies.rewrite.merged:SUITE",
     "evolve": "tests.copies.evolve.record:SUITE",
     "evolve-tables": "tests.copies.evolve.tables:SUITE",
     "states": "tests.state.native.states:SUITE",

@@ -3,7 +3,7 @@
 Columns are matched by what both queries compute where the old query is known, else by their names in the state schema.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -207,7 +207,7 @@ class _Planner:
         else:
             value, value_parts = None, ()
         gone = next((part.why for part in key_parts if part.new is None), "groups become one")
-        merging = self._plan_merging(value, gone) if merges else None
+        merging = plan_merges(self.wants, gone, self.refuse, value) if merges else None
         others = tuple(part for part in self.parts or () if part.kind not in (PartKind.KEY, PartKind.VALUE))
         parts = (*key_parts, *value_parts, *others)
         if key is None and value is None:
@@ -230,7 +230,7 @@ class _Planner:
         value, value_parts = self._plan_aggregates(_Sides(own, sides.new_key, _cut(sides.new_value, lead)))
         if value is None and added_us is None:
             return ColumnPlan((), (*others, *value_parts))
-        merges = None if added_us is None else self._plan_merging(value, "sessions become one")
+        merges = None if added_us is None else plan_merges(self.wants, "sessions become one", self.refuse, value)
         count = len(sides.list_columns("value")[1]) - lead
         value = tuple(map(ColumnOrigin, range(count))) if value is None else value
         shifted = (origin if origin.old is None else replace(origin, old=origin.old + lead) for origin in value)
@@ -238,30 +238,9 @@ class _Planner:
         sessions = None
         if added_us is not None:
             fields = (fields_of(sides.new_value) or [])[:lead]
-            window = next((number for number, field in enumerate(fields) if is_session_window(field)), None)
-            if window is None:
-                raise self.refuse("ckpt cannot tell which column of its state is the session")
-            sessions = LongerSessions(lead, window, added_us)
+            sessions = LongerSessions(lead, _find_session(fields, self.refuse), added_us)
         columns = StoreColumns(sides.old.name, sides.new_key, sides.new_value, None, origins, merges, sessions=sessions)
         return ColumnPlan((columns,), (*others, *value_parts))
-
-    def _plan_merging(self, value: tuple[ColumnOrigin, ...] | None, gone: str) -> tuple[ColumnMerge, ...]:
-        """Plan how values of rows are merged that get the same key. Raises NoWay."""
-        if self.wants.name == OperatorName.DEDUPLICATION:
-            return ()
-        if self.wants.name == OperatorName.DEDUPLICATION_WITHIN_WATERMARK:
-            return (ColumnMerge(Merge.GREATEST, 0, 1),)  # ``expiresAtMicros``
-        if self.wants.name not in (OperatorName.AGGREGATION, OperatorName.SESSIONS) or self.wants.aggregates is None:
-            raise self.refuse(f"{gone}, and ckpt does not merge what they keep")
-        merges = []
-        starts = _list_starts(self.wants.aggregates)
-        for aggregate, start in zip(self.wants.aggregates, starts, strict=True):
-            empty = value is not None and value[start].old is None
-            how = Merge.ALIKE if empty else find_merge(aggregate)
-            if how is None:
-                raise self.refuse(f"{gone}, and ckpt does not merge what {spell(aggregate.sql)} keeps")
-            merges.append(ColumnMerge(how, start, len(aggregate.buffers), find_element(aggregate)))
-        return tuple(merges)
 
     def _check_gone(self, field: Json) -> None:
         """Raise NoWay for a key column without which groups would lack what the watermark has evicted."""
@@ -631,6 +610,60 @@ def _have_types(old: Sequence[tuple[str, Json]], new: Sequence[tuple[str, Json]]
 def _are_names(names: Sequence[str]) -> bool:
     """Tell whether each of them says what a column is."""
     return len(set(names)) == len(names) and _UNNAMED not in names
+
+
+def plan_merges(
+    wants: DescribedOperator,
+    gone: str,
+    refuse: Callable[[str], NoWay],
+    value: Sequence[ColumnOrigin] | None = None,
+) -> tuple[ColumnMerge, ...]:
+    """Plan how values of rows are merged that get the same key. Raises NoWay, made by ``refuse``.
+
+    ``gone`` says why they get it, ``value`` where the columns come from.
+    """
+    if wants.name == OperatorName.DEDUPLICATION:
+        return ()
+    if wants.name == OperatorName.DEDUPLICATION_WITHIN_WATERMARK:
+        return (ColumnMerge(Merge.GREATEST, 0, 1),)  # ``expiresAtMicros``
+    if wants.name not in (OperatorName.AGGREGATION, OperatorName.SESSIONS) or wants.aggregates is None:
+        raise refuse(f"{gone}, and ckpt does not merge what they keep")
+    merges = []
+    for aggregate, start in zip(wants.aggregates, _list_starts(wants.aggregates), strict=True):
+        empty = value is not None and value[start].old is None
+        how = Merge.ALIKE if empty else find_merge(aggregate)
+        if how is None:
+            raise refuse(f"{gone}, and ckpt does not merge what {spell(aggregate.sql)} keeps")
+        merges.append(ColumnMerge(how, start, len(aggregate.buffers), find_element(aggregate)))
+    return tuple(merges)
+
+
+def plan_combining(has: Operator, wants: DescribedOperator) -> StoreColumns:
+    """Plan how the only store of an operator merges rows with the same key, whose columns stay. Raises NoWay."""
+
+    def refuse(why: str) -> NoWay:
+        return NoWay(f"operator {has.id} ({wants.name}): {why}")
+
+    merges = plan_merges(wants, "keys are in several checkpoints", refuse)
+    (store,) = has.stores
+    sessions, lead = None, 0
+    if wants.name == OperatorName.SESSIONS:
+        lead = len(list(named_fields(store.key_schema)))
+        fields = (fields_of(store.value_schema) or [])[:lead]
+        sessions = LongerSessions(lead, _find_session(fields, refuse), 0)
+    kept = [(name, bare(kind)) for name, kind in list(named_fields(store.value_schema))[lead:]]
+    if wants.aggregates is not None and [kind for _, kind in kept] != [
+        kind for _, kind in _list_buffers(wants.aggregates)
+    ]:
+        raise refuse("its state does not have the columns of the query that is described")
+    return StoreColumns(store.name, store.key_schema, store.value_schema, merges=merges, sessions=sessions)
+
+
+def _find_session(fields: Sequence[Json], refuse: Callable[[str], NoWay]) -> int:
+    window = next((number for number, field in enumerate(fields) if is_session_window(field)), None)
+    if window is None:
+        raise refuse("ckpt cannot tell which column of its state is the session")
+    return window
 
 
 def _list_buffers(aggregates: Sequence[DescribedAggregate]) -> list[tuple[str, str]]:

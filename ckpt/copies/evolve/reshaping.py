@@ -8,18 +8,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from ckpt.changes.evolve.origins import ColumnMerge, ColumnOrigin, FamilyColumns, LongerSessions, StoreColumns
+from ckpt.changes.evolve.origins import ColumnOrigin, FamilyColumns, StoreColumns
 from ckpt.copies.fill.fitting import Misfit, fit_array, make_struct
 from ckpt.copies.rewrite.filtering import Column
-from ckpt.copies.rewrite.stored_rows import Stored, array_of, join_stored, prepend
+from ckpt.copies.rewrite.stored_rows import Stored, array_of, encode_rows
 from ckpt.copies.rewrite.stores import Families, list_forms
 from ckpt.errors import Undecodable, UsageError
 from ckpt.formats.rows.arrow import structs
 from ckpt.formats.rows.keys import key_blobs
 from ckpt.formats.rows.types import arrow_type
-from ckpt.formats.rows.unsafe import VERSION, rows_of, structs_of
-from ckpt.formats.rows.unsafe_writer import Blobs, rows_from
-from ckpt.formats.types import named_fields, struct_of
+from ckpt.formats.rows.unsafe import rows_of, structs_of
+from ckpt.formats.types import named_fields
 from ckpt.inspection.evolution import find_window_start
 from ckpt.model import Json, Provider, Store
 from ckpt.state.native.entries import split_elements
@@ -133,59 +132,9 @@ class ColumnReshaping:
         """Merge rows that now have the same key. Raises Undecodable."""
         if self.columns.merges is None or not len(rows):
             return rows
-        import numpy as np
+        from ckpt.copies.rewrite.merging import RowMerging
 
-        if self.columns.sessions is not None:
-            return self._merge_sessions(rows, self.columns.sessions, self.columns.merges)
-
-        codes = np.asarray(rows.keys.dictionary_encode().indices)
-        if not self.columns.merges:
-            return rows.take(np.sort(np.unique(codes, return_index=True)[1]))
-        from ckpt.copies.rewrite.merging import merge_columns
-
-        repeated = np.bincount(codes)[codes] > 1
-        if not repeated.any():
-            return rows
-        several = np.flatnonzero(repeated)
-        order = several[np.argsort(codes[several], kind="stable")]
-        starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-        groups, schema = rows.take(order), self.columns.value_schema
-        columns = merge_columns(self._decode(groups), starts, self.columns.merges)
-        values = self._encode(schema, columns, len(starts))
-        return join_stored([rows.leave_out(repeated), Stored(groups.take(starts).keys, values)])
-
-    def _decode(self, rows: Stored) -> list[Any]:
-        """The columns of new values."""
-        version = VERSION if self.provider is Provider.HDFS else b""  # that rows in RocksDB have already
-        blobs = rows_of([version + value for value in rows.values.to_pylist()])
-        return list(structs_of(self.columns.value_schema, blobs, "value").flatten())
-
-    def _merge_sessions(self, rows: Stored, sessions: LongerSessions, merges: tuple[ColumnMerge, ...]) -> Stored:
-        """Lengthen sessions, and merge those of a group that meet (``MergingSessionsIterator``)."""
-        import numpy as np
-
-        from ckpt.copies.rewrite.merging import merge_columns
-
-        fields, columns = list(named_fields(self.columns.value_schema)), self._decode(rows)
-        start, end = (np.asarray(each.cast(pa.int64())) for each in columns[sessions.window].flatten())
-        own = [number for number in range(sessions.lead) if number != sessions.window]
-        key = struct_of(fields[number] for number in own)
-        groups = structs([fields[number][0] for number in own], [columns[number] for number in own], len(rows))
-        codes = np.asarray(array_of(rows_from(key, groups).to_list()).dictionary_encode().indices)
-        order = np.lexsort((start, codes))
-        codes, start, end = codes[order], start[order], end[order] + sessions.added_us
-        begins: Any = np.append(True, (codes[1:] != codes[:-1]) | (start[1:] > end[:-1]))
-        starts = np.flatnonzero(begins)
-        kind = columns[sessions.window].flatten()[0].type
-        ends = end[np.append(starts[1:], len(start)) - 1]
-        times = [pa.array(each).cast(kind) for each in (start[starts], ends)]
-        taken = [column.take(pa.array(order)) for column in columns]
-        lead = [column.take(pa.array(starts)) for column in taken[: sessions.lead]]
-        names = [name for name, _ in named_fields(fields[sessions.window][1])]
-        lead[sessions.window] = structs(names, times, len(starts))
-        merged = merge_columns(taken[sessions.lead :], starts, merges) if merges else []
-        values = self._encode(self.columns.value_schema, [*lead, *merged], len(starts))
-        return Stored(rows.take(order[starts]).keys, values)
+        return RowMerging(self.columns, self.provider).merge(rows)
 
     def _pick_values(
         self, fields: list[tuple[str, Json]], origins: tuple[ColumnOrigin, ...], there: Any, count: int
@@ -228,8 +177,7 @@ class ColumnReshaping:
         return arrays
 
     def _encode(self, schema: Json, arrays: list[Any], count: int) -> Any:
-        blobs = _join(rows_from(schema, structs([name for name, _ in named_fields(schema)], arrays, count)))
-        return prepend(VERSION, blobs) if self.provider is Provider.ROCKSDB else blobs
+        return encode_rows(schema, arrays, count, self.provider)
 
 
 def _lengthen_windows(kind: Json, windows: Any, length_us: int, offset_us: int) -> Any:
@@ -240,14 +188,6 @@ def _lengthen_windows(kind: Json, windows: Any, length_us: int, offset_us: int) 
     starts = find_window_start(np.asarray(start.cast(pa.int64())), length_us, offset_us)
     times = [pa.array(each).cast(start.type) for each in (starts, starts + length_us)]
     return structs([name for name, _ in named_fields(kind)], times, len(start))
-
-
-def _join(blobs: Blobs) -> Any:
-    """Rows as an Arrow array of bytes."""
-    import numpy as np
-
-    buffers = [None, pa.py_buffer(np.ascontiguousarray(blobs.bounds, np.int64)), pa.py_buffer(blobs.data)]
-    return pa.Array.from_buffers(pa.large_binary(), len(blobs.bounds) - 1, buffers, 0)
 
 
 def _read_constant(name: str, kind: Json, origin: ColumnOrigin) -> Any:

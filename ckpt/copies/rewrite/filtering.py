@@ -238,7 +238,35 @@ class Filter:
         return ~self.condition.holds(flatten_batch(self.columns, batch))
 
 
-Leaving: TypeAlias = Dropping | Filter
+@dataclass(frozen=True, slots=True)
+class SplitFilter:
+    """The rows of one operator that one of several new checkpoints has, and whether each row is in one of them."""
+
+    filters: tuple[Filter, ...]  # of all new checkpoints, that of this one first
+    strays: dict[str, Any] = field(default_factory=dict)  # rows of the last call that are not, by why, as masks
+
+    @property
+    def applies(self) -> bool:
+        """True if all conditions decide about the operator."""
+        return all(each.applies for each in self.filters)
+
+    @property
+    def of_keys(self) -> bool:
+        """True if the conditions decide about keys, with everything that is kept for them."""
+        return any(each.of_keys for each in self.filters)
+
+    def find_left_out(self, rows: Encoded, key: Sequence[Column], partition: int) -> Any:
+        """Tell of each row whether it is left out, as ``Filter.find_left_out``. Raises as it does."""
+        left_out = [each.find_left_out(rows, key, partition) for each in self.filters]
+        kept = len(left_out) - sum(mask.astype(np.int64) for mask in left_out)
+        self.strays.update({IN_NONE: kept == 0, IN_SEVERAL: kept > 1})
+        return left_out[0]
+
+
+IN_NONE = "for which no condition is true, so that no new checkpoint has them"
+IN_SEVERAL = "for which several conditions are true, so that several new checkpoints have them"
+
+Leaving: TypeAlias = Dropping | Filter | SplitFilter
 """Rows that are left out of an operator: those of some keys, or those for which a condition is not true."""
 
 

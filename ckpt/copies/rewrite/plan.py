@@ -1,13 +1,16 @@
 """Plan a rewrite: the form of the state, checked against what ckpt can write, and the files around it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import reduce
 from itertools import chain
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from ckpt import settings
 from ckpt.changes.backup import choose_options
+from ckpt.changes.plan import NoWay
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.chains import WantedVersion
 from ckpt.checkpoint.state.folders import find_store_partitions
@@ -16,11 +19,20 @@ from ckpt.checkpoint.state.read_steps import run
 from ckpt.checkpoint.state.rewritable import Form, refuse_rewrite
 from ckpt.copies.copy.placing import check_apart, open_new
 from ckpt.copies.copy.selection import Selection, select_files
-from ckpt.copies.rewrite.filtering import Dropping, Key, Leaving, check_known, choose_dropping, make_filters
+from ckpt.copies.rewrite.filtering import (
+    Dropping,
+    Key,
+    Leaving,
+    SplitFilter,
+    check_known,
+    choose_dropping,
+    make_filters,
+)
 from ckpt.copies.rewrite.spreading import list_key_columns
 from ckpt.errors import CkptError, UsageError
 from ckpt.formats.statefiles import LZ4
 from ckpt.inspection.inspection import Inspection, inspect
+from ckpt.inspection.query import QueryDescription
 from ckpt.model import Provider
 from ckpt.state.native.salvage import Salvage, find_salvage
 from ckpt.state.native.store_files import context_of, layout_of
@@ -30,6 +42,9 @@ from ckpt.state.reading.units import StateUnit
 from ckpt.texts import quote_path
 from ckpt.values import Value
 from ckpt.versions import Spark
+
+if TYPE_CHECKING:
+    from ckpt.copies.rewrite.union import Union, UnitedSource
 
 
 class CannotRewrite(CkptError):
@@ -84,11 +99,26 @@ class Rewrite(Value):
     salvage: Salvage | None = None  # where what is damaged is left out
     starts_with: tuple[Spark, ...] = ()  # versions that can start the new one
     stopped: tuple[Spark, ...] = ()  # versions that can start the old one, and not the new one
+    merged: tuple["Rewrite", ...] = ()  # of several old ones: how each would be written alone, in the order given
+    union: "Union | None" = None  # likewise: the logs of the new one
+    parts: tuple["Rewrite", ...] = ()  # of several new ones: each of them, this one first
+    among: tuple[str, ...] = ()  # likewise, of the first of them: the conditions of all
 
     @property
     def of_another_query(self) -> bool:
         """True if the state is an export that is not known to be of the same query."""
         return self.imported and (self.exported_id is None or self.exported_id != self.inspection.checkpoint.query_id)
+
+    @property
+    def new_sources(self) -> "tuple[UnitedSource, ...]":
+        """The sources of the new query, of several old checkpoints."""
+        return self.union.sources if self.union else ()
+
+    @property
+    def late_from_ms(self) -> tuple[int, int] | None:
+        """The lowest and the highest watermark of several old checkpoints, where they differ."""
+        watermarks = self.union.watermarks_ms if self.union else ()
+        return (min(watermarks), max(watermarks)) if len(set(watermarks)) > 1 else None
 
     @property
     def unseen(self) -> tuple[Key, ...]:
@@ -189,6 +219,65 @@ def plan_rewrite(
     )
 
 
+def plan_merge(
+    checkpoints: Sequence[str],
+    into: str,
+    options: Mapping[str, str],
+    form: tuple[str | None, int | None, int | None],
+    keys: Sequence[Key],
+    where: str | None,
+    query: QueryDescription | None,
+    *,
+    combine: bool,
+) -> tuple[Chosen, Selection, Rewrite]:
+    """Plan one new checkpoint of several old ones, in the form of the first one where ``form`` does not say it.
+
+    Raises as ``plan_rewrite``.
+    """
+    from ckpt.copies.rewrite.union import unite
+
+    plans = [plan_rewrite(checkpoints[0], into, options, form, keys, where, new_id=True)]
+    chosen, selection, rewrite = plans[0]
+    form = (rewrite.new.provider, rewrite.new.partitions, rewrite.new.version)
+    plans += (plan_rewrite(other, into, options, form, keys, where, new_id=True) for other in checkpoints[1:])
+    each = tuple(plan for *_, plan in plans)
+    starting = reduce(frozenset.intersection, (frozenset((*plan.starts_with, *plan.stopped)) for plan in each))
+    stopped = tuple(spark for spark in Spark if spark in starting and any(spark in plan.stopped for plan in each))
+    starts_with = tuple(spark for spark in Spark if spark in starting and spark not in stopped)
+    rewrite = replace(rewrite, merged=each, planned=None, planned_state=None, starts_with=starts_with, stopped=stopped)
+    if (refused := next((plan.refused for plan in each if plan.refused), None)) is not None:
+        return chosen, selection, replace(rewrite, refused=refused)
+    try:
+        union = unite([own for own, *_ in plans], query, combine=combine)
+    except NoWay as error:
+        return chosen, selection, replace(rewrite, refused=str(error))
+    return chosen, selection, replace(rewrite, union=union, batch=union.batch)
+
+
+def plan_split(
+    checkpoint: str,
+    into: Sequence[str],
+    options: Mapping[str, str],
+    form: tuple[str | None, int | None, int | None],
+    where: Sequence[str],
+) -> Iterator[tuple[Chosen, Selection, Rewrite]]:
+    """Plan several new checkpoints of one old one, each with the rows of its condition. Raises as ``plan_rewrite``."""
+    for number, (new, own) in enumerate(zip(into, where, strict=True)):
+        chosen, selection, rewrite = plan_rewrite(checkpoint, new, options, form, (), own, new_id=True)
+        leaving = choose_leaving(chosen, (), tuple(where)) if number == 0 else {}
+        refused = rewrite.refused
+        if rewrite.planned is not None:
+            refused = (
+                f"batch {rewrite.planned} is planned and not committed, and several queries would run it: start the "
+                "query once with trigger availableNow, which commits it"
+            )
+        for operator, part in leaving.items():
+            if refused is None and not part.applies:
+                refused = f"operator {operator} lacks columns of a condition: every new checkpoint would have its rows"
+        among = tuple(where) if number == 0 else ()
+        yield chosen, selection, replace(rewrite, refused=refused, among=among)
+
+
 def list_starting(inspection: Inspection) -> tuple[Spark, ...]:
     """The versions that can start the query, of those that may be in use."""
     return tuple(spark for spark in Spark if any(f.spark is spark and f.outcome.runs for f in inspection.counted))
@@ -210,8 +299,14 @@ def _check_form(provider: str | None, partitions: int | None, version: int | Non
         raise UsageError(f"`provider={provider!r}`: {' or '.join(CLASSES)}")
 
 
-def choose_leaving(chosen: Chosen, keys: Sequence[Key], where: str | None) -> Mapping[int, Leaving]:
-    """Decide what each operator leaves out: keys, or rows that a condition does not keep. Raises UsageError."""
+def choose_leaving(chosen: Chosen, keys: Sequence[Key], where: str | tuple[str, ...] | None) -> Mapping[int, Leaving]:
+    """Decide what each operator leaves out: keys, or rows that a condition does not keep. Raises UsageError.
+
+    Several conditions are those of several new checkpoints, the first of which is meant.
+    """
+    if isinstance(where, tuple):
+        filters = [make_filters(chosen, each) for each in where]
+        return {operator: SplitFilter(tuple(each[operator] for each in filters)) for operator in filters[0]}
     if where is not None:
         return make_filters(chosen, where)
     if not keys:

@@ -8,11 +8,13 @@ rows stay in their partition, one task reads an old partition and makes the new 
 old partition is first divided, and each new one made of its pieces.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import chain, pairwise
-from os import fspath
+from itertools import chain, combinations, pairwise, product
+from os import PathLike, fspath
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,32 +22,47 @@ import pyarrow as pa
 
 from ckpt import settings
 from ckpt.checkpoint.state.rewritable import Form
-from ckpt.copies.copy.placing import Watcher
+from ckpt.copies.copy.placing import Watcher, check_apart
 from ckpt.copies.exchange import Exchange, ThroughFiles, pack_batch, unpack_batch
-from ckpt.copies.rewrite.filtering import NOTHING, Dropping, Key, Leaving, read_keys
-from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, choose_leaving, plan_rewrite
-from ckpt.copies.rewrite.spreading import count_partitions, is_single
-from ckpt.copies.rewrite.stored_rows import Stored, divide_rows, join_stored
-from ckpt.copies.rewrite.stores import Families, Moving, Reshaping, Tally, read_families
+from ckpt.copies.rewrite.filtering import IN_NONE, NOTHING, Dropping, Key, Leaving, read_keys
+from ckpt.copies.rewrite.merging import RowMerging
+from ckpt.copies.rewrite.plan import (
+    CannotRewrite,
+    Rewrite,
+    RewrittenUnit,
+    choose_leaving,
+    plan_merge,
+    plan_rewrite,
+    plan_split,
+)
+from ckpt.copies.rewrite.spreading import count_partitions, is_single, list_key_columns
+from ckpt.copies.rewrite.stored_rows import Stored, divide_rows, find_shared, join_stored
+from ckpt.copies.rewrite.stores import SHOWN, Families, Moving, Reshaping, Tally, name_keys, read_families
 from ckpt.copies.rewrite.writing import NewState, make_new, write_files
-from ckpt.errors import UsageError, argument
-from ckpt.model import Location, Operator, Store
+from ckpt.errors import UsageError, argument, one_line
+from ckpt.formats.rows.unsafe import VERSION, rows_of, structs_of
+from ckpt.formats.types import struct_of
+from ckpt.inspection.query import QueryDescription
+from ckpt.model import Location, Operator, Provider, Store
 from ckpt.processes import Processes
 from ckpt.state.native.entries import count_processes
 from ckpt.state.native.store_files import StoreFiles, delimiter_of, find_store_files, layout_of
 from ckpt.state.reading.reading import Chosen
+from ckpt.texts import plural
 
 
 def rewrite(
-    checkpoint: Location,
-    into: str,
+    checkpoint: Location | Sequence[Location],
+    into: str | Sequence[str],
     storage_options: Mapping[str, str] | None = None,
     *,
     provider: str | None = None,
     partitions: int | None = None,
     format_version: int | None = None,
     drop_keys: str | Iterable[Key] = (),
-    where: str | None = None,
+    where: str | Sequence[str] | None = None,
+    expect: QueryDescription | str | None = None,
+    combine: bool = False,
     new_id: bool = False,
     salvage: bool = False,
     accept_loss: bool = False,
@@ -62,8 +79,10 @@ def rewrite(
     are in memory at once.
 
     Args:
-        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
-        into: A path or URI of a folder that does not exist, or holds no file.
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``. Several of queries that do the
+            same with other sources become one, of a query that reads the sources of all, those of the first first.
+        into: A path or URI of a folder that does not exist, or holds no file. Several, each with its own ``where``,
+            are parts of one old checkpoint, for queries that together do what the old one did.
         storage_options: For the file systems of both, where they are remote.
         provider: ``hdfs`` or ``rocksdb``; by default as it is.
         partitions: The new number of shuffle partitions; by default as it is.
@@ -73,15 +92,21 @@ def rewrite(
             in a line. Operators that have no such columns keep all.
         where: Rows are kept where this condition in SQL on flat columns is true, such as ``key_user <> 'ann'``; DuckDB
             evaluates it. Rows of a join or transformWithState are judged by the grouping key alone, with everything
-            that is kept for it; operators that have no such columns keep all.
-        new_id: Give the new checkpoint a query id of its own.
+            that is kept for it; operators that have no such columns keep all. Of several, one for each new checkpoint,
+            exactly one has to be true for each row.
+        expect: The description of the new query, or a file of it, where several old checkpoints become one: their
+            sources are put in its order, and it must not read others. Of one checkpoint a file of it is ``schema``.
+        combine: Merge what several old checkpoints keep for the same key, as the functions that ``expect`` describes
+            merge groups; without it such a key is refused.
+        new_id: Give the new checkpoint a query id of its own; several always have one.
         salvage: Where state is damaged, take every partition of an operator that can be read: as of the newest batch at
             which all can be, else as of the one at which fewest are lost.
-        accept_loss: Accept that a salvage loses keys, or that batches are read again; without it nothing is written.
+        accept_loss: Accept that a salvage loses keys, that batches are read again, or that no condition of several
+            keeps a row; without it nothing is written.
         accept_fewer_versions: Accept that a Spark version that may be in use, and can start the old one, cannot start
             the new one; without it nothing is written.
         schema: A file with the schemas of state that keeps none, as Spark before 3.1 wrote it: a ``query.json``, or
-            columns by operator and store.
+            columns by operator and store, or by operator and side of a join.
         plan: Only say what would be written, and refuse what would be refused; the rows are not read.
         jobs: Processes at a time, each with one partition of a store in memory; by default one for each core, where
             there is enough to do.
@@ -100,27 +125,76 @@ def rewrite(
     (9, 5, [7])
 
     """
-    uri, options = fspath(checkpoint), storage_options or {}
-    if where is not None and drop_keys:
+    options, keys = storage_options or {}, read_keys(drop_keys) if isinstance(drop_keys, str) else [*drop_keys]
+    old = [fspath(checkpoint)] if isinstance(checkpoint, str | PathLike) else [fspath(each) for each in checkpoint]
+    new = [into] if isinstance(into, str) else [*into]
+    conditions = [] if where is None else [where] if isinstance(where, str) else [*where]
+    if len(old) == 1 and isinstance(expect, str) and schema is None:
+        expect, schema = None, expect
+    _check_options(old, new, conditions, keys, merges=combine or expect is not None, salvage=salvage, schema=schema)
+    form = (provider, partitions, format_version)
+    plans = []
+    if len(old) > 1:
+        query = QueryDescription.read(expect) if isinstance(expect, str) else expect
+        only = next(iter(conditions), None)
+        plans.append(plan_merge(old, new[0], options, form, keys, only, query, combine=combine))
+    elif len(new) > 1:
+        plans += plan_split(old[0], new, options, form, conditions)
+    else:
+        only, more = next(iter(conditions), None), {"new_id": new_id, "salvage": salvage}
+        plans.append(plan_rewrite(old[0], new[0], options, form, keys, only, schema=schema, **more))
+    checked = []
+    for chosen, selection, rewrite in plans:
+        if rewrite.salvage and rewrite.salvage.costs and not (accept_loss or rewrite.refused):
+            rewrite = replace(rewrite, refused=f"{rewrite.salvage.costs}: {argument('accept_loss', True)} accepts that")
+        if rewrite.stopped and not (accept_fewer_versions or rewrite.refused):
+            versions = f"Spark {' and '.join(rewrite.stopped)} can start the old checkpoint, and not the new one"
+            rewrite = replace(rewrite, refused=f"{versions}: {argument('accept_fewer_versions', True)} accepts that")
+        checked.append((chosen, selection, rewrite))
+    results = [rewrite for *_, rewrite in checked]
+    refused = next((rewrite.refused for rewrite in results if rewrite.refused), None)
+    if not plan and refused is None:
+        results.clear()
+        with ExitStack() as written:
+            for chosen, selection, rewrite in checked:
+                tally = Tally()
+                fill = partial(move_state, chosen, rewrite, options, tally, by, jobs, accept_loss=accept_loss)
+                count = partial(_count_rows, chosen, rewrite, tally)
+                writes = by is not None and by.writes
+                made = make_new(
+                    chosen, selection, rewrite, options, fill, count, watcher, tasks_write=writes, written=written
+                )
+                results.append(made)
+            written.pop_all()
+    first = replace(results[0], refused=refused)
+    return replace(first, parts=tuple(results)) if len(new) > 1 else first
+
+
+def _check_options(
+    old: Sequence[str],
+    new: Sequence[str],
+    where: Sequence[str],
+    keys: Sequence[Key],
+    *,
+    merges: bool,
+    salvage: bool,
+    schema: str | None,
+) -> None:
+    """Raise UsageError where options do not go together."""
+    if where and keys:
         raise UsageError("`where` or `drop_keys`: not both")
     if salvage and schema is not None:
         raise UsageError("`salvage` or `schema`: not both")
-    keys = read_keys(drop_keys) if isinstance(drop_keys, str) else [*drop_keys]
-    form = (provider, partitions, format_version)
-    more = {"new_id": new_id, "salvage": salvage}
-    chosen, selection, rewrite = plan_rewrite(uri, into, options, form, keys, where, schema=schema, **more)
-    if rewrite.salvage and rewrite.salvage.costs and not (accept_loss or rewrite.refused):
-        rewrite = replace(rewrite, refused=f"{rewrite.salvage.costs}: {argument('accept_loss', True)} accepts that")
-    if rewrite.stopped and not (accept_fewer_versions or rewrite.refused):
-        versions = f"Spark {' and '.join(rewrite.stopped)} can start the old checkpoint, and not the new one"
-        rewrite = replace(rewrite, refused=f"{versions}: {argument('accept_fewer_versions', True)} accepts that")
-    if plan or rewrite.refused:
-        return rewrite
-    tally = Tally()
-    fill = partial(move_state, chosen, rewrite, options, tally, by, jobs)
-    count = partial(_count_rows, chosen, rewrite, tally)
-    writes = by is not None and by.writes
-    return make_new(chosen, selection, rewrite, options, fill, count, watcher, tasks_write=writes)
+    if not old or not new or (len(old) > 1 and len(new) > 1):
+        raise UsageError("name one new checkpoint for several old ones, or several for one")
+    if len(where) != len(new) and (len(new) > 1 or len(where) > 1):
+        raise UsageError("`where`: name one condition for each new checkpoint")
+    if len(old) + len(new) > 2 and (salvage or schema is not None):
+        raise UsageError("`salvage` and `schema` are for one checkpoint and its new one: rewrite each first")
+    if merges and len(old) == 1:
+        raise UsageError("`expect` and `combine` are for several checkpoints that become one")
+    for uri, other in combinations(new, 2):
+        check_apart(uri, other)
 
 
 def _count_rows(chosen: Chosen, rewrite: Rewrite, tally: Tally) -> Iterator[RewrittenUnit]:
@@ -133,8 +207,12 @@ def _count_rows(chosen: Chosen, rewrite: Rewrite, tally: Tally) -> Iterator[Rewr
         yield replace(unit, rows=tally.rows[family] - dropped, dropped=dropped if leaving.applies else None)
 
 
-_PIECES = {planned: [f"keys {planned}", f"values {planned}"] for planned in (False, True)}  # names of columns
 _WORTH_A_PROCESS = 2 << 20  # bytes of files: what takes twice as long to write anew as a process to start
+
+
+def _name_piece(checkpoint: int, *, planned: bool) -> list[str]:
+    """Name the columns of a piece: rows of one of the checkpoints, before or after the batch that is planned."""
+    return [f"{column} {checkpoint} {planned}" for column in ("keys", "values", "groups")]
 
 
 class Task(NamedTuple):
@@ -143,6 +221,7 @@ class Task(NamedTuple):
     operator: int
     store: str
     partition: int
+    checkpoint: int = 0  # the place of the old one among those that are merged
 
 
 class TaskOutcome(NamedTuple):
@@ -161,11 +240,14 @@ class Move:
     old: Form
     state: NewState
     keys: tuple[Key, ...]  # that are left out
-    where: str | None  # which are kept
+    where: str | tuple[str, ...] | None  # which are kept; several: of all new checkpoints, this one first
     into: str  # the new checkpoint
     options: Mapping[str, str]  # for its file system
     writes: bool  # tasks write files themselves
     reshapings: Mapping[tuple[int, str], Reshaping | None] | None = None  # of these stores; None: all, as they are
+    others: tuple["Move", ...] = ()  # of other checkpoints into the same new one
+    combining: Mapping[tuple[int, str], RowMerging] = field(default_factory=dict)
+    """By store how rows of several checkpoints with the same key become one; of others they are refused."""
     _numbered: dict[tuple[int, str], Families] = field(default_factory=dict)
     _tally: Tally = field(default_factory=Tally)  # of the task at hand
     _files: dict[tuple[int, str, bool], dict[int, StoreFiles]] = field(default_factory=dict)
@@ -174,7 +256,13 @@ class Move:
         for operator, store in self.stores:
             self._merge_families(Task(operator.id, store.name, 0))
         form, new = (self.old, self.state, self.keys, self.where), (self.into, dict(self.options), self.writes)
-        return Move, (self.chosen, *form, *new, self.reshapings, self._numbered)
+        merged = (self.others, self.combining)
+        return Move, (self.chosen, *form, *new, self.reshapings, *merged, self._numbered)
+
+    @property
+    def moves(self) -> tuple["Move", ...]:
+        """The moves of all checkpoints, this one first."""
+        return (self, *self.others)
 
     @property
     def stores(self) -> list[tuple[Operator, Store]]:
@@ -202,10 +290,11 @@ class Move:
     def sources(self) -> list[Task]:
         """The old partitions whose rows are spread anew."""
         return [
-            Task(operator.id, store.name, partition)
-            for operator, store in self.stores
-            if self.spreads(operator, store)
-            for partition in self.find_files(operator.id, store.name)
+            Task(operator.id, store.name, partition, number)
+            for number, move in enumerate(self.moves)
+            for operator, store in move.stores
+            if move.spreads(operator, store)
+            for partition in move.find_files(operator.id, store.name)
         ]
 
     def find_files(self, operator: int, store: str, *, planned: bool = False) -> Mapping[int, StoreFiles]:
@@ -223,39 +312,64 @@ class Move:
 
     def divide(self, task: Task) -> Iterator[tuple[int | None, Any]]:
         """The rows of an old partition for the new ones, and what was counted. Raises Undecodable, StorageError."""
-        self._tally = Tally()
+        move, families = self.moves[task.checkpoint], self._merge_families(task)
+        move._tally = Tally()
         for planned in self.versions:
-            moved_rows = list(self._move_rows(task, planned=planned))
+            moved_rows = list(move._move_rows(task, families, planned=planned, grouped=bool(self.others)))
             places = [np.zeros(0, np.int64), *(places for places, _ in moved_rows)]
             count = self.count_new(*self.find_store(task))
             order, starts = divide_rows(np.concatenate(places), count)
             rows = join_stored(rows for _, rows in moved_rows).take(order)
-            batch = pa.record_batch([rows.keys, rows.values], names=_PIECES[planned])
+            columns = [column for column in rows.columns if column is not None]
+            batch = pa.record_batch(columns, names=_name_piece(task.checkpoint, planned=planned)[: len(columns)])
             for partition, (start, end) in enumerate(pairwise(starts)):
                 if end > start:
                     piece = pack_batch(batch.slice(start, end - start))
-                    yield self.targets[task._replace(partition=partition)], piece
-        yield None, self._make_outcome(task, None)
+                    yield self.targets[task._replace(partition=partition, checkpoint=0)], piece
+        yield None, move._make_outcome(task, None)
 
     def make(self, task: Task, pieces: Iterable[Any]) -> Iterator[TaskOutcome]:
         """The files of a new partition. Raises Undecodable, StorageError."""
         operator, store = self.find_store(task)
-        self._tally = Tally()
-        if self.spreads(operator, store):
-            batches = [unpack_batch(piece) for piece in pieces]
-            parts = [
-                [Stored(*batch.columns) for batch in batches if batch.schema.names == _PIECES[planned]]
-                for planned in self.versions
-            ]
-        else:
-            parts = [[rows for _, rows in self._move_rows(task, planned=planned)] for planned in self.versions]
-        rows = [join_stored(part) for part in parts]
-        reshaping, families = self.find_reshaping(operator, store), self._merge_families(task)
+        parts: dict[str, list[Stored]] = defaultdict(list)
+        for batch in map(unpack_batch, pieces):
+            parts[batch.schema.names[0]].append(Stored(*batch.columns))
+        tally, families = Tally(), self._merge_families(task)
+        rows = []
+        for planned in self.versions:
+            of_each = []
+            for number, move in enumerate(self.moves):
+                move._tally = tally
+                own = parts[_name_piece(number, planned=planned)[0]]
+                if not move.spreads(operator, store):
+                    moved = move._move_rows(task, families, planned=planned, grouped=bool(self.others))
+                    own += (rows for _, rows in moved)
+                of_each.append(join_stored(own))
+            rows.append(self._merge_rows(operator, store, of_each))
+        reshaping = self.find_reshaping(operator, store)
         if reshaping is not None:
             rows = [reshaping.merge(part) for part in rows]
             families = reshaping.rename(families)
         files = self.state.make_files(operator, store, task.partition, rows[0], families, *rows[1:])
         yield self._make_outcome(task, write_files(self.into, self.options, files) if self.writes else files)
+
+    def _merge_rows(self, operator: Operator, store: Store, parts: Sequence[Stored]) -> Stored:
+        """Join the rows of each checkpoint in a new partition; keys that several have are combined, or counted."""
+        rows = join_stored(parts)
+        shared = find_shared(parts)
+        if not len(shared):
+            return rows
+        if (combining := self.combining.get((operator.id, store.name))) is not None:
+            merged = combining.merge(rows)
+            self._tally.rows[operator.id, store.name, None] -= len(rows) - len(merged)
+            return merged
+        kind = struct_of(list_key_columns(operator, store))
+        rocksdb = self.state.provider is Provider.ROCKSDB and rows.groups is None
+        groups = [(b"" if rocksdb else VERSION) + group for group in shared.slice(0, SHOWN).to_pylist()]
+        names = name_keys(structs_of(kind, rows_of(groups), "key"))
+        why = f"operator {operator.id} with keys that several checkpoints have, which only `combine` merges"
+        self._tally.refuse(why, len(shared), names)
+        return rows
 
     def spreads(self, operator: Operator, store: Store) -> bool:
         """Tell whether rows change their partition."""
@@ -279,19 +393,23 @@ class Move:
         return next(pair for pair in self.chosen.checkpoint.stores() if (pair[0].id, pair[1].name) == task[:2])
 
     def _make_outcome(self, task: Task, files: Mapping[str, bytes | int] | None) -> TaskOutcome:
-        dropping = self.leaving.get(task.operator)
-        return TaskOutcome(files, self._tally, frozenset(dropping.seen if isinstance(dropping, Dropping) else ()))
+        leaving = (move.leaving.get(task.operator) for move in self.moves)
+        keys = (dropping.seen for dropping in leaving if isinstance(dropping, Dropping))
+        return TaskOutcome(files, self._tally, frozenset().union(*keys))
 
     def _merge_families(self, task: Task) -> Families:
-        """The numbers of column families: those of all old partitions together."""
+        """The numbers of column families: those of all old partitions together, of all checkpoints."""
         families = self._numbered.get(task[:2])
         if families is None:
             has_any = bool(self.find_store(task)[1].column_families)
-            own = (self.find_files(*task[:2], planned=planned).values() for planned in self.versions if has_any)
+            both = product(self.moves, self.versions) if has_any else ()
+            own = (move.find_files(*task[:2], planned=planned).values() for move, planned in both)
             families = self._numbered[task[:2]] = read_families(chain.from_iterable(own))
         return families
 
-    def _move_rows(self, task: Task, *, planned: bool) -> Iterator[tuple[Any, Stored]]:
+    def _move_rows(
+        self, task: Task, families: Families, *, planned: bool, grouped: bool
+    ) -> Iterator[tuple[Any, Stored]]:
         """The rows of an old partition, if it has any; of a store with rows in one only, of all."""
         operator, store = self.find_store(task)
         recorded = self.chosen.recorded
@@ -305,9 +423,10 @@ class Move:
             avro=recorded.get(settings.ENCODING_FORMAT) == "avro" and bool(operator.variables),
             delimiter=delimiter_of(recorded),
             leaving=self.leaving.get(operator.id, NOTHING),
-            families=self._merge_families(task),
+            families=families,
             reshaping=self.find_reshaping(operator, store),
             tally=Tally() if planned else self._tally,
+            grouped=grouped,
         )
         every = self.find_files(task.operator, task.store, planned=planned)
         for partition in every if is_single(operator, store) else every.keys() & {task.partition}:
@@ -322,13 +441,20 @@ def move_state(
     by: Exchange | None,
     jobs: int | None,
     state: NewState,
+    *,
+    accept_loss: bool = False,
 ) -> Iterator[Mapping[str, bytes | int]]:
     """The files of each store in each new partition; ``tally`` counts rows. Raises Undecodable, StorageError.
 
     By default they are moved in ``jobs`` processes of this machine; None is as many as are worth it.
     """
-    form = (rewrite.old, state, rewrite.keys, rewrite.where)
-    move = Move(chosen, *form, rewrite.into, options, by is not None and by.writes)
+    union, provider = rewrite.union, state.provider
+    rest = (state, rewrite.keys, rewrite.among or rewrite.where, rewrite.into, options, by is not None and by.writes)
+    move = Move(chosen, rewrite.old, *rest)
+    if union is not None:
+        others = zip(union.chosen[1:], rewrite.merged[1:], strict=True)
+        move.others = tuple(Move(other, plan.old, *rest) for other, plan in others)
+        move.combining = {store: RowMerging(columns, provider) for store, columns in union.combining.items()}
     for task, outcome in run_move(move, by, jobs):
         tally.add(outcome.tally)
         dropping = rewrite.leaving.get(task.operator)
@@ -336,12 +462,17 @@ def move_state(
             dropping.seen.update(outcome.keys_seen)
         if outcome.files is not None:
             yield outcome.files
+    for why, refused in tally.refused.items():
+        if accept_loss and why.endswith(IN_NONE):
+            continue
+        more = ", ..." if refused.count > len(refused.names) else ""
+        raise CannotRewrite(one_line(f"{plural(refused.count, 'row')} of {why}: {', '.join(refused.names)}{more}"))
 
 
 def run_move(move: Move, by: Exchange | None, jobs: int | None) -> Iterator[tuple[Task, TaskOutcome]]:
     """Move all stores, by default in ``jobs`` processes of this machine. Raises Undecodable, StorageError."""
     if by is None:
-        of_stores = (move.find_files(operator.id, store.name) for operator, store in move.stores)
+        of_stores = (each.find_files(operator.id, store.name) for each in move.moves for operator, store in each.stores)
         files = [file for of_store in of_stores for file in of_store.values()]
         by = ThroughFiles(Processes(count_processes(move.chosen, files, jobs, _WORTH_A_PROCESS)))
     yield from by.exchange(move, move.sources, [*move.targets])

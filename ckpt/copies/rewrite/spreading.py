@@ -30,6 +30,11 @@ class GroupingKey:
     at: Path  # the struct; () is the key itself
     count: int | None = None  # None: all of its columns
 
+    @property
+    def is_whole(self) -> bool:
+        """True if it is all of the stored key."""
+        return not self.at and self.count is None
+
     def kinds(self, kind: Json) -> list[tuple[str, Json]]:
         """Names and types of its columns; ``kind`` is the type of the stored key."""
         for ordinal in self.at:

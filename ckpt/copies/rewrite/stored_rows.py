@@ -8,7 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ckpt.formats.rows.arrow import copy_pieces, whole
+from ckpt.formats.rows.arrow import copy_pieces, structs, whole
+from ckpt.formats.rows.unsafe import VERSION
+from ckpt.formats.rows.unsafe_writer import rows_from
+from ckpt.formats.types import named_fields
+from ckpt.model import Json, Provider
 
 _SOME = 1 << 16  # rows of which Python has objects at a time
 
@@ -19,6 +23,7 @@ class Stored:
 
     keys: Any
     values: Any
+    groups: Any = None  # the grouping key of each row as bytes, where it is asked for and is not all of the key
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -26,7 +31,12 @@ class Stored:
     def take(self, which: Any) -> "Stored":
         """Select values by an int64 array of numpy."""
         places = whole(pa.int64(), which)
-        return Stored(self.keys.take(places), self.values.take(places))
+        return Stored(*(array if array is None else array.take(places) for array in self.columns))
+
+    @property
+    def columns(self) -> tuple[Any, Any, Any]:
+        """The arrays."""
+        return self.keys, self.values, self.groups
 
     def leave_out(self, left_out: Any) -> "Stored":
         """Leave out the rows that a mask of numpy names."""
@@ -61,8 +71,19 @@ def join_stored(parts: Iterable[Stored]) -> Stored:
     filled = [part for part in parts if len(part)]
     if len(filled) < 2:
         return filled[0] if filled else make_stored([], [])
-    columns = ([part.keys for part in filled], [part.values for part in filled])
-    return Stored(*(pa.chunked_array(column, pa.large_binary()).combine_chunks() for column in columns))
+    return Stored(*map(_join_arrays, zip(*(part.columns for part in filled), strict=True)))
+
+
+def _join_arrays(arrays: Sequence[Any]) -> Any:
+    return None if arrays[0] is None else pa.chunked_array(arrays, pa.large_binary()).combine_chunks()
+
+
+def encode_rows(schema: Json, arrays: list[Any], count: int, provider: Provider) -> Any:
+    """Encode columns of so many rows, as an array of bytes, as a provider stores them: RocksDB with a version byte."""
+    blobs = rows_from(schema, structs([name for name, _ in named_fields(schema)], arrays, count))
+    buffers = [None, pa.py_buffer(np.ascontiguousarray(blobs.bounds, np.int64)), pa.py_buffer(blobs.data)]
+    rows = pa.Array.from_buffers(pa.large_binary(), len(blobs.bounds) - 1, buffers, 0)
+    return prepend(VERSION, rows) if provider is Provider.ROCKSDB else rows
 
 
 def divide_rows(places: Any, count: int) -> tuple[Any, list[int]]:
@@ -108,6 +129,17 @@ def encode_records(rows: Stored, kind: bytes = b"") -> bytes:
 def encode_removals(keys: Any, kind: bytes = b"") -> bytes:
     """Encode the removal of keys: a length of -1 in the place of each value."""
     return _join_parts(_scalar(kind), _encode_lengths(keys), keys, _scalar(b"\xff" * 4))
+
+
+def find_shared(parts: Sequence[Stored]) -> Any:
+    """Find the grouping keys that more than one part has: an array of bytes, each once and in order."""
+    groups = [part.keys if part.groups is None else part.groups for part in parts if len(part)]
+    if len(groups) < 2:
+        return array_of([])
+    table = pa.table({"group": _join_arrays([pc.unique(array) for array in groups])})
+    counted = table.group_by("group", use_threads=False).aggregate([("group", "count")])
+    shared = counted.filter(pc.field("group_count") > 1)["group"].combine_chunks()
+    return shared.take(pc.array_sort_indices(shared))
 
 
 def list_changes(before: Stored, after: Stored) -> tuple[Stored, Any]:

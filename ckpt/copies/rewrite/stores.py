@@ -4,6 +4,7 @@ No value is decoded; of keys only what decides the partition. HDFS-backed stores
 before each and the first columns of some keys as a row of their own (``PrefixKeyScanStateEncoder``).
 """
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 
 from ckpt.checkpoint.state.rewritable import count_session_columns
-from ckpt.copies.rewrite.filtering import Column, Leaving
-from ckpt.copies.rewrite.spreading import find_grouping, hash_rows, is_single
-from ckpt.copies.rewrite.stored_rows import Stored, array_of, bounds, memory, prepend, strip_first
+from ckpt.copies.rewrite.filtering import Column, Leaving, SplitFilter
+from ckpt.copies.rewrite.spreading import GroupingKey, find_grouping, hash_rows, is_single
+from ckpt.copies.rewrite.stored_rows import Stored, array_of, bounds, encode_rows, memory, prepend, strip_first
 from ckpt.errors import Undecodable
-from ckpt.formats.rows.arrow import copy_pieces
+from ckpt.formats.rows.arrow import copy_pieces, whole
 from ckpt.formats.rows.avro import elements, key_columns
 from ckpt.formats.rows.keys import encoder_with_prefix, key_blobs, keys_of
 from ckpt.formats.rows.types import TypeShape, shape_of
@@ -30,6 +31,7 @@ from ckpt.formats.types import fields_of, named_fields, struct_of
 from ckpt.model import Json, Operator, Provider, Store
 from ckpt.state.native import rocksdb
 from ckpt.state.native.entries import Entries, decode_bytes, decode_rows, read_hdfs_rows, split_elements
+from ckpt.state.native.json_values import make_plain
 from ckpt.state.native.store_files import StoreFiles, UnitLayout
 
 Family: TypeAlias = tuple[int, str, str | None]
@@ -37,6 +39,7 @@ Family: TypeAlias = tuple[int, str, str | None]
 
 _BYTES = pa.large_binary()
 _LIST = "ListState"
+SHOWN = 5  # keys that a refusal names
 
 
 @dataclass(slots=True)
@@ -55,16 +58,33 @@ class Families:
 
 
 @dataclass(slots=True)
+class RefusedKeys:
+    """Keys for which a checkpoint is not written."""
+
+    count: int = 0
+    names: list[str] = field(default_factory=list)  # at most ``SHOWN``, as JSON
+
+
+@dataclass(slots=True)
 class Tally:
     """How many rows families have, and how many of them are left out; of lists every element is one."""
 
     rows: Counter[Family] = field(default_factory=Counter)
     dropped: Counter[Family] = field(default_factory=Counter)
+    refused: dict[str, RefusedKeys] = field(default_factory=dict)  # by what is wrong with them
 
     def add(self, other: "Tally") -> None:
         """Add the counts of more rows."""
         self.rows.update(other.rows)
         self.dropped.update(other.dropped)
+        for why, keys in other.refused.items():
+            self.refuse(why, keys.count, keys.names)
+
+    def refuse(self, why: str, count: int, names: Iterable[str]) -> None:
+        """Count keys for which nothing is written; ``names`` are those of some of them, or of all."""
+        known = self.refused.setdefault(why, RefusedKeys())
+        known.count += count
+        known.names = sorted({*known.names, *names})[:SHOWN]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +165,7 @@ class Moving:
     families: Families  # of the new store
     tally: Tally
     reshaping: "Reshaping | None" = None  # the new columns of the store
+    grouped: bool = False  # rows keep their grouping key, where it is not all of the key
 
     def move_rows(self, files: StoreFiles) -> Iterator[tuple[Any, Stored]]:
         """The rows of an old partition, some at a time: their new partitions as an int64 array, and what is stored.
@@ -164,7 +185,8 @@ class Moving:
         count = len(rows)
         single = is_single(self.operator, self.store)
         spread = not single and self.partitions is not None
-        columns = self._take_columns(rows) if spread or self.leaving.of_keys else []
+        grouped = self.grouped and (rows.family is not None or not self._find_grouping(rows).is_whole)
+        columns = self._take_columns(rows) if spread or grouped or self.leaving.of_keys else []
         if (single and partition) or (spread and (hash_rows(columns, count, self.before) != partition).any()):
             raise Undecodable("it has keys that Spark looks for in other partitions; see ckpt state verify")
         places: Any = np.full(count, partition, np.int64)
@@ -174,6 +196,8 @@ class Moving:
             places = hash_rows(columns, count, self.partitions)
         dropped = self.leaving.find_left_out(rows, columns, partition)
         family, sizes = (self.operator.id, self.store.name, rows.family), self._count_state_rows(rows)
+        if isinstance(self.leaving, SplitFilter):
+            self._count_strays(rows, self.leaving.strays)
         self.tally.rows[family] += int(sizes.sum())
         self.tally.dropped[family] += int(sizes[dropped].sum())
         if self.reshaping is not None and rows.family is not None:
@@ -182,7 +206,17 @@ class Moving:
             return (places[:0], Stored(array_of([]), array_of([]))) if reshaped is None else (places, reshaped)
         if self.reshaping is not None:
             return places, self.reshaping.reshape(rows, columns, self.store)
-        return places[~dropped], self._convert(rows).leave_out(dropped)
+        stored = self._convert(rows)
+        if grouped:
+            stored = replace(stored, groups=encode_columns(columns, count))
+        return places[~dropped], stored.leave_out(dropped)
+
+    def _count_strays(self, rows: "_HdfsRows | _RocksDBRows", strays: Mapping[str, Any]) -> None:
+        """Count the rows that are not in exactly one of several new checkpoints, and name some."""
+        for why, mask in strays.items():
+            if mask.any():
+                keys = self._decode_keys(rows).take(whole(pa.int64(), np.flatnonzero(mask)[:SHOWN]))
+                self.tally.refuse(f"operator {self.operator.id} {why}", int(mask.sum()), name_keys(keys))
 
     def _count_state_rows(self, rows: "_HdfsRows | _RocksDBRows") -> Any:
         """As how many rows of state each counts: lists as their elements. Raises Undecodable."""
@@ -199,7 +233,10 @@ class Moving:
     def _take_columns(self, rows: "_HdfsRows | _RocksDBRows") -> list[Column]:
         """The grouping key of each row."""
         keys, form = self._decode_keys(rows), self._find_form(rows)
-        return find_grouping(self.operator, self.store, rows.family).take_columns(form.key, keys)
+        return self._find_grouping(rows).take_columns(form.key, keys)
+
+    def _find_grouping(self, rows: "_HdfsRows | _RocksDBRows") -> GroupingKey:
+        return find_grouping(self.operator, self.store, rows.family)
 
     def _decode_keys(self, rows: "_HdfsRows | _RocksDBRows") -> Any:
         """The keys as an array of structs. Raises Undecodable."""
@@ -235,6 +272,17 @@ class Moving:
         else:
             keys = convert(old_rows.keys)
         return Stored(keys, convert(old_rows.values))
+
+
+def encode_columns(columns: Sequence[Column], count: int) -> Any:
+    """Encode columns of so many rows as one row of bytes each: equal values are equal bytes."""
+    schema = struct_of((name, kind) for name, kind, _ in columns)
+    return encode_rows(schema, [array for _, _, array in columns], count, Provider.HDFS)
+
+
+def name_keys(keys: Any) -> list[str]:
+    """Name keys, an array of structs, as JSON."""
+    return [json.dumps(key, ensure_ascii=False) for key in make_plain(keys)]
 
 
 def read_families(files: Iterable[StoreFiles]) -> Families:

@@ -8,7 +8,7 @@ partitions and the ids of state files change.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from uuid import uuid4
@@ -16,6 +16,7 @@ from uuid import uuid4
 from ckpt import settings
 from ckpt.changes.backup import choose_options
 from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SOURCES
+from ckpt.checkpoint.sources.registry import SourceRange, source_ranges
 from ckpt.checkpoint.state.folders import STATE, sort_numbers
 from ckpt.copies.copy.placing import Placing, Watcher, open_new
 from ckpt.copies.copy.selection import Selection, is_undescribed
@@ -51,16 +52,22 @@ class SmallFiles:
     found: Rewrite
     ids: dict[int, list[list[str]]] = field(default_factory=dict)  # format 2: of state files that were written
 
+    @property
+    def newest(self) -> str:
+        """The newest offsets, which are written last."""
+        return self.selection.newest if self.found.union is None else f"{OFFSETS}/{self.found.batch}"
+
     def make_file(self, path: str) -> bytes:
         """One of them as it is to be. Raises CannotRewrite, NotFound, StorageError."""
-        data = self.selection.changed.get(path) or self.chosen.storage.read(path)
+        storage = self.chosen.storage if self.found.union is None else self.found.union.logs
+        data = self.selection.changed.get(path) or storage.read(path)
         folder, _, name = path.rpartition("/")
         if folder == OFFSETS:
             recorded = list_settings(self.found.new)
             recorded.pop(settings.CHECKPOINT_FORMAT)  # which is the session's
             return _change_settings(path, data, recorded)
         if folder == COMMITS:
-            ids = self.ids if int(name) == self.selection.batch else {}
+            ids = self.ids if int(name) == self.found.batch else {}
             return _change_state_ids(path, data, ids if self.ids else None)
         if "_metadata" in folder and name != "schema":
             return _change_partitions(path, data, self.found.new.partitions)
@@ -71,6 +78,7 @@ class SmallFiles:
     def list_paths(self) -> Iterator[str]:
         """Return the log files beside the newest offsets."""
         batch, mark = self.selection.batch, FIRST_START if self.found.planned is not None else METADATA
+        own = (STATE, SOURCES) if self.found.union is None else (STATE,)
         newest: dict[tuple[str, bool], str] = {}  # operator metadata, by folder and whether a planned batch wrote it
         for path in self.selection.first:
             folder, _, name = path.rpartition("/")
@@ -79,9 +87,15 @@ class SmallFiles:
                     continue  # no start reads it
                 key = folder, int(name) > batch
                 newest[key] = max(newest.get(key, path), path, key=lambda one: int(one.rpartition("/")[2]))
-            elif path in (METADATA, mark) or folder.startswith((f"{SOURCES}/", f"{STATE}/")):
+            elif path in (METADATA, mark) or folder.startswith(tuple(f"{each}/" for each in own)):
                 yield path
         yield from newest.values()
+        if self.found.union is not None:
+            tree = self.found.union.logs.list_tree()
+            yield from (
+                path for log in (SOURCES, OFFSETS, COMMITS) for path, _ in tree.walk(log) if path != self.newest
+            )
+            return
         yield f"{COMMITS}/{batch}"
         logs = (f"{log}/{number}" for number in (batch, batch - 1) for log in (OFFSETS, COMMITS))
         others = {self.selection.newest, f"{COMMITS}/{batch}"}
@@ -225,28 +239,34 @@ def make_new(
     watcher: Watcher | None,
     *,
     tasks_write: bool,
+    written: ExitStack | None = None,
 ) -> Rewrite:
     """Write a new checkpoint, and read it again. Raises CkptError; then nothing is left, as far as it can be removed.
 
     ``options`` are for the file systems of both. ``count_rows`` counts rows of each unit, once they are written.
     ``tasks_write``: tasks write state files themselves, also such as ``fill`` does not name where it fails.
+    ``written`` removes it again, where others that belong to it fail.
     """
     placing = open_new(rewrite.into, options)
     try:
-        placing.begin(selection.newest)
-        _write(SmallFiles(chosen, selection, rewrite), placing, fill, watcher)
+        small = SmallFiles(chosen, selection, rewrite)
+        placing.begin(small.newest)
+        _write(small, placing, fill, watcher)
         made = placing.check(rewrite.into, "the new checkpoint", "the old one", partial(_continues, rewrite))
         unwritten = tuple(store for store in chosen.stated if store.name not in JOIN_STORES)
         wanted = RequestedPart(schema=unwritten or None)
         choose(Question(rewrite.into, wanted, all_units=True), choose_options(rewrite.into, options))
-        _check_at_rest(chosen)
+        for each in (chosen,) if rewrite.union is None else rewrite.union.chosen:
+            _check_at_rest(each)
         units = tuple(count_rows())
     except BaseException:
         if tasks_write:
             placing.adopt_all(STATE)
         placing.discard()
         raise
-    sizes = placing.sizes
+    if written is not None:
+        written.callback(placing.discard)
+    sizes = dict(placing.sizes)
     starts_with = list_starting(made)
     return replace(
         rewrite, units=units, starts_with=starts_with, written=True, files=len(sizes), bytes=sum(sizes.values())
@@ -267,7 +287,7 @@ def _write(small: SmallFiles, placing: Placing, fill: Fill, watcher: Watcher | N
     total = sum(places for _, places in of_stores)
     of_planned = small.found.planned_state is PlannedState.WRITTEN
     form = read_file_form(context_of(small.chosen))
-    state = NewState(new.provider, new.partitions, small.selection.batch, small.ids, form, of_planned)
+    state = NewState(new.provider, new.partitions, small.found.batch, small.ids, form, of_planned)
     for done, files in enumerate(fill(state), 1):
         for path, data in files.items():
             if isinstance(data, int):
@@ -279,12 +299,15 @@ def _write(small: SmallFiles, placing: Placing, fill: Fill, watcher: Watcher | N
     placing.put(small.make_schemas())
     for path in small.list_paths():
         placing.put({path: small.make_file(path)})
-    placing.finish(small.make_file(small.selection.newest))
+    placing.finish(small.make_file(small.newest))
 
 
 def _continues(rewrite: Rewrite, made: Inspection) -> bool:
     """Tell whether every start continues from the new checkpoint as from the old one, but for those that are named."""
     old = {} if rewrite.salvage else _list_starts(rewrite.inspection)  # of damaged state none counts
+    if rewrite.union is not None:
+        after = rewrite.batch + 1, source_ranges(rewrite.union.newest, None)
+        old = dict.fromkeys((*rewrite.starts_with, *rewrite.stopped), after)
     if is_undescribed(rewrite.inspection) and is_undescribed(made):
         return True
     starts = _list_starts(made)
@@ -295,7 +318,7 @@ def _continues(rewrite: Rewrite, made: Inspection) -> bool:
     )
 
 
-def _list_starts(inspection: Inspection) -> dict[Spark, tuple[object, ...]]:
+def _list_starts(inspection: Inspection) -> dict[Spark, tuple[int | None, tuple[SourceRange, ...]]]:
     return {f.spark: (f.batch_id, f.sources) for f in inspection.counted if f.outcome.runs}
 
 
