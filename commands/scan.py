@@ -88,13 +88,8 @@ def scan(
     Only reads; starts no JVM.
 
     Examples:
-<<<<<<< HEAD
-    ckpt scan /cp s3://bucket/checkpoints --resume unfinished.jsonl
-    ckpt scan /data --fail-on error --watch 60 --textfile ckpt.prom
-=======
     ckpt scan /cp s3://bucket/checkpoints
     ckpt scan s3://bucket --resume unfinished.jsonl
->>>>>>> main
 
     Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 a ROOT could not be listed or has no checkpoint.
     """
