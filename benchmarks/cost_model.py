@@ -87,7 +87,7 @@ def tabulate(record: Mapping[str, Any]) -> dict[str, list[str]]:
         terabyte.append(f"| `{name}` | {cells} |")
         costs = commands[name]
         ratios = (costs["measured"][part] / costs["predicted"][part] for part in ("requests", "cpu", "wall"))
-        growth = (costs["whole"][part] / costs["tenth"][part] for part in ("requests", "cpu"))
+        growth = costs["growth"].values()
         cells = " | ".join(f"{ratio:.2f}" for ratio in ratios) + " | " + " | ".join(f"{ratio:.1f}" for ratio in growth)
         trusted.append(
             f"| `{name}` | {costs['measured']['requests']:,.0f} | {costs['measured']['wall']:.0f} s | {cells} |"

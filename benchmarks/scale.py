@@ -109,16 +109,16 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="tiny sizes: shows that it runs")
     parser.add_argument("--record", metavar="FILE", help="write the results as JSON")
     asked = parser.parse_args()
-    few, many, keys = (2, 4, 2_000) if asked.quick else (10, 40, 1_000_000)
+    few, many, keys = (2, 4, 2_000) if asked.quick else (10, 40, 300_000)
     sizes = ((few, 20, few * 100), (many, 20, few * 100), (few, 120, few * 100), (1, 20, keys), (1, 20, 4 * keys))
-    all_keys = keys // 10 if asked.quick else 2 * keys
-    tenth, whole = (few, 20, all_keys // 10), (10 * few, 20 if asked.quick else 100, all_keys)
+    all_keys = 200 if asked.quick else 2_000_000
+    a_tenth, all_of_it = (few, 20, all_keys // 10), (10 * few, 20 if asked.quick else 100, all_keys)
     runs, ms = (1, 0) if asked.quick else (2, DELAY)
     record: dict[str, Any] = {"when": circumstances(), "delay_ms": DELAY, "logs": LOGS, "commands": {}}
     print(record["when"], "\n", flush=True)
     with tempfile.TemporaryDirectory(prefix="ckpt-benchmark-") as name:
         places = [_place(Path(name), number) for number in range(len(sizes) + 2)]
-        made = [make(place, *size) for place, size in zip(places, (*sizes, tenth, whole), strict=True)]
+        made = [make(place, *size) for place, size in zip(places, (*sizes, a_tenth, all_of_it), strict=True)]
         record["checkpoints"] = [size._asdict() for size in made]
         waiting = [command for command in COMMANDS if command not in TOGETHER]
         pool = ThreadPoolExecutor(len(waiting))  # they mostly wait, while the others are measured
@@ -128,11 +128,12 @@ def main() -> None:
             costs = {
                 "predicted": fit(points).predict(made[-1], TOGETHER.get(command, 1)),
                 "measured": waited[command].result() if command in waited else measure(places[-1], command, ms),
-                "tenth": measure(places[-2], command, 0, runs),
-                "whole": measure(places[-1], command, 0, runs),
             }
+            tenth, whole = (measure(place, command, 0, runs) for place in places[-2:])
+            growth = {"requests": whole.requests / tenth.requests, "cpu": whole.cpu / tenth.cpu}
             model = asdict(fit(points))
-            record["commands"][command] = {"model": model} | {name: asdict(cost) for name, cost in costs.items()}
+            own = {"model": model, "growth": growth} | {name: asdict(cost) for name, cost in costs.items()}
+            record["commands"][command] = own
             print("\n".join(_describe(command, record["commands"][command])), flush=True)
     if asked.record:
         Path(asked.record).write_text(json.dumps(record, indent=1) + "\n")
@@ -152,8 +153,7 @@ def _describe(command: str, costs: Mapping[str, Any]) -> Iterator[str]:
     for name in ("requests", "cpu", "wall"):
         ours, theirs = (costs[which][name] for which in ("measured", "predicted"))
         yield f"    {name:10} {ours:10.2f} measured {theirs:10.2f} predicted: {ours / theirs:.2f}"
-    ratios = (costs["whole"][name] / costs["tenth"][name] for name in ("requests", "cpu"))
-    yield "    of a tenth: requests {:.1f}, CPU {:.1f}".format(*ratios)
+    yield "    of a tenth: requests {requests:.1f}, CPU {cpu:.1f}".format(**costs["growth"])
 
 
 if __name__ == "__main__":
