@@ -79,17 +79,17 @@ def tabulate(record: Mapping[str, Any]) -> dict[str, list[str]]:
         requests = " | ".join(f"{part.requests:,.0f}" for part in parts)
         cpu = f"{model.partition.cpu * 1000:.0f} ms | {model.gb.cpu:.0f} s"
         cost.append(f"| `{name}` | {requests} | {cpu} |")
-        whole = model.predict(TERABYTE)
-        hours = whole.wall / 3600
+        large = model.predict(TERABYTE)
+        hours = large.wall / 3600
         cells = (
-            f"{whole.requests / 1e6:.2f} million | {whole.cpu / 3600:.1f} h | {hours:.1f} h | {hours * 60 / 64:.0f} min"
+            f"{large.requests / 1e6:.2f} million | {large.cpu / 3600:.1f} h | {hours:.1f} h | {hours * 60 / 64:.0f} min"
         )
         terabyte.append(f"| `{name}` | {cells} |")
         costs = commands[name]
         ratios = (costs["measured"][part] / costs["predicted"][part] for part in ("requests", "cpu", "wall"))
         growth = costs["growth"].values()
         cells = " | ".join(f"{ratio:.2f}" for ratio in ratios) + " | " + " | ".join(f"{ratio:.1f}" for ratio in growth)
-        trusted.append(
-            f"| `{name}` | {costs['measured']['requests']:,.0f} | {costs['measured']['wall']:.0f} s | {cells} |"
-        )
+        whole = costs["measured"]
+        ours = f"{costs['gb']:.2f} | {whole['requests']:,.0f} | {whole['wall']:.0f} s"
+        trusted.append(f"| `{name}` | {ours} | {cells} |")
     return {"cost": cost, "terabyte": terabyte, "trusted": trusted}

@@ -3,8 +3,9 @@
     python benchmarks/scale.py [--quick] [--record FILE]
 
 Checkpoints are made here by ckpt and served by a counting S3. Each command runs in a process of its own. Three small
-checkpoints and two with a large partition give the cost model, without a delay; one of 100 partitions is predicted, and
-measured with 50 ms a request. ``--record`` writes all of it as JSON, from which `docs/scale.md` has its figures.
+checkpoints and two with a large partition give the cost model, without a delay; one of 100 partitions, for commands
+that read every byte of 10 GB, is predicted, and measured with 50 ms a request. ``--record`` writes all of it as JSON,
+from which `docs/scale.md` has its figures.
 """
 
 import sys
@@ -44,6 +45,8 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "scan": ("scan", "CHECKPOINT", "--jobs", "1"),
 }
 """Words of each command; with one process, so that its requests and its CPU time are those of the work."""
+OF_BYTES = ("inspect --deep", "state verify")
+"""Commands whose larger checkpoint is a hundredth of a terabyte; others would decode 500 million rows of it."""
 _ODD = 0x1E3779B97F4A7C15  # multiples of it are spread over all integers of 64 bits
 
 
@@ -63,6 +66,15 @@ def make(folder: Path, partitions: int, batches: int, keys: int) -> Size:
     _let_batches_pass(folder, batches)
     times_of_batches(folder)
     return Size(partitions, batches, sum(path.stat().st_size for path in folder.glob("state/0/[0-9]*/*")) / 1e9)
+
+
+def _enlarge(checkpoint: Path, large: Path, size: Size) -> Size:
+    """Put the snapshot of another checkpoint with one partition into each partition, as hard links."""
+    (snapshot,) = large.glob("state/0/0/*.snapshot")
+    for own in checkpoint.glob("state/0/[0-9]*/*.snapshot"):
+        own.unlink()
+        os.link(snapshot, own)
+    return size._replace(gb=size.partitions * snapshot.stat().st_size / 1e9)
 
 
 def _let_batches_pass(checkpoint: Path, batches: int) -> None:
@@ -109,30 +121,36 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="tiny sizes: shows that it runs")
     parser.add_argument("--record", metavar="FILE", help="write the results as JSON")
     asked = parser.parse_args()
-    few, many, keys = (2, 4, 2_000) if asked.quick else (10, 40, 300_000)
-    sizes = ((few, 20, few * 100), (many, 20, few * 100), (few, 120, few * 100), (1, 20, keys), (1, 20, 4 * keys))
+    few, many, keys = (2, 4, 2_000) if asked.quick else (10, 40, 5_300_000)  # 100 MB, as a partition of the terabyte
+    sizes = ((few, 20, few * 100), (many, 20, few * 100), (few, 120, few * 100), (1, 20, keys), (1, 20, 2 * keys))
     all_keys = 200 if asked.quick else 2_000_000
     a_tenth, all_of_it = (few, 20, all_keys // 10), (10 * few, 20 if asked.quick else 100, all_keys)
     runs, ms = (1, 0) if asked.quick else (2, DELAY)
     record: dict[str, Any] = {"when": circumstances(), "delay_ms": DELAY, "logs": LOGS, "commands": {}}
     print(record["when"], "\n", flush=True)
     with tempfile.TemporaryDirectory(prefix="ckpt-benchmark-") as name:
-        places = [_place(Path(name), number) for number in range(len(sizes) + 2)]
-        made = [make(place, *size) for place, size in zip(places, (*sizes, a_tenth, all_of_it), strict=True)]
+        places = [_place(Path(name), number) for number in range(len(sizes) + 3)]
+        small = (*sizes, a_tenth, all_of_it, all_of_it)
+        made = [make(place, *size) for place, size in zip(places, small, strict=True)]
+        made[-1] = _enlarge(places[-1], places[3], made[-1])
         record["checkpoints"] = [size._asdict() for size in made]
         waiting = [command for command in COMMANDS if command not in TOGETHER]
         pool = ThreadPoolExecutor(len(waiting))  # they mostly wait, while the others are measured
-        waited = {command: pool.submit(measure, places[-1], command, ms) for command in waiting}
+        which = {command: -1 if command in OF_BYTES else -2 for command in COMMANDS}
+        waited = {command: pool.submit(measure, places[which[command]], command, ms) for command in waiting}
         for command in COMMANDS:
-            points = [(size, measure(place, command, 0, runs)) for place, size in zip(places[:5], made, strict=False)]
+            points = [(each, measure(place, command, 0, runs)) for place, each in zip(places[:5], made, strict=False)]
+            size, place = made[which[command]], places[which[command]]
             costs = {
-                "predicted": fit(points).predict(made[-1], TOGETHER.get(command, 1)),
-                "measured": waited[command].result() if command in waited else measure(places[-1], command, ms),
+                "predicted": fit(points).predict(size, TOGETHER.get(command, 1)),
+                "measured": waited[command].result() if command in waited else measure(place, command, ms),
             }
-            tenth, whole = (measure(place, command, 0, runs) for place in places[-2:])
+            tenth, whole = (measure(place, command, 0, runs) for place in places[-3:-1])
             growth = {"requests": whole.requests / tenth.requests, "cpu": whole.cpu / tenth.cpu}
             model = asdict(fit(points))
-            own = {"model": model, "growth": growth} | {name: asdict(cost) for name, cost in costs.items()}
+            own = {"gb": size.gb, "model": model, "growth": growth} | {
+                name: asdict(cost) for name, cost in costs.items()
+            }
             record["commands"][command] = own
             print("\n".join(_describe(command, record["commands"][command])), flush=True)
     if asked.record:
