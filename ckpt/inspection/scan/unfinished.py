@@ -12,8 +12,10 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import BinaryIO, NoReturn
 
+from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS
 from ckpt.errors import CkptError, UsageError, one_line
 from ckpt.inspection.scan.rows import ScannedCheckpoint
 from ckpt.texts import instant
@@ -77,6 +79,11 @@ def keep_unfinished(path: str, request: ScanRequest) -> Iterator[Unfinished]:
 
 
 def _open(path: str) -> BinaryIO:
+    for folder in Path(os.path.realpath(path)).parents:
+        if (folder / METADATA).is_file() or (folder / OFFSETS).is_dir() or (folder / COMMITS).is_dir():
+            raise UsageError(
+                f"`resume` {one_line(path)}: {one_line(str(folder))} is a checkpoint, in which nothing is written"
+            )
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o644)
     except OSError as error:

@@ -143,6 +143,17 @@ def test_what_is_no_file_is_refused_and_stays(make: Callable[[Path], None], tree
     assert os.path.lexists(tmp_path / "rows")
 
 
+@pytest.mark.parametrize("name", ["rows", "offsets/9", "state/0/0/rows"])
+def test_nothing_is_written_into_a_checkpoint(name: str, copy_of: CopyOf, tmp_path: Path) -> None:
+    path = copy_of("aggregation-hdfs-4.2", to="cp")
+    before = sorted(path.rglob("*"))
+    (tmp_path / "link").symlink_to(path)
+    for file in (path / name, tmp_path / "link" / name):
+        with pytest.raises(UsageError, match=r"cp is a checkpoint, in which nothing is written"):
+            ckpt.scan(str(path), resume=file)
+    assert sorted(path.rglob("*")) == before
+
+
 def test_half_a_line_is_left_out(tree: str, tmp_path: Path) -> None:
     file = tmp_path / "rows"
     interrupt(tree, file)
