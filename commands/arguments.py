@@ -11,8 +11,8 @@ _ALIKE = (
     "accept_fewer_versions accept_from_now_on accept_loss accept_replay accept_skip api batch changes_from choose "
     "combine default depth drop_keys engine expect expect_batch format format_version from_batch jobs keep_batches key "
     "limit map_operator map_source master mode must_exist operator partition_id partitions provider query_id replay "
-    "restore_sink salvage shape shift side sink source start store table timers to to_batch to_sink_version topic "
-    "variable where"
+    "restore_sink salvage schema shape shift side sink source start store table timers to to_batch to_sink_version "
+    "topic variable where"
 )
 _OPTIONS = {name: f"--{name.replace('_', '-')}" for name in _ALIKE.split()} | {
     "all_units": "--all",
