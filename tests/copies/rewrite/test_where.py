@@ -20,6 +20,7 @@ from tests.conftest import Ckpt
 from tests.copies.rewrite.test_rewrite import STATEFUL
 from tests.state.native.states import recorded
 from tests.support.places import SAMPLES
+from tests.support.spark.live import EVERY_CASE
 
 QUICK = ("tws-rocksdb-4.2", "join-v3-changelog-4.2", "session-window-changelog-4.2")
 WITHOUT = ("-killed-", "limit")  # no columns
@@ -257,11 +258,11 @@ def test_what_duckdb_compares_as_spark_does(kind: Json, fit: bool) -> None:
 
 @pytest.mark.slow
 def test_every_type_that_spark_stores_can_be_used_or_is_named(tmp_path: Path) -> None:
-    """Random state of Spark 4.3: each column alone; kept are the rows where it is not NULL."""
+    """Random state of Spark 4.3: each column alone (every sixth); kept are the rows where it is not NULL."""
     refused = set()
     for number, (_, folder, _) in enumerate(recorded("4.3", tmp_path)):
         table = ckpt.read_state_arrow(str(folder), shape="flat")
-        for name in table.column_names:
+        for name in table.column_names if EVERY_CASE else table.column_names[number % 6 :: 6]:
             new = str(tmp_path / f"{number}-{name}")
             try:
                 made = ckpt.rewrite(str(folder), new, where=f"{name} IS NOT NULL AND {name} = {name}")
@@ -269,7 +270,7 @@ def test_every_type_that_spark_stores_can_be_used_or_is_named(tmp_path: Path) ->
                 refused.add(str(error).partition(f"a condition cannot use {name}, by its type: ")[2].partition(" ")[0])
             else:
                 assert made.units[0].rows == table.num_rows - table.column(name).null_count, name
-    assert {"variant", "interval"} <= refused
+    assert {"variant", "interval"} <= refused or not EVERY_CASE
     assert all(one.startswith(("variant", "interval", "time(", "{")) for one in refused), "each of them is named"
 
 
