@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 DELAY = 50  # ms for each request
 TOGETHER = {"inspect": 128, "scan": 128}
@@ -46,20 +46,27 @@ class Model:
         return Cost(requests, cpu, cpu + requests * DELAY / 1000 / together)
 
 
-def fit(points: Sequence[tuple[Size, Cost]]) -> Model:
-    """Find the model of five measured sizes: one, with more partitions, with more batches, and two of other GB."""
-    (base, first), wider, longer, lighter, heavier = points
-    partition, batch = (_slope((base, first), other, axis) for axis, other in enumerate((wider, longer)))
-    gb = _slope(lighter, heavier, 2)
-    parts = list(zip(base, (partition, batch, gb), strict=True))
+Point: TypeAlias = tuple[Size, Cost]
+
+
+def fit(wider: Sequence[Point], longer: Sequence[Point], heavier: Sequence[Point]) -> Model:
+    """Find the model of three pairs of measured sizes: with more partitions, with more batches, and with more GB."""
+    gb, batch = _slope(heavier, 2), _slope(longer, 1)
+    partition = _slope(wider, 0, gb)
+    size, first = wider[0]
+    parts = list(zip(size, (partition, batch, gb), strict=True))
     requests = first.requests - sum(count * cost.requests for count, cost in parts)
     return Model(Cost(requests, first.cpu - sum(count * cost.cpu for count, cost in parts)), partition, batch, gb)
 
 
-def _slope(less: tuple[Size, Cost], more: tuple[Size, Cost], axis: int) -> Cost:
-    """What one more of something costs; less than nothing is noise."""
-    step = more[0][axis] - less[0][axis]
-    slopes = ((getattr(more[1], name) - getattr(less[1], name)) / step for name in ("requests", "cpu"))
+def _slope(pair: Sequence[Point], axis: int, gb: Cost = Cost(0, 0)) -> Cost:
+    """What one more of something costs, without that of its GB; less than nothing is noise."""
+    (less, before), (more, after) = pair
+    step, added = more[axis] - less[axis], more.gb - less.gb
+    slopes = (
+        (getattr(after, name) - getattr(before, name) - added * getattr(gb, name)) / step
+        for name in ("requests", "cpu")
+    )
     return Cost(*(max(slope, 0.0) for slope in slopes))
 
 

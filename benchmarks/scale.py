@@ -122,36 +122,40 @@ def main() -> None:
     parser.add_argument("--record", metavar="FILE", help="write the results as JSON")
     asked = parser.parse_args()
     few, many, keys = (2, 4, 2_000) if asked.quick else (10, 40, 5_300_000)  # 100 MB, as a partition of the terabyte
-    sizes = ((few, 20, few * 100), (many, 20, few * 100), (few, 120, few * 100), (1, 20, keys), (1, 20, 2 * keys))
     all_keys = 200 if asked.quick else 2_000_000
-    a_tenth, all_of_it = (few, 20, all_keys // 10), (10 * few, 20 if asked.quick else 100, all_keys)
     runs, ms = (1, 0) if asked.quick else (2, DELAY)
     record: dict[str, Any] = {"when": circumstances(), "delay_ms": DELAY, "logs": LOGS, "commands": {}}
     print(record["when"], "\n", flush=True)
     with tempfile.TemporaryDirectory(prefix="ckpt-benchmark-") as name:
-        places = [_place(Path(name), number) for number in range(len(sizes) + 3)]
-        small = (*sizes, a_tenth, all_of_it, all_of_it)
-        made = [make(place, *size) for place, size in zip(places, small, strict=True)]
-        made[-1] = _enlarge(places[-1], places[3], made[-1])
-        record["checkpoints"] = [size._asdict() for size in made]
+        wanted = {
+            **{"base": (few, 20, few * 100), "wider": (many, 20, few * 100), "longer": (few, 120, few * 100)},
+            **{"100 MB": (1, 20, keys), "200 MB": (1, 20, 2 * keys)},
+            **{"a tenth": (few, 20, all_keys // 10), "all": (10 * few, 20 if asked.quick else 100, all_keys)},
+            **{"a tenth of 100 MB": (few, 20, few * 100), "all of 100 MB": (10 * few, 100, few * 100)},
+        }
+        places = {what: _place(Path(name), number) for number, what in enumerate(wanted)}
+        made = {what: make(places[what], *size) for what, size in wanted.items()}
+        for what in ("a tenth of 100 MB", "all of 100 MB"):
+            made[what] = _enlarge(places[what], places["100 MB"], made[what])
+        record["checkpoints"] = [size._asdict() for size in made.values()]
         waiting = [command for command in COMMANDS if command not in TOGETHER]
         pool = ThreadPoolExecutor(len(waiting))  # they mostly wait, while the others are measured
-        which = {command: -1 if command in OF_BYTES else -2 for command in COMMANDS}
-        waited = {command: pool.submit(measure, places[which[command]], command, ms) for command in waiting}
+        large = {command: " of 100 MB" if command in OF_BYTES else "" for command in COMMANDS}
+        waited = {command: pool.submit(measure, places[f"all{large[command]}"], command, ms) for command in waiting}
         for command in COMMANDS:
-            points = [(each, measure(place, command, 0, runs)) for place, each in zip(places[:5], made, strict=False)]
-            size, place = made[which[command]], places[which[command]]
+            points = {what: (made[what], measure(places[what], command, 0, runs)) for what in [*wanted][:5]}
+            of, together = large[command], TOGETHER.get(command, 1)
+            tenth, whole = (measure(places[what + of], command, 0, 1 if of else runs) for what in ("a tenth", "all"))
+            wider = (points["100 MB"], (made[f"a tenth{of}"], tenth)) if of else (points["base"], points["wider"])
+            model = fit(wider, (points["base"], points["longer"]), (points["100 MB"], points["200 MB"]))
+            place, size = places[f"all{of}"], made[f"all{of}"]
             costs = {
-                "predicted": fit(points).predict(size, TOGETHER.get(command, 1)),
+                "predicted": model.predict(size, together),
                 "measured": waited[command].result() if command in waited else measure(place, command, ms),
             }
-            tenth, whole = (measure(place, command, 0, runs) for place in places[-3:-1])
             growth = {"requests": whole.requests / tenth.requests, "cpu": whole.cpu / tenth.cpu}
-            model = asdict(fit(points))
-            own = {"gb": size.gb, "model": model, "growth": growth} | {
-                name: asdict(cost) for name, cost in costs.items()
-            }
-            record["commands"][command] = own
+            own = {"gb": size.gb, "model": asdict(model), "growth": growth}
+            record["commands"][command] = own | {name: asdict(cost) for name, cost in costs.items()}
             print("\n".join(_describe(command, record["commands"][command])), flush=True)
     if asked.record:
         Path(asked.record).write_text(json.dumps(record, indent=1) + "\n")
