@@ -1,5 +1,6 @@
 """Arrow arrays from numpy ones."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pyarrow as pa
 from ckpt.errors import LeftToSpark, Undecodable
 
 _SMALL = 1 << 31  # bytes that offsets of 32 bits reach
+_FEW = 64  # pieces that Python copies one by one
 
 
 def validity(nulls: Any) -> Any:
@@ -34,12 +36,22 @@ def booleans(values: Any, nulls: Any) -> Any:
 
 def texts(kind: Any, raw: Any, starts: Any, sizes: Any, nulls: Any, what: str) -> Any:
     """An array of strings or binaries, copied out of memory. Raises Undecodable for text that is not UTF-8."""
-    values = copy_pieces(raw, starts[~nulls], sizes[~nulls])
-    values = spread(values, nulls)
     try:
-        return values.cast(kind)
-    except pa.ArrowInvalid:
+        if len(starts) <= _FEW and not nulls.any() and int(sizes.sum()) < _SMALL and kind in (pa.string(), pa.binary()):
+            return _few_texts(kind, raw, starts, sizes)
+        return spread(copy_pieces(raw, starts[~nulls], sizes[~nulls]), nulls).cast(kind)
+    except (pa.ArrowInvalid, UnicodeDecodeError):
         raise Undecodable(f"{what} contains text that is not UTF-8") from None
+
+
+def _few_texts(kind: Any, raw: Any, starts: Any, sizes: Any) -> Any:
+    """The same for a few, without ``pyarrow.compute``, whose import takes longer than finding a key."""
+    data = b"".join(raw[start : start + size].tobytes() for start, size in zip(starts, sizes, strict=True))
+    ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+    if kind == pa.string():
+        for start, end in pairwise(ends):
+            data[start:end].decode()
+    return pa.Array.from_buffers(kind, len(sizes), [None, pa.py_buffer(ends), pa.py_buffer(data)], 0)
 
 
 def copy_pieces(raw: Any, starts: Any, sizes: Any) -> Any:

@@ -43,11 +43,14 @@ def make_objects(rows: Any) -> list[dict[str, Json]]:
 
 def _simple(array: Any) -> list[Json]:
     convert, kind = _converter(array.type), array.type
+    numbers = None
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
-        array = array.cast(pa.int64())
+        numbers = pa.int64()
     elif pa.types.is_date32(kind):
-        array = array.cast(pa.int32())
-    values: list[Any] = array.to_pylist()
+        numbers = pa.int32()
+    chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
+    # a view, for ``cast`` imports ``pyarrow.compute``, which takes longer than finding a key
+    values: list[Any] = [value for chunk in chunks for value in (chunk.view(numbers) if numbers else chunk).to_pylist()]
     return values if convert is None else [None if value is None else convert(value) for value in values]
 
 
