@@ -45,7 +45,7 @@ def texts(kind: Any, raw: Any, starts: Any, sizes: Any, nulls: Any, what: str) -
 
 
 def _few_texts(kind: Any, raw: Any, starts: Any, sizes: Any) -> Any:
-    """The same for a few, without ``pyarrow.compute``, whose import takes longer than finding a key."""
+    """An array of a few, made without ``pyarrow.compute``, whose import takes longer than finding a key."""
     data = b"".join(raw[start : start + size].tobytes() for start, size in zip(starts, sizes, strict=True))
     ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
     if kind == pa.string():
