@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -230,7 +231,8 @@ def test_ctrl_c_says_how_to_continue(fleet: CountingS3, ckpt: Ckpt, tmp_path: Pa
     file, options = tmp_path / "a file", [f"--storage-option={name}={value}" for name, value in fleet.options.items()]
     words = ["scan", "s3://bucket", "--resume", str(file), "--jobs", "1", "-o", "json", *options]
     fleet.ms = 100
-    process = subprocess.Popen([*command(), *words], cwd=HERE, stdout=-1, stderr=-1, text=True)
+    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a test run in the background ignores it
+    process = subprocess.Popen([*command(), *words], cwd=HERE, stdout=-1, stderr=-1, text=True, preexec_fn=heed)
     while process.poll() is None and not (file.exists() and len(file.read_text().splitlines()) > 3):
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
