@@ -73,7 +73,8 @@ def find_merge(aggregate: DescribedAggregate) -> Merge | None:
         case Merge.SUM | Merge.AVERAGE:
             return merge if names[0] in ("long", "double", "decimal") else None
         case Merge.LEAST | Merge.GREATEST:
-            return merge if names[0] in _ORDERED | {"decimal"} else None
+            collated = " collate " in str(aggregate.result)  # which its buffer does not say
+            return merge if names[0] in _ORDERED | {"decimal"} and not collated else None
         case Merge.LIST | Merge.SET:
             element = find_element(aggregate)
             known = _COLLECTED if merge is Merge.LIST else frozenset() if isinstance(element, dict) else _EQUAL

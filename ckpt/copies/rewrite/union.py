@@ -83,10 +83,11 @@ def unite(chosen: Sequence[Chosen], query: QueryDescription | None, *, combine: 
     newest = [_read_offsets(each, each.moment.batch) for each in chosen]
     _check_names(newest)
     watermarks = tuple(each.moment.next_watermark_ms or 0 for each in chosen)
-    if combine and len(set(watermarks)) > 1 and first.checkpoint.operators:
+    evicted = {log.metadata.watermark_ms for log in newest if log.metadata is not None}
+    if combine and (len(set(watermarks)) > 1 or len(evicted) > 1) and first.checkpoint.operators:
         raise NoWay(
-            "`combine`: the watermarks differ, so one query may have emitted a group that another keeps; "
-            "it combines state only of queries with one watermark, or none"
+            "`combine`: the watermarks differ, of the newest batch or of the next one, so one query may have emitted a "
+            "group that another keeps; it combines state only of queries with one watermark, or none"
         )
     batch = max(each.moment.batch for each in chosen)
     united = tuple(

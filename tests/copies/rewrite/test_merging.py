@@ -1,5 +1,6 @@
 """Groups merged where no real query shows it: NULL, NaN, and sums that do not fit (real ones: ``columns.py``)."""
 
+from dataclasses import replace
 from decimal import Decimal
 from math import inf, isnan, nan
 from typing import Any
@@ -104,6 +105,8 @@ def test_what_is_not_known_is_not_merged() -> None:
     assert find_merge(aggregate("Sum", "long")) is Merge.SUM
     assert find_merge(aggregate("Sum", "interval day to second")) is None
     assert find_merge(aggregate("Max", {"type": "struct", "fields": []})) is None
+    assert find_merge(aggregate("Max", "string")) is Merge.GREATEST
+    assert find_merge(replace(aggregate("Max", "string"), result="string collate UTF8_LCASE")) is None
     assert find_merge(aggregate("Max", "string collate UNICODE_CI")) is None
     assert find_merge(aggregate("Count", "long", distinct=True)) is None
     assert find_merge(aggregate("RegrSlope", *["double"] * 7)) is None
