@@ -117,8 +117,10 @@ class Rewrite(Value):
     @property
     def late_from_ms(self) -> tuple[int, int] | None:
         """The lowest and the highest watermark of several old checkpoints, where they differ."""
-        watermarks = self.union.watermarks_ms if self.union else ()
-        return (min(watermarks), max(watermarks)) if len(set(watermarks)) > 1 else None
+        for watermarks in (self.union.watermarks_ms, self.union.evicted_ms) if self.union else ():
+            if len(set(watermarks)) > 1:
+                return min(watermarks), max(watermarks)
+        return None
 
     @property
     def unseen(self) -> tuple[Key, ...]:

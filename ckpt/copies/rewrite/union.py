@@ -61,6 +61,7 @@ class Union:
     batch: int  # the newest committed one of the new checkpoint
     sources: tuple[UnitedSource, ...]  # in the order of the new query
     watermarks_ms: tuple[int, ...]  # of the next batch of each checkpoint
+    evicted_ms: tuple[int, ...]  # of the newest batch of each, which has evicted what is older
     combining: Mapping[tuple[int, str], StoreColumns]  # by operator and store
 
     @property
@@ -83,8 +84,8 @@ def unite(chosen: Sequence[Chosen], query: QueryDescription | None, *, combine: 
     newest = [_read_offsets(each, each.moment.batch) for each in chosen]
     _check_names(newest)
     watermarks = tuple(each.moment.next_watermark_ms or 0 for each in chosen)
-    evicted = {log.metadata.watermark_ms for log in newest if log.metadata is not None}
-    if combine and (len(set(watermarks)) > 1 or len(evicted) > 1) and first.checkpoint.operators:
+    evicted = tuple(log.metadata.watermark_ms for log in newest if log.metadata is not None)
+    if combine and (len(set(watermarks)) > 1 or len(set(evicted)) > 1) and first.checkpoint.operators:
         raise NoWay(
             "`combine`: the watermarks differ, of the newest batch or of the next one, so one query may have emitted a "
             "group that another keeps; it combines state only of queries with one watermark, or none"
@@ -105,7 +106,7 @@ def unite(chosen: Sequence[Chosen], query: QueryDescription | None, *, combine: 
     combining = {}
     for operator in first.checkpoint.operators if combine else ():
         combining[operator.id, operator.stores[0].name] = _plan_combining(operator, query)
-    return Union(tuple(chosen), logs, batch, united, watermarks, combining)
+    return Union(tuple(chosen), logs, batch, united, watermarks, evicted, combining)
 
 
 def _check_alone(chosen: Chosen) -> None:
