@@ -8,6 +8,7 @@ that was not late before.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 from ckpt import settings
 from ckpt.changes.evolve.columns import plan_combining
@@ -78,9 +79,11 @@ def unite(chosen: Sequence[Chosen], query: QueryDescription | None, *, combine: 
     Raises NoWay where they do not fit, StorageError.
     """
     first = chosen[0]
-    for number, other in enumerate(chosen):
+    for earlier, other in combinations(chosen, 2):
+        _check_apart(earlier, other)
+    for other in chosen:
         _check_alone(other)
-        _check_fits(first, other, number)
+        _check_fits(first, other)
     newest = [_read_offsets(each, each.moment.batch) for each in chosen]
     _check_names(newest)
     watermarks = tuple(each.moment.next_watermark_ms or 0 for each in chosen)
@@ -134,11 +137,16 @@ def _check_alone(chosen: Chosen) -> None:
                 raise NoWay(f"{own}: operator {operator.id} is a limit, and each query has counted up to it alone")
 
 
-def _check_fits(first: Chosen, other: Chosen, number: int) -> None:
+def _check_apart(first: Chosen, other: Chosen) -> None:
+    """Raise NoWay where two checkpoints are of one query."""
+    own, its = one_line(first.checkpoint.uri), one_line(other.checkpoint.uri)
+    if first.checkpoint.query_id == other.checkpoint.query_id:
+        raise NoWay(f"{own} and {its} have the same query id: one is a copy of the other, and has the same rows")
+
+
+def _check_fits(first: Chosen, other: Chosen) -> None:
     """Raise NoWay where a checkpoint is not of the query that wrote the first one."""
     own, its = one_line(first.checkpoint.uri), one_line(other.checkpoint.uri)
-    if first.checkpoint.query_id == other.checkpoint.query_id and number:
-        raise NoWay(f"{own} and {its} have the same query id: one is a copy of the other, and has the same rows")
     for name in sorted({*first.recorded, *other.recorded} - _MAY_DIFFER):
         values = [each.recorded.get(name, "no value") for each in (first, other)]
         if values[0] != values[1]:

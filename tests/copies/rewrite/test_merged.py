@@ -254,6 +254,7 @@ def test_what_does_not_fit_is_refused_by_name(apart: tuple[str, str], copy_of: C
     assert "is a limit" in _refuse([str(SAMPLES / "limit-hdfs-4.2"), first], tmp_path)
     shutil.copytree(first, tmp_path / "copy")
     assert "the same query id" in _refuse([first, str(tmp_path / "copy")], tmp_path)
+    assert "the same query id" in _refuse([SECOND, first, str(tmp_path / "copy")], tmp_path)
     planned = copy_of("aggregation-killed-hdfs-4.0")
     assert "planned and not committed" in _refuse([str(planned), first], tmp_path)
     assert "which functions operator 0 computes" in _refuse([*apart], tmp_path, combine=True)
