@@ -1,4 +1,4 @@
-"""What a command costs by partition, batch and GB, as `benchmarks/scale.py` measures it."""
+"""The cost of a command by partition, batch and GB, fitted to what `benchmarks/scale.py` measures."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True)
 class Cost:
-    """What a run took."""
+    """Requests, CPU time and duration of a run."""
 
     requests: float
     cpu: float  # seconds
@@ -28,7 +28,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Model:
-    """What a command costs: what it takes to begin, and for each partition, batch and GB."""
+    """The cost of a command: of its beginning, and of each partition, batch and GB."""
 
     begin: Cost
     partition: Cost
@@ -60,7 +60,7 @@ def fit(wider: Sequence[Point], longer: Sequence[Point], heavier: Sequence[Point
 
 
 def _slope(pair: Sequence[Point], axis: int, gb: Cost = Cost(0, 0)) -> Cost:
-    """What one more of something costs, without that of its GB; less than nothing is noise."""
+    """The cost of one more partition, batch or GB, without that of GB added with it; less than nothing is noise."""
     (less, before), (more, after) = pair
     step, added = more[axis] - less[axis], more.gb - less.gb
     slopes = (

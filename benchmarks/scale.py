@@ -1,4 +1,4 @@
-"""What work on state costs by partition, batch and GB in S3, and whether a larger checkpoint costs what that predicts.
+"""The cost of work on state in S3 by partition, batch and GB, and whether it predicts that of a larger checkpoint.
 
     python benchmarks/scale.py [--quick] [--record FILE]
 
@@ -60,7 +60,7 @@ def make(folder: Path, partitions: int, batches: int, keys: int) -> Size:
     rows = ckpt.read_state_arrow(str(HDFS))
     numbers = pa.array(range(keys))
     spread = pc.multiply(numbers, _ODD)  # so that values hardly compress
-    values = [(spread if place else numbers).cast(field.type) for place, field in enumerate(rows.schema)]
+    values = [(spread if column else numbers).cast(field.type) for column, field in enumerate(rows.schema)]
     table = pa.table(values, schema=rows.schema)
     ckpt.write_state({"operator 0": table}, like=str(HDFS), into=str(folder), partitions=partitions)
     _let_batches_pass(folder, batches)
@@ -100,8 +100,8 @@ def measure(checkpoint: Path, command: str, ms: float, runs: int = 1) -> Cost:
     for _ in range(runs):
         with tempfile.TemporaryDirectory(dir=checkpoint.parent.parent) as new, counting_s3(checkpoint.parent, ms) as s3:
             options = [word for name, value in s3.options.items() for word in ("--storage-option", f"{name}={value}")]
-            places = {"CHECKPOINT": f"s3://{checkpoint.name}", "NEW": f"{new}/new"}
-            words = [places.get(word, word) for word in COMMANDS[command]]
+            locations = {"CHECKPOINT": f"s3://{checkpoint.name}", "NEW": f"{new}/new"}
+            words = [locations.get(word, word) for word in COMMANDS[command]]
             began = time.perf_counter()
             process = subprocess.Popen([CKPT, *words, *options, "-o", "json"], stdout=-3, stderr=-1, cwd="/")
             assert process.stderr is not None
@@ -133,25 +133,25 @@ def main() -> None:
             **{"a tenth": (few, 20, all_keys // 10), "all": (10 * few, 20 if asked.quick else 100, all_keys)},
             **{"a tenth of 100 MB": (few, 20, few * 100), "all of 100 MB": (10 * few, 100, few * 100)},
         }
-        places = {what: _place(Path(name), number) for number, what in enumerate(wanted)}
-        made = {what: make(places[what], *size) for what, size in wanted.items()}
+        buckets = {what: _make_bucket(Path(name), number) for number, what in enumerate(wanted)}
+        made = {what: make(buckets[what], *size) for what, size in wanted.items()}
         for what in ("a tenth of 100 MB", "all of 100 MB"):
-            made[what] = _enlarge(places[what], places["100 MB"], made[what])
+            made[what] = _enlarge(buckets[what], buckets["100 MB"], made[what])
         record["checkpoints"] = [size._asdict() for size in made.values()]
         waiting = [command for command in COMMANDS if command not in TOGETHER]
         pool = ThreadPoolExecutor(len(waiting))  # they mostly wait, while the others are measured
         large = {command: " of 100 MB" if command in OF_BYTES else "" for command in COMMANDS}
-        waited = {command: pool.submit(measure, places[f"all{large[command]}"], command, ms) for command in waiting}
+        waited = {command: pool.submit(measure, buckets[f"all{large[command]}"], command, ms) for command in waiting}
         for command in COMMANDS:
-            points = {what: (made[what], measure(places[what], command, 0, runs)) for what in [*wanted][:5]}
+            points = {what: (made[what], measure(buckets[what], command, 0, runs)) for what in [*wanted][:5]}
             of, together = large[command], TOGETHER.get(command, 1)
-            tenth, whole = (measure(places[what + of], command, 0, 1 if of else runs) for what in ("a tenth", "all"))
+            tenth, whole = (measure(buckets[what + of], command, 0, 1 if of else runs) for what in ("a tenth", "all"))
             wider = (points["100 MB"], (made[f"a tenth{of}"], tenth)) if of else (points["base"], points["wider"])
             model = fit(wider, (points["base"], points["longer"]), (points["100 MB"], points["200 MB"]))
-            place, size = places[f"all{of}"], made[f"all{of}"]
+            bucket, size = buckets[f"all{of}"], made[f"all{of}"]
             costs = {
                 "predicted": model.predict(size, together),
-                "measured": waited[command].result() if command in waited else measure(place, command, ms),
+                "measured": waited[command].result() if command in waited else measure(bucket, command, ms),
             }
             growth = {"requests": whole.requests / tenth.requests, "cpu": whole.cpu / tenth.cpu}
             own = {"gb": size.gb, "model": asdict(model), "growth": growth}
@@ -161,11 +161,11 @@ def main() -> None:
         Path(asked.record).write_text(json.dumps(record, indent=1) + "\n")
 
 
-def _place(folder: Path, number: int) -> Path:
-    """A bucket of its own folder."""
-    place = folder / f"served-{number}" / f"bucket{number}"
-    place.parent.mkdir()
-    return place
+def _make_bucket(folder: Path, number: int) -> Path:
+    """Name a bucket of its own folder, in which a checkpoint is made."""
+    bucket = folder / f"served-{number}" / f"bucket{number}"
+    bucket.parent.mkdir()
+    return bucket
 
 
 def _describe(command: str, costs: Mapping[str, Any]) -> Iterator[str]:

@@ -233,9 +233,15 @@ class RewriteReport(Report["Rewrite"]):
         both = " and ".join(map(instant, self.record.late_from_ms))
         yield Heading("Watermark", f"{instant(lowest)}, the lowest; they are {both}")
         yield Item(
-            "rows between the two are no longer late. If one comes from a source of the query that was ahead, a window "
-            "or session that it has emitted starts over, and is emitted a second time; deduplication within the "
-            "watermark may let a duplicate pass. No such row comes if the query that is behind first catches up",
+            "rows between the two are no longer late. For such a row from a source of the query that was ahead, a "
+            "window or session that it has emitted starts over and is emitted a second time, a deduplication by event "
+            "time or within the watermark may let a duplicate pass, and a function with state of its own is called. No "
+            "such row comes if you first start the query that is behind until its watermark is that of the other",
+            2,
+        )
+        yield Item(
+            "a window that one query has emitted, and another still keeps for the same key, is emitted again with the "
+            "rows of the other, as that one would have done",
             2,
         )
 
@@ -387,10 +393,11 @@ class RewriteReport(Report["Rewrite"]):
         """Say how the new queries of an old one start."""
         return (
             "start a query with each of them, and never the old one again. Each begins at the same offsets, so it must "
-            "filter rows by its condition before they reach the state. Each has its own query id: one Delta or Iceberg "
-            "table takes all. Of files only one query can continue the old folder: it silently drops batch "
-            f"{self.record.batch + 1} of a second one, and in a new folder Spark misses the batches before. So does a "
-            "foreachBatch with the txnAppId of another drop it: give each its own."
+            "filter rows by its condition before they reach the state, with the same result as here. Each has its own "
+            "query id: one Delta or Iceberg table takes all. Of files only one query can continue the old folder: it "
+            f"silently drops batch {self.record.batch + 1} of a second one, and in a new folder Spark misses the "
+            "batches before. A foreachBatch that writes with a txnAppId drops that batch of a second query too: give "
+            "each query its own."
         )
 
     @property

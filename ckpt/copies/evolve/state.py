@@ -19,7 +19,7 @@ from ckpt.checkpoint.state.rewritable import Form, refuse_rewrite
 from ckpt.copies.evolve.reshaping import ColumnReshaping
 from ckpt.copies.evolve.spool import Spool
 from ckpt.copies.exchange import Exchange
-from ckpt.copies.rewrite.rewrite import Move, run_move
+from ckpt.copies.rewrite.move import Move, run_move
 from ckpt.copies.rewrite.snapshots import read_file_form
 from ckpt.copies.rewrite.spreading import count_partitions
 from ckpt.copies.rewrite.stored_rows import make_stored

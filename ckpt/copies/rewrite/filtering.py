@@ -238,12 +238,20 @@ class Filter:
         return ~self.condition.holds(flatten_batch(self.columns, batch))
 
 
+def _is_time(path: tuple[str, ...]) -> bool:
+    """Tell whether a column of a key is a time of a window, which is a struct, or of a session."""
+    return path[-1] == "sessionStartTime" or (len(path) > 2 and path[-1] in ("start", "end"))
+
+
+IN_NONE = "for which no condition is true, so that no new checkpoint has them"
+IN_SEVERAL = "for which several conditions are true, so that several new checkpoints have them"
+
+
 @dataclass(frozen=True, slots=True)
 class SplitFilter:
-    """The rows of one operator that one of several new checkpoints has, and whether each row is in one of them."""
+    """The rows of one operator that one of several new checkpoints has."""
 
     filters: tuple[Filter, ...]  # of all new checkpoints, that of this one first
-    strays: dict[str, Any] = field(default_factory=dict)  # rows of the last call that are not, by why, as masks
 
     @property
     def applies(self) -> bool:
@@ -255,16 +263,30 @@ class SplitFilter:
         """True if the conditions decide about keys, with everything that is kept for them."""
         return any(each.of_keys for each in self.filters)
 
+    @property
+    def beyond_sources(self) -> tuple[str, ...]:
+        """The columns that rows of a source do not have: values, and times of windows and sessions.
+
+        A new query leaves out by its filter the rows of keys that it does not have; it cannot do so by what state has
+        made of several rows.
+        """
+        columns = {column.name: column.path for each in self.filters for column in each.columns.kept}
+        return tuple(sorted(name for name, path in columns.items() if path[0] != "key" or _is_time(path)))
+
+    def find_each(self, rows: Encoded, key: Sequence[Column], partition: int) -> list[Any]:
+        """Tell for each new checkpoint which rows it leaves out, as ``Filter.find_left_out``. Raises as it does."""
+        return [each.find_left_out(rows, key, partition) for each in self.filters]
+
     def find_left_out(self, rows: Encoded, key: Sequence[Column], partition: int) -> Any:
-        """Tell of each row whether it is left out, as ``Filter.find_left_out``. Raises as it does."""
-        left_out = [each.find_left_out(rows, key, partition) for each in self.filters]
-        kept = len(left_out) - sum(mask.astype(np.int64) for mask in left_out)
-        self.strays.update({IN_NONE: kept == 0, IN_SEVERAL: kept > 1})
-        return left_out[0]
+        """Tell which rows this one leaves out."""
+        return self.find_each(rows, key, partition)[0]
 
 
-IN_NONE = "for which no condition is true, so that no new checkpoint has them"
-IN_SEVERAL = "for which several conditions are true, so that several new checkpoints have them"
+def find_strays(left_out: Sequence[Any]) -> dict[str, Any]:
+    """The rows that are not in exactly one of several new checkpoints: a mask of numpy for each reason."""
+    kept = len(left_out) - sum(mask.astype(np.int64) for mask in left_out)
+    return {IN_NONE: kept == 0, IN_SEVERAL: kept > 1}
+
 
 Leaving: TypeAlias = Dropping | Filter | SplitFilter
 """Rows that are left out of an operator: those of some keys, or those for which a condition is not true."""

@@ -40,7 +40,7 @@ def merge_columns(columns: Sequence[Any], starts: Any, merges: Sequence[ColumnMe
 
 @dataclass(frozen=True)
 class RowMerging:
-    """Rows of a store of which several have one key, merged as ``StoreColumns.merges`` says; keys are kept."""
+    """Merges rows of a store that have the same key, as ``StoreColumns.merges`` says."""
 
     columns: StoreColumns
     provider: Provider

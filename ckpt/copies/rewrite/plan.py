@@ -19,6 +19,7 @@ from ckpt.checkpoint.state.read_steps import run
 from ckpt.checkpoint.state.rewritable import Form, refuse_rewrite
 from ckpt.copies.copy.placing import check_apart, open_new
 from ckpt.copies.copy.selection import Selection, select_files
+from ckpt.copies.rewrite.condition import join_names
 from ckpt.copies.rewrite.filtering import (
     Dropping,
     Key,
@@ -116,11 +117,13 @@ class Rewrite(Value):
 
     @property
     def late_from_ms(self) -> tuple[int, int] | None:
-        """The lowest and the highest watermark of several old checkpoints, where they differ."""
-        for watermarks in (self.union.watermarks_ms, self.union.evicted_ms) if self.union else ():
-            if len(set(watermarks)) > 1:
-                return min(watermarks), max(watermarks)
-        return None
+        """The lowest and the highest watermark of several old checkpoints, where they differ.
+
+        Of the newest batches or of the next ones: a start judges by the former which rows are late.
+        """
+        both = (self.union.watermarks_ms, self.union.evicted_ms) if self.union else ()
+        differing = [ms for watermarks in both if len(set(watermarks)) > 1 for ms in watermarks]
+        return (min(differing), max(differing)) if differing else None
 
     @property
     def unseen(self) -> tuple[Key, ...]:
@@ -276,6 +279,12 @@ def plan_split(
         for operator, part in leaving.items():
             if refused is None and not part.applies:
                 refused = f"operator {operator} lacks columns of a condition: every new checkpoint would have its rows"
+            if refused is None and isinstance(part, SplitFilter) and part.beyond_sources:
+                names = join_names(part.beyond_sources)
+                refused = (
+                    f"operator {operator}: rows of a source do not have {names}, so that no filter gives each of them "
+                    "to one new query: divide by other columns of the key"
+                )
         among = tuple(where) if number == 0 else ()
         yield chosen, selection, replace(rewrite, refused=refused, among=among)
 
@@ -304,7 +313,7 @@ def _check_form(provider: str | None, partitions: int | None, version: int | Non
 def choose_leaving(chosen: Chosen, keys: Sequence[Key], where: str | tuple[str, ...] | None) -> Mapping[int, Leaving]:
     """Decide what each operator leaves out: keys, or rows that a condition does not keep. Raises UsageError.
 
-    Several conditions are those of several new checkpoints, the first of which is meant.
+    Several conditions are of several new checkpoints, that of the one which is filled first.
     """
     if isinstance(where, tuple):
         filters = [make_filters(chosen, each) for each in where]

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from ckpt.checkpoint.state.rewritable import count_session_columns
-from ckpt.copies.rewrite.filtering import Column, Leaving, SplitFilter
+from ckpt.copies.rewrite.filtering import Column, Leaving, SplitFilter, find_strays
 from ckpt.copies.rewrite.spreading import GroupingKey, find_grouping, hash_rows, is_single
 from ckpt.copies.rewrite.stored_rows import Stored, array_of, bounds, encode_rows, memory, prepend, strip_first
 from ckpt.errors import Undecodable
@@ -194,10 +194,13 @@ class Moving:
             columns = self.reshaping.make_key(columns, count)
         if spread and self.partitions is not None:
             places = hash_rows(columns, count, self.partitions)
-        dropped = self.leaving.find_left_out(rows, columns, partition)
-        family, sizes = (self.operator.id, self.store.name, rows.family), self._count_state_rows(rows)
         if isinstance(self.leaving, SplitFilter):
-            self._count_strays(rows, self.leaving.strays)
+            left_out = self.leaving.find_each(rows, columns, partition)
+            self._count_strays(rows, find_strays(left_out))
+            dropped = left_out[0]
+        else:
+            dropped = self.leaving.find_left_out(rows, columns, partition)
+        family, sizes = (self.operator.id, self.store.name, rows.family), self._count_state_rows(rows)
         self.tally.rows[family] += int(sizes.sum())
         self.tally.dropped[family] += int(sizes[dropped].sum())
         if self.reshaping is not None and rows.family is not None:

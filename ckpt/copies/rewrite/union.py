@@ -125,7 +125,7 @@ def _check_alone(chosen: Chosen) -> None:
         )
     log = checkpoint.commits.readable(batch)
     if log is not None and log.sinks:
-        raise NoWay(f"{own}: its commits record what its sinks have, which no other query goes on with")
+        raise NoWay(f"{own}: its commits record what its sinks have, and no other query can continue from that")
     offsets = _read_offsets(chosen, batch)
     if offsets.metadata is None or is_read_twice(checkpoint.listing, offsets):
         raise NoWay(f"{own}: its offsets lack settings, or it reads one folder twice through one source")

@@ -133,8 +133,7 @@ class _File:
             return f"a remote SST file of more than {_LARGEST_WHOLE:,} bytes"
         else:  # two requests
             data = self._storage.read(self._file.path)
-            pieces = self._split(data)
-            read = lambda offset, length: data[offset : offset + length]  # noqa: E731
+            pieces, read = self._split(data), partial(_slice, data)
         return self._judge_whole(pieces, lambda: check_sst(read, self._file.size, Pieces(pieces)))
 
     def _zip(self) -> FileOutcome:
@@ -280,3 +279,7 @@ class _File:
         while self._read <= most or (self._hidden is not None and self._hidden_wrong is None):
             if next(pieces, None) is None:
                 return
+
+
+def _slice(data: bytes, offset: int, length: int) -> bytes:
+    return data[offset : offset + length]

@@ -186,7 +186,7 @@ def ask(spark: Installed, some: Iterable[Case], folder: Path) -> dict[str, Any]:
 
 
 def _making(chosen: Iterable[Case], folder: Path, number: int) -> Iterator[dict[str, Any]]:
-    """What runs in one of the starts in which checkpoints are made; state by hand is of the first one.
+    """The cases of one of the starts in which checkpoints are made; state by hand belongs to the first.
 
     Rows in Avro get another schema in the last one.
     """

@@ -207,14 +207,14 @@ def test_state_and_logs_of_both_become_one(form: dict[str, Any], apart: tuple[st
     made = ckpt.rewrite(apart, new, **form)
     assert made.written, made.refused
     assert made.batch == max(plan.batch for plan in made.merged) == 9
-    rows = [state(Path(place))["operator 0"] for place in (*apart, new)]
+    rows = [state(Path(folder))["operator 0"] for folder in (*apart, new)]
     assert rows[2] == sorted(rows[0] + rows[1])
     assert made.units[0].rows == len(rows[2])
     checkpoint = ckpt.open_checkpoint(new)
-    assert checkpoint.query_id not in {ckpt.open_checkpoint(place).query_id for place in apart}
+    assert checkpoint.query_id not in {ckpt.open_checkpoint(folder).query_id for folder in apart}
     newest = checkpoint.offsets.newest
     assert newest is not None
-    old = [ckpt.open_checkpoint(place).offsets.newest for place in apart]
+    old = [ckpt.open_checkpoint(folder).offsets.newest for folder in apart]
     assert [source.text for source in newest.sources] == [log.sources[0].text for log in old if log is not None]
     assert [(source.checkpoint, source.was) for source in made.new_sources] == [(0, 0), (1, 0)]
     assert ckpt.inspect(new).sound
@@ -330,12 +330,12 @@ def test_the_lowest_watermark_is_taken_and_announced(run_ckpt: Ckpt, tmp_path: P
 def test_a_split_keeps_each_row_once(run_ckpt: Ckpt, tmp_path: Path) -> None:
     new = [str(tmp_path / name) for name in ("one", "two")]
     made = ckpt.rewrite(FIRST, new, where=APART, provider="rocksdb", partitions=3)
-    rows = [state(Path(place))["operator 0"] for place in (FIRST, *new)]
+    rows = [state(Path(folder))["operator 0"] for folder in (FIRST, *new)]
     assert rows[0] == sorted(rows[1] + rows[2])
     assert all(rows)
     assert [part.into for part in made.parts] == new
     assert all(part.written for part in made.parts)
-    ids = {ckpt.open_checkpoint(place).query_id for place in (FIRST, *new)}
+    ids = {ckpt.open_checkpoint(folder).query_id for folder in (FIRST, *new)}
     assert len(ids) == 3
 
 
@@ -386,6 +386,24 @@ def test_a_split_is_refused_by_plan(copy_of: CopyOf, tmp_path: Path) -> None:
     )
     assert made.refused is not None
     assert "lacks columns of a condition" in made.refused
+
+
+@pytest.mark.parametrize(
+    ("sample", "column"),
+    [
+        ("aggregation-hdfs-4.2", "value_count"),
+        ("windowed-aggregation-hdfs-4.2", "key_window_start"),
+        ("session-window-hdfs-3.5", "key_sessionStartTime"),
+    ],
+)
+def test_a_split_by_what_no_source_has_is_refused(sample: str, column: str, tmp_path: Path) -> None:
+    """No filter on rows of a source decides as the condition does."""
+    new = [str(tmp_path / name) for name in ("one", "two")]
+    limit = 3 if column == "value_count" else "TIMESTAMP '2026-01-01'"
+    made = ckpt.rewrite(str(SAMPLES / sample), new, where=[f"{column} < {limit}", f"{column} >= {limit}"])
+    assert made.refused is not None
+    assert f"rows of a source do not have {column}" in made.refused
+    assert not any((tmp_path / name).exists() for name in ("one", "two"))
 
 
 @pytest.mark.parametrize(

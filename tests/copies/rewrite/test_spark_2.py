@@ -69,7 +69,7 @@ OLD = {
 
 
 class Continued:
-    """The old checkpoint and those written from it, all of which read the same files."""
+    """The old checkpoint and those written from it; they all read the same files."""
 
     def __init__(self, spark: Any, folder: Path, old: Old) -> None:
         self._session, self._folder, self._old = spark.newSession(), folder, old
