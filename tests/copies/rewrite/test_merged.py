@@ -327,6 +327,23 @@ def test_the_lowest_watermark_is_taken_and_announced(run_ckpt: Ckpt, tmp_path: P
     assert "combines state only of queries with one watermark" in _refuse([first, second], tmp_path, combine=True)
 
 
+def test_a_query_that_alone_has_evicted_was_ahead(run_ckpt: Ckpt, tmp_path: Path) -> None:
+    """As with ``noDataMicroBatches`` off: the watermark of the next batch is one, that of the newest is not."""
+    first, second = (str(tmp_path / name) for name in ("first", "second"))
+    sample = str(SAMPLES / "windowed-aggregation-hdfs-4.2")
+    ckpt.rewrite(sample, [first, second], where=["key_key < 2", "key_key >= 2"])
+    newest = max((Path(second) / "offsets").glob("[0-9]*"), key=lambda file: int(file.name))
+    text = newest.read_text()
+    watermark = json.loads(text.splitlines()[1])["batchWatermarkMs"]
+    newest.write_text(text.replace(str(watermark), str(watermark - 7000)))
+    made = ckpt.rewrite([first, second], str(tmp_path / "planned"), plan=True)
+    assert made.late_from_ms == (watermark - 7000, watermark)
+    assert "is emitted a second time" in " ".join(
+        run_ckpt("rewrite", first, second, str(tmp_path / "new")).stdout.split()
+    )
+    assert "combines state only of queries with one watermark" in _refuse([first, second], tmp_path, combine=True)
+
+
 def test_a_split_keeps_each_row_once(run_ckpt: Ckpt, tmp_path: Path) -> None:
     new = [str(tmp_path / name) for name in ("one", "two")]
     made = ckpt.rewrite(FIRST, new, where=APART, provider="rocksdb", partitions=3)
