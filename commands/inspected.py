@@ -37,7 +37,7 @@ from ckpt.storage.local import read_text
 from ckpt.texts import instant, mask_secrets
 from ckpt.versions import Progress, Spark
 
-from .render.inspected import CheckpointKeys, FindingKeys, InspectionDocument, SourceKeys
+from .render.inspection import CheckpointKeys, FindingKeys, InspectionDocument, SourceKeys
 from .render.keys import parse
 
 _WHOLE = "`ckpt inspect CHECKPOINT -o json` without --spark, --progress, --sink and --sources"

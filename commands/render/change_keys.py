@@ -9,7 +9,7 @@ from typing import Annotated
 from ckpt.changes.steps import FileAction, FileContent, Step
 
 from .document import DocumentKeys
-from .inspected import CheckpointKeys, ReadRangeKeys, RestartKeys
+from .inspection import CheckpointKeys, ReadRangeKeys, RestartKeys
 from .keys import Keys, Sentences, of
 
 

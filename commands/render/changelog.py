@@ -14,7 +14,7 @@ from ckpt.texts import plural, quote_path
 from ..arguments import as_options
 from .blocks import Block, Heading, Headline, Item, Line, Next, Page, Table, Tone, more, page_of, show_warnings
 from .document import DocumentKeys
-from .inspected import CheckpointKeys
+from .inspection import CheckpointKeys
 from .keys import ForPeople, Keys, Sentences, of
 from .page import show_title
 from .reports import Exit, Report

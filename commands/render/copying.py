@@ -12,7 +12,7 @@ from ckpt.texts import plural, quote_path, quote_word
 
 from .blocks import Block, Heading, Headline, Item, Next, Page, Tone, bullets, more, page_of, show_command
 from .document import DocumentKeys
-from .inspected import CheckpointKeys
+from .inspection import CheckpointKeys
 from .keys import derive
 from .page import forecast_cases, show_title
 from .reports import Exit, Report

@@ -27,7 +27,7 @@ from .blocks import (
     show_warnings,
 )
 from .document import DocumentKeys
-from .inspected import CheckpointKeys, ReadRangeKeys, SourceKeys
+from .inspection import CheckpointKeys, ReadRangeKeys, SourceKeys
 from .keys import Keys, Sentences, Span, as_json, derive, of
 from .page import offset_text, range_text, show_title
 from .reports import Exit, Report

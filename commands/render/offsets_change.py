@@ -13,7 +13,7 @@ from .blocks import Block, Heading, Item, Page, show_command
 from .change import ChangeReport
 from .change_keys import ChangeBody, ChangeHead, ChangeTail, ReplayKeys
 from .document import Document
-from .inspected import ReadRangeKeys
+from .inspection import ReadRangeKeys
 from .keys import Keys, of
 from .page import offset_text, range_text
 from .positions import PositionsReport

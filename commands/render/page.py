@@ -22,7 +22,7 @@ from .reports import Exit, Report
 from .state import show_state
 
 if TYPE_CHECKING:
-    from .inspected import InspectionDocument
+    from .inspection import InspectionDocument
 
 _SOURCES = 10  # how many sources are named
 _OPTIONS = {"sources": "the sources (--sources)", "sink": "the sink (--sink URI)"}
@@ -45,7 +45,7 @@ class InspectionReport(Report[Inspection]):
 
     def document(self) -> "InspectionDocument":
         """The document of ``ckpt inspect``, whose keys a page does without."""
-        from .inspected import InspectionDocument, source_keys
+        from .inspection import InspectionDocument, source_keys
         from .keys import derive
 
         sources = tuple(source_keys(source, self.record.live) for source in self.record.sources)

@@ -10,7 +10,7 @@ from ckpt.texts import quote_path
 
 from .blocks import Block, Heading, Headline, Item, Page, Tone, more, page_of, show_command, show_warnings
 from .document import DocumentKeys
-from .inspected import CheckpointKeys
+from .inspection import CheckpointKeys
 from .keys import Keys, Sentences, of
 from .page import offset_text, range_text, show_title
 from .reports import Exit, Report

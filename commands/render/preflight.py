@@ -13,7 +13,7 @@ from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Tone, b
 from .change_keys import StepKeys
 from .document import DocumentKeys
 from .findings import show_findings, show_next
-from .inspected import CheckpointKeys, FindingKeys, RestartKeys, SourceKeys, source_keys
+from .inspection import CheckpointKeys, FindingKeys, RestartKeys, SourceKeys, source_keys
 from .keys import Keys, derive, of
 from .live import SinkKeys, show_sink
 from .page import forecast_cases, show_title

@@ -11,7 +11,7 @@ from ckpt.texts import quote_path
 from ..arguments import as_options
 from .blocks import Block, Command, Heading, Headline, Item, Next, Page, Tone, bullets, page_of
 from .document import DocumentKeys
-from .inspected import CheckpointKeys
+from .inspection import CheckpointKeys
 from .keys import ForPeople, Keys, of
 from .page import show_title
 from .reports import Exit, Report

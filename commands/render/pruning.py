@@ -11,7 +11,7 @@ from ckpt.texts import plural, size
 from .blocks import Block, Heading, Table
 from .change import ChangeReport
 from .change_keys import ChangeBody, ChangeHead, ChangeTail, RemovalKeys
-from .inspected import RestartKeys
+from .inspection import RestartKeys
 from .keys import Keys
 
 _WORDS = {

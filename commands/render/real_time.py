@@ -11,7 +11,7 @@ from ckpt.texts import quote_path
 from ..arguments import as_options
 from .blocks import Block, Command, Heading, Headline, Item, Next, Page, Tone, bullets, page_of, show_warnings
 from .document import DocumentKeys
-from .inspected import CheckpointKeys, RestartKeys
+from .inspection import CheckpointKeys, RestartKeys
 from .keys import ForPeople, of
 from .page import forecast_cases, show_title
 from .reports import Exit, Report

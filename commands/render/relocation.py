@@ -11,7 +11,7 @@ from ckpt.versions import Progress
 from .blocks import Block, Heading, Next, bullets, show_command
 from .change import ChangeReport, lower
 from .change_keys import ChangeBody, ChangeHead, ChangeTail, WritingStepKeys
-from .inspected import CheckpointKeys, RestartKeys
+from .inspection import CheckpointKeys, RestartKeys
 from .keys import Keys, of
 
 

@@ -15,7 +15,7 @@ from ckpt.texts import instant, plural, quote_path, size, span
 from ..arguments import as_options
 from .blocks import Block, Heading, Headline, Item, Next, Page, Table, Tone, bullets, more, page_of, show_command
 from .document import DocumentKeys
-from .inspected import CheckpointKeys
+from .inspection import CheckpointKeys
 from .keys import ForPeople, Keys, Span, derive, of
 from .page import show_title
 from .reports import Exit, Report

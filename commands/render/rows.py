@@ -157,9 +157,9 @@ class RowsReport(Report["StateRows"]):
             yield Line("  there are more: see --limit")
         for path in rows.foreign_snapshots[:1]:
             text = (
-                f"warning: {path} holds other rows than the deltas up to it: it may be of batches that were abandoned, "
-                "as by going back by hand. A start reads the snapshot, as this page does; `ckpt state history` follows "
-                "the deltas"
+                f"warning: {path} holds other rows than the deltas up to it: it may come from batches that were "
+                "abandoned when somebody went back by hand. A start reads the snapshot, as this page does; `ckpt state "
+                "history` follows the deltas"
             )
             yield Item(text)
 

@@ -11,7 +11,7 @@ from ckpt.restart.diagnoses.sinks import SINK_LOG_WILL_BREAK
 from .blocks import Block, Heading, Item, Line, more, show_command
 from .change import ChangeReport
 from .change_keys import ChangeBody, ChangeHead, ChangeTail
-from .inspected import ReadRangeKeys
+from .inspection import ReadRangeKeys
 from .keys import Keys, derive
 from .page import range_text
 

@@ -26,7 +26,7 @@ from ckpt.texts import instant, plural, quote_path, quote_word
 from ..arguments import all_as_options, as_options
 from .blocks import Block, Heading, Headline, Item, Line, Next, Page, Tone, page_of, show_warnings
 from .document import DocumentKeys
-from .inspected import CheckpointKeys
+from .inspection import CheckpointKeys
 from .keys import Keys, Sentences, derive, of
 from .page import show_title
 from .reports import Exit, Report

@@ -10,7 +10,7 @@ from ckpt.texts import batch_ranges, plural, quote_path, size
 
 from .blocks import Block, Heading, Headline, Item, Page, Tone, more, page_of, show_command
 from .document import DocumentKeys
-from .inspected import CheckpointKeys, RestartKeys
+from .inspection import CheckpointKeys, RestartKeys
 from .keys import ForPeople, Keys, derive
 from .page import forecast_cases, show_title
 from .reports import Exit, Report

@@ -15,7 +15,7 @@ from .places import DOCS
 
 CONTRACT = DOCS / "contract.md"
 DOCUMENTS = {
-    "inspect": ("inspected", "InspectionDocument"),
+    "inspect": ("inspection", "InspectionDocument"),
     "repair": ("ways", "WaysDocument"),
     "rewind": ("rewind", "RewindDocument"),
     "skip": ("skip", "SkipDocument"),
