@@ -107,6 +107,41 @@ def test_a_folder_of_files_takes_batches_as_the_page_says(spark: Any, tmp_path: 
 
 
 @pytest.mark.spark
+def test_a_delta_table_takes_all_queries(spark: Any, tmp_path: Path) -> None:
+    """Two queries become one, and that one two others, as the pages say: each row is in their table once."""
+    inputs, table = tmp_path / "inputs", str(tmp_path / "table")
+
+    def run(name: str, tags: str, to: str = table, where: str | None = None) -> None:
+        frame = build(spark, {"shape": "dedup", "tags": [*tags], "inputs": str(inputs), "filter": where})
+        writer = frame.writeStream.format("delta").option("checkpointLocation", str(tmp_path / name))
+        writer.trigger(availableNow=True).start(to).awaitTermination()
+
+    for number in range(2):
+        put(inputs, "a", number)
+        put(inputs, "b", number)
+        run("first", "a")
+    run("second", "b")
+    assert ckpt.rewrite([str(tmp_path / "first"), str(tmp_path / "second")], str(tmp_path / "both")).written
+    put(inputs, "a", 2)
+    put(inputs, "b", 2)
+    run("both", "ab")
+    parts = {"low": "key < 12", "high": "key >= 12"}
+    conditions = [where.replace("key", "key_key") for where in parts.values()]
+    assert ckpt.rewrite(str(tmp_path / "both"), [str(tmp_path / name) for name in parts], where=conditions).written
+    put(inputs, "a", 3)
+    put(inputs, "b", 3)
+    for name, where in parts.items():
+        run(name, "ab", where=where)
+    never_changed = str(tmp_path / "control table")
+    run("control", "ab", to=never_changed)
+    rows, wanted = (
+        spark.read.format("delta").load(each).orderBy("key", "value").collect() for each in (table, never_changed)
+    )
+    assert rows == wanted
+    assert len(rows) > 40
+
+
+@pytest.mark.spark
 def test_a_row_that_was_late_for_one_query_emits_its_window_again(spark: Any, tmp_path: Path) -> None:
     """As the page says of watermarks that differ: the query of `b` was ahead, and had emitted the window."""
     inputs = tmp_path / "inputs"
