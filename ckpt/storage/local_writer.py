@@ -124,10 +124,11 @@ class LocalWriter(LeaseHolder, Writer):
 
     def _discard_root(self, path: str) -> None:
         """Remove a root that has at most this file, if it is there."""
-        with suppress(StorageError):
+        with suppress(StorageError):  # of a folder that was not made yet
             self.discard_temporary(path)
             self.remove(path)
-            for folder in (*reversed(_list_folders(path)), ""):
+        for folder in (*reversed(_list_folders(path)), ""):
+            with suppress(StorageError):
                 self.remove_folder(folder)
 
     @property

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
+from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.inspection.next_steps import NextStep
 from ckpt.migrate.provider import PROVIDER_NAMES
 from ckpt.model import Json
@@ -215,7 +216,7 @@ class RewriteReport(Report["Rewrite"]):
         union, merged = self.record.union, self.record.merged
         if union is None:
             return
-        yield Heading("Sources", "that the new query must have, in this order")
+        yield Heading("Sources", "that the new query must have, in this order, each with a readStream of its own")
         yield Table(
             tuple(
                 (
@@ -391,13 +392,18 @@ class RewriteReport(Report["Rewrite"]):
 
     def _start_parts(self) -> str:
         """Say how the new queries of an old one start."""
+        cleaning = (
+            " Without the option cleanSource: one query would take away files that another has not read yet."
+            if any(source.type is SourceType.FILE for source in self.record.inspection.sources)
+            else ""
+        )
         return (
             "start a query with each of them, and never the old one again. Each begins at the same offsets, so it must "
             "filter rows by its condition before they reach the state, with the same result as here. Each has its own "
             "query id: one Delta or Iceberg table takes all. Of files only one query can continue the old folder: it "
             f"silently drops batch {self.record.batch + 1} of a second one, and in a new folder Spark misses the "
             "batches before. A foreachBatch that writes with a txnAppId drops that batch of a second query too: give "
-            "each query its own."
+            f"each query its own.{cleaning}"
         )
 
     @property

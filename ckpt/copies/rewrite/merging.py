@@ -11,15 +11,22 @@ import pyarrow.compute as pc
 from ckpt.changes.evolve.origins import ColumnMerge, LongerSessions, StoreColumns
 from ckpt.copies.rewrite.stored_rows import Stored, array_of, encode_rows, join_stored
 from ckpt.errors import Undecodable
+from ckpt.formats.operators import OperatorName
 from ckpt.formats.rows.arrow import lists, structs
 from ckpt.formats.rows.unsafe import VERSION, rows_of, structs_of
 from ckpt.formats.rows.unsafe_writer import rows_from
 from ckpt.formats.types import named_fields, struct_of
 from ckpt.inspection.aggregates import Merge
-from ckpt.model import Json, Provider
+from ckpt.model import Json, Operator, Provider
 
+_DEDUPLICATIONS = (OperatorName.DEDUPLICATION, OperatorName.DEDUPLICATION_WITHIN_WATERMARK)
 _REGISTER_BITS, _REGISTERS_IN_A_WORD = 6, 10  # ``HyperLogLogPlusPlusHelper``
 _BITS = {Merge.BIT_AND: np.bitwise_and, Merge.BIT_OR: np.bitwise_or, Merge.BIT_XOR: np.bitwise_xor}
+
+
+def is_counted(operator: Operator, operators: Sequence[Operator]) -> bool:
+    """Tell whether other operators have the rows of a deduplication: of a key that several have, each of theirs."""
+    return len(operators) > 1 and operator.name in _DEDUPLICATIONS
 
 
 def merge_columns(columns: Sequence[Any], starts: Any, merges: Sequence[ColumnMerge]) -> list[Any]:

@@ -19,7 +19,7 @@ from ckpt import settings
 from ckpt.checkpoint.state.rewritable import Form
 from ckpt.copies.exchange import Exchange, ThroughFiles, pack_batch, unpack_batch
 from ckpt.copies.rewrite.filtering import IN_NONE, NOTHING, Dropping, Key, Leaving
-from ckpt.copies.rewrite.merging import RowMerging
+from ckpt.copies.rewrite.merging import RowMerging, is_counted
 from ckpt.copies.rewrite.plan import (
     CannotRewrite,
     Rewrite,
@@ -196,7 +196,9 @@ class Move:
         rocksdb = self.state.provider is Provider.ROCKSDB and rows.groups is None
         groups = [(b"" if rocksdb else VERSION) + group for group in shared.slice(0, SHOWN).to_pylist()]
         names = name_keys(structs_of(kind, rows_of(groups), "key"))
-        why = f"operator {operator.id} with keys that several checkpoints have, which only `combine` merges"
+        counted = is_counted(operator, self.chosen.checkpoint.operators)
+        own = "and have passed to other operators" if counted else "which only `combine` merges"
+        why = f"operator {operator.id} with keys that several checkpoints have, {own}"
         tally.refuse(why, len(shared), names)
         return rows
 

@@ -23,6 +23,7 @@ from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.file_logs import is_read_twice, name_folder, source_folder
 from ckpt.checkpoint.sources.registry import SourceView, in_order
 from ckpt.checkpoint.state.rewritable import recognise_operator
+from ckpt.copies.rewrite.merging import is_counted
 from ckpt.errors import one_line
 from ckpt.formats.commits import format_commit_log
 from ckpt.formats.offsets import format_offset_log
@@ -108,7 +109,9 @@ def unite(chosen: Sequence[Chosen], query: QueryDescription | None, *, combine: 
         _check_operators(first, query)
     combining = {}
     for operator in first.checkpoint.operators if combine else ():
-        combining[operator.id, operator.stores[0].name] = _plan_combining(operator, query)
+        columns = _plan_combining(operator, query)
+        if not is_counted(operator, first.checkpoint.operators):
+            combining[operator.id, operator.stores[0].name] = columns
     return Union(tuple(chosen), logs, batch, united, watermarks, evicted, combining)
 
 

@@ -107,7 +107,8 @@ UNFINISHED = error(
     "CKPT113 unfinished-checkpoint",
     "`ckpt copy`, `ckpt rewrite` or `ckpt import-state` was interrupted while it wrote this checkpoint. Files are "
     "missing. ckpt writes the newest offsets only when all other files are there, so no query starts on it.",
-    "Remove {checkpoint}, and run the interrupted command again. The checkpoint that it read from is unchanged.",
+    "Remove {checkpoint}, with every other checkpoint that the interrupted command was to write, and run it again. The "
+    "checkpoint that it read from is unchanged.",
 )
 UNFINISHED_CHANGE = error(
     "CKPT114 unfinished-change",
