@@ -1,0 +1,120 @@
+"""A split and a merge that are killed: nothing that is left starts unless it is whole, and what the page says works."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import ckpt
+from ckpt.formats.offsets import UNFINISHED
+from tests.changes.killing import killed, stops
+from tests.conftest import Ckpt
+from tests.support.places import SAMPLES
+
+SAMPLE = SAMPLES / "aggregation-hdfs-4.2"
+CONDITIONS = ("key_key < 3", "key_key >= 3")
+NEWEST = "offsets/9"
+
+
+@dataclass(frozen=True)
+class Command:
+    """A rewrite: its old checkpoints, its new ones, and its conditions."""
+
+    old: tuple[Path, ...]
+    new: tuple[Path, ...]
+    where: tuple[str, ...]
+
+    def run(self) -> object:
+        """Write them in this process, which may be killed."""
+        new = [str(path) for path in self.new]
+        if self.where:
+            return ckpt.rewrite(str(self.old[0]), new, where=self.where, jobs=1)
+        return ckpt.rewrite([str(path) for path in self.old], new, jobs=1)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """As a person types it."""
+        conditions = [word for condition in self.where for word in ("--where", condition)]
+        return "rewrite", *map(str, (*self.old, *self.new)), *conditions
+
+
+def _read(folder: Path) -> dict[str, bytes]:
+    """All files but the one with the query id, which is another each time."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path != folder / "metadata")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+@pytest.fixture(params=["split", "merge"])
+def command(request: pytest.FixtureRequest, tmp_path: Path) -> Command:
+    old = tmp_path / "old"
+    shutil.copytree(SAMPLE, old)
+    if request.param == "split":
+        return Command((old,), (tmp_path / "one", tmp_path / "two"), CONDITIONS)
+    parts = (tmp_path / "low", tmp_path / "high")
+    ckpt.rewrite(str(old), [str(part) for part in parts], where=CONDITIONS)
+    return Command(parts, (tmp_path / "one",), ())
+
+
+@pytest.fixture
+def whole(command: Command) -> list[dict[str, bytes]]:
+    """The new checkpoints of a run that was never killed; they are gone again."""
+    command.run()
+    files = [_read(path) for path in command.new]
+    for path in command.new:
+        shutil.rmtree(path)
+    return files
+
+
+def test_a_kill_at_any_write_leaves_what_is_whole_or_marked(command: Command, whole: list[dict[str, bytes]]) -> None:
+    before, changes = [_read(path) for path in command.old], 0
+    for changes in stops(command.run):  # noqa: B007
+        assert [_read(path) for path in command.old] == before
+        for path, files in zip(command.new, whole, strict=True):
+            if path.exists() and (path / NEWEST).read_bytes() != UNFINISHED:
+                left = _read(path)
+                left.pop("offsets/.9.ckpt.tmp", None)
+                assert left == files
+    assert changes > 80
+
+
+def _count(action: Callable[[], object], new: tuple[Path, ...]) -> int:
+    """How often it changes the disk; what it writes is gone again."""
+    changes = sum(1 for _ in stops(action))
+    for path in new:
+        shutil.rmtree(path)
+    return changes
+
+
+def test_what_is_said_after_a_kill_makes_it_whole(
+    command: Command, whole: list[dict[str, bytes]], run_ckpt: Ckpt
+) -> None:
+    changes = _count(command.run, command.new)
+    for at in (1, 3, 9, *range(40, changes, 48), changes - 2, changes):
+        assert killed(at, command.run)
+        left = [path for path in command.new if path.exists()]
+        pages = {path: run_ckpt("inspect", str(path)).stdout for path in left}
+        unfinished = [path for path in left if "CKPT113" in pages[path]]
+        again = run_ckpt(*command.words)
+        assert (again.exit_code == 0) == (not left), again.stderr
+        for path in unfinished:
+            said = " ".join(pages[path].split())
+            assert f"Remove {path}, with every other checkpoint that the interrupted command was to write" in said
+        if left:
+            for path in left:
+                shutil.rmtree(path)
+            assert run_ckpt(*command.words).exit_code == 0
+        assert [_read(path) for path in command.new] == whole
+        assert {path.name for path in command.new[0].parent.glob(".*")} == set()
+        for path in command.new:
+            shutil.rmtree(path)
+
+
+def test_the_other_part_can_be_written_alone(tmp_path: Path) -> None:
+    """Where a query has run on the part that is complete."""
+    new = [str(tmp_path / name) for name in ("one", "two")]
+    ckpt.rewrite(str(SAMPLE), new, where=CONDITIONS)
+    alone = ckpt.rewrite(str(SAMPLE), str(tmp_path / "alone"), where=CONDITIONS[1], new_id=True)
+    assert alone.query_id not in {ckpt.open_checkpoint(uri).query_id for uri in (*new, str(SAMPLE))}
+    assert _read(tmp_path / "alone") == _read(tmp_path / "two")
