@@ -94,6 +94,12 @@ def unite(chosen: Sequence[Chosen], query: QueryDescription | None, *, combine: 
             "`combine`: the watermarks differ, of the newest batch or of the next one, so one query may have emitted a "
             "group that another keeps; it combines state only of queries with one watermark, or none"
         )
+    counted = [each for each in first.checkpoint.operators if is_counted(each, first.checkpoint.operators)]
+    if combine and counted and any(watermarks):
+        raise NoWay(
+            f"`combine`: operator {counted[0].id} evicts keys: if several queries had one, another operator has "
+            "counted the row of each, and no file says so"
+        )
     batch = max(each.moment.batch for each in chosen)
     united = tuple(
         UnitedSource(number, view.index, view)
@@ -110,7 +116,7 @@ def unite(chosen: Sequence[Chosen], query: QueryDescription | None, *, combine: 
     combining = {}
     for operator in first.checkpoint.operators if combine else ():
         columns = _plan_combining(operator, query)
-        if not is_counted(operator, first.checkpoint.operators):
+        if operator not in counted:
             combining[operator.id, operator.stores[0].name] = columns
     return Union(tuple(chosen), logs, batch, united, watermarks, evicted, combining)
 

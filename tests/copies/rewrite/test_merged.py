@@ -3,6 +3,7 @@
 import json
 import shutil
 from datetime import datetime
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.copies.rewrite.writing import make_new
 from ckpt.errors import CkptError, StorageError, UsageError
 from ckpt.formats.offsets import format_offset_log
-from ckpt.inspection.query import DescribedSource, QueryDescription
+from ckpt.inspection.query import DescribedSource, QueryDescription, parse_query
 from ckpt.model import OffsetLog, SourceOffset
 from ckpt.storage import open_storage
 from tests.commands import contract
@@ -169,6 +170,51 @@ def test_a_row_that_was_late_for_one_query_emits_its_window_again(spark: Any, tm
     window = before[0][0]
     assert window not in {row[0] for row in before[1:]}
     assert [row[0] for row in after].count(window) == 1
+
+
+@pytest.mark.spark
+def test_a_row_that_each_has_counted_is_not_combined(spark: Any, tmp_path: Path) -> None:
+    """Each deduplication has let the row pass, and each aggregation has counted it; a query of both would once."""
+    inputs = tmp_path / "inputs"
+    job: dict[str, Any] = {"do": "run", "shape": "dedup aggregation", "conf": {}, "inputs": str(inputs)}
+    for tag, name in (("a", "first"), ("c", "second")):
+        put(inputs, tag, 0)
+        assert answer_to(spark, {**job, "tags": [tag], "checkpoint": str(tmp_path / name)})["error"] is None
+    query = parse_query(answer_to(spark, {**job, "do": "describe", "tags": ["a", "c"]}))
+    both = [str(tmp_path / "first"), str(tmp_path / "second")]
+    with pytest.raises(CkptError, match="operator 0 with keys that several checkpoints have, and have passed to other"):
+        ckpt.rewrite(both, str(tmp_path / "new"), expect=query, combine=True)
+
+
+@pytest.mark.spark
+def test_one_reader_of_two_sources_reads_rows_twice(spark: Any, tmp_path: Path) -> None:
+    """As the page says, each source needs a `readStream` of its own, also where both read one folder."""
+    totals: dict[str, int] = {}
+
+    def run(name: str, *keys: int, readers: int = 1) -> None:
+        reader = spark.readStream.schema("key BIGINT, value BIGINT")
+        frames = [reader.json(str(tmp_path / "a")) for _ in range(readers)]
+        parts = [frames[number % readers].where(f"key = {key}") for number, key in enumerate(keys)]
+        counts = reduce(lambda left, right: left.union(right), parts).groupBy("key").count()
+
+        def take(frame: Any, _: int) -> None:
+            totals.update({f"{name} {row['key']}": row["count"] for row in frame.collect()})
+
+        writer = counts.writeStream.outputMode("update").option("checkpointLocation", str(tmp_path / name))
+        writer.foreachBatch(take).trigger(availableNow=True).start().awaitTermination(120)
+
+    put(tmp_path, "a", 0)
+    run("first", 1)
+    put(tmp_path, "a", 1)
+    run("second", 2)
+    for name in ("apart", "once"):
+        assert ckpt.rewrite([str(tmp_path / "first"), str(tmp_path / "second")], str(tmp_path / name)).written
+    put(tmp_path, "a", 2)
+    run("apart", 1, 2, readers=2)
+    run("once", 1, 2)
+    run("control", 1, 2)
+    assert totals["apart 2"] == totals["control 2"] < totals["once 2"]
+    assert totals["apart 1"] == totals["control 1"]
 
 
 @pytest.mark.spark
