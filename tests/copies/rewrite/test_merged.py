@@ -391,6 +391,20 @@ def _set_offset(uri: str, text: str) -> None:
         (Path(uri) / f"offsets/{batch}").write_bytes(format_offset_log(changed))
 
 
+def test_files_that_a_query_cleans_up_are_named_where_two_read_them(run_ckpt: Ckpt, tmp_path: Path) -> None:
+    words = ("--where", APART[0], "--where", APART[1])
+    pages = []
+    for offset in ("", '{"logOffset":0}'):
+        old = tmp_path / f"old{len(pages)}"
+        shutil.copytree(FIRST, old)
+        if offset:
+            _set_offset(str(old), offset)
+        ran = run_ckpt("rewrite", str(old), f"{old}-one", f"{old}-two", *words)
+        assert ran.exit_code == 0, ran.stdout
+        pages.append(" ".join(ran.stdout.split()))
+    assert ["Without the option cleanSource" in page for page in pages] == [False, True]
+
+
 def test_the_lowest_watermark_is_taken_and_announced(run_ckpt: Ckpt, tmp_path: Path) -> None:
     first, second = (str(tmp_path / name) for name in ("first", "second"))
     sample = str(SAMPLES / "windowed-aggregation-hdfs-4.2")
@@ -401,7 +415,9 @@ def test_the_lowest_watermark_is_taken_and_announced(run_ckpt: Ckpt, tmp_path: P
     newest.write_text(text.replace(str(watermark), str(watermark - 7000)))
     ran = run_ckpt("rewrite", first, second, str(tmp_path / "new"))
     assert ran.exit_code == 0, ran.stdout
-    assert "is emitted a second time" in " ".join(ran.stdout.split())
+    page = " ".join(ran.stdout.split())
+    assert "is emitted a second time" in page
+    assert "in this order, each with a readStream of its own" in page
     log = ckpt.open_checkpoint(str(tmp_path / "new")).commits.readable(int(newest.name))
     assert log is not None
     assert log.next_watermark_ms == watermark - 7000
