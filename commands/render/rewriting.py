@@ -399,8 +399,9 @@ class RewriteReport(Report["Rewrite"]):
         )
         return (
             "start a query with each of them, and never the old one again. Each begins at the same offsets, so it must "
-            "filter rows by its condition before they reach the state, with the same result as here. Each has its own "
-            "query id: one Delta or Iceberg table takes all. Of files only one query can continue the old folder: it "
+            "filter rows by its condition before they reach the state, with the same result as here, where times are "
+            "in UTC and a backslash in a text is itself. Each has its own query id: one Delta or Iceberg table takes "
+            "all. Of files only one query can continue the old folder: it "
             f"silently drops batch {self.record.batch + 1} of a second one, and in a new folder Spark misses the "
             "batches before. A foreachBatch that writes with a txnAppId drops that batch of a second query too: give "
             f"each query its own.{cleaning}"

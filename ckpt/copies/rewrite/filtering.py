@@ -273,6 +273,13 @@ class SplitFilter:
         columns = {column.name: column.path for each in self.filters for column in each.columns.kept}
         return tuple(sorted(name for name, path in columns.items() if path[0] != "key" or _is_time(path)))
 
+    @property
+    def floats(self) -> tuple[str, ...]:
+        """The columns of type FLOAT: DuckDB compares one with 0.1 as a FLOAT, Spark as a DOUBLE."""
+        return tuple(
+            sorted({column.name for each in self.filters for column in each.columns.kept if column.type == "float"})
+        )
+
     def find_each(self, rows: Encoded, key: Sequence[Column], partition: int) -> list[Any]:
         """Tell for each new checkpoint which rows it leaves out, as ``Filter.find_left_out``. Raises as it does."""
         return [each.find_left_out(rows, key, partition) for each in self.filters]

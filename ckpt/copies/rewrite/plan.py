@@ -285,6 +285,11 @@ def plan_split(
                     f"operator {operator}: rows of a source do not have {names}, so that no filter gives each of them "
                     "to one new query: divide by other columns of the key"
                 )
+            if refused is None and isinstance(part, SplitFilter) and part.floats:
+                refused = (
+                    f"operator {operator}: Spark does not compare {join_names(part.floats)} as DuckDB does, of type "
+                    "FLOAT: divide by other columns of the key"
+                )
         among = tuple(where) if number == 0 else ()
         yield chosen, selection, replace(rewrite, refused=refused, among=among)
 
