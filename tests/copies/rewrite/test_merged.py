@@ -14,8 +14,10 @@ from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.copies.rewrite.writing import make_new
 from ckpt.errors import CkptError, StorageError, UsageError
 from ckpt.formats.offsets import format_offset_log
+from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY, format_state_schema
+from ckpt.formats.types import struct_of
 from ckpt.inspection.query import DescribedSource, QueryDescription, parse_query
-from ckpt.model import OffsetLog, SourceOffset
+from ckpt.model import ColumnFamily, OffsetLog, SourceOffset
 from ckpt.storage import open_storage
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
@@ -393,7 +395,7 @@ def _set_offset(uri: str, text: str) -> None:
 
 def test_files_that_a_query_cleans_up_are_named_where_two_read_them(run_ckpt: Ckpt, tmp_path: Path) -> None:
     words = ("--where", APART[0], "--where", APART[1])
-    pages = []
+    pages: list[str] = []
     for offset in ("", '{"logOffset":0}'):
         old = tmp_path / f"old{len(pages)}"
         shutil.copytree(FIRST, old)
@@ -518,6 +520,21 @@ def test_a_split_by_what_no_source_has_is_refused(sample: str, column: str, tmp_
     assert made.refused is not None
     assert f"rows of a source do not have {column}" in made.refused
     assert not any((tmp_path / name).exists() for name in ("one", "two"))
+
+
+@pytest.mark.parametrize(("kind", "refused"), [("float", True), ("double", False), ("integer", False)])
+def test_a_split_by_a_float_is_refused(kind: str, refused: bool, copy_of: CopyOf, tmp_path: Path) -> None:
+    """DuckDB compares it with 0.1 as a FLOAT, Spark as a DOUBLE: rows of one key would be in both."""
+    old = copy_of("aggregation-hdfs-4.2")
+    schema = old / "state/0/0/_metadata/schema"
+    ((_, store),) = read_checkpoint(open_storage(str(old)), batches=0).stores()
+    key = struct_of([("key", kind)])
+    schema.write_bytes(format_state_schema(2, [ColumnFamily(DEFAULT_COLUMN_FAMILY, key, store.value_schema)]))
+    schema.with_name(".schema.crc").unlink(missing_ok=True)
+    new = [str(tmp_path / name) for name in ("one", "two")]
+    made = ckpt.rewrite(str(old), new, where=["key_key <= 0.1", "key_key > 0.1"], plan=True)
+    assert (made.refused is not None) == refused
+    assert "Spark does not compare key_key as DuckDB does" in (made.refused or "") or not refused
 
 
 @pytest.mark.parametrize(
