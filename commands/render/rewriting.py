@@ -397,6 +397,13 @@ class RewriteReport(Report["Rewrite"]):
             if any(source.type is SourceType.FILE for source in self.record.inspection.sources)
             else ""
         )
+        newest = self.record.inspection.checkpoint.offsets.newest
+        metadata = None if newest is None else newest.metadata
+        late = (
+            " A source of which no row passes the filter holds the watermark of its query back."
+            if metadata is not None and metadata.watermark_ms
+            else ""
+        )
         return (
             "start a query with each of them, and never the old one again. Each begins at the same offsets, so it must "
             "filter rows by its condition before they reach the state, with the same result as here, where times are "
@@ -404,7 +411,7 @@ class RewriteReport(Report["Rewrite"]):
             "all. Of files only one query can continue the old folder: it "
             f"silently drops batch {self.record.batch + 1} of a second one, and in a new folder Spark misses the "
             "batches before. A foreachBatch that writes with a txnAppId drops that batch of a second query too: give "
-            f"each query its own.{cleaning}"
+            f"each query its own.{cleaning}{late}"
         )
 
     @property
