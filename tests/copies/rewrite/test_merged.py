@@ -184,7 +184,7 @@ def test_a_row_that_each_has_counted_is_not_combined(spark: Any, tmp_path: Path)
         assert answer_to(spark, {**job, "tags": [tag], "checkpoint": str(tmp_path / name)})["error"] is None
     query = parse_query(answer_to(spark, {**job, "do": "describe", "tags": ["a", "c"]}))
     both = [str(tmp_path / "first"), str(tmp_path / "second")]
-    with pytest.raises(CkptError, match="operator 0 with keys that several checkpoints have, and have passed to other"):
+    with pytest.raises(CkptError, match="operator 1 with keys that several checkpoints have, and have passed to other"):
         ckpt.rewrite(both, str(tmp_path / "new"), expect=query, combine=True)
 
 
@@ -432,6 +432,17 @@ def test_the_lowest_watermark_is_taken_and_announced(run_ckpt: Ckpt, tmp_path: P
     assert log is not None
     assert log.next_watermark_ms == watermark - 7000
     assert "combines state only of queries with one watermark" in _refuse([first, second], tmp_path, combine=True)
+
+
+def test_a_deduplication_that_evicts_beside_another_operator_is_not_combined(tmp_path: Path) -> None:
+    both = [str(tmp_path / name) for name in ("first", "second")]
+    for uri in both:
+        ckpt.rewrite(str(SAMPLES / "dedup-aggregation-hdfs-4.2"), uri, new_id=True)
+    assert "which functions operator 0 computes" in _refuse(both, tmp_path, combine=True)
+    for uri in both:
+        newest = max((Path(uri) / "commits").glob("[0-9]*"), key=lambda file: int(file.name))
+        newest.write_text(newest.read_text().replace('"nextBatchWatermarkMs":0', '"nextBatchWatermarkMs":1000'))
+    assert "operator 1 evicts keys" in _refuse(both, tmp_path, combine=True)
 
 
 def test_a_query_that_alone_has_evicted_was_ahead(run_ckpt: Ckpt, tmp_path: Path) -> None:
