@@ -360,7 +360,7 @@ TABLES: Mapping[str, TableDeclaration] = {
             partition=(_INT, "of Kafka: the partition"),
             start_offset=(
                 _LONG,
-                "where it begins: the end of the batch before; NULL: its file is missing or unreadable, or the partition is new",
+                "where it begins: the end of the batch before; NULL: no file says it, or the partition is new",
             ),
             end_offset=(
                 _LONG,

@@ -181,7 +181,7 @@ def test_a_state_that_another_statement_named_refuses_nothing() -> None:
     with pytest.raises(Exception, match="ckpt_state_0"):
         connection.sql("FROM state('elsewhere')")
 
-    assert run_sql(connection, "SELECT count(*) FROM state('aggregation-hdfs-4.2')").fetchone() == (7,)
+    assert run_sql(connection, "SELECT count(*) FROM state('aggregation-hdfs-4.2')").fetchall() == [(7,)]
 
 
 def test_no_statement_is_refused(ckpt: Ckpt, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,7 +192,8 @@ def test_no_statement_is_refused(ckpt: Ckpt, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_batch_after_a_gap_begins_nowhere_that_is_known(ckpt: Ckpt, connection: Any) -> None:
-    shown = run_sql(connection, f"SELECT batch, count(start_offset) FROM offsets WHERE checkpoint = '{ASYNC}' GROUP BY 1")
+    counted = "SELECT batch, count(start_offset) FROM offsets"
+    shown = run_sql(connection, f"{counted} WHERE checkpoint = '{ASYNC}' GROUP BY ALL")
     for batch, known in shown.fetchall():
         (source,) = ckpt("offsets", "show", ASYNC, "--batch", batch, "-o", "json").json()["sources"]
         assert known == len((source["from"] or {}).get("orders", {})), batch
