@@ -194,6 +194,7 @@ class DamageKind(StrEnum):
     MISSING_ROWS = "missing-rows"  # a join counts rows that are not there: seen when it looks for them
     CONTRADICTION = "contradiction"  # what a partition keeps twice differs: rows and their count, or their index
     CHANGED = "changed"  # the same of a state schema or operator metadata: it may say something else now
+    FOREIGN = "foreign"  # a snapshot of abandoned batches: it holds other rows than the changes up to its version
     OTHER_SCHEMA = "other-schema"  # no row of an operator fits its schema file here, which no start reads
 
 

@@ -108,6 +108,14 @@ def offsets_reversed(latest: int | None) -> str:
     )
 
 
+def foreign_snapshot(batch: int) -> str:
+    """For a snapshot of abandoned batches: ``batch`` is the newest whose state is loaded without any of them."""
+    return (
+        f"Stop the query. `ckpt rewind {{checkpoint}} --to-batch {batch}` plans to go back to the state before the "
+        "snapshot, also where a start has loaded it since, reads the rows again, and says what the sink does with them."
+    )
+
+
 def far_watermark(batch: int) -> str:
     """For a watermark in the future that the rows of a batch have brought."""
     return (

@@ -189,6 +189,15 @@ class Storage(Protocol):
         """At most ``length`` bytes from ``offset``; fewer where the file ends. Raises as ``read`` does."""
         return self.read_all([ReadRequest(path, offset, length)])[0]
 
+    def read_pieces(self, path: str, size: int) -> Iterator[bytes]:
+        """A file from its beginning, in pieces of ``size`` bytes, the last one shorter. Raises as ``read`` does."""
+        at = 0
+        while piece := self.read_range(path, at, size):
+            yield piece
+            if len(piece) < size:
+                return
+            at += len(piece)
+
     def read_many(self, requests: Iterable[ReadRequest]) -> list[bytes | StorageError]:
         """Answer requests in their order, remote ones side by side.
 

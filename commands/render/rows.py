@@ -76,7 +76,7 @@ class RowsDocument(UnitDocument):
     more: Annotated[bool, "there are more rows than `--limit`"]
     partition: Annotated[int | None, "the only partition that was searched, because it is the one of the key"]
     foreign_snapshots: Annotated[
-        tuple[str, ...], "HDFS-backed snapshots that are read, and hold other rows than the deltas up to them"
+        tuple[str, ...], "snapshots that are read, and hold other rows than the deltas or changelogs up to them"
     ]
 
 
@@ -157,9 +157,9 @@ class RowsReport(Report["StateRows"]):
             yield Line("  there are more: see --limit")
         for path in rows.foreign_snapshots[:1]:
             text = (
-                f"warning: {path} holds other rows than the deltas up to it: it may come from batches that were "
+                f"warning: {path} holds other rows than the changes up to it: it may come from batches that were "
                 "abandoned when somebody went back by hand. A start reads the snapshot, as this page does; `ckpt state "
-                "history` follows the deltas"
+                "history` follows the changes"
             )
             yield Item(text)
 

@@ -55,6 +55,7 @@ EACH: dict[str, int] = {
     "changes/prune/test_live.py::test_a_pruned_checkpoint_continues_exactly": 2,
     "copies/evolve/test_live.py::test_a_changed_query_continues": 2,
     "copies/rewrite/test_continuing.py::test_it_continues_as_on_the_old_one": 2,
+    "state/verify/test_abandoned.py::*": 2,
     "copies/rewrite/test_continuing.py::test_lists_are_appended_to": 2,
     "inspection/alarms/test_remedies_live.py::test_a_repair_costs_the_rows_that_it_announces": 2,
     "changes/offsets/oracle/test_recorded.py::test_some_are_asked_again": 2,

@@ -78,6 +78,16 @@ class StorePartition:
         """The record of a snapshot that is there."""
         return self._make_file(file_id, self.names.snapshots[file_id], self.names.snapshot_kind)
 
+    def list_outdated(self) -> list[FileId]:
+        """The snapshots that are older than the log of their own version, in format 1: a batch has run again."""
+        times = {name: info.mtime_ms or 0 for name, info in self.files.items()}
+        both = (
+            (i, times[name], times[self.names.logs[i]])
+            for i, name in self.names.snapshots.items()
+            if i in self.names.logs
+        )
+        return sorted(i for i, snapshot, log in both if i[1] is None and 0 < snapshot < log)
+
     def _make_file(self, file_id: FileId, name: str, kind: StateFileKind) -> StateFile:
         return StateFile(file_id[0], kind, self.files[name].size, f"{self.folder}/{name}", file_id[1])
 

@@ -131,6 +131,6 @@ def find_rows(records: Records, key: bytes) -> Any:
     """The positions of the records of a key."""
     rows = np.flatnonzero(records.key_size == len(key))
     words = np.frombuffer(records.data, "<i4", len(records.data) // _INT)
-    for index, word in enumerate(np.frombuffer(key, "<i4")):
+    for index, word in reversed([*enumerate(np.frombuffer(key, "<i4"))]):  # rows of a type begin alike
         rows = rows[words[records.key_at[rows] // _INT + index] == word]
     return rows

@@ -13,6 +13,7 @@ from ckpt.checkpoint.history import Pattern, in_real_time, pattern, unplanned
 from ckpt.checkpoint.sources.delta import DeltaOffset
 from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchOffset
 from ckpt.checkpoint.sources.registry import advances, offset_of
+from ckpt.checkpoint.state.folders import find_store_partitions
 from ckpt.formats.names import compactible_id, compactible_log, sort_batch_names
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.inspection.checks.auto_loader import find_auto_loader
@@ -20,7 +21,7 @@ from ckpt.inspection.checks.pipeline import find_versions
 from ckpt.model import DamageKind, Kind, OffsetLog, Unreadable
 from ckpt.restart import diagnoses, offsets
 from ckpt.restart.findings import Finding
-from ckpt.restart.remedies import offsets_moved_back, repair_offsets, topic_was_recreated
+from ckpt.restart.remedies import foreign_snapshot, offsets_moved_back, repair_offsets, topic_was_recreated
 from ckpt.restart.state_errors import load_failure
 from ckpt.texts import instant, span
 from ckpt.versions import Spark
@@ -339,11 +340,25 @@ def find_other_damage(checkpoint: Checkpoint) -> Iterator[Finding]:
     known = {damage.path for damage in state.damages if damage.kind is not DamageKind.CHECKSUM_DIFFERS}
     known |= {file.path for file in state.unreadable}
     for damage in state.every_byte.damages:
-        if damage.kind is DamageKind.OTHER_CODEC and state.damages:
-            continue  # the forecast names the setting
+        if damage.kind is DamageKind.FOREIGN or (damage.kind is DamageKind.OTHER_CODEC and state.damages):
+            continue  # named once for all, or with its setting by the forecast
         if damage.kind in _OUTLIVES_A_LOAD or damage.path not in known:
             diagnosis = _OUTLIVES_A_LOAD.get(damage.kind, diagnoses.state.OTHER_STATE_DAMAGED)
             yield Finding(diagnosis, damage.path, damage.detail)
+
+
+def find_foreign_snapshots(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find snapshots of abandoned batches that the next start loads, where every byte was read."""
+    state = checkpoint.state
+    damages = state.every_byte.damages if state and state.every_byte else ()
+    foreign = [damage for damage in damages if damage.kind is DamageKind.FOREIGN]
+    if state and foreign:
+        stores = find_store_partitions(checkpoint.listing, state.provider)
+        lowest = min(version for store in stores for version, _ in store.list_outdated())
+        batch = lowest - 2  # version 1 is the state after batch 0
+        more = f"; {len(foreign) - 1:,} more like it" if len(foreign) > 1 else ""
+        remedy = foreign_snapshot(batch) if batch >= 0 and _can_rewind(checkpoint, batch) else None
+        yield Finding(diagnoses.state.SNAPSHOT_OF_ABANDONED, foreign[0].path, foreign[0].detail + more, remedy)
 
 
 def find_vanished(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -441,6 +456,7 @@ _CHECKS = (
     find_schemas_astray,
     find_rows_not_compared,
     find_other_damage,
+    find_foreign_snapshots,
     find_nothing,
     find_vanished,
     find_orphan_sidecars,

@@ -203,6 +203,13 @@ STATE_NAME_IGNORED = note(
     "CKPT327 state-file-that-no-start-reads",
     "A file in the folder of a store has the suffix of a state file, but its name is not a version. Spark ignores it.",
 )
+SNAPSHOT_OF_ABANDONED = error(
+    "CKPT337 snapshot-of-an-abandoned-timeline",
+    "A snapshot is older than the changes of its own version, and holds other rows: batches ran again, and it is of "
+    "the ones before. That happens when somebody goes back without removing newer state. The next start loads the "
+    "snapshot and continues with wrong state, without an error. An earlier start may have done so.",
+    NEW_STATE.removeprefix("Without a copy, "),
+)
 OTHER_STATE_DAMAGED = warning(
     "CKPT322 damaged-state-that-no-start-loads-now",
     "A state file that the next start does not load is damaged. Going back to a batch that needs the file fails, and "

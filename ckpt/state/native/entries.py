@@ -3,14 +3,13 @@
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from ckpt.checkpoint.state.chains import Chain, WantedVersion, fallbacks
 from ckpt.checkpoint.state.folders import SSTS
 from ckpt.errors import WITH_SPARK, TooLarge, Undecodable, Unfit, UsageError
 from ckpt.formats.rows import avro
@@ -72,7 +71,7 @@ def entry_of(chosen: Chosen, unit: StateUnit, layout: UnitLayout, only: int, key
     """Read the entries of one key, in the one partition where it can be; ``key`` is the bytes of its row."""
     for files in find_fitting_files(chosen, unit.operator, layout.store, only):
         if unit.provider is Provider.HDFS:
-            record = find_key(_read_records(files), key)
+            record = find_key(read_records(files), key)
             if record is not None:
                 yield _decode(decode_rows, files, layout, *_split_records(files, files.place.folder, record))
             continue
@@ -85,53 +84,10 @@ def entry_of(chosen: Chosen, unit: StateUnit, layout: UnitLayout, only: int, key
 
 def read_hdfs_rows(files: StoreFiles) -> Iterator[tuple[Rows, Rows]]:
     """Keys and values of an HDFS-backed store, some at a time. Its files are in memory, as they are in Spark."""
-    newest = keep_newest(_read_records(files), distinct=files.snapshot is not None)
+    newest = keep_newest(read_records(files), distinct=files.snapshot is not None)
     for path, records in zip(files.paths, newest, strict=True):
         for start in range(0, len(records), MOST_ROWS):
             yield _split_records(files, path, records.take(slice(start, start + MOST_ROWS)))
-
-
-_MOST_COMPARED = 4 << 20  # bytes of files of a partition: a second or two of CPU
-
-
-def list_foreign_snapshots(chosen: Chosen, unit: StateUnit, only: int | None = None) -> Iterator[str]:
-    """The HDFS-backed snapshots that are read, and hold other rows than the deltas up to them: of another timeline.
-
-    After going back by hand a snapshot of the abandoned batches stays. Spark loads it
-    (``HDFSBackedStateStoreProvider.loadMap``), and the query, which had its map in memory, had other rows. Rows are
-    compared where it is older than the delta of its own version, as it also is of a batch that ran again, and where
-    the files are small.
-    """
-    if unit.provider is not Provider.HDFS:
-        return
-    for files in find_fitting_files(chosen, unit.operator, layout_of(chosen, unit).store, only):
-        own, names = files.chain.snapshot, files.place.names
-        if own is None or own not in names.logs:
-            continue
-        snapshot, delta = (files.place.files[name].mtime_ms for name in (names.snapshots[own], names.logs[own]))
-        if snapshot is None or delta is None or snapshot >= delta:
-            continue
-        chain = Chain(own, ())
-        for other in fallbacks(names, WantedVersion(own[0]), chain)[:1]:
-            both = replace(files, chain=chain), replace(files, chain=other)
-            if sum(files_of.size for files_of in both) <= _MOST_COMPARED and _read_map(both[0]) != _read_map(both[1]):
-                yield f"{files.place.folder}/{names.snapshots[own]}"
-
-
-def _read_map(files: StoreFiles) -> dict[bytes, bytes]:
-    """The keys and values of an HDFS-backed store, as they are stored."""
-    newest = keep_newest(_read_records(files), distinct=files.snapshot is not None)
-    return {
-        bytes(records.data[key : key + key_size]): bytes(records.data[value : value + value_size])
-        for records in newest
-        for key, key_size, value, value_size in zip(
-            records.key_at.tolist(),
-            records.key_size.tolist(),
-            records.value_at.tolist(),
-            records.value_size.tolist(),
-            strict=True,
-        )
-    }
 
 
 def _split_records(files: StoreFiles, path: str, records: Records) -> tuple[Rows, Rows]:
@@ -140,7 +96,7 @@ def _split_records(files: StoreFiles, path: str, records: Records) -> tuple[Rows
         return keys, rows_at(records.data, records.value_at, records.value_size)
 
 
-def _read_records(files: StoreFiles) -> list[Records]:
+def read_records(files: StoreFiles) -> list[Records]:
     """The records of every file, oldest first."""
     read: list[Records] = []
     for path in files.paths:

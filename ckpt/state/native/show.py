@@ -19,7 +19,6 @@ from ckpt.state.native.entries import (
     entries_of,
     entry_of,
     flat_schema,
-    list_foreign_snapshots,
     make_flat,
     map_partitions,
 )
@@ -34,6 +33,7 @@ from ckpt.state.native.lookup import (
     spread_over,
 )
 from ckpt.state.native.store_files import layout_of
+from ckpt.state.native.timelines import list_foreign_snapshots
 from ckpt.state.reading.choose import Part, RequestedPart
 from ckpt.state.reading.columns import Column, Columns, columns_of
 from ckpt.state.reading.reading import Chosen, Moment, Question, choose

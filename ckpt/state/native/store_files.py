@@ -169,10 +169,7 @@ class StoreFiles:
 
     def pieces(self, path: str) -> Iterator[bytes]:
         """A file of it, from its beginning, read as it is asked for."""
-        at = 0
-        while piece := self.storage.read_range(path, at, _PIECE):
-            at += len(piece)
-            yield piece
+        return self.storage.read_pieces(path, _PIECE)
 
     @contextmanager
     def refusing(self, path: str) -> Iterator[None]:

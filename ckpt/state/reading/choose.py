@@ -7,7 +7,6 @@ from typing import TypedDict
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.state.ranges import Ranges
 from ckpt.errors import CkptError, UsageError, argument
-from ckpt.inspection.inspection import inspect
 from ckpt.model import DamageKind
 from ckpt.state.reading.stated_schemas import StatedStore
 from ckpt.state.reading.units import StateUnit, UnitKind, only_a_start_gets_round, state_units
@@ -197,6 +196,8 @@ def _offer(unit: StateUnit, readable: Ranges) -> str:
 
 def _describe_finding(checkpoint: Checkpoint, unit: StateUnit, batch: int) -> str:
     """Return inspect's worst finding about the files of a unit, or else the damage itself."""
+    from ckpt.inspection.inspection import inspect  # not at the top: whoever reads intact state judges no start
+
     paths = {*(damage.path for damage in unit.damages), f"commits/{batch}"}
     troubles = sorted(inspect(checkpoint).troubles, key=lambda j: (j.finding.path not in paths, -j.severity.rank))
     for evidence in (judged.finding for judged in troubles):

@@ -15,7 +15,6 @@ from ckpt.errors import UsageError, argument, one_line
 from ckpt.formats.operators import AGGREGATIONS, OperatorName
 from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_COUNTS, JOIN_ROWS, SIDES
 from ckpt.formats.types import fields_of, named_fields, strange_type, struct_of
-from ckpt.inspection.query import parse_query
 from ckpt.model import Json, Operator, Store
 from ckpt.storage.local import read_text
 
@@ -77,6 +76,8 @@ def _make_struct(columns: Json) -> Json:
 
 
 def _list_query(document: Json) -> Iterator[StatedStore]:
+    from ckpt.inspection.query import parse_query  # not at the top: state of Spark since 3.1 has its schemas
+
     query = parse_query(document)
     old = frozenset(name for name in _FORMATS if query.settings.get(name) == "1")
     for number, operator in enumerate(query.operators or ()):

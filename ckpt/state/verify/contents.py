@@ -27,7 +27,15 @@ from ckpt.settings import ROW_CHECKSUM, STRICT_DISTRIBUTION
 from ckpt.state.native.contradictions import Held, find_contradictions, find_missing_rows
 from ckpt.state.native.entries import entries_in, make_flat
 from ckpt.state.native.lookup import find_partitions, spread_over
-from ckpt.state.native.store_files import StoreFiles, UnitLayout, find_store_files, layout_of, layouts_of
+from ckpt.state.native.store_files import (
+    StoreFiles,
+    UnitLayout,
+    delimiter_of,
+    find_store_files,
+    layout_of,
+    layouts_of,
+)
+from ckpt.state.native.timelines import find_foreign_snapshot
 from ckpt.state.reading.columns import columns_of
 from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit, UnitKind, state_units
@@ -91,6 +99,7 @@ class _Operator:
     def __init__(self, chosen: Chosen, operator: Operator) -> None:
         self._units = [unit for unit in state_units(chosen.checkpoint) if unit.operator == operator.id]
         self._folder = f"{STATE}/{operator.id}"
+        self._delimiter = delimiter_of(chosen.recorded)
         self._layouts = dict(_layouts(chosen, operator, self._units))
         stores = {layout.store for layout in self._layouts.values()}
         self._files = {store: _files(chosen, operator, store) for store in stores}
@@ -118,6 +127,12 @@ class _Operator:
         if missing or others:
             kind = DamageKind.MISSING_ROWS if missing else DamageKind.CONTRADICTION
             damages.append(FileDamage(f"{self._folder}/{partition}", kind, "; ".join(missing + others)))
+        of_stores = (files_by_partition.get(partition) for files_by_partition in self._files.values())
+        for files in filter(None, of_stores):
+            foreign = find_foreign_snapshot(files, self._delimiter, MOST_BYTES)
+            if foreign is not None:
+                detail = "it is older than the changes of its version, and holds other rows than they lead to"
+                damages.append(FileDamage(foreign, DamageKind.FOREIGN, detail))
         return damages
 
     def _hold_rows(self, files: StoreFiles, layout: UnitLayout) -> Held:

@@ -215,7 +215,7 @@ class _File:
 
     def _pieces(self) -> Iterator[bytes]:
         """The file, from its beginning; what has gone by is in the checksums."""
-        while piece := self._storage.read_range(self._file.path, self._read, _PIECE):
+        for piece in self._storage.read_pieces(self._file.path, _PIECE):
             self._note(piece)
             yield piece
 

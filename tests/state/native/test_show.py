@@ -78,7 +78,7 @@ def test_a_snapshot_of_abandoned_batches_is_named(foreign: bool, copy_of: CopyOf
         run = ckpt("state", "show", folder.parents[1], "--batch", batch, "-o", "json")
         assert run.json()["foreign_snapshots"] == expected
     page = ckpt("state", "show", folder.parents[1]).stdout
-    assert ("8.snapshot holds other rows than the deltas up to it" in page) is foreign
+    assert ("8.snapshot holds other rows than the changes up to it" in page) is foreign
 
 
 def test_a_page_of_rows(ckpt: Ckpt) -> None:

@@ -1,5 +1,7 @@
 """Files that are as they were written, and whose rows do not fit their schema or one another."""
 
+import os
+import shutil
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +13,7 @@ from ckpt.state.verify import contents
 from ckpt.state.verify.verify import verify_state
 from tests.conftest import Ckpt, CopyOf
 from tests.restart.oracle.cases import CASES
-from tests.support.places import GOLDENS, golden_checkpoints
+from tests.support.places import GOLDENS, SAMPLES, golden_checkpoints
 from tests.support.spark import mutations
 
 DAMAGED = {case.name.removeprefix("contents-"): case for case in CASES if case.name.startswith("contents-")}
@@ -67,6 +69,34 @@ def test_what_is_too_large_is_not_decoded_and_named(
     monkeypatch.setattr(contents, "MOST_BYTES", 1 << 30)
     monkeypatch.setattr(contents, "_MOST_UNPACKED", 100)
     assert "in 0 of 2 partitions" in " ".join(ckpt("state", "verify", checkpoint).stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("snapshots", "said"),
+    [
+        ({8: 8}, None),
+        ({8: 4}, "ckpt rewind CHECKPOINT --deep --to-batch 6 "),
+        ({8: 4, 4: 4}, "ckpt rewind CHECKPOINT --deep --to-batch 2 "),
+        ({4: 8}, None),
+        ({8: 4, 1: 4}, "ckpt handoff CHECKPOINT "),
+    ],
+)
+def test_a_snapshot_of_abandoned_batches_is_found(
+    snapshots: dict[int, int], said: str | None, ckpt: Ckpt, copy_of: CopyOf
+) -> None:
+    """Each is older than its delta; the newest is what a start loads, the lowest says how far back is safe."""
+    checkpoint = copy_of("aggregation-hdfs-4.2")
+    folder = checkpoint / "state/0/0"
+    for version, content in snapshots.items():
+        shutil.copyfile(SAMPLES / f"aggregation-hdfs-4.2/state/0/0/{content}.snapshot", folder / f"{version}.snapshot")
+        (folder / f".{version}.snapshot.crc").unlink(missing_ok=True)
+        os.utime(folder / f"{version}.snapshot", (1, 1))
+    run = ckpt("inspect", checkpoint, "--deep")
+    page = " ".join(run.stdout.split()).replace(str(checkpoint), "CHECKPOINT")
+    assert (run.exit_code, "CKPT337" in page) == ((0, False) if said is None else (1, True))
+    assert said is None or said in page
+    damages = ckpt("state", "verify", checkpoint, "-o", "json").json()["damages"]
+    assert [one["path"] for one in damages] == ([] if said is None else ["state/0/0/8.snapshot"])
 
 
 def held(keys: list[dict[str, Any]], last: list[int] | None = None) -> Held:
