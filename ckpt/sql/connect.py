@@ -161,7 +161,7 @@ def _extract(connection: Any, text: str) -> list[Any]:
 
 
 def _is_question(statements: list[Any]) -> bool:
-    """Whether there is one SELECT; EXPLAIN may have any statement below it, and with ANALYZE runs that."""
+    """Tell whether it is one SELECT. EXPLAIN may have any statement below it, and runs that with ANALYZE."""
     try:
         return [statement.type.name for statement in statements] == ["SELECT"]
     except ValueError:  # a kind that the Python package of DuckDB has no name for
