@@ -72,6 +72,8 @@ def sql(
         _run_shell(connection, output)
         return
     statements = split_statements(connection, sys.stdin.read()) if statement == "-" else [statement]
+    if not statements:
+        raise UsageError("there is no statement on standard input")
     if to is not None and len(statements) > 1:
         raise UsageError("--to takes the rows of one statement")
     for text in statements:

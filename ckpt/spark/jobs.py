@@ -19,6 +19,11 @@ Watcher: TypeAlias = Callable[[int, int], None]
 
 _EVERY_SECONDS = 0.25
 _LONGEST = 400
+_WORKER_ENDED = re.compile(
+    r"Python worker exited unexpectedly|pyspark\.daemon's stdout"
+    r"|(?:Broken pipe|Connection reset)[^\n]*\n(?s:.*?)\n\tat org\.apache\.spark\.api\.python\."
+)
+"""Said by ``org.apache.spark.api.python.BasePythonRunner`` and ``PythonWorkerFactory``, or thrown in the former."""
 
 
 class SparkFailed(CkptError):
@@ -35,11 +40,16 @@ def translate_failures(doing: str) -> Iterator[None]:
 
 
 def words_of(error: Exception) -> str:
-    """The message that says most: that of the innermost cause that has an error condition, or of the last cause."""
+    """The message that says most: that of the innermost cause that has an error condition, or of the last cause.
+
+    Where a Python worker is gone, that; the causes say what it did to the JVM, such as an ``EOFException``.
+    """
     if isinstance(error, Py4JJavaError):
         messages = [str(cause.toString()) for cause in list_causes(error.java_exception)]
     else:
         messages = [str(error)]
+    if any(_WORKER_ENDED.search(message) for message in messages):
+        return "a Python worker ended before its task did: it crashed, or was killed, perhaps for the memory it took"
     named = [message for message in messages if re.search(r"\[[A-Z][A-Z0-9_.]{4,}\]", message)]
     text = _shorten_traceback((named or messages)[-1])
     first = re.split(r"\n\s*(?:at |JVM stacktrace|Driver stacktrace)|\nCaused by", text.strip())[0]

@@ -1,5 +1,6 @@
 """``ckpt.types.connect`` and ``run_sql``: a connection of DuckDB that has checkpoints as tables, and nothing else."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +21,7 @@ _ARGUMENTS = {"operator": "INTEGER", "store": "VARCHAR", "batch": "BIGINT", "sid
 _STATE = f"""CREATE MACRO state(checkpoint, {", ".join(f"{name} := NULL" for name in _ARGUMENTS)}, timers := false)
     AS TABLE SELECT * FROM query_table({_NAME}(checkpoint::VARCHAR,
     {", ".join(f"{name}::{kind}" for name, kind in _ARGUMENTS.items())}, timers::BOOLEAN))"""
-_QUESTIONS = ("SELECT", "EXPLAIN")
+_EXPLAIN = re.compile(r"\s*EXPLAIN\s+(?:ANALYZE\s+)?(?:\(\s*(?:ANALYZE|FORMAT)\b[^()]*\)\s*)?", re.IGNORECASE)
 _ONLY = "one question at a time: SELECT, FROM, WITH, VALUES, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN"
 
 _Wanted = tuple[str | None, int | None, str | None, int | None, str | None, str | None, bool | None]
@@ -48,6 +49,10 @@ class _Session:
         wanted = checkpoint, operator, store, batch, side, variable, timers
         return self.states.setdefault(wanted, f"ckpt_state_{len(self.states)}")
 
+    def forget_missing(self) -> None:
+        """Forget what was named and is not there: a statement that failed, or that another way than ``run_sql`` ran."""
+        self.states = {wanted: view for wanted, view in self.states.items() if view in self.registered}
+
     def register_states(self, connection: Any) -> bool:
         """Open what was named and is not there yet; False where nothing was."""
         missing = {view: wanted for wanted, view in self.states.items() if view not in self.registered}
@@ -58,7 +63,7 @@ class _Session:
             try:
                 table = StateTable(self.catalog, self.catalog.find(name or ""), batch, part)
             except BaseException:
-                self.states = {key: known for key, known in self.states.items() if known in self.registered}
+                self.forget_missing()
                 raise
             connection.register(view, table)
             self.registered.add(view)
@@ -127,12 +132,11 @@ def run_sql(connection: Any, statement: str) -> Any:
 
     """
     duckdb, session = import_duckdb(_PURPOSE), find_session(connection)
-    try:
-        statements = connection.extract_statements(statement)
-    except duckdb.Error as error:
-        raise UsageError(f"the statement cannot be read: {first_line(error)}") from None
-    if len(statements) != 1 or statements[0].type.name not in _QUESTIONS:
+    if not _is_question(_extract(connection, statement)) and not _is_question(
+        _extract(connection, _EXPLAIN.sub("", statement, count=1))
+    ):
         raise UsageError(_ONLY)
+    session.forget_missing()
     while True:
         session.catalog.failure = None
         try:
@@ -146,10 +150,22 @@ def run_sql(connection: Any, statement: str) -> Any:
 
 def split_statements(connection: Any, text: str) -> list[str]:
     """Split a text into its statements. Raises UsageError where it cannot be read."""
+    return [statement.query.strip() for statement in _extract(connection, text)]
+
+
+def _extract(connection: Any, text: str) -> list[Any]:
     try:
-        return [statement.query.strip() for statement in connection.extract_statements(text)]
+        return list(connection.extract_statements(text))
     except import_duckdb(_PURPOSE).Error as error:
         raise UsageError(f"the statement cannot be read: {first_line(error)}") from None
+
+
+def _is_question(statements: list[Any]) -> bool:
+    """Tell whether it is one SELECT. EXPLAIN may have any statement below it, and runs that with ANALYZE."""
+    try:
+        return [statement.type.name for statement in statements] == ["SELECT"]
+    except ValueError:  # a kind that the Python package of DuckDB has no name for
+        return False
 
 
 def find_session(connection: Any) -> _Session:

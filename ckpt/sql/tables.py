@@ -162,7 +162,7 @@ def _offsets(checkpoint: Checkpoint) -> Iterator[Row]:
                     start = starts.get((topic, partition))
                     offset = _json(view.offset)
                     yield batch_id, committed, view.index, view.name, view.type, topic, partition, start, end, offset
-        earlier = log
+        earlier = log if batch_id + 1 in checkpoint.offsets else None
 
 
 def _commits(checkpoint: Checkpoint) -> Iterator[Row]:
@@ -232,7 +232,7 @@ def _forecasts(inspection: Inspection) -> Iterator[Row]:
             forecast.reexecutes,
             forecast.error,
             forecast.never_run,
-            [finding.diagnosis.code for finding in forecast.because],
+            sorted({finding.diagnosis.code for finding in forecast.because}),
             forecast in inspection.counted,
         )
 
@@ -360,7 +360,7 @@ TABLES: Mapping[str, TableDeclaration] = {
             partition=(_INT, "of Kafka: the partition"),
             start_offset=(
                 _LONG,
-                "where it begins, from the log file before; NULL: not known, or a new partition",
+                "where it begins: the end of the batch before; NULL: no file says it, or the partition is new",
             ),
             end_offset=(
                 _LONG,

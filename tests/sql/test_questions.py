@@ -1,5 +1,6 @@
 """Questions of an operator in SQL, each answered by another way too: `ckpt inspect`, `ckpt state show`, the files."""
 
+import io
 import json
 import shutil
 from collections.abc import Callable, Iterator
@@ -45,7 +46,9 @@ def last_numbers(path: str, batch: int) -> dict[str, dict[str, int]]:
     return parsed
 
 
-KAFKA, HDFS, JOIN = (str(SAMPLES / name) for name in ("kafka-4.2", "aggregation-hdfs-4.2", "join-rocksdb-4.0"))
+KAFKA, HDFS, JOIN, ASYNC = (
+    str(SAMPLES / name) for name in ("kafka-4.2", "aggregation-hdfs-4.2", "join-rocksdb-4.0", "async-kafka-4.2")
+)
 QUESTIONS: dict[str, tuple[str, Callable[[Facts], Any]]] = {
     "which batches are not committed": (
         "SELECT checkpoint, batch FROM batches WHERE planned AND NOT committed",
@@ -152,6 +155,8 @@ REFUSED = (
     *("FROM 'https://example.org/x.parquet'", "INSTALL httpfs", "LOAD httpfs", "ATTACH '/tmp/x.db'"),
     *("COPY batches TO '/tmp/x.csv'", "SET enable_external_access = true", "SET threads = 1", "PRAGMA version"),
     *("CREATE TABLE t AS SELECT 1", "DROP VIEW batches", "SELECT 1; SELECT 2", "", "SELEC", "FROM nowhere"),
+    *("EXPLAIN ANALYZE DROP VIEW sources", "EXPLAIN (ANALYZE) CREATE TABLE t AS SELECT 1", "EXPLAIN DROP VIEW sources"),
+    *("UPDATE EXTENSIONS", "EXPLAIN EXPLAIN SELECT 1"),
     *("FROM state('/etc')", "FROM state('s3://bucket/x')", "FROM state('tws-rocksdb-4.2')", "FROM state(NULL)"),
 )
 
@@ -162,6 +167,44 @@ def test_a_statement_is_refused_in_a_line(statement: str, ckpt: Ckpt) -> None:
 
     assert (ended.exit_code, ended.stdout) == (2, "")
     assert len(ended.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("how", ["EXPLAIN", "EXPLAIN ANALYZE", "explain (analyze, format json)", "EXPLAIN /* why */"])
+def test_a_question_is_explained(how: str, ckpt: Ckpt) -> None:
+    ended = ckpt("sql", f"{how} FROM batches", KAFKA, "-o", "csv")
+    assert ended.exit_code == 0
+    assert "scan" in ended.stdout.lower()
+
+
+def test_a_state_that_another_statement_named_refuses_nothing() -> None:
+    connection = connect(HDFS)
+    with pytest.raises(Exception, match="ckpt_state_0"):
+        connection.sql("FROM state('elsewhere')")
+
+    assert run_sql(connection, "SELECT count(*) FROM state('aggregation-hdfs-4.2')").fetchall() == [(7,)]
+
+
+def test_no_statement_is_refused(ckpt: Ckpt, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(" "))
+    ended = ckpt("sql", "FROM batches")
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert "no statement" in ended.stderr
+
+
+def test_a_batch_after_a_gap_begins_nowhere_that_is_known(ckpt: Ckpt, connection: Any) -> None:
+    counted = "SELECT batch, count(start_offset) FROM offsets"
+    shown = run_sql(connection, f"{counted} WHERE checkpoint = '{ASYNC}' GROUP BY ALL")
+    for batch, known in shown.fetchall():
+        (source,) = ckpt("offsets", "show", ASYNC, "--batch", batch, "-o", "json").json()["sources"]
+        assert known == len((source["from"] or {}).get("orders", {})), batch
+
+
+def test_codes_of_a_forecast_are_those_of_inspect(ckpt: Ckpt) -> None:
+    checkpoint = SAMPLES / "aggregation-format2-4.2"
+    rows = ckpt("sql", "SELECT codes FROM forecasts", checkpoint, "-o", "json").json()["rows"]
+    forecasts = ckpt("inspect", checkpoint, "-o", "json").json()["restart"]
+
+    assert [row["codes"] for row in rows] == [forecast["because"] for forecast in forecasts]
 
 
 @pytest.mark.slow

@@ -26,6 +26,9 @@ _KNOWN = {
 }
 """The options without which keys and values would be others, and their values that ckpt knows."""
 
+_FOLDER = re.compile(r"(?<!\S)/\S*/")
+"""Of a temporary copy, whose name says nothing to anybody."""
+
 CURRENT = "CURRENT"
 """The file of a database that names its manifest."""
 
@@ -82,7 +85,7 @@ def _keep_what_matters(path: Path, delimiter: bytes) -> None:
 
 
 def _line(error: Exception) -> str:
-    return " ".join(str(error).split())
+    return _FOLDER.sub("", " ".join(str(error).split()))
 
 
 def _read_without_collector(pairs: Iterator[tuple[bytes, bytes]], size: int) -> list[tuple[bytes, bytes]]:

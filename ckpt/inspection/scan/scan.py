@@ -17,7 +17,14 @@ from ckpt.checkpoint.state.folders import sort_numbers
 from ckpt.errors import CkptError, NotFound, SourceError, StorageError, UsageError, one_line
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.inspection.scan.rows import ScannedCheckpoint, make_row, make_unreadable_row
-from ckpt.inspection.scan.unfinished import ScanRequest, Unfinished, keep_unfinished, read_clock_ms
+from ckpt.inspection.scan.unfinished import (
+    ScanRequest,
+    Unfinished,
+    find_folder,
+    keep_unfinished,
+    name_store,
+    read_clock_ms,
+)
 from ckpt.live.asking import ask_sources
 from ckpt.live.kafka.options import SERVERS, translate_options
 from ckpt.model import Location
@@ -215,8 +222,10 @@ def scan(
     locations = [roots] if isinstance(roots, str | PathLike) else roots
     uris = tuple(dict.fromkeys(fspath(root) for root in locations))
     brokers = (kafka_options or {}).get(SERVERS)
-    request = ScanRequest(__version__, uris, depth, all_versions, brokers, changed_since_ms, read_clock_ms())
-    look = partial(_scan, storage_options or {}, jobs or os.cpu_count() or 1, kafka_options, watcher)
+    storage_options = storage_options or {}
+    places = uris, None if resume is None else find_folder(uris), name_store(storage_options)
+    request = ScanRequest(__version__, *places, depth, all_versions, brokers, changed_since_ms, read_clock_ms())
+    look = partial(_scan, storage_options, jobs or os.cpu_count() or 1, kafka_options, watcher)
     if resume is None:
         return look(request, None)
     with keep_unfinished(fspath(resume), request) as unfinished:
@@ -239,6 +248,8 @@ def _scan(
             storage = open_storage(uri, options)
             discovered = discover(storage, request.depth, all_versions=request.all_versions)
         except CkptError as error:
+            if unfinished is not None and any(root == uri for root, _ in unfinished.rows):
+                raise _stay(error, unfinished) from error
             scanned.append(ScannedRoot(uri, error=str(error)))
             continue
         scanned.append(ScannedRoot(uri, len(discovered.checkpoints), superseded=discovered.superseded))
@@ -272,7 +283,12 @@ def _must_answer(uri: str, options: Mapping[str, str], unfinished: Unfinished) -
     try:
         open_storage(uri, options).list_level()
     except StorageError as error:
-        raise StorageError(f"{error}; what was looked at is in {one_line(unfinished.path)}") from error
+        raise _stay(error, unfinished) from error
+
+
+def _stay(error: CkptError, unfinished: Unfinished) -> StorageError:
+    """An error after which the next scan continues."""
+    return StorageError(f"{error}; what was looked at is in {one_line(unfinished.path)}")
 
 
 def _look(

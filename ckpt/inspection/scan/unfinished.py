@@ -9,8 +9,8 @@ import json
 import os
 import stat
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, NoReturn
@@ -18,7 +18,7 @@ from typing import BinaryIO, NoReturn
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS
 from ckpt.errors import CkptError, UsageError, one_line
 from ckpt.inspection.scan.rows import ScannedCheckpoint
-from ckpt.texts import instant
+from ckpt.texts import instant, mask_secrets
 from ckpt.values import parse_record
 
 _LONGEST_MS = 86_400_000  # a day: rows of before that would be shown as if they were of now
@@ -33,6 +33,8 @@ class ScanRequest:
 
     version: str  # of ckpt
     roots: tuple[str, ...]
+    folder: str | None  # from which relative roots start; None: there are none
+    store: tuple[str, ...]  # options that say where a remote root is
     depth: int | None
     all_versions: bool
     brokers: str | None  # of Kafka; None: not asked
@@ -67,7 +69,8 @@ def keep_unfinished(path: str, request: ScanRequest) -> Iterator[Unfinished]:
     Raises UsageError where it is another file, or of another scan, or of one that began more than a day ago; CkptError
     where it cannot be written, or another scan is writing it.
     """
-    with _open(path) as file:
+    file = _open(path)
+    try:
         _lock(file, path)
         earlier, rows = _read(file, path)
         if earlier is None:
@@ -75,7 +78,11 @@ def keep_unfinished(path: str, request: ScanRequest) -> Iterator[Unfinished]:
         else:
             _must_continue(request, earlier, path)
         yield Unfinished(path, earlier or request, rows, file)
-        os.unlink(path)
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+    finally:
+        with suppress(OSError):  # of a line that was not written, which is said
+            file.close()
 
 
 def _open(path: str) -> BinaryIO:
@@ -144,6 +151,17 @@ def _write_line(file: BinaryIO, path: str, value: object) -> None:
         file.flush()
     except OSError as error:
         raise CkptError(f"{one_line(path)} cannot be written: {error.strerror or error}") from error
+
+
+def find_folder(roots: Iterable[str]) -> str | None:
+    """The folder from which relative local roots start; None where all roots are URIs or start at the top."""
+    return os.getcwd() if any("://" not in root and not os.path.isabs(root) for root in roots) else None
+
+
+def name_store(options: Mapping[str, str]) -> tuple[str, ...]:
+    """Of the options of a storage those that say where it is, and not who asks."""
+    places = ("endpoint", "authority", "account_name", "host")
+    return tuple(mask_secrets(f"{name}={options[name]}") for name in sorted(options) if any(p in name for p in places))
 
 
 def read_clock_ms() -> int:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -105,7 +106,12 @@ def test_those_without_a_change_are_not_asked_again(tree: str, tmp_path: Path) -
     assert found.resumed == len(kept)
 
 
-@pytest.mark.parametrize("change", [{"depth": 1}, {"all_versions": True}, {"changed_since_ms": 1}, {"roots": "."}])
+OTHER_STORE = {"storage_options": {"endpoint_override": "elsewhere:9000", "secret_key": "hush"}}
+
+
+@pytest.mark.parametrize(
+    "change", [{"depth": 1}, {"all_versions": True}, {"changed_since_ms": 1}, {"roots": "."}, OTHER_STORE]
+)
 def test_rows_of_another_scan_are_refused(change: dict[str, object], tree: str, tmp_path: Path) -> None:
     file = tmp_path / "rows"
     interrupt(tree, file)
@@ -153,6 +159,51 @@ def test_nothing_is_written_into_a_checkpoint(name: str, copy_of: CopyOf, tmp_pa
         with pytest.raises(UsageError, match=r"cp is a checkpoint, in which nothing is written"):
             ckpt.scan(str(path), resume=file)
     assert sorted(path.rglob("*")) == before
+
+
+def test_a_relative_root_is_that_of_its_folder(tree: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, (here, elsewhere) = tmp_path / "rows", (tmp_path / "here", tmp_path / "elsewhere")
+    here.mkdir()
+    shutil.copytree(SAMPLES / "damaged-missing-sst", elsewhere / "tree" / "q")
+    (here / "tree").symlink_to(tree)
+    monkeypatch.chdir(here)
+    interrupt("tree", file)
+    monkeypatch.chdir(elsewhere)
+    with pytest.raises(UsageError, match="was asked for something else"):
+        ckpt.scan("tree", resume=file)
+    monkeypatch.chdir(here)
+    assert ckpt.scan("tree", resume=file).resumed > 0
+
+
+def test_rows_stay_where_a_root_answers_no_more(tree: str, tmp_path: Path) -> None:
+    root, file = tmp_path / "root", tmp_path / "rows"
+    root.symlink_to(tree)
+    interrupt(str(root), file)
+    before = file.read_bytes()
+    root.unlink()
+    with pytest.raises(StorageError, match=r"root does not exist.*; what was looked at is in .*rows"):
+        ckpt.scan(str(root), resume=file)
+    assert file.read_bytes() == before
+
+
+def test_a_file_that_was_removed_meanwhile_ends_nothing(tree: str, tmp_path: Path) -> None:
+    file = tmp_path / "rows"
+    found = ckpt.scan(tree, resume=file, watcher=lambda done, _: file.unlink() if done == 5 else None)
+    assert found.checkpoints == ckpt.scan(tree).checkpoints
+
+
+def test_a_full_disk_is_named(tree: str, tmp_path: Path) -> None:
+    file = tmp_path / "rows"
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # as a full disk: the write fails
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4000, limit[1]))
+    try:
+        with pytest.raises(CkptError, match="rows cannot be written: File too large"):
+            ckpt.scan(tree, jobs=1, resume=file)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert ckpt.scan(tree, resume=file).resumed > 0
 
 
 def test_half_a_line_is_left_out(tree: str, tmp_path: Path) -> None:

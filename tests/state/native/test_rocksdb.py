@@ -134,3 +134,14 @@ def test_elements_of_several_files_are_put_together_as_spark_does(tmp_path: Path
         ]
     rows = [b"\x11\0\0\0\0" + bytes(8) + number.to_bytes(8, "little") for number in (300, 864, 492)]
     assert found == b"".join(rows)
+
+
+def test_damage_is_not_named_by_a_temporary_file(copy_of: CopyOf) -> None:
+    checkpoint = copy_of("aggregation-rocksdb-4.2")
+    for file in checkpoint.glob("state/0/0/SSTs/*.sst"):
+        data = bytearray(file.read_bytes())
+        data[len(data) // 2] ^= 0x55
+        file.write_bytes(data)
+    with pytest.raises(Undecodable, match=r"6\.zip cannot be read without Spark: RocksDB cannot .*Corruption") as error:
+        ckpt.read_state_arrow(str(checkpoint))
+    assert tempfile.gettempdir() not in str(error.value).replace(str(checkpoint), "")
