@@ -100,6 +100,9 @@ def _print_errors() -> Iterator[None]:
     except BrokenPipeError:
         _give_up(sys.stdout)  # whoever read our output has gone
         raise typer.Exit(code=Exit.FAILED) from None
+    except MemoryError as error:
+        typer.echo("ckpt: there is not enough memory on this machine for the answer", err=True)
+        raise typer.Exit(code=Exit.FAILED) from error
     except OSError as error:
         _give_up(sys.stdout)
         typer.echo(f"ckpt: the report cannot be written: {escape_unprintable(error.strerror or str(error))}", err=True)

@@ -191,6 +191,16 @@ def test_no_statement_is_refused(ckpt: Ckpt, monkeypatch: pytest.MonkeyPatch) ->
     assert "no statement" in ended.stderr
 
 
+def test_more_rows_than_memory_are_refused_in_a_line(ckpt: Ckpt, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fill(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("ckpt.sql.answers._make_rows", fill)
+    run = ckpt("sql", "FROM range(3)", ASYNC)
+    assert (run.exit_code, run.stdout) == (3, "")
+    assert run.stderr == "ckpt: there is not enough memory on this machine for the answer\n"
+
+
 def test_a_batch_after_a_gap_begins_nowhere_that_is_known(ckpt: Ckpt, connection: Any) -> None:
     counted = "SELECT batch, count(start_offset) FROM offsets"
     shown = run_sql(connection, f"{counted} WHERE checkpoint = '{ASYNC}' GROUP BY ALL")

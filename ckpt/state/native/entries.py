@@ -112,6 +112,9 @@ def _decode(decode: Callable[..., Entries], files: StoreFiles, layout: UnitLayou
     try:
         return decode(files.place.partition, layout, *rows)
     except NOT_AS_WRITTEN as error:
+        if layout.stated and isinstance(error, Unfit):
+            stated = f"rows of {files.place.folder} do not fit the schema that was given"
+            raise Unfit(f"{files.storage.uri}: {stated}: {error}") from None
         raise files.refused(files.place.folder, error) from None
 
 
