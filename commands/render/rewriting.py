@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from ckpt.checkpoint.sources.kind import SourceType
-from ckpt.inspection.next_steps import NextStep
+from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.migrate.provider import PROVIDER_NAMES
 from ckpt.model import Json
 from ckpt.restart.findings import Outcome
@@ -197,6 +197,7 @@ class RewriteReport(Report["Rewrite"]):
             self._show_planned,
             self._show_units,
             self._show_settings,
+            self._show_conditions,
             self._show_next,
         )
         return page_of(title, *(part() for part in parts))
@@ -357,8 +358,10 @@ class RewriteReport(Report["Rewrite"]):
             yield Next((NextStep("the same without --plan"),))
             return
         if rewrite.merged or rewrite.parts:
-            start = self._start_merged() if rewrite.merged else self._start_parts()
-            yield from show_command(start, f"ckpt inspect {quote_path(rewrite.into)}")
+            what = "start a query with each of them" if rewrite.parts else "start the new query with this checkpointLocation"
+            steps = [NextStep(f"{what}, and never an old one again", _inspect(rewrite), RowCost.NONE)]
+            steps += [NextStep("look at the others too", _inspect(part), RowCost.NONE) for part in rewrite.parts[1:]]
+            yield Next(tuple(steps))
             return
         since = f"after batch {rewrite.batch}" if rewrite.planned is None else "since"
         start = (
@@ -366,7 +369,7 @@ class RewriteReport(Report["Rewrite"]):
             f"one {since}, write this one again first: sinks that remember batch ids would drop "
             f"rows. {self._describe_sinks()}"
         )
-        inspect = f"ckpt inspect {quote_path(rewrite.into)}"
+        inspect = _inspect(rewrite)
         if rewrite.salvage and rewrite.salvage.again:
             what = (
                 f"before the first start: {span('batch', *rewrite.salvage.again)} ran once, and the ids are used again "
@@ -379,39 +382,40 @@ class RewriteReport(Report["Rewrite"]):
         else:
             yield from show_command(start, inspect + self._sink_option)
 
-    def _start_merged(self) -> str:
-        """Say how the new query of several old ones starts."""
+    def _show_conditions(self) -> Iterator[Block]:
+        """Say what has to be true of the new query of several old ones, or of the new queries of one."""
+        if not self.record.written or not (self.record.merged or self.record.parts):
+            return
+        yield Heading("Queries" if self.record.parts else "Query", "what has to be true of what is started")
+        yield from bullets(self._list_of_parts() if self.record.parts else self._list_of_merged())
+
+    def _list_of_merged(self) -> Iterator[str]:
         newest = max(self.record.merged, key=lambda plan: plan.batch)
-        return (
-            "start the new query with this checkpointLocation, and never one of the old ones again. It has its own "
-            f"query id, and batch {self.record.batch + 1} is next, which no sink of theirs has: Delta and Iceberg "
-            "tables take it. Files do only in the folder that "
-            f"{newest.inspection.checkpoint.uri} wrote to: any other, and a new one, lacks batches in _spark_metadata, "
-            "and then Spark cannot read or compact it."
+        yield (
+            f"it has its own query id, and batch {self.record.batch + 1} is next, which no sink of the old queries "
+            "has: Delta and Iceberg tables take it"
+        )
+        yield (
+            f"files do only in the folder that {newest.inspection.checkpoint.uri} wrote to: any other, and a new one, "
+            "lacks batches in _spark_metadata, and then Spark cannot read or compact it"
         )
 
-    def _start_parts(self) -> str:
-        """Say how the new queries of an old one start."""
-        cleaning = (
-            " Without the option cleanSource: one query would take away files that another has not read yet."
-            if any(source.type is SourceType.FILE for source in self.record.inspection.sources)
-            else ""
+    def _list_of_parts(self) -> Iterator[str]:
+        inspection = self.record.inspection
+        newest = inspection.checkpoint.offsets.newest
+        yield (
+            "all begin at the same offsets, so each filters rows by its condition before they reach the state, with "
+            "the same result as here, where times are in UTC and a backslash in a text is itself"
         )
-        newest = self.record.inspection.checkpoint.offsets.newest
-        metadata = None if newest is None else newest.metadata
-        late = (
-            " A source of which no row passes the filter holds the watermark of its query back."
-            if metadata is not None and metadata.watermark_ms
-            else ""
-        )
-        return (
-            "start a query with each of them, and never the old one again. Each begins at the same offsets, so it must "
-            "filter rows by its condition before they reach the state, with the same result as here, where times are "
-            "in UTC and a backslash in a text is itself. Each has its own query id: one Delta or Iceberg table takes "
-            "all. Of files only one query can continue the old folder: it "
-            f"silently drops batch {self.record.batch + 1} of a second one, and in a new folder Spark misses the "
-            "batches before. A foreachBatch that writes with a txnAppId drops that batch of a second query too: give "
-            f"each query its own.{cleaning}{late}"
+        if any(source.type is SourceType.FILE for source in inspection.sources):
+            yield "none has the option cleanSource: one query would take away files that another has not read yet"
+        if newest is not None and newest.metadata is not None and newest.metadata.watermark_ms:
+            yield "a source of which no row passes the filter holds the watermark of its query back"
+        yield "each has its own query id: one Delta or Iceberg table takes all"
+        yield "a foreachBatch that writes with a txnAppId has another one in each"
+        yield (
+            f"of files only one continues the old folder: it silently drops batch {self.record.batch + 1} of a second "
+            "one, and in a new folder Spark misses the batches before"
         )
 
     @property
@@ -426,6 +430,10 @@ class RewriteReport(Report["Rewrite"]):
         twice = f"; if it has batch {self.record.planned} of the old one, its rows are written again"
         own = "It has its own query id: to a Delta or Iceberg table it is another query"
         return f"{own}{'' if self.record.planned is None else twice}."
+
+
+def _inspect(rewrite: "Rewrite") -> str:
+    return f"ckpt inspect {quote_path(rewrite.into)}"
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from ckpt.inspection.inspection import inspect
 from ckpt.inspection.query import QueryDescription
 from ckpt.model import Kind, OffsetLog, Unreadable
 from ckpt.restart.findings import Severity
+from ckpt.restart.remedies import commit_planned
 from ckpt.settings import CHECKPOINT_FORMAT
 from ckpt.storage import Storage
 from ckpt.texts import instant, quote_path
@@ -222,9 +223,9 @@ def _check_changes(checkpoint: Checkpoint, query: QueryDescription, plan: Evolve
     if gone and latest != committed and latest is not None:
         path, numbers = quote_path(checkpoint.uri), ", ".join(str(change.old) for change in gone)
         raise NoWay(
-            f"batch {latest} is planned and not committed, and its rows of source {numbers} would never be read: start "
-            f"the old query once with trigger availableNow, which commits it, or `ckpt rewind {path} --to-batch "
-            f"{latest - 1} --replay new`, so that it is planned again"
+            f"batch {latest} is planned and not committed, and its rows of source {numbers} would never be read: "
+            f"{commit_planned(checkpoint, 'the old query')}, or `ckpt rewind {path} --to-batch {latest - 1} --replay "
+            "new`, so that it is planned again"
         )
     joined = any(operator.name == "symmetricHashJoin" for operator in checkpoint.operators)
     order = [change.old for change in plan.sources if change.old is not None and not change.is_gone]
@@ -236,9 +237,9 @@ def _check_changes(checkpoint: Checkpoint, query: QueryDescription, plan: Evolve
     changed = [part for part in plan.operators if part.stores]
     if changed and latest != committed and latest is not None:
         raise NoWay(
-            f"batch {latest} is planned and not committed, and columns of operator {changed[0].new} change: start the "
-            f"old query once with trigger availableNow, which commits it, or `ckpt rewind {quote_path(checkpoint.uri)} "
-            f"--to-batch {latest - 1} --replay new`, so that it is planned again"
+            f"batch {latest} is planned and not committed, and columns of operator {changed[0].new} change: "
+            f"{commit_planned(checkpoint, 'the old query')}, or `ckpt rewind {quote_path(checkpoint.uri)} --to-batch "
+            f"{latest - 1} --replay new`, so that it is planned again"
         )
     for part in plan.parts if not options.accept_from_now_on else ():
         kind = "source" if isinstance(part, SourceChange) else "operator"

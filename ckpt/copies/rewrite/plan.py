@@ -35,6 +35,7 @@ from ckpt.formats.statefiles import LZ4
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.inspection.query import QueryDescription
 from ckpt.model import Provider
+from ckpt.restart.remedies import commit_planned
 from ckpt.state.native.salvage import Salvage, find_salvage
 from ckpt.state.native.store_files import context_of, layout_of
 from ckpt.state.reading.choose import RequestedPart
@@ -273,8 +274,8 @@ def plan_split(
         refused = rewrite.refused
         if rewrite.planned is not None:
             refused = (
-                f"batch {rewrite.planned} is planned and not committed, and several queries would run it: start the "
-                "query once with trigger availableNow, which commits it"
+                f"batch {rewrite.planned} is planned and not committed, and several queries would run it: "
+                f"{commit_planned(chosen.checkpoint)}"
             )
         for operator, part in leaving.items():
             if refused is None and not part.applies:

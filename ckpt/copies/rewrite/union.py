@@ -32,6 +32,7 @@ from ckpt.inspection.checks.query import compare_operators
 from ckpt.inspection.query import QueryDescription, spell_schema
 from ckpt.model import CommitLog, Json, Kind, OffsetLog, Operator, SourceOffset
 from ckpt.restart.findings import Severity
+from ckpt.restart.remedies import commit_planned
 from ckpt.state.reading.reading import Chosen
 from ckpt.storage import Storage
 
@@ -129,8 +130,7 @@ def _check_alone(chosen: Chosen) -> None:
         raise NoWay(f"{own}: continuous processing wrote it")
     if checkpoint.offsets.latest != batch:
         raise NoWay(
-            f"{own}: batch {checkpoint.offsets.latest} is planned and not committed: start the query once with trigger "
-            "availableNow, which commits it"
+            f"{own}: batch {checkpoint.offsets.latest} is planned and not committed: {commit_planned(checkpoint)}"
         )
     log = checkpoint.commits.readable(batch)
     if log is not None and log.sinks:

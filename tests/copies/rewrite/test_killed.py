@@ -87,6 +87,7 @@ def _count(action: Callable[[], object], new: tuple[Path, ...]) -> int:
     return changes
 
 
+@pytest.mark.slow
 def test_what_is_said_after_a_kill_makes_it_whole(
     command: Command, whole: list[dict[str, bytes]], run_ckpt: Ckpt
 ) -> None:
