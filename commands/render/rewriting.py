@@ -358,8 +358,8 @@ class RewriteReport(Report["Rewrite"]):
             yield Next((NextStep("the same without --plan"),))
             return
         if rewrite.merged or rewrite.parts:
-            what = "start a query with each of them" if rewrite.parts else "start the new query with this checkpointLocation"
-            steps = [NextStep(f"{what}, and never an old one again", _inspect(rewrite), RowCost.NONE)]
+            what = "a query with each of them" if rewrite.parts else "the new query with this checkpointLocation"
+            steps = [NextStep(f"start {what}, and never an old one again", _inspect(rewrite), RowCost.NONE)]
             steps += [NextStep("look at the others too", _inspect(part), RowCost.NONE) for part in rewrite.parts[1:]]
             yield Next(tuple(steps))
             return
