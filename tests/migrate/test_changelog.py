@@ -123,6 +123,7 @@ def test_a_query_that_was_switched_twice_ends_like_one_that_never_was(found: dic
 
 
 @pytest.mark.spark
+@pytest.mark.skipif(not EVERY_CASE, reason="the others show the same: CKPT_TEST_ALL=1")
 def test_the_runbook_shows_what_ckpt_prints_with_spark() -> None:
     told = re.sub(r"Spark [0-9.]+,", "Spark X,", runbook.page())
     assert re.sub(r"Spark [0-9.]+,", "Spark X,", runbook.PAGE.read_text(encoding="utf-8")) == told, runbook.__name__

@@ -10,10 +10,12 @@ import pytest
 
 from tests.migrate.transform_runbook import PAGE
 from tests.support.places import ROOT
+from tests.support.spark.live import EVERY_CASE
 
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.skipif(find_spec("pyspark") is None, reason="pyspark is not installed"),
+    pytest.mark.skipif(not EVERY_CASE, reason="test_transform.py shows the same: CKPT_TEST_ALL=1"),
 ]
 
 

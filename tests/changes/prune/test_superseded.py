@@ -117,6 +117,7 @@ ckpt.prune(sys.argv[1], superseded=True, apply=True, grace_s=0)
 
 
 @pytest.mark.parametrize("after", [0, 1, 12, 27, 28])
+@pytest.mark.slow
 def test_one_that_is_killed_is_undone(after: int, tmp_path: Path) -> None:
     storage = build_storage(tmp_path / "storage", "keys/keys/0", "keys/keys/1")
     flow, before = flow_of(storage, "keys/keys"), tree(flow_of(storage, "keys/keys"))

@@ -40,6 +40,7 @@ COLUMNS = st.sampled_from(sorted(VALUES)).flatmap(
 
 
 @given(COLUMNS, st.integers(1, 300))
+@pytest.mark.slow
 def test_many_keys_are_where_each_of_them_is(column: tuple[str, list[Any]], partitions: int) -> None:
     """`test_hashes.py` compares them with what Spark answers."""
     kind, values = column

@@ -168,6 +168,7 @@ main()
 """Runs ckpt, and says when Python has come up: before that an interrupt is none of ckpt's business."""
 
 
+@pytest.mark.slow
 def test_an_interrupt_leaves_nothing_half_written(copy_of: CopyOf, tmp_path: Path) -> None:
     for number in range(200):
         copy_of("stateless-4.2", to=f"many/{number}")
@@ -186,6 +187,7 @@ def test_an_interrupt_leaves_nothing_half_written(copy_of: CopyOf, tmp_path: Pat
         assert [path.name for path in tmp_path.glob("*prom*")] == ["ckpt.prom"]
 
 
+@pytest.mark.slow
 def test_a_watch_scans_again(copy_of: CopyOf, tmp_path: Path) -> None:
     checkpoint = copy_of("stateless-4.2")
     words = [*command(), "scan", str(checkpoint), "--watch", "1", "-o", "jsonl"]

@@ -239,6 +239,7 @@ def fleet(tmp_path: Path) -> Iterator[CountingS3]:
         yield server
 
 
+@pytest.mark.slow
 def test_connections_are_shared_by_all_processes(fleet: CountingS3, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ckpt.inspection.scan.scan._WORTH_A_PROCESS", 12)
     found = ckpt.scan("s3://bucket", fleet.options, jobs=4)
@@ -255,6 +256,7 @@ def test_a_checkpoint_that_fails_is_one_line(fleet: CountingS3) -> None:
     assert len(found.checkpoints) == 48
 
 
+@pytest.mark.slow
 def test_a_store_that_answers_no_more_ends_it_and_the_rows_stay(fleet: CountingS3, tmp_path: Path) -> None:
     file = tmp_path / "rows"
 
@@ -278,6 +280,7 @@ def test_a_store_that_answers_no_more_ends_it_and_the_rows_stay(fleet: CountingS
     assert replace(found, began_ms=0, ended_ms=0, resumed=0) == replace(plain, began_ms=0, ended_ms=0)
 
 
+@pytest.mark.slow
 def test_ctrl_c_says_how_to_continue(fleet: CountingS3, ckpt: Ckpt, tmp_path: Path) -> None:
     file, options = tmp_path / "a file", [f"--storage-option={name}={value}" for name, value in fleet.options.items()]
     words = ["scan", "s3://bucket", "--resume", str(file), "--jobs", "1", "-o", "json", *options]

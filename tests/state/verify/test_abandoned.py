@@ -45,12 +45,17 @@ class Life:
         query = queries.Query("abandoned", build, "update")
         conf = {"maintenanceInterval": maintenance, "minDeltasForSnapshot": "2"}
         settings = {f"spark.sql.streaming.stateStore.{name}": value for name, value in conf.items()}
+        self._forget_stores()
         handle = queries.start(self.spark, query, self.checkpoint, store=self.store, sink=upsert, conf=settings)
         try:
             assert handle.awaitTermination(120), "it does not end"
         finally:
             handle.stop()
-            self.spark._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
+            self._forget_stores()
+
+    def _forget_stores(self) -> None:
+        """Stop maintenance, which keeps the interval of the first query, and forget what is loaded."""
+        self.spark._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
 
     def go_back_by_hand(self, batch: int) -> None:
         """Remove later batches from the logs, and leave their state."""
