@@ -410,7 +410,7 @@ class RewriteReport(Report["Rewrite"]):
         if any(source.type is SourceType.FILE for source in inspection.sources):
             yield "none has the option cleanSource: one query would take away files that another has not read yet"
         if newest is not None and newest.metadata is not None and newest.metadata.watermark_ms:
-            yield "a source of which no row passes the filter holds the watermark of its query back"
+            yield "if no row of a source passes the filter, the watermark of that query does not advance"
         yield "each has its own query id: one Delta or Iceberg table takes all"
         yield "a foreachBatch that writes with a txnAppId has another one in each"
         yield (

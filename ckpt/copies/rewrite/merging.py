@@ -24,8 +24,8 @@ _REGISTER_BITS, _REGISTERS_IN_A_WORD = 6, 10  # ``HyperLogLogPlusPlusHelper``
 _BITS = {Merge.BIT_AND: np.bitwise_and, Merge.BIT_OR: np.bitwise_or, Merge.BIT_XOR: np.bitwise_xor}
 
 
-def is_counted(operator: Operator, operators: Sequence[Operator]) -> bool:
-    """Tell whether other operators have the rows of a deduplication: of a key that several have, each of theirs."""
+def feeds_another(operator: Operator, operators: Sequence[Operator]) -> bool:
+    """Tell whether a deduplication passes its rows to another operator, which has each query's row of a shared key."""
     return len(operators) > 1 and operator.name in _DEDUPLICATIONS
 
 

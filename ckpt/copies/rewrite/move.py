@@ -1,6 +1,6 @@
 """The move of state into a new checkpoint: store by store and partition by partition, by processes or executors.
 
-Where rows stay in their partition, one task reads an old partition and makes the new one. Where they are spread anew,
+Where rows stay in their partition, one task reads an old partition and makes the new one. Where they change it,
 each old partition is first divided, and each new one made of its pieces. Of several old checkpoints each has its own
 ``Move``, and the first one makes the new partitions of the pieces of all.
 """
@@ -19,7 +19,7 @@ from ckpt import settings
 from ckpt.checkpoint.state.rewritable import Form
 from ckpt.copies.exchange import Exchange, ThroughFiles, pack_batch, unpack_batch
 from ckpt.copies.rewrite.filtering import IN_NONE, NOTHING, Dropping, Key, Leaving
-from ckpt.copies.rewrite.merging import RowMerging, is_counted
+from ckpt.copies.rewrite.merging import RowMerging, feeds_another
 from ckpt.copies.rewrite.plan import (
     CannotRewrite,
     Rewrite,
@@ -39,7 +39,7 @@ from ckpt.state.native.store_files import StoreFiles, delimiter_of, find_store_f
 from ckpt.state.reading.reading import Chosen
 from ckpt.texts import plural
 
-_WORTH_A_PROCESS = 2 << 20  # bytes of files: what takes twice as long to write anew as a process to start
+_WORTH_A_PROCESS = 2 << 20  # bytes of files: what takes twice as long to write as a process takes to start
 
 
 def _name_piece(checkpoint: int, *, planned: bool) -> list[str]:
@@ -66,7 +66,7 @@ class TaskOutcome(NamedTuple):
 
 @dataclass
 class Move:
-    """The move of all state: everything that its tasks share. One that is pickled opens the old checkpoint anew."""
+    """The move of all state: everything that its tasks share. One that is pickled opens the old checkpoint again."""
 
     chosen: Chosen
     old: Form
@@ -119,7 +119,7 @@ class Move:
 
     @property
     def sources(self) -> list[Task]:
-        """The old partitions whose rows are spread anew."""
+        """The old partitions whose rows change their partition."""
         return [
             Task(operator.id, store.name, partition, number)
             for number, move in enumerate(self.moves)
@@ -196,8 +196,8 @@ class Move:
         rocksdb = self.state.provider is Provider.ROCKSDB and rows.groups is None
         groups = [(b"" if rocksdb else VERSION) + group for group in shared.slice(0, SHOWN).to_pylist()]
         names = name_keys(structs_of(kind, rows_of(groups), "key"))
-        counted = is_counted(operator, self.chosen.checkpoint.operators)
-        own = "and have passed to other operators" if counted else "which only `combine` merges"
+        feeds = feeds_another(operator, self.chosen.checkpoint.operators)
+        own = "and have passed to other operators" if feeds else "which only `combine` merges"
         why = f"operator {operator.id} with keys that several checkpoints have, {own}"
         tally.refuse(why, len(shared), names)
         return rows

@@ -23,7 +23,7 @@ from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.file_logs import is_read_twice, name_folder, source_folder
 from ckpt.checkpoint.sources.registry import SourceView, in_order
 from ckpt.checkpoint.state.rewritable import recognise_operator
-from ckpt.copies.rewrite.merging import is_counted
+from ckpt.copies.rewrite.merging import feeds_another
 from ckpt.errors import one_line
 from ckpt.formats.commits import format_commit_log
 from ckpt.formats.offsets import format_offset_log
@@ -95,7 +95,7 @@ def unite(chosen: Sequence[Chosen], query: QueryDescription | None, *, combine: 
             "`combine`: the watermarks differ, of the newest batch or of the next one, so one query may have emitted a "
             "group that another keeps; it combines state only of queries with one watermark, or none"
         )
-    counted = [each for each in first.checkpoint.operators if is_counted(each, first.checkpoint.operators)]
+    counted = [each for each in first.checkpoint.operators if feeds_another(each, first.checkpoint.operators)]
     if combine and counted and any(watermarks):
         raise NoWay(
             f"`combine`: operator {counted[0].id} evicts keys: if several queries had one, another operator has "

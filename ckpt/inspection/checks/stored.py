@@ -354,7 +354,7 @@ def find_foreign_snapshots(checkpoint: Checkpoint) -> Iterator[Finding]:
     foreign = [damage for damage in damages if damage.kind is DamageKind.FOREIGN]
     if state and foreign:
         stores = find_store_partitions(checkpoint.listing, state.provider)
-        lowest = min(version for store in stores for version, _ in store.list_outdated())
+        lowest = min((version for store in stores for version, _ in store.list_outdated()), default=0)
         batch = lowest - 2  # version 1 is the state after batch 0
         more = f"; {len(foreign) - 1:,} more like it" if len(foreign) > 1 else ""
         remedy = foreign_snapshot(batch) if batch >= 0 and _can_rewind(checkpoint, batch) else None

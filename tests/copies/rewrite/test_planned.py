@@ -1,5 +1,8 @@
 """A query whose newest batch is planned continues on a new checkpoint as it would on the old one (``planned.py``)."""
 
+import shutil
+import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +12,9 @@ import ckpt
 from tests.copies.rewrite.planned import CASES, PASSED, PLANNED, SUITE, Case
 from tests.copies.rewrite.record import MAIN, TRANSFORM
 from tests.live.sink.stateful import BATCHES, NEWEST, NUMBERS, Numbers
+from tests.support.places import SAMPLES
+from tests.support.spark import queries
+from tests.support.spark.samples import SAMPLES as ALL
 
 ANSWERS = SUITE.recorded(MAIN)
 
@@ -74,3 +80,30 @@ def test_a_sink_has_every_row_once(
     query.add(BATCHES)
     assert query.start(place) == ""
     assert query.times(place) == dict.fromkeys(range(NUMBERS), 1)
+
+
+@pytest.mark.spark
+def test_a_start_as_the_page_says_commits_the_batch_of_a_query_with_ttl(spark: Any, tmp_path: Path) -> None:
+    old, copied = tmp_path / "old", tmp_path / "copied"
+    shutil.copytree(SAMPLES / "tws-rocksdb-4.2", old)
+    newest = max(int(path.name) for path in (old / "commits").glob("[0-9]*"))
+    for name in (str(newest), f".{newest}.crc"):
+        (old / "commits" / name).unlink()
+    ckpt.copy(str(old), str(copied))
+    parts = [str(tmp_path / name) for name in ("one", "two")]
+    divide = partial(ckpt.rewrite, str(copied), parts, where=["key_key < 2", "key_key >= 2"], plan=True)
+    committed = f"commits/{newest}"
+    remedy = f"start the query once with trigger processingTime='1 hour', and stop it when {committed} is there"
+    assert remedy in (divide().refused or "")
+    (sample,) = [sample for sample in ALL if sample.name == "tws-rocksdb-4.2"]
+    trigger = {"processingTime": "1 hour"}
+    query = queries.start(spark, queries.QUERIES[sample.query], copied, store="rocksdb", trigger=trigger)
+    try:
+        deadline = time.monotonic() + 120
+        while not (copied / committed).exists() and query.isActive and time.monotonic() < deadline:
+            time.sleep(0.1)
+    finally:
+        query.stop()
+    checkpoint = ckpt.open_checkpoint(str(copied))
+    assert (checkpoint.offsets.latest, checkpoint.commits.latest) == (newest, newest)
+    assert divide().refused is None

@@ -188,8 +188,8 @@ def test_rows_stay_where_a_root_answers_no_more(tree: str, tmp_path: Path) -> No
 
 def test_a_file_that_was_removed_meanwhile_ends_nothing(tree: str, tmp_path: Path) -> None:
     file = tmp_path / "rows"
-    found = ckpt.scan(tree, resume=file, watcher=lambda done, _: file.unlink() if done == 5 else None)
-    assert found.checkpoints == ckpt.scan(tree).checkpoints
+    scanned = ckpt.scan(tree, resume=file, watcher=lambda looked_at, _: file.unlink() if looked_at == 5 else None)
+    assert scanned.checkpoints == ckpt.scan(tree).checkpoints
 
 
 def test_a_full_disk_is_named(tree: str, tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ class Life:
 
     @property
     def is_right(self) -> bool:
-        """Whether each key counts the numbers of all files, once."""
+        """True if each key counts the numbers of all files, once."""
         return self.sink == Counter(number % KEYS for number in range(7 * len([*self.source.iterdir()])))
 
 

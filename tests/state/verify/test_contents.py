@@ -96,7 +96,7 @@ def test_a_snapshot_of_abandoned_batches_is_found(
     assert (run.exit_code, "CKPT337" in page) == ((0, False) if said is None else (1, True))
     assert said is None or said in page
     damages = ckpt("state", "verify", checkpoint, "-o", "json").json()["damages"]
-    assert [one["path"] for one in damages] == ([] if said is None else ["state/0/0/8.snapshot"])
+    assert [damage["path"] for damage in damages] == ([] if said is None else ["state/0/0/8.snapshot"])
 
 
 def held(keys: list[dict[str, Any]], last: list[int] | None = None) -> Held:
