@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Set
 from dataclasses import replace
 from typing import NoReturn
 
+from ckpt.advice import plain
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, SOURCES, STATE, Checkpoint, Log
 from ckpt.checkpoint.pipelines import parse_version
 from ckpt.checkpoint.sources.file_logs import name_folder
@@ -129,7 +130,7 @@ def _read_finding(keys: FindingKeys, known: Diagnosis | None, explained: Set[tup
 
     ``explained``: codes and paths of findings that are a note for another reason, that a start is not counted.
     """
-    own = Diagnosis(keys.code, keys.name, keys.severity, keys.meaning.replace("{", "{{"), None)
+    own = Diagnosis(keys.code, keys.name, keys.severity, plain(keys.meaning), None)
     diagnosis = known or own
     minor = keys.severity is Severity.NOTE and (keys.code, keys.path) not in explained
     remedy = keys.remedy and keys.remedy.replace("{", "{{")

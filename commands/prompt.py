@@ -3,11 +3,12 @@
 ``RENDERERS`` is an entry point, by which ``ckpt`` finds who makes pages without importing it.
 """
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
+from ckpt.advice.words import speaking
 from ckpt.changes.apply import ChangeResult, Receipt
 from ckpt.changes.plan import ChangePlan
 from ckpt.checkpoint.checkpoint import Checkpoint
@@ -22,9 +23,8 @@ if TYPE_CHECKING:
 
 from . import render
 from .arguments import library_words
-from .calls import as_call, in_python
-from .render import blocks
-from .render.blocks import Headline, Item, Page, Plain, Table, Title, Tone, change_texts, flatten_page, page_of
+from .calls import PYTHON
+from .render.blocks import Headline, Item, Page, Table, Title, Tone, change_texts, flatten_page, page_of
 from .render.copying import CopyReport
 from .render.html import html_part
 from .render.layout import PageLayout
@@ -36,7 +36,8 @@ from .render.rows import SizesReport
 
 def text(value: object) -> str:
     """Lay a value's page out as text: 80 columns, no colour."""
-    return PageLayout().text(_make_page(value)).replace("-o json has", "its fields have")
+    with speaking(PYTHON):
+        return PageLayout().text(_make_page(value))
 
 
 def html(value: object) -> str | None:
@@ -44,9 +45,8 @@ def html(value: object) -> str | None:
     try:
         if isinstance(value, Checkpoint):
             value = inspect(value)
-        if isinstance(value, Inspection):
-            return inspection_part(_reword(value))
-        return html_part(_make_page(value))
+        with speaking(PYTHON):
+            return inspection_part(value) if isinstance(value, Inspection) else html_part(_make_page(value))
     except HtmlMissing:
         return None
 
@@ -54,29 +54,10 @@ def html(value: object) -> str | None:
 RENDERERS = Renderers(text, html)
 
 
-def _reword(inspection: Inspection) -> Inspection:
-    """Give findings in the words of the library."""
-    findings = (
-        replace(rated, meaning=in_python(rated.meaning), remedy=rated.remedy and in_python(rated.remedy))
-        for rated in inspection.findings
-    )
-    return replace(inspection, findings=tuple(findings))
-
-
 def _make_page(value: object) -> Page:
     with library_words():
         page = _page_of(value)
-    return tuple(
-        tuple(change_texts(_as_python(block), mask_secrets) for block in flatten_page((part,))) for part in page
-    )
-
-
-def _as_python(block: Plain) -> Plain:
-    """A block with calls instead of command lines."""
-    if isinstance(block, blocks.Command):
-        return replace(block, text=as_call(block.text))
-    changed: Plain = block if isinstance(block, blocks.Code) else change_texts(block, in_python)
-    return changed
+    return tuple(tuple(change_texts(block, mask_secrets) for block in flatten_page((part,))) for part in page)
 
 
 def _page_of(value: object) -> Page:

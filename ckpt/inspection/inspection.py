@@ -1,10 +1,10 @@
 """Everything ``ckpt inspect`` says of a checkpoint, as one value; every other command consults it too."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
+from ckpt.advice import NO_ROWS, Advice, Do, Known, Words, advise, do, words
 from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import open_to_look
@@ -14,7 +14,6 @@ from ckpt.errors import parse_choice, parse_choices
 from ckpt.inspection.checks.pipeline import find_shared_table
 from ckpt.inspection.checks.sink import SinkOutcome, SinkOutlook, add_query_id, find_noop_start, foresee_sink
 from ckpt.inspection.checks.stored import check
-from ckpt.inspection.next_steps import NextStep, RowCost, split_remedy
 from ckpt.inspection.verdict import IF_STATELESS, verdict
 from ckpt.inspection.written_by import WrittenBy, written_by
 from ckpt.live.outlook import SourceOutlook
@@ -26,14 +25,18 @@ from ckpt.restart.diagnoses.others import EMPTY
 from ckpt.restart.diagnoses.state import NO_STATE_FOLDER, STATE_SEEMS_LOST
 from ckpt.restart.findings import Asked, Finding, Forecast, Outcome, Severity
 from ckpt.restart.rules import forecast
-from ckpt.restart.sinks import speak_of_sink
-from ckpt.texts import quote_path
 from ckpt.values import Record, Value
 from ckpt.versions import Progress, Spark
 
 FORECAST = tuple(Spark)  # the versions that are forecast where none is named
 
-_ASK_AGAIN = 'ask again once what was "not reached" can be reached; the checkpoint itself has nothing to repair'
+_ASK_AGAIN = advise(
+    do(
+        Do.FIND_OUT,
+        words('ask again once what was "not reached" can be reached; the checkpoint itself has nothing to repair'),
+        rows=NO_ROWS,
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +45,14 @@ class RatedFinding(Record):
 
     finding: Finding
     severity: Severity
-    meaning: str
-    remedy: str | None
+    meaning: Words
+    advice: Advice | None
     stored: bool  # the files show it, whatever is started; False: only some of the starts meet it
+
+    @property
+    def remedy(self) -> str | None:
+        """The advice as the sentences of a document."""
+        return None if self.advice is None else str(self.advice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,16 +165,15 @@ class Inspection(Value):
         return note.finding.diagnosis is ASYNC_REFUSES_STATE
 
     @property
-    def next_steps(self) -> tuple[NextStep, ...]:
-        """The remedy of the worst finding in steps, the recommended one first; none: nothing is to be done."""
+    def advice(self) -> Advice:
+        """What to do: the advice on the worst finding; none: nothing is to be done."""
         if self.troubles:
             worst = self.troubles[0]
-            steps = split_remedy(worst.remedy or "")
-            return steps if worst.severity is Severity.ERROR else tuple(replace(step, stop=False) for step in steps)
+            return (worst.advice or Advice()).mark_stop(only_copy=worst.severity is Severity.ERROR)
         by_diagnosis = {rated.finding.diagnosis: rated for rated in self.findings}
         if EMPTY in by_diagnosis:
-            return split_remedy(by_diagnosis[EMPTY].remedy or "")
-        return (NextStep(_ASK_AGAIN, rows=RowCost.NONE),) if self.unreached else ()
+            return by_diagnosis[EMPTY].advice or Advice()
+        return _ASK_AGAIN if self.unreached else Advice()
 
     @property
     def trouble_names(self) -> str:
@@ -324,11 +331,6 @@ def _counts(forecast: Forecast, origin: WrittenBy, progress: Asked, *, named: bo
     return (named or not too_old) and (mode_named or forecast.outcome is not Outcome.REFUSED)
 
 
-_PLANS_FOR_A_SINK = re.compile(
-    r"(`ckpt (?:repair|repair-async|rewind|skip|preflight|offsets set) (?![^`]*--sink )[^`]*)`"
-)
-
-
 def _rate_findings(
     checkpoint: Checkpoint,
     forecasts: Sequence[Forecast],
@@ -348,62 +350,26 @@ def _rate_findings(
         if finding.key not in findings:
             findings[finding.key] = add_query_id(finding, sink_outlook)
             places.setdefault(finding.diagnosis.code, []).append(finding.path)
-    named = {code: _name_places(*paths) for code, paths in places.items()}
     shown = {finding.key for finding in stored}
     notes = {f.key for f in spoken_of} - {f.key for forecast in counted for f in forecast.because}
+    known = _gather_known(checkpoint, sink_outlook)
     judged = []
     for key, finding in findings.items():
         severity = Severity.NOTE if key in notes or finding.minor else finding.diagnosis.severity_for(progress)
-        words = (finding.diagnosis.meaning, finding.remedy or finding.diagnosis.remedy or "")
-        meaning, remedy = (_fill_in(text, finding, named[finding.diagnosis.code], checkpoint) for text in words)
-        meaning, remedy = _speak_of_sink(meaning, sink_outlook), _name_sink(remedy, sink_outlook)
-        judged.append(RatedFinding(finding, severity, meaning, remedy or None, key in shown))
+        here = replace(known, paths=tuple(places[finding.diagnosis.code]))
+        advice = finding.advice or finding.diagnosis.advice
+        meaning = finding.diagnosis.meaning.fill(here)
+        judged.append(RatedFinding(finding, severity, meaning, advice and advice.fill(here), key in shown))
     judged.sort(key=lambda j: (-j.severity.rank, j.finding.diagnosis is ASYNC_REFUSES_STATE, j.finding.diagnosis.code))
     return tuple(judged)
 
 
-def _speak_of_sink(text: str, sink: SinkOutlook | None) -> str:
-    """Say one thing of the sink that keeps no batch ids, if that was named, instead of what each kind does."""
-    return speak_of_sink(text, sink.log.sink) if sink is not None and sink.log.keeps_no_ids else text
-
-
-def _name_sink(remedy: str, sink: SinkOutlook | None) -> str:
-    """Let the commands of a remedy plan for the sink that was asked."""
-    if sink is None or sink.outcome is SinkOutcome.UNREACHED:
-        return remedy
-    named = f" --sink {quote_path(sink.log.uri)}`"
-    return _PLANS_FOR_A_SINK.sub(lambda command: f"{command[1]}{named}", _speak_of_sink(remedy, sink))
-
-
-def _name_places(first: str, *others: str) -> str:
-    """Name the places of one diagnosis in few words."""
-    if not others:
-        return first or "the checkpoint"
-    return f"{first} and {others[0]}" if len(others) == 1 else f"{first} and {len(others)} more files"
-
-
-_DEEP_COMMANDS = (
-    "ckpt inspect {checkpoint} --deep",
-    "ckpt preflight {checkpoint} --deep",
-    "ckpt repair {checkpoint} --deep",
-    "ckpt rewind {checkpoint} --deep",
-    "ckpt skip {checkpoint} --deep",
-)
-
-
-def _fill_in(text: str, finding: Finding, places: str, checkpoint: Checkpoint) -> str:
-    """Fill the names of this place into the words of a diagnosis; ``{{`` is a brace that names nothing.
-
-    Where every byte was read, a command that judges the checkpoint again has to read them too.
-    """
-    batch = re.search(r"\d+", finding.path.rpartition("/")[2])
-    for deep in _DEEP_COMMANDS if checkpoint.state is not None and checkpoint.state.every_byte is not None else ():
-        plain = deep.rpartition(" ")[0]
-        text = text.replace(deep, plain).replace(plain, deep)
-    values = {
-        "{path}": places,
-        "{batch}": batch[0] if batch else "N",
-        "{{": "{",
-        "{checkpoint}": quote_path(checkpoint.uri.rstrip("/") or checkpoint.uri),
-    }
-    return re.sub(r"\{(?:path|batch|checkpoint)\}|\{\{", lambda name: values[name[0]], text)
+def _gather_known(checkpoint: Checkpoint, sink: SinkOutlook | None) -> Known:
+    """What advice depends on, but for the place of a finding."""
+    asked = sink is not None and sink.outcome is not SinkOutcome.UNREACHED
+    return Known(
+        checkpoint.uri.rstrip("/") or checkpoint.uri,
+        sink=sink.log.uri if sink is not None and asked else None,
+        sink_kind=sink.log.kind if sink is not None and sink.log.keeps_no_ids else None,
+        deep=checkpoint.state is not None and checkpoint.state.every_byte is not None,
+    )

@@ -1,10 +1,10 @@
 """Preflight: may a query be started on a checkpoint now? For ``ckpt preflight`` and for Python."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ckpt import settings
+from ckpt.advice import Hole, Known
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.state.chains import is_known_provider
 from ckpt.formats.text import quoted
@@ -22,15 +22,11 @@ from ckpt.restart import diagnoses
 from ckpt.restart.findings import Asked, Finding, Severity
 from ckpt.restart.recorded_settings import SettingOutlook, setting_outlooks
 from ckpt.storage import open_storage
-from ckpt.texts import quote_path
 from ckpt.values import Value
 from ckpt.versions import Spark
 
 _RECENT_S = 600.0
 """A checkpoint that was written to more recently may have a driver: it is worth a few seconds to look again."""
-_QUERY_FILE = re.compile(r"(?<=--to )query\.json(?=[ `])|(?<=\()query\.json(?= is its description)")
-_OLD_UNNAMED = re.compile(r"(?<=--to query\.json)(?=`)")  # of sources: what the old query was makes columns known
-_OLD_FILE = re.compile(r"(?<=--from )old\.json(?=[ `])|(?<=\()old\.json(?= is the description)")
 _NOT_IN_A_CHECKPOINT = (
     "a checkpoint does not have the length of windows, the gap of sessions, the delay of the watermark, which columns "
     "are aggregated, the type of a join, or user code: a change of these is not seen (`old`: the description of the "
@@ -159,15 +155,9 @@ def judge_start(
 
 def _name_files(inspection: Inspection, start: PlannedStart) -> Inspection:
     """Let the commands of remedies name the files of descriptions that were given."""
-    new, old = (file and quote_path(file) for file in (start.query_file, start.old_file))
-    texts = ((_OLD_UNNAMED, old and " --from old.json"), (_QUERY_FILE, new), (_OLD_FILE, old))
-
-    def name_files(remedy: str) -> str:
-        for pattern, text in texts:
-            remedy = text.join(pattern.split(remedy)) if text else remedy
-        return remedy
-
-    findings = (replace(rated, remedy=rated.remedy and name_files(rated.remedy)) for rated in inspection.findings)
+    files = {Hole.QUERY: start.query_file, Hole.OLD_QUERY: start.old_file}
+    known = Known(files={hole: file for hole, file in files.items() if file is not None})
+    findings = (replace(rated, advice=rated.advice and rated.advice.fill(known)) for rated in inspection.findings)
     return replace(inspection, findings=tuple(findings))
 
 

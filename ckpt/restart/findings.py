@@ -1,10 +1,10 @@
 """Diagnosis, Finding and Forecast. Which diagnoses there are, ``ckpt.restart.diagnoses`` declares."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ckpt.advice import Advice, Words
 from ckpt.checkpoint.sources.registry import SourceRange
 from ckpt.values import Record
 from ckpt.versions import Progress, Spark
@@ -45,17 +45,19 @@ class Diagnosis(Record):
     code: str
     name: str
     severity: Severity
-    meaning: str
-    remedy: str | None  # a ckpt command, a Spark setting, or exact manual steps; None where nothing has to be done
+    meaning: Words
+    advice: Advice | None  # None where nothing has to be done
     when_asked: tuple[tuple[Asked, Severity], ...] = ()  # where the severity depends on the progress mode
 
     @property
     def in_general(self) -> tuple[str, str]:
-        """Meaning and remedy where no checkpoint is at hand: CHECKPOINT stands for its path."""
-        names = {"checkpoint": "CHECKPOINT", "path": "the file named", "batch": "N"}
-        texts = self.meaning, self.remedy or "Nothing has to be done."
-        meaning, remedy = (re.sub(r"\{(checkpoint|path|batch)\}", lambda gap: names[gap[1]], text) for text in texts)
-        return meaning, remedy
+        """Meaning and advice where no checkpoint is at hand: CHECKPOINT stands for its path."""
+        return str(self.meaning), str(self.advice or "Nothing has to be done.")
+
+    @property
+    def remedy(self) -> str | None:
+        """The advice as text."""
+        return None if self.advice is None else str(self.advice)
 
     def severity_for(self, progress: Asked) -> Severity:
         """How severe a finding is to somebody who asked about this progress mode."""
@@ -69,8 +71,20 @@ class Finding(Record):
     diagnosis: Diagnosis
     path: str  # relative to the checkpoint; "" is the checkpoint itself
     detail: str  # what was seen here, one line
-    remedy: str | None = None  # where this place knows better than the diagnosis
+    advice: Advice | None = None  # where this place knows better than the diagnosis
     minor: bool = False  # a note, whatever the diagnosis: about batches further back, or what is usual
+
+    def __post_init__(self) -> None:
+        """Take texts that are not values yet."""
+        if isinstance(self.advice, str):
+            from ckpt.restart.legacy import to_advice
+
+            object.__setattr__(self, "advice", to_advice(self.advice))
+
+    @property
+    def remedy(self) -> str | None:
+        """The advice as text."""
+        return None if self.advice is None else str(self.advice)
 
     @property
     def key(self) -> tuple[str, str]:

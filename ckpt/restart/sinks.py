@@ -8,7 +8,11 @@ nowhere: there is no error, and the metrics of the query count the rows as read.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from ckpt.advice import NO_ROWS, Known, RowsEffect, again, left_out
+from ckpt.advice.calls import Speech
 
 
 class AboutSinks(str):
@@ -135,6 +139,54 @@ NAMED_SINKS = (
 )
 """Kinds of sinks that keep no batch ids, as a user may say which a query has: no place of theirs is looked at."""
 
+_KINDS = {sink.kind: sink for sink in (*SINKS, *NAMED_SINKS)}
+
+
+class Ids(StrEnum):
+    """The batch ids under which a sink gets rows that it may have."""
+
+    SAME = "same"  # a batch runs again under its id, with its rows
+    REUSED = "reused"  # ids that the sink has seen are given to other rows
+    NEW = "new"  # rows are read again in new batches of the query
+    NEW_QUERY = "new-query"  # ids count from 0, under a new query id: a new checkpoint
+
+
+def effect(kind: str | None, ids: Ids) -> RowsEffect:
+    """What becomes of rows in a sink of this kind, or in sinks of any kind, once they come under these ids."""
+    sinks = [sink for sink in _KINDS.values() if kind is None or sink.kind == kind]
+    if kind == "noop":
+        return NO_ROWS
+    dropping = tuple(sink.kind for sink in sinks if _drops(sink, ids))
+    if dropping and ids is Ids.SAME:
+        return NO_ROWS if len(dropping) == len(sinks) else again()
+    return left_out(dropped_by=dropping) if dropping else again()
+
+
+def _drops(sink: Sink, ids: Ids) -> bool:
+    return ids is not Ids.NEW and (sink.drops_new_query if ids is Ids.NEW_QUERY else sink.drops_same_query)
+
+
+@dataclass(frozen=True, slots=True)
+class OnSinks:
+    """A part of a text: what becomes of the rows in sinks, as a clause; of the sink that was asked, once it is known."""
+
+    ids: Ids
+    kind: str | None = None
+
+    def spell(self, speech: Speech) -> str:
+        """Write it."""
+        if self.kind is None:
+            return _OF_ALL_SINKS[self.ids]
+        sink = _KINDS[self.kind]
+        if _drops(sink, self.ids):
+            return _OF_DROPPING_SINK[self.ids]
+        return f"the sink gets rows again: {sink.again or _TWICE}{_state(sink) if self.ids is Ids.NEW_QUERY else ''}"
+
+    def fill(self, known: Known) -> "OnSinks":
+        """Return it for the sink that was asked."""
+        return self if known.sink_kind is None else replace(self, kind=known.sink_kind)
+
+
 WITH_TXN_APP_ID = next(sink for sink in SINKS if sink.kind == "foreachBatch with txnAppId")
 REMEMBERING = f"a sink that remembers batch ids ({', '.join(one.kind for one in SINKS if one.drops_same_query)})"
 DROPS = f"{REMEMBERING} drops every row under an id that it has seen, new rows included and without an error"
@@ -149,6 +201,19 @@ DROP_IDS = (
     f"{' and '.join(one.kind for one in SINKS if one.drops_new_query)} drop the batch ids they know: give them a new "
     "output folder or txnAppId"
 )
+_OF_ALL_SINKS = {
+    Ids.SAME: f"{REMEMBERING} skips rows that it has; any other sink gets them again",
+    Ids.REUSED: f"{REMEMBERING} silently drops every row under an id that it has seen, new rows included; any other "
+    "sink gets again what it had",
+    Ids.NEW: "every sink gets these rows again; upserts by key are safe",
+    Ids.NEW_QUERY: f"{' and '.join(one.kind for one in SINKS if one.drops_new_query)} drop the batch ids that they "
+    "know: give them a new output folder or txnAppId; any other sink gets its rows again",
+}
+_OF_DROPPING_SINK = {
+    Ids.SAME: "the sink skips a batch that it has",
+    Ids.REUSED: "the sink silently drops every row under an id that it has seen, new rows included",
+    Ids.NEW_QUERY: "the sink drops the batch ids that it knows: give it a new output folder or txnAppId",
+}
 _SAME_KEYS = "has each row once that both have read, and of each key what one of the two wrote last"
 AT_NEW = '`.writeStream.option("checkpointLocation", "NEW")`'
 """How a query is started with a new checkpoint."""

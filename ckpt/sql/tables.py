@@ -240,7 +240,7 @@ def _forecasts(inspection: Inspection) -> Iterator[Row]:
 def _findings(inspection: Inspection) -> Iterator[Row]:
     for rated in inspection.findings:
         diagnosis, finding = rated.finding.diagnosis, rated.finding
-        words = (finding.path, finding.detail, rated.meaning, rated.remedy)
+        words = (finding.path, finding.detail, str(rated.meaning), rated.remedy)
         yield diagnosis.code, diagnosis.name, rated.severity, *words
 
 

@@ -1,12 +1,13 @@
 """An inspection as HTML, as a page or a part of one; the one environment of the templates escapes every text."""
 
 import json
-import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from ckpt.advice import Words
+from ckpt.advice.words import is_quoted
 from ckpt.errors import CkptError
 from ckpt.extras import install_command
 from ckpt.formats.types import type_name
@@ -152,16 +153,21 @@ def _group_findings(findings: tuple[RatedFinding, ...]) -> list[dict[str, Any]]:
     groups: dict[tuple[str, str], list[RatedFinding]] = {}
     for rated in findings:
         groups.setdefault((rated.finding.diagnosis.code, rated.severity), []).append(rated)
-    return [{"first": same[0], "places": same[:_PLACES], "more": len(same) - _PLACES} for same in groups.values()]
+    return [
+        {
+            "first": same[0],
+            "places": same[:_PLACES],
+            "more": len(same) - _PLACES,
+            "sentences": [*same[0].advice.sentences()] if same[0].advice else [],
+        }
+        for same in groups.values()
+    ]
 
 
 def _show_offset(value: Json) -> str:
     """As in the log; masked before it is cut, which could hide that something is a secret."""
     text = mask_json(json.dumps(value))
     return text if len(text) <= _OFFSET else f"{text[:_OFFSET]} ..."
-
-
-_QUOTED = re.compile(r"`([^`]*)`")
 
 
 class HtmlMissing(CkptError):
@@ -201,7 +207,8 @@ def _make_safe(value: Any) -> Any:
     return "\n".join(map(escape_unprintable, mask_secrets(value).split("\n"))) if type(value) is str else value
 
 
-def split_advice(text: str) -> list[tuple[bool, str]]:
-    """The parts of a sentence: whether each is code, in backquotes, and its text."""
-    parts = _QUOTED.split(mask_secrets(text))
-    return [(bool(index % 2), part) for index, part in enumerate(parts) if part]
+def split_advice(text: str | Words) -> list[tuple[bool, str]]:
+    """The parts of a sentence: whether each is code, and its text."""
+    if isinstance(text, str):
+        return [(False, text)]
+    return [(is_quoted(part), mask_secrets(shown)) for part, shown in text.segments()]

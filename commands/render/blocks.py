@@ -4,12 +4,14 @@ A page is parts with a blank line between them, a part is blocks one below the o
 layout escapes what its reader would obey (a terminal, a browser).
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum, auto
-from typing import Any
+from typing import Any, NamedTuple
 
+from ckpt import advice
+from ckpt.advice import Advice, Call, Setting, Step, Words, join, words
+from ckpt.advice.words import is_quoted
 from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.restart.findings import Severity
 
@@ -51,18 +53,37 @@ class Heading:
     fact: str = ""
 
 
-COPIED = re.compile(r"`((?:ckpt |mkdir |grep |[.])[^`]*)`")
-"""A command, or code, in the backquotes that mark it in advice; any other text in backquotes keeps them."""
+class Piece(NamedTuple):
+    """A piece of a paragraph."""
+
+    text: str
+    copied: bool = False  # a call, code or a setting: it is never folded, so that it can be copied
+    alone: bool = False  # a whole command, which a terminal shows on a line of its own
+
+
+def pieces(text: str | Words) -> Iterator[Piece]:
+    """Yield the pieces of a text; names stand in backquotes."""
+    if isinstance(text, str):
+        yield Piece(text)
+        return
+    for part, shown in text.segments():
+        copied = isinstance(part, Call | advice.Code | Setting)
+        alone = isinstance(part, Call) and bool(part.arguments)
+        yield Piece(f"`{shown}`" if not copied and is_quoted(part) else shown, copied, alone)
+
+
+def spell(line: str | Call) -> str:
+    """Write a line that is to be copied."""
+    return line if isinstance(line, str) else str(Words((line,))).strip("`")
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
     """A paragraph. A terminal indents it by ``indent`` columns, with ``label`` in front of its first line."""
 
-    text: str
+    text: str | Words
     indent: int = 2
     label: str = ""  # a name, a number or a bullet
-    advice: bool = False  # what COPIED finds is to be copied
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +95,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A line to be copied into a shell."""
+    """A call, or a line of another tool, to be copied."""
 
-    text: str
+    text: str | Call
     indent: int = 10
 
 
@@ -137,8 +158,8 @@ class FindingHead:
 class Next:
     """The end of a page: what is to be done next, which is ``next`` of the document too."""
 
-    steps: tuple[NextStep, ...]
-    otherwise: str = ""  # said where nothing is to be done
+    steps: tuple[Step, ...]
+    otherwise: str | Words = ""  # said where nothing is to be done
     numbered: bool = False  # all of them, one after the other
     shown: bool = True  # False: in the document only, where the page is code to be copied
 
@@ -161,14 +182,32 @@ def lay_out_next(block: Next) -> Iterator[Item | Command]:
     if not block.steps and block.otherwise:
         yield Item(block.otherwise, _MARGIN, NEXT)
     for number, step in enumerate(block.steps, 1):
-        label = f"{NEXT if number == 1 else '':{_MARGIN - 3}}{number}." if block.numbered else NEXT * (number == 1)
-        text = f"{' and '.join(step.before)}, then {step.what}" if step.before else step.what
-        yield Item(text, _MARGIN, label, advice=True)
-        if step.shell and f"`{step.shell}`" not in step.what:
-            yield Command(step.shell, _MARGIN)
+        label = (
+            f"{NEXT if number == 1 else '':{_MARGIN - 3}}{number}." if block.numbered else NEXT if number == 1 else ""
+        )
+        yield from _lay_out_step(step, _MARGIN, label or THEN)
+        for other in step.alternatives:
+            yield from _lay_out_step(other, _MARGIN, OR)
 
 
-NEXT, _MARGIN = "Next", 10  # the heading in the margin of a terminal, and how wide that is
+def show_advice(about: Advice, indent: int, label: str) -> Iterator[Block]:
+    """Advice on a page, as paragraphs with the calls below them."""
+    for number, step in enumerate(about.steps):
+        yield from _lay_out_step(step, indent, label if number == 0 else "")
+        for other in step.alternatives:
+            yield from _lay_out_step(replace(other, what=words("Or: {what}", what=other.what)), indent, "")
+
+
+def _lay_out_step(step: Step, indent: int, label: str) -> Iterator[Item | Command]:
+    text = step.what
+    if step.before:
+        text = words("{before}, then {what}", before=join(step.before, " and "), what=step.what)
+    yield Item(text, indent, label)
+    if step.call is not None and step.call not in step.what.parts:
+        yield Command(step.call, indent)
+
+
+NEXT, OR, THEN, _MARGIN = "Next", "Or", "Then", 10  # headings in the margin of a terminal, and how wide that is
 
 
 def flatten_page(page: Page) -> Iterator[Plain]:
@@ -177,14 +216,14 @@ def flatten_page(page: Page) -> Iterator[Plain]:
         yield from lay_out_next(block) if isinstance(block, Next) else (block,)
 
 
-def bullets(texts: Iterable[str], *, advice: bool = False) -> Iterable[Item]:
-    """A list of sentences; ``advice``: what COPIED finds in them is to be copied."""
-    return (Item(text, 4, "  - ", advice) for text in texts)
+def bullets(texts: Iterable[str | Words]) -> Iterable[Item]:
+    """A list of sentences."""
+    return (Item(text, 4, "  - ") for text in texts)
 
 
-def show_warnings(warnings: Iterable[str], *, advice: bool = False) -> Iterator[Block]:
+def show_warnings(warnings: Iterable[str | Words]) -> Iterator[Block]:
     """The section of warnings, if there are any."""
-    if items := list(bullets(warnings, advice=advice)):
+    if items := list(bullets(warnings)):
         yield Heading("Mind")
         yield from items
 

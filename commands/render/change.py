@@ -11,6 +11,7 @@ from ckpt.changes.steps import FileContent, Step
 from ckpt.errors import DISK_FULL
 from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.restart.findings import Forecast
+from ckpt.restart.legacy import to_words
 from ckpt.restart.sinks import REMEMBERING
 from ckpt.texts import plural, quote_path
 from ckpt.versions import Progress
@@ -244,7 +245,7 @@ class ChangeReport(Report[Planned]):
         """Warnings, none after an undo. The first one, to stop the query, is too late once the plan is applied."""
         shown = self.plan.warnings[1:] if self.receipt.applied else self.plan.warnings
         if not self.receipt.undone:
-            yield from show_warnings(shown, advice=True)
+            yield from show_warnings(map(to_words, shown))
 
     def _show_next(self) -> Iterator[Block]:
         """Advice: what comes after a plan, a change or a refusal."""

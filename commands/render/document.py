@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from ckpt.inspection.next_steps import RowCost
+from ckpt.advice import RowCost
+from ckpt.advice.steps import flatten
 from ckpt.versions import __version__
 
 from .blocks import Next, Page
-from .keys import ForPeople, Keys, as_json, derive
+from .keys import Keys, as_json, derive, of
 
 SCHEMA = 1
 Document = Mapping[str, Any]
@@ -27,11 +28,17 @@ class NextKeys(Keys):
     command: Annotated[
         tuple[Annotated[str, "one word, unquoted"], ...] | None,
         "null where a person has to do something that ckpt cannot, or has to choose a word of it",
+        of("words"),
     ]
-    what: ForPeople
-    rows: Annotated[RowCost, "what it does to the rows of the query: some are read `again`, some `left-out`"]
+    what: Annotated[str, "for people; its words are not fixed", lambda step: str(step.what)]
+    rows: Annotated[
+        RowCost, "what it does to the rows of the query: some are read `again`, some `left-out`", of("rows.cost")
+    ]
     writes: Annotated[bool, "the command changes a checkpoint or writes something new"]
-    before: tuple[Annotated[str, "what a person has to do first, such as `stop the query`"], ...]
+    before: Annotated[
+        tuple[Annotated[str, "what a person has to do first, such as `stop the query`"], ...],
+        lambda step: tuple(map(str, step.before)),
+    ]
     stop: Annotated[bool, "only a copy of the checkpoint helps; `what` says why"]
 
 
@@ -46,7 +53,7 @@ class DocumentKeys(Keys):
 
 def add_next(document: object, page: Page) -> dict[str, Any]:
     """A document with the steps with which its page ends, as its last key."""
-    steps = [step for part in page for block in part if isinstance(block, Next) for step in block.steps]
+    steps = [step for part in page for block in part if isinstance(block, Next) for step in flatten(block.steps)]
     values = as_json(document)
     values.pop("next", None)
     return {**values, "next": [derive(NextKeys, step) for step in steps]}

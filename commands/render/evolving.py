@@ -155,7 +155,7 @@ class EvolveReport(ChangeReport[EvolvePlan]):
         yield Next((NextStep("start the changed query", rows=RowCost.NONE),))
 
     def next_if_refused(self) -> Iterator[Block]:
-        steps = tuple(step for step in split_remedy(self._refusal or "") if step.command)
+        steps = tuple(step for step in split_remedy(self._refusal or "") if step.words)
         if self.plan.needs_acceptance:
             yield Next((NextStep("accept that", self._spell("--accept-from-now-on"), rows=RowCost.NONE, writes=True),))
         elif steps:

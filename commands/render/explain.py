@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated
 
+from ckpt.advice import Step
 from ckpt.inspection.explain.catalog import KnownError
 from ckpt.inspection.explain.explain import ErrorMatch, Explanation
 from ckpt.inspection.inspection import Inspection
@@ -211,7 +212,7 @@ def _show_unknown(explanation: Explanation) -> Iterator[Block]:
     yield Next((*split_remedy(text), *_show_hidden_causes(explanation.inspection)))
 
 
-def _show_hidden_causes(inspection: Inspection | None) -> Iterator[NextStep]:
+def _show_hidden_causes(inspection: Inspection | None) -> Iterator[Step]:
     """Name what a checkpoint alone does not show: a sink that fails the batch, and rows that always do."""
     if inspection is None or not inspection.sound:
         return
@@ -224,7 +225,7 @@ def _show_hidden_causes(inspection: Inspection | None) -> Iterator[NextStep]:
         yield NextStep(what, command, RowCost.LEFT_OUT)
 
 
-def _look_into_sink(inspection: Inspection) -> NextStep:
+def _look_into_sink(inspection: Inspection) -> Step:
     what = "If the query writes files, or to a Delta or Iceberg table, what fails may be there"
     command = f"ckpt inspect {quote_path(inspection.checkpoint.uri)} --sink URI"
     return NextStep(f"{what}: `{command}`.", rows=RowCost.NONE)

@@ -8,7 +8,7 @@ from ckpt.restart.diagnoses.others import EMPTY
 from ckpt.restart.findings import Asked
 from ckpt.texts import quote_path
 
-from .blocks import Block, FindingHead, Heading, Item, Line, Next
+from .blocks import Block, FindingHead, Heading, Item, Line, Next, show_advice
 
 _PLACES = 3  # how many places of one finding are named
 _INDENT = 11
@@ -29,7 +29,7 @@ def show_findings(inspection: Inspection) -> Iterator[Block]:
 
 def show_next(inspection: Inspection) -> Iterator[Block]:
     """The remedy of the worst finding."""
-    yield Next(inspection.next_steps, _describe_usual_start(inspection))
+    yield Next(inspection.advice.steps, _describe_usual_start(inspection))
 
 
 def _describe_usual_start(inspection: Inspection) -> str:
@@ -67,8 +67,8 @@ def _show_trouble(same: list[RatedFinding], *, remedy: bool) -> Iterator[Block]:
         yield Item(f"{rated.finding.path}: {rated.finding.detail}", _INDENT + 2, " " * _INDENT + "- ")
     if len(same) > _PLACES:
         yield Line(" " * _INDENT + f"- and {len(same) - _PLACES} more: see -o json")
-    if remedy and first.remedy:
-        yield Item(first.remedy, _INDENT + 2, " " * _INDENT + "→ ", advice=True)
+    if remedy and first.advice:
+        yield from show_advice(first.advice, _INDENT + 2, " " * _INDENT + "→ ")
 
 
 def _show_note(same: list[RatedFinding]) -> Iterator[Block]:

@@ -12,6 +12,7 @@ from ckpt.inspection.scan.rows import ScannedCheckpoint, WorstFinding
 from ckpt.inspection.scan.scan import Scan, ScannedRoot
 from ckpt.model import Kind
 from ckpt.restart.findings import Outcome, Severity
+from ckpt.restart.legacy import to_words
 from ckpt.texts import instant, mask_secrets, plural, quote_path, size
 
 from .blocks import (
@@ -172,7 +173,7 @@ class ScanReport(Report[Scan]):
             yield Table(tuple(tuple(row[head] for head in heads) for row in rows), heads, TooWide.DROP)
         if 0 < len(self.sections) < len(rows):
             first = f"The first {len(self.sections):,} names lead to a page"
-            yield Item(f"{first}; `ckpt inspect CHECKPOINT` prints those of the others.", advice=True)
+            yield Item(to_words(f"{first}; `ckpt inspect CHECKPOINT` prints those of the others."))
 
     def _show_pipelines(self) -> Iterator[Block]:
         """Versions of flows that were left out, and tables with several flows, which may lose rows."""

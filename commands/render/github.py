@@ -6,11 +6,12 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import assert_never
 
+from ckpt.advice import Words
 from ckpt.restart.findings import Severity
 from ckpt.texts import escape_unprintable
 
 from . import blocks
-from .blocks import COPIED, NEXT, Item, Page, Plain, Tone, flatten_page
+from .blocks import NEXT, Item, Page, Plain, Tone, flatten_page, pieces, spell
 
 _LEVELS = {Tone.ERROR: "error", Tone.WARNING: "warning"}
 _ALERTS = {Tone.ERROR: "CAUTION", Tone.WARNING: "WARNING", Tone.GOOD: "TIP"}
@@ -29,7 +30,7 @@ def annotate(page: Page) -> str:
             lines.append(_command(_LEVELS.get(block.tone, "notice"), name, [block.text]))
         elif isinstance(block, blocks.FindingHead) and block.severity is not Severity.NOTE:
             below = takewhile(lambda other: isinstance(other, Item) and not _begins_next(other), plain[number + 1 :])
-            texts = [block.path, *(item.text for item in below if isinstance(item, Item))]
+            texts = [block.path, *(str(item.text) for item in below if isinstance(item, Item))]
             lines.append(_command(block.severity.value, block.name, [*filter(None, texts)]))
     return "\n".join(lines)
 
@@ -58,18 +59,18 @@ def _lay_out(block: Plain) -> Iterator[str]:
         case blocks.Heading(name, fact):
             yield f"### {_escape(name)}"
             yield _escape(fact)
-        case blocks.Item(text, _, label, advice):
+        case blocks.Item(text, _, label):
             if _begins_next(block):
                 yield f"### {NEXT}"
                 yield from _lay_out(replace(block, label=label.strip().removeprefix(NEXT)))
                 return
             bullet = "- " if label.strip() else ""
             mark = _escape(label.strip("-→ "))
-            yield bullet + f"{mark} {_advise(text) if advice else _escape(text)}".strip()
+            yield bullet + f"{mark} {_lay_out_pieces(text)}".strip()
         case blocks.Line(text):
             yield _escape(text)
         case blocks.Command(text):
-            yield _fence(escape_unprintable(text))
+            yield _fence(escape_unprintable(spell(text)))
         case blocks.Code(text):
             yield _fence("\n".join(map(escape_unprintable, text.splitlines())))
         case blocks.Table(rows, heads):
@@ -84,15 +85,18 @@ def _lay_out(block: Plain) -> Iterator[str]:
 
 def _escape(text: str) -> str:
     """Text that is no markup, wherever it stands in a line."""
-    return _PUNCTUATION.sub(r"\\\1", escape_unprintable(text)).strip()
+    return _escape_inside(text).strip()
 
 
-def _advise(text: str) -> str:
-    """Text whose commands, in backquotes, are code."""
-    parts = [escape_unprintable(part) for part in COPIED.split(text)]  # each second one is a command
-    parts[::2] = [_PUNCTUATION.sub(r"\\\1", part) for part in parts[::2]]
-    parts[1::2] = [f"`{command}`" for command in parts[1::2]]
-    return "".join(parts).strip()
+def _escape_inside(text: str) -> str:
+    return _PUNCTUATION.sub(r"\\\1", escape_unprintable(text))
+
+
+def _lay_out_pieces(text: str | Words) -> str:
+    """Text in which what is to be copied is code."""
+    return "".join(
+        f"`{escape_unprintable(piece.text)}`" if piece.copied else _escape_inside(piece.text) for piece in pieces(text)
+    ).strip()
 
 
 def _fence(code: str) -> str:

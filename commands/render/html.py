@@ -9,7 +9,7 @@ from ckpt.texts import escape_unprintable
 from ckpt.webpage.parts import fill_template, inspection_page, inspection_section
 
 from . import blocks
-from .blocks import NEXT, Cell, Page, Plain, Title, Tone, flatten_page
+from .blocks import NEXT, Cell, Page, Plain, Title, Tone, flatten_page, spell
 
 _TONES = {Tone.GOOD: "good", Tone.NOTE: "note", Tone.WARNING: "warning", Tone.ERROR: "error", Tone.PLAIN: "note"}
 
@@ -50,12 +50,12 @@ def _describe_block(block: Plain) -> dict[str, Any]:
             return {"kind": "headline", "text": text, "tone": _TONES[tone]}
         case blocks.Heading(name, fact):
             return {"kind": "heading", "name": name, "fact": fact}
-        case blocks.Item(text, _, label, advice):
-            return {"kind": "item", "text": text, "label": label.strip(), "advice": advice}
+        case blocks.Item(text, _, label):
+            return {"kind": "item", "text": text, "label": label.strip()}
         case blocks.Line(text):
             return {"kind": "line", "text": text}
         case blocks.Command(text):
-            return {"kind": "code", "text": escape_unprintable(text)}
+            return {"kind": "code", "text": escape_unprintable(spell(text))}
         case blocks.Code(text):
             return {"kind": "code", "text": text}
         case blocks.Table(rows, heads):

@@ -6,6 +6,7 @@ from functools import cache
 from operator import attrgetter
 from typing import Annotated, Any, TypeVar, cast, dataclass_transform, get_args, get_origin, get_type_hints
 
+from ckpt.advice import Words
 from ckpt.values import parse_record
 
 Object = TypeVar("Object", bound="Keys")
@@ -70,8 +71,10 @@ def _derive(keys: type[Keys] | None, value: Any, *, many: bool) -> Any:
     return tuple(_derive(keys, each, many=False) for each in value) if many else derive(keys, value)
 
 
-def as_json(value: Any) -> dict[str, Any]:
+def as_json(value: Any) -> Any:
     """The object for a dataclass or a mapping: the ``default`` of ``json.dumps``. Raises TypeError for others."""
+    if isinstance(value, Words):
+        return str(value)
     if isinstance(value, Mapping):
         return dict(value)
     return {field.name.rstrip("_"): getattr(value, field.name) for field in fields(value)}

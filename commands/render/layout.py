@@ -11,7 +11,7 @@ from typing import assert_never
 from ckpt.texts import escape_unprintable
 
 from . import blocks
-from .blocks import COPIED, TONES, Block, Page, Tone, TooWide, lay_out_next
+from .blocks import TONES, Block, Page, Piece, Tone, TooWide, lay_out_next, pieces, spell
 
 _BOLD = "1"
 _COLOURS = {Tone.ERROR: "31;1", Tone.WARNING: "33;1", Tone.GOOD: "32;1", Tone.NOTE: "36", Tone.PLAIN: _BOLD}
@@ -42,13 +42,12 @@ class PageLayout:
             case blocks.Heading(name, fact):
                 folded = self._wrap(escape_unprintable(fact), 10, f"{name:9} ") if fact else name
                 return self._paint(name, _BOLD) + folded[len(name) :]
-            case blocks.Item(text, indent, label, advice):
-                fold = self._advise if advice else self._wrap
-                return fold(escape_unprintable(text), indent, escape_unprintable(label) or None)
+            case blocks.Item(text, indent, label):
+                return self._lay_out_pieces([*pieces(text)], indent, escape_unprintable(label) or None)
             case blocks.Line(text):
                 return escape_unprintable(text)
             case blocks.Command(text, indent):
-                return " " * indent + escape_unprintable(text)
+                return " " * indent + escape_unprintable(spell(text))
             case blocks.Code(text):
                 return text
             case blocks.Table():
@@ -79,10 +78,24 @@ class PageLayout:
         )
         return "\n".join(folded) or start.rstrip()
 
-    def _advise(self, text: str, indent: int, first: str | None = None) -> str:
-        """``text`` folded; a command in backquotes loses these, and stays on one line so that it can be copied."""
-        kept = COPIED.sub(lambda command: command[1].replace(" ", "\0"), text)
-        return self._wrap(kept, indent, first).replace("\0", " ")
+    def _lay_out_pieces(self, text: Sequence[Piece], indent: int, first: str | None) -> str:
+        """A text folded; what is to be copied stays on one line, and a whole command has a line of its own."""
+        lines: list[str] = []
+        sentence = ""
+        for piece in (*text, Piece("", alone=True)):
+            shown = escape_unprintable(piece.text)
+            if not piece.alone:
+                sentence += shown.replace(" ", "\0") if piece.copied else shown
+                continue
+            rest = sentence.strip() if not lines else sentence.lstrip(" .,;:").rstrip()
+            if rest:
+                lines.append(self._wrap(rest, indent, first).replace("\0", " "))
+                first = None
+            if shown:
+                lines.append(f"{(first or '').ljust(indent)}{shown}")
+                first = None
+            sentence = ""
+        return "\n".join(lines) if lines else (first or "").rstrip()
 
     def _lay_out_title(self, title: blocks.Title) -> str:
         lines = [escape_unprintable(title.name)]

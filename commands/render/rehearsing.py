@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 
 from ckpt.copies.rehearsal import Rehearsal, RehearsalEnd, RehearsedBatch, RehearsedQuery
+from ckpt.restart.legacy import to_words
 from ckpt.texts import plural
 
 from .blocks import Block, Heading, Headline, Item, Page, Table, Tone, page_of
@@ -53,7 +54,7 @@ def _show_result(rehearsal: Rehearsal) -> Iterator[Block]:
             yield Item(f"{name}: {query.error}")
         for match in query.explanation.matches[:1] if query.explanation else ():
             yield Item(match.error.title, label="cause")
-            yield Item(match.cure, label="cure", advice=True)
+            yield Item(to_words(match.cure), label="cure")
 
 
 def _show_less(query: RehearsedQuery) -> Iterator[Block]:

@@ -118,7 +118,7 @@ class WaysReport(ChangeReport[WaysPlan]):
             )
             return
         if not self._errors:
-            yield Next(drop_repairs(self.plan.inspection.next_steps))
+            yield Next(drop_repairs(self.plan.inspection.advice.all_steps()))
             return
         remedies = [rated.remedy for rated in self._errors if rated.remedy]
         elsewhere = next((remedy for remedy in remedies if "`ckpt repair" not in remedy), None)
@@ -138,8 +138,8 @@ class WaysReport(ChangeReport[WaysPlan]):
     def next_if_nothing(self) -> Iterator[Block]:
         """Advice of ``ckpt inspect``, but never to run this command again."""
         inspection = self.plan.inspection
-        steps = inspection.next_steps
-        if not any(step.command and step.command[1] == "repair" for step in steps):
+        steps = tuple(inspection.advice.all_steps())
+        if not any(step.call is not None and step.call.name == "repair" for step in steps):
             return ChangeReport.next_if_nothing(self)
         running, failing = find_running(inspection), find_failing(inspection)
         if running and not failing and self._errors:

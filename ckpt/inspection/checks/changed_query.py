@@ -71,7 +71,7 @@ def compare_with_old(
     if checkpoint.operators:
         findings += _list_findings(tuple(compare_watermarks(old, query, sources)), "state")
     kept = [
-        replace(finding, remedy=diagnoses.starting.EVOLVE_FROM_NOW_ON)
+        replace(finding, advice=diagnoses.starting.EVOLVE_FROM_NOW_ON)
         if finding.diagnosis is diagnoses.starting.VALUE_SCHEMA and _find_operator(finding.path) in begins
         else finding
         for finding in compared.findings

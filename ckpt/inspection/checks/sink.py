@@ -237,7 +237,7 @@ def _name_code(outlook: SinkOutlook, log: SinkLog, code: SinkWriter) -> SinkOutl
     findings = (
         finding
         if (remedy := finding.remedy or finding.diagnosis.remedy) is None
-        else replace(finding, remedy=f"{if_so[:1].upper()}{if_so[1:]}, do this. {remedy}")
+        else replace(finding, advice=f"{if_so[:1].upper()}{if_so[1:]}, do this. {remedy}")
         for finding in outlook.findings
     )
     return replace(outlook, log=log, said=f"{if_so}: {outlook.said}", findings=tuple(findings))
@@ -271,7 +271,7 @@ def add_query_id(finding: Finding, outlook: SinkOutlook | None) -> Finding:
         f"the sink. The sink has its batches up to {outlook.last_batch} and drops rows under these ids: if the newest "
         "offsets of the checkpoint are of an earlier batch, do not start the query."
     )
-    return replace(finding, remedy=remedy)
+    return replace(finding, advice=remedy)
 
 
 def _compare_batches(

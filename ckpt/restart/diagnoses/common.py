@@ -2,7 +2,9 @@
 
 from functools import partial
 
+from ckpt.advice import Advice, Words
 from ckpt.restart.findings import Asked, Diagnosis, Severity
+from ckpt.restart.legacy import to_advice, to_words
 from ckpt.restart.sinks import AT_NEW, DROP_IDS, REMEMBERING
 
 _ONLY_THAT = (
@@ -35,13 +37,13 @@ NEW_STATE = (
 def _declare(
     severity: Severity,
     title: str,
-    meaning: str,
-    remedy: str | None = None,
+    meaning: Words | str,
+    remedy: Advice | str | None = None,
     when_asked: tuple[tuple[Asked, Severity], ...] = (),
 ) -> Diagnosis:
     """Declare a diagnosis; ``title`` is its code and its name, such as ``CKPT101 unreadable-log-file``."""
     code, name = title.split()
-    return Diagnosis(code, name, severity, meaning, remedy, when_asked)
+    return Diagnosis(code, name, severity, to_words(meaning), to_advice(remedy), when_asked)
 
 
 note = partial(_declare, Severity.NOTE)

@@ -1,0 +1,72 @@
+"""What a text or a call leaves blank: what ckpt fills in for one checkpoint, and what only the user knows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum
+
+
+class Blank(Enum):
+    """What ckpt fills in once it knows the checkpoint; the value stands for it where it does not."""
+
+    CHECKPOINT = "CHECKPOINT"
+    PATH = "the file named"  # the places of a finding, relative to the checkpoint
+    BATCH = "N"  # the batch that the first of these places belongs to
+
+
+class Hole(StrEnum):
+    """A word of a call that only the user knows, as it is shown: with one, no program can make the call."""
+
+    NEW = "NEW"  # a new checkpoint
+    COPY = "COPY"  # a copy of the checkpoint
+    QUERY = "query.json"  # the description of the query that is to be started
+    OLD_QUERY = "old.json"  # the description of the query that wrote the checkpoint
+    ID = "ID"  # a query id
+    N = "N"  # a batch
+    URI = "URI"  # a sink
+    OUTPUT = "OUTPUT"  # the output folder of a file sink
+    VERSION = "V"  # of a table
+    FILE = "FILE"
+    FOLDER = "FOLDER"
+    DIR = "DIR"
+    VALUE = "VALUE"
+    OLD_TO_NEW = "OLD=NEW"  # two names
+
+
+CHECKPOINT, PATH, BATCH = Blank.CHECKPOINT, Blank.PATH, Blank.BATCH
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known where advice is given; what is not stays a blank."""
+
+    checkpoint: str | None = None
+    paths: tuple[str, ...] = ()  # the places of a finding, relative to the checkpoint; "" is the checkpoint itself
+    sink: str | None = None  # the URI of the sink that was asked
+    sink_kind: str | None = None  # of that sink, if it keeps no batch ids: see ``ckpt.restart.sinks``
+    deep: bool = False  # every byte of the state was read
+    files: Mapping[Hole, str] = field(default_factory=dict)  # that the user has named
+
+    def name(self, blank: Blank) -> str | None:
+        """What stands in a blank; None where that is unknown."""
+        match blank:
+            case Blank.CHECKPOINT:
+                return self.checkpoint
+            case Blank.PATH:
+                return self._name_places()
+            case Blank.BATCH:
+                return self._find_batch()
+
+    def _name_places(self) -> str | None:
+        """The places in few words."""
+        if not self.paths:
+            return None
+        first, *others = self.paths
+        if not others:
+            return first or "the checkpoint"
+        return f"{first} and {others[0]}" if len(others) == 1 else f"{first} and {len(others)} more files"
+
+    def _find_batch(self) -> str | None:
+        """The first number in the name of the first place."""
+        name = self.paths[0].rpartition("/")[2] if self.paths else ""
+        digits = "".join(char if char.isdecimal() else " " for char in name).split()
+        return digits[0] if digits else None

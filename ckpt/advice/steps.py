@@ -1,0 +1,216 @@
+"""What to do, and what it does to the rows of the query."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from ckpt.advice.blanks import Blank, Known
+from ckpt.advice.calls import Call
+from ckpt.advice.spelling import list_words
+from ckpt.advice.words import Words, join, words
+
+
+class RowCost(StrEnum):
+    """The cost of a step in rows of the query."""
+
+    NONE = "none"  # nothing: none is left out, and none is read again
+    AGAIN = "again"  # some are read again; a sink that does not remember batch ids gets them twice
+    LEFT_OUT = "left-out"  # some are never read, or are dropped by a sink
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class RowsEffect:
+    """What a step does to the rows of the query, and to which."""
+
+    cost: RowCost
+    batches: tuple[int, int] | None = None  # the first and the last whose rows it is about, where that is known
+    dropped_by: tuple[str, ...] = ()  # kinds of sinks that drop rows, where not every sink leaves them out
+
+
+NO_ROWS, UNKNOWN_ROWS = RowsEffect(RowCost.NONE), RowsEffect(RowCost.UNKNOWN)
+
+
+def again(first: int | None = None, last: int | None = None) -> RowsEffect:
+    """Rows of these batches are read again; of batches that are unknown where none is named."""
+    return RowsEffect(RowCost.AGAIN, None if first is None else (first, first if last is None else last))
+
+
+def left_out(first: int | None = None, last: int | None = None, *, dropped_by: tuple[str, ...] = ()) -> RowsEffect:
+    """Rows of these batches are never read, or are dropped by sinks of these kinds."""
+    return RowsEffect(RowCost.LEFT_OUT, None if first is None else (first, first if last is None else last), dropped_by)
+
+
+class Do(StrEnum):
+    """What a person does, where no call does it."""
+
+    PUT_BACK = "put-back"  # files, from a copy of the checkpoint
+    DELETE = "delete"  # files
+    MOVE = "move"  # files, out of the checkpoint
+    START = "start"  # the query, once more or differently
+    WAIT = "wait"  # start nothing yet
+    CHANGE = "change"  # the query, a setting, a table, or Spark's version
+    FIND_OUT = "find-out"  # what only a person can know
+
+
+class Needs(StrEnum):
+    """What a step cannot do without."""
+
+    NOTHING = "nothing"
+    COPY = "copy"  # of the checkpoint
+    SINK = "sink"  # that can be asked
+    QUERY = "query"  # its description
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """What a person is to do."""
+
+    do: Do
+    paths: tuple[str | Blank, ...] = ()  # relative to the checkpoint
+
+    def fill(self, known: Known) -> "Instruction":
+        """Return it for one checkpoint."""
+        named = (known.paths if path is Blank.PATH and known.paths else (path,) for path in self.paths)
+        return replace(self, paths=tuple(path for paths in named for path in paths))
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step: a call, or what a person does."""
+
+    do: Call | Instruction
+    what: Words  # one or more sentences; the call is shown below them
+    rows: RowsEffect = UNKNOWN_ROWS
+    writes: bool = False  # the call changes a checkpoint, or writes something new
+    before: tuple[Words, ...] = ()  # what a person has to do before it
+    needs: Needs = Needs.NOTHING
+    alternatives: tuple["Step", ...] = ()  # each instead of this step
+    stop: bool = False  # no call helps: only a copy of the checkpoint does
+
+    @property
+    def words(self) -> tuple[str, ...] | None:
+        """The words of the command line, if a program can run it."""
+        return list_words(self.do) if isinstance(self.do, Call) and self.do.complete else None
+
+    @property
+    def call(self) -> Call | None:
+        """The call, if it is one."""
+        return self.do if isinstance(self.do, Call) else None
+
+    def fill(self, known: Known) -> "Step":
+        """Return the step for one checkpoint."""
+        return replace(
+            self,
+            do=self.do.fill(known),
+            what=self.what.fill(known),
+            before=tuple(text.fill(known) for text in self.before),
+            alternatives=tuple(step.fill(known) for step in self.alternatives),
+        )
+
+    def or_(self, *others: "Step") -> "Step":
+        """Return the step with alternatives to it, the better ones first."""
+        return replace(self, alternatives=(*self.alternatives, *others))
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """Steps in their order, each with its alternatives."""
+
+    steps: tuple[Step, ...] = ()
+
+    def fill(self, known: Known) -> "Advice":
+        """Return the advice for one checkpoint."""
+        return Advice(tuple(step.fill(known) for step in self.steps))
+
+    def all_steps(self) -> Iterator[Step]:
+        """Yield the steps, after each its alternatives."""
+        return flatten(self.steps)
+
+    def mark_stop(self, *, only_copy: bool = True) -> "Advice":
+        """Return the advice with a mark on each step of a copy, if no call of it helps the checkpoint."""
+        helps = any(step.call is not None and step.call.name not in _NO_REPAIR for step in self.all_steps())
+        return Advice(tuple(_mark(step, stops=only_copy and not helps) for step in self.steps))
+
+    @property
+    def needs_copy(self) -> bool:
+        """True if one of the steps needs a copy of the checkpoint."""
+        return any(step.needs is Needs.COPY for step in self.all_steps())
+
+    def __bool__(self) -> bool:
+        return bool(self.steps)
+
+    def __add__(self, other: "Advice") -> "Advice":
+        """Put other steps after these."""
+        return Advice((*self.steps, *other.steps))
+
+    def __str__(self) -> str:
+        """Return the advice as the sentences of a document."""
+        return " ".join(map(str, self.sentences()))
+
+    def sentences(self) -> Iterator[Words]:
+        """Yield the sentences of each step."""
+        for step in self.steps:
+            yield sentence(step)
+            yield from (words("Or: {other}", other=sentence(other)) for other in step.alternatives)
+
+
+def flatten(steps: Iterable[Step]) -> Iterator[Step]:
+    """Yield the steps, after each its alternatives."""
+    for step in steps:
+        yield from (step, *step.alternatives)
+
+
+_NO_REPAIR = ("inspect", "handoff")  # of this checkpoint: one looks at it, the other is about a new query
+
+
+def _mark(step: Step, *, stops: bool) -> Step:
+    others = tuple(_mark(other, stops=stops) for other in step.alternatives)
+    return replace(step, stop=stops and step.call is None and step.needs is Needs.COPY, alternatives=others)
+
+
+def advise(*steps: Step) -> Advice:
+    """Advise steps, in their order.
+
+    >>> from ckpt.advice import CHECKPOINT, advise, call, run, words
+    >>> str(advise(run(call("repair", CHECKPOINT), words("See the fixes, and what each costs."))))
+    'See the fixes, and what each costs: `ckpt repair CHECKPOINT`.'
+    """
+    return Advice(steps)
+
+
+def run(
+    call: Call,
+    what: Words,
+    *,
+    rows: RowsEffect = NO_ROWS,
+    writes: bool = False,
+    before: Iterable[Words] = (),
+    needs: Needs = Needs.NOTHING,
+) -> Step:
+    """Advise a call; one that only reads or plans costs no row, for its plan says what the change costs."""
+    return Step(call, what, rows, writes, tuple(before), needs)
+
+
+def do(
+    kind: Do,
+    what: Words,
+    *paths: str | Blank,
+    rows: RowsEffect = UNKNOWN_ROWS,
+    before: Iterable[Words] = (),
+    needs: Needs = Needs.NOTHING,
+) -> Step:
+    """Advise what a person does."""
+    needed = Needs.COPY if kind is Do.PUT_BACK and needs is Needs.NOTHING else needs
+    return Step(Instruction(kind, paths), what, rows, before=tuple(before), needs=needed)
+
+
+def sentence(step: Step) -> Words:
+    """Return a step as a sentence, which ends with its call."""
+    text = join((*step.before, step.what), " Then: ") if step.before else step.what
+    if step.call is None or step.call in text.parts:
+        return text
+    *parts, last = text.parts or ("",)
+    if isinstance(last, str):
+        last = last.rstrip().rstrip(".:")
+    return Words((*parts, last)) + Words((": ", step.call, "."))

@@ -1,0 +1,210 @@
+"""A text with parts: a call, a path or a setting in a sentence is a value until somebody shows it."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from string import Formatter
+from typing import Protocol, TypeAlias
+
+from ckpt.advice.blanks import Blank, Known
+from ckpt.advice.calls import Call, Speech, Value
+from ckpt.advice.spelling import SHELL
+from ckpt.texts import quote_path
+
+_speech: ContextVar[Speech | None] = ContextVar("_speech", default=None)
+
+
+class Part(Protocol):
+    """A part of a text that is not plain."""
+
+    def spell(self, speech: Speech) -> str:
+        """Write it."""
+
+    def fill(self, known: Known) -> "AnyPart":
+        """Return it with what is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A part that is written the same everywhere."""
+
+    text: str
+
+    def spell(self, speech: Speech) -> str:
+        """Write it."""
+        return self.text
+
+    def fill(self, known: Known) -> "Fixed":
+        """Return it as it is."""
+        return self
+
+
+class Code(Fixed):
+    """Code, or a command of another tool, that is to be copied: ``.writeStream.format("noop")``."""
+
+    __slots__ = ()
+
+
+class Name(Fixed):
+    """A name that a sentence quotes: an option of a reader, a column."""
+
+    __slots__ = ()
+
+
+class Setting(Fixed):
+    """A setting, mostly with its value: ``spark.sql.shuffle.partitions=200``; it is never folded."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An argument that a text is about: ``--to-batch`` in a shell, ``to_batch`` in Python."""
+
+    name: str
+    value: "Value | None" = None
+
+    def spell(self, speech: Speech) -> str:
+        """Write it as an option or as an argument."""
+        return speech.option(self.name, self.value)
+
+    def fill(self, known: Known) -> "Option":
+        """Return it as it is."""
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """Where everything is that a page leaves out: ``-o json``, or the fields of the value."""
+
+    def spell(self, speech: Speech) -> str:
+        """Name it."""
+        return speech.fields
+
+    def fill(self, known: Known) -> "Fields":
+        """Return it as it is."""
+        return self
+
+
+FIELDS = Fields()
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A text: plain words and other parts."""
+
+    parts: tuple["AnyPart", ...] = ()
+
+    def fill(self, known: Known) -> "Words":
+        """Return the text for one checkpoint."""
+        return Words(tuple(part for each in self.parts for part in _fill(each, known)))
+
+    def segments(self) -> Iterator[tuple["AnyPart", str]]:
+        """Yield each part with its text, in the words of whoever asks (``speaking``)."""
+        speech = _speech.get() or SHELL
+        for part in self.parts:
+            match part:
+                case str():
+                    yield part, part
+                case Blank():
+                    yield part, part.value
+                case _:
+                    yield part, part.spell(speech)
+
+    def __str__(self) -> str:
+        """Return the text as a document has it: calls, code and names stand in backquotes."""
+        return "".join(f"`{text}`" if is_quoted(part) else text for part, text in self.segments())
+
+    def __bool__(self) -> bool:
+        return bool(self.parts)
+
+    def __add__(self, other: "Words | str") -> "Words":
+        """Put a text after this one."""
+        return Words((*self.parts, *(other.parts if isinstance(other, Words) else (other,))))
+
+
+AnyPart: TypeAlias = str | Blank | Call | Part
+
+
+def is_quoted(part: "AnyPart") -> bool:
+    """Tell whether a part stands in backquotes in a sentence: an argument does in Python."""
+    if isinstance(part, Option):
+        return (_speech.get() or SHELL) is not SHELL
+    return isinstance(part, Call | Code | Name)
+
+
+_STANDARD: dict[str, AnyPart] = {
+    "checkpoint": Blank.CHECKPOINT,
+    "path": Blank.PATH,
+    "batch": Blank.BATCH,
+    "fields": FIELDS,
+}
+
+
+def words(text: str, /, **parts: "AnyPart | Words | int") -> Words:
+    """Make a text of a template, in which ``{name}`` is the part of this name and ``{{`` a brace.
+
+    ``{checkpoint}``, ``{path}``, ``{batch}`` and ``{fields}`` need no part. ``text`` is written out where this is
+    called, so that who edits it changes nothing else; what is found in a checkpoint is a part.
+
+    >>> str(words("{repair} says how; put {path} back", repair=Call("repair", ("/data/cp",))))
+    '`ckpt repair /data/cp` says how; put the file named back'
+    """
+    made: list[AnyPart] = []
+    for literal, name, _, _ in Formatter().parse(text):
+        if literal:
+            made.append(literal)
+        if name is not None:
+            part = parts[name] if name in parts else _STANDARD[name]
+            match part:
+                case Words():
+                    made += part.parts
+                case Blank() | Call():
+                    made.append(part)
+                case str() | int():
+                    made.append(str(part))
+                case _:
+                    made.append(part)
+    return Words(tuple(made))
+
+
+def plain(text: str) -> Words:
+    """Make a text of plain words, such as what was found in a checkpoint."""
+    return Words((text,) if text else ())
+
+
+def join(texts: Iterable[Words], between: str = " ") -> Words:
+    """Join the texts that say something, with the same words between them."""
+    joined = Words()
+    for text in filter(None, texts):
+        joined = joined + between + text if joined else text
+    return joined
+
+
+def _fill(part: AnyPart, known: Known) -> Iterator[AnyPart]:
+    match part:
+        case str():
+            yield part
+        case Blank.CHECKPOINT if known.checkpoint is not None:
+            yield quote_path(known.checkpoint)
+        case Blank():
+            yield known.name(part) or part
+        case _:
+            filled = part.fill(known)
+            yield from filled.parts if isinstance(filled, Words) else (filled,)
+
+
+@contextmanager
+def speaking(speech: Speech) -> Iterator[None]:
+    """Write calls and arguments in these words: of a shell, or of Python."""
+    token = _speech.set(speech)
+    try:
+        yield
+    finally:
+        _speech.reset(token)
+
+
+def is_speaking() -> bool:
+    """Tell whether somebody has said in whose words texts are written."""
+    return _speech.get() is not None
