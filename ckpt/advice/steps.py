@@ -129,7 +129,8 @@ class Advice:
 
     def mark_stop(self, *, only_copy: bool = True) -> "Advice":
         """Return the advice with a mark on each step of a copy, if no call of it helps the checkpoint."""
-        helps = any(step.call is not None and step.call.name not in _NO_REPAIR for step in self.all_steps())
+        calls = (step.call for step in self.all_steps())
+        helps = any(call is not None and call.complete and call.name not in _NO_REPAIR for call in calls)
         return Advice(tuple(_mark(step, stops=only_copy and not helps) for step in self.steps))
 
     @property

@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from ckpt import settings
+from ckpt.advice import CHECKPOINT, Advice, Hole, advise, call, run, words
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.checkpoint.sources.file_logs import file_source_logs
 from ckpt.checkpoint.sources.files import entry_at
@@ -74,11 +75,11 @@ def no_predecessor(checkpoint: Checkpoint, latest: int) -> str | None:
     return None
 
 
-def repair_offsets(batch_ids: Sequence[int]) -> str:
+def repair_offsets(batch_ids: Sequence[int]) -> Advice:
     """For offset files that differ from those before them."""
     which = span("batch", batch_ids[0], batch_ids[-1])
     named = f"offsets/ of {which}" if len(batch_ids) > 2 else " and ".join(f"{OFFSETS}/{i}" for i in batch_ids)
-    return diagnoses.common.REPAIR.replace("{path}", named)
+    return diagnoses.common.repair(*(f"{OFFSETS}/{batch}" for batch in batch_ids), named=words("{files}", files=named))
 
 
 def topic_recreated(latest: int | None, source: int, beginning: Mapping[str, Json], *, alone: bool) -> str:
@@ -195,7 +196,7 @@ def contradicting_setting(checkpoint: Checkpoint) -> str | None:
     return None
 
 
-def lost_state(damage: StateDamage, contradicting: str | None) -> str | None:
+def lost_state(damage: StateDamage, contradicting: str | None) -> Advice | str | None:
     """For a folder of state that is missing, with ``contradicting_setting``; None leaves it to the diagnosis."""
     if contradicting:
         return (
@@ -205,12 +206,11 @@ def lost_state(damage: StateDamage, contradicting: str | None) -> str | None:
         )
     if damage.path.count("/") < 2:
         return None  # nothing of the operator is left
-    return (
-        f"{diagnoses.common.RESTORE} Without a copy, `ckpt rewrite {{checkpoint}} NEW --salvage` says how much of the "
-        "state is left, and `ckpt rewrite {{checkpoint}} NEW --salvage --accept-loss` writes that to NEW; lost keys "
-        "start from nothing. "
-        f"{diagnoses.common.NEW_STATE.replace('Without a copy, `', 'Or `')}"
-    )
+    salvage = call("rewrite", CHECKPOINT, Hole.NEW, salvage=True)
+    how_much = words("Without a copy, see how much of the state is left.")
+    rest = words("Write what is left to NEW; lost keys start from nothing.")
+    alternatives = (run(salvage.but(plan=True), how_much), run(salvage.but(accept_loss=True), rest, writes=True))
+    return advise(diagnoses.common.put_back().or_(*alternatives, *diagnoses.common.NEW_STATE))
 
 
 def moved(recorded: str, operator: int, checkpoint: Checkpoint) -> str | None:

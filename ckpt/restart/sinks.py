@@ -168,7 +168,7 @@ def _drops(sink: Sink, ids: Ids) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OnSinks:
-    """A part of a text: what becomes of the rows in sinks, as a clause; of the sink that was asked, once it is known."""
+    """A part of a text: what becomes of rows in sinks, as a clause; of the sink that was asked, once it is known."""
 
     ids: Ids
     kind: str | None = None

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from ckpt.advice import RowCost
-from ckpt.advice.steps import flatten
+from ckpt.advice import RowCost, Step
+from ckpt.advice.steps import flatten, sentence
 from ckpt.versions import __version__
 
 from .blocks import Next, Page
@@ -22,6 +22,11 @@ class ToolKeys(Keys):
     schema: Annotated[int, "of this document: 1"] = SCHEMA
 
 
+def _say(step: Step) -> str:
+    """What to do; with the call, if words of it are to be filled in."""
+    return str(sentence(step) if step.call is not None and step.words is None else step.what)
+
+
 class NextKeys(Keys):
     """One step, as the end of the page says it."""
 
@@ -30,7 +35,7 @@ class NextKeys(Keys):
         "null where a person has to do something that ckpt cannot, or has to choose a word of it",
         of("words"),
     ]
-    what: Annotated[str, "for people; its words are not fixed", lambda step: str(step.what)]
+    what: Annotated[str, "for people; its words are not fixed", _say]
     rows: Annotated[
         RowCost, "what it does to the rows of the query: some are read `again`, some `left-out`", of("rows.cost")
     ]

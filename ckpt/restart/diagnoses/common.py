@@ -1,49 +1,87 @@
-"""How a diagnosis is declared, and words that several of them share."""
+"""How a diagnosis is declared, and advice that several of them share."""
 
 from functools import partial
 
-from ckpt.advice import Advice, Words
+from ckpt.advice import CHECKPOINT, PATH, Advice, Blank, Code, Do, Step, Words, advise, call, do, run, words
 from ckpt.restart.findings import Asked, Diagnosis, Severity
 from ckpt.restart.legacy import to_advice, to_words
-from ckpt.restart.sinks import AT_NEW, DROP_IDS, REMEMBERING
+from ckpt.restart.sinks import Ids, OnSinks
 
-_ONLY_THAT = (
-    f"Put back nothing else: an older copy of the whole folder repeats batch ids, and {REMEMBERING} silently drops "
-    "rows under ids that it has seen."
+AT_NEW = Code('.writeStream.option("checkpointLocation", "NEW")')
+"""How a query is started with a new checkpoint."""
+ONLY_THAT = words(
+    "Put back nothing else: an older copy of the whole folder repeats batch ids, and {sinks}.",
+    sinks=OnSinks(Ids.REUSED),
 )
-RESTORE = (
-    "Stop the query and put {path} back from a copy of the checkpoint (object stores with versioning keep one). "
-    f"{_ONLY_THAT} Then look again before you start the query."
-)
-RESTORE_DEEP = RESTORE.replace("look again", "look again at every byte (`--deep`)")
+_LOOK_AGAIN = words("Then look again before you start the query.")
+_LOOK_AGAIN_DEEP = words("Then look again at every byte before you start the query.")
+
+
+def put_back(*paths: str | Blank, named: Words | None = None, then: Words = _LOOK_AGAIN) -> Step:
+    """Advise to put files back from a copy of the checkpoint; ``named`` is how a sentence names them."""
+    return do(
+        Do.PUT_BACK,
+        words(
+            "Stop the query and put {paths} back from a copy of the checkpoint (object stores with versioning keep "
+            "one). {only_that} {then}",
+            paths=named or words("{path}"),
+            only_that=ONLY_THAT,
+            then=then,
+        ),
+        *(paths or (PATH,)),
+    )
+
+
+SHOW_FIXES = words("See the fixes, and what each costs.")
+RESTORE = advise(put_back())
+RESTORE_DEEP = advise(put_back(then=_LOOK_AGAIN_DEEP))
 """For what shows only where every byte is read."""
 
-REPAIR = (
-    "`ckpt repair {checkpoint}` shows the fixes, and what each costs. If there is a copy of the checkpoint (object "
-    f"stores with versioning keep one), you can instead stop the query and put {{path}} back from it. {_ONLY_THAT}"
-)
-REPAIR_DEEP = REPAIR.replace("`ckpt repair {checkpoint}`", "`ckpt repair {checkpoint} --deep`")
+
+def repair(*paths: str | Blank, named: Words | None = None, deep: bool = False) -> Advice:
+    """Advise ``ckpt repair``, or to put files back where there is a copy."""
+    put = put_back(*paths, named=named, then=_LOOK_AGAIN_DEEP if deep else _LOOK_AGAIN)
+    if_there = words("If there is a copy of the checkpoint: ")
+    fixes = call("repair", CHECKPOINT, deep=True) if deep else call("repair", CHECKPOINT)
+    return advise(run(fixes, SHOW_FIXES).or_(do(Do.PUT_BACK, if_there + put.what, *(paths or (PATH,)))))
+
+
+REPAIR = repair()
+REPAIR_DEEP = repair(deep=True)
 """For errors that show only where every byte is read."""
 
-NEW_STATE = (
-    "Without a copy, `ckpt handoff {checkpoint}` says how a new query continues where this one stopped: with empty "
-    f"state, to which the rows read so far do not count. Or start the query with {AT_NEW}, a new checkpoint: it reads "
-    f"its sources from their beginning, so its state is right if they still have every row. Of sinks, {DROP_IDS}; any "
-    "other sink gets rows again."
+NEW_CHECKPOINT = do(
+    Do.START,
+    words(
+        "Start the query with {at_new}, a new checkpoint: it reads its sources from their beginning, so its state is "
+        "right if they still have every row. Of its sinks, {sinks}.",
+        at_new=AT_NEW,
+        sinks=OnSinks(Ids.NEW_QUERY),
+    ),
 )
-"""For state that is lost, with what each way without a copy costs."""
+"""For what sends somebody to a new checkpoint."""
+HAND_OFF = run(
+    call("handoff", CHECKPOINT),
+    words(
+        "Without a copy, see how a new query continues where this one stopped: with empty state, to which the rows "
+        "read so far do not count."
+    ),
+)
+NEW_STATE = (HAND_OFF, NEW_CHECKPOINT)
+"""Alternatives for state that is lost, with what each costs."""
 
 
 def _declare(
     severity: Severity,
     title: str,
     meaning: Words | str,
-    remedy: Advice | str | None = None,
+    advice: Advice | Step | str | None = None,
     when_asked: tuple[tuple[Asked, Severity], ...] = (),
 ) -> Diagnosis:
     """Declare a diagnosis; ``title`` is its code and its name, such as ``CKPT101 unreadable-log-file``."""
     code, name = title.split()
-    return Diagnosis(code, name, severity, to_words(meaning), to_advice(remedy), when_asked)
+    steps = advise(advice) if isinstance(advice, Step) else to_advice(advice)
+    return Diagnosis(code, name, severity, to_words(meaning), steps, when_asked)
 
 
 note = partial(_declare, Severity.NOTE)

@@ -1,7 +1,8 @@
 """Diagnoses of the offset and commit logs, of ``metadata``, and of what a start makes of them (CKPT1xx, CKPT2xx)."""
 
 from ckpt import settings
-from ckpt.restart.diagnoses.common import REPAIR, error, note, warning
+from ckpt.advice import words
+from ckpt.restart.diagnoses.common import REPAIR, error, note, repair, warning
 from ckpt.restart.findings import Asked, Severity
 from ckpt.restart.sinks import DROPS, NEW_CHECKPOINT, REMEMBERING
 
@@ -141,7 +142,7 @@ COMMITS_AHEAD = error(
     "The commit log ends after the offset log: offset files were lost or removed. Spark runs the latest planned "
     "batch again, and then fails when it finds that batch's commit: CONCURRENT_STREAM_LOG_UPDATE, which mentions "
     "several streaming jobs though there is only one.",
-    REPAIR.replace("{path}", "the missing offset files"),
+    repair(named=words("the missing offset files")),
 )
 COMMITS_BEHIND = error(
     "CKPT205 batches-never-run",

@@ -1,7 +1,9 @@
 """Diagnoses of the state and what describes it (CKPT3xx)."""
 
 from ckpt import settings
+from ckpt.advice import CHECKPOINT, Do, advise, call, do, run, words
 from ckpt.restart.diagnoses.common import (
+    NEW_CHECKPOINT,
     NEW_STATE,
     REPAIR,
     REPAIR_DEEP,
@@ -9,6 +11,7 @@ from ckpt.restart.diagnoses.common import (
     RESTORE_DEEP,
     error,
     note,
+    put_back,
     warning,
 )
 
@@ -32,7 +35,7 @@ STATE_SST_MISSING = error(
 STATE_FOLDER_MISSING = error(
     "CKPT304 state-folder-missing",
     "The folder of an operator, a partition or a store is missing, so its state cannot be loaded.",
-    f"{RESTORE} {NEW_STATE}",
+    advise(put_back().or_(*NEW_STATE)),
 )
 STATE_MOVED = error(
     "CKPT305 moved-transformwithstate-checkpoint",
@@ -106,8 +109,16 @@ STATE_SEEMS_LOST = warning(
     "joins or deduplicates, its state is lost: every start fails, from Spark 4.2 on with "
     "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY, and before it for a missing state file. The failed start "
     "leaves an offsets file, which does no harm.",
-    "Find out whether the query keeps state. If it does not, start it as usual. If it does, put state/ back from a "
-    f"copy of the checkpoint before the start, and only that. {NEW_STATE}",
+    advise(
+        do(
+            Do.PUT_BACK,
+            words(
+                "Find out whether the query keeps state. If it does not, start it as usual. If it does, put state/ "
+                "back from a copy of the checkpoint before the start, and only that."
+            ),
+            "state",
+        ).or_(*NEW_STATE)
+    ),
 )
 ODD_END = note(
     "CKPT313 state-file-cut-behind-its-data",
@@ -208,7 +219,15 @@ SNAPSHOT_OF_ABANDONED = error(
     "A snapshot is older than the changes of its own version, and holds other rows: batches ran again, and it is of "
     "the ones before. That happens when somebody goes back without removing newer state. The next start loads the "
     "snapshot and continues with wrong state, without an error. An earlier start may have done so.",
-    NEW_STATE.removeprefix("Without a copy, "),
+    advise(
+        run(
+            call("handoff", CHECKPOINT),
+            words(
+                "See how a new query continues where this one stopped: with empty state, to which the rows read so "
+                "far do not count."
+            ),
+        ).or_(NEW_CHECKPOINT)
+    ),
 )
 OTHER_STATE_DAMAGED = warning(
     "CKPT322 damaged-state-that-no-start-loads-now",
