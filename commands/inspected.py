@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Set
 from dataclasses import replace
 from typing import NoReturn
 
-from ckpt.advice import plain
+from ckpt.advice import CHECKPOINT, advise, call, plain, run, words
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, SOURCES, STATE, Checkpoint, Log
 from ckpt.checkpoint.pipelines import parse_version
 from ckpt.checkpoint.sources.file_logs import name_folder
@@ -38,10 +38,20 @@ from ckpt.storage.local import read_text
 from ckpt.texts import instant, mask_secrets
 from ckpt.versions import Progress, Spark
 
+from .render.advice import from_data
 from .render.inspection import CheckpointKeys, FindingKeys, InspectionDocument, SourceKeys
 from .render.keys import parse
 
 _WHOLE = "`ckpt inspect CHECKPOINT -o json` without --spark, --progress, --sink and --sources"
+
+
+_NO_ADVICE = advise(
+    run(
+        call("inspect", CHECKPOINT),
+        words("See what to do where the checkpoint is: an earlier ckpt wrote this document, with advice as text only."),
+    )
+)
+"""For a finding of a document in which advice is no data."""
 
 
 def is_document(path: str) -> bool:
@@ -68,7 +78,7 @@ def read_evidence(path: str) -> tuple[Evidence, CheckpointKeys]:
     except KeyError as error:
         missing = error.args[0]
         raise CkptError(f"{one_line(path)} has no key {missing!r}: print it again with {_WHOLE}") from error
-    except (ValueError, TypeError, RecursionError) as error:
+    except (ValueError, TypeError, AttributeError, IndexError, RecursionError) as error:
         raise CkptError(f"{one_line(path)} is no document that {_WHOLE} prints") from error
 
 
@@ -133,8 +143,8 @@ def _read_finding(keys: FindingKeys, known: Diagnosis | None, explained: Set[tup
     own = Diagnosis(keys.code, keys.name, keys.severity, plain(keys.meaning), None)
     diagnosis = known or own
     minor = keys.severity is Severity.NOTE and (keys.code, keys.path) not in explained
-    remedy = keys.remedy and keys.remedy.replace("{", "{{")
-    return Finding(diagnosis, keys.path, keys.detail, remedy, minor and not _is_note(diagnosis))
+    advice = _NO_ADVICE if keys.advice is None and keys.remedy is not None else from_data(keys.advice)
+    return Finding(diagnosis, keys.path, keys.detail, advice, minor and not _is_note(diagnosis))
 
 
 def _is_note(diagnosis: Diagnosis) -> bool:

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from ckpt.advice.blanks import Blank, Hole, Known
 
-Value: TypeAlias = "str | int | bool | float | Hole | Blank | tuple[Value, ...] | Mapping[str, Value]"
+Value: TypeAlias = str | int | bool | float | Hole | Blank | tuple["Value", ...] | Mapping[str, "Value"]
 """A value of an argument. Mappings and tuples become an option that is given several times."""
 
 PLANS_FOR_A_SINK = frozenset(("repair", "repair_async", "rewind", "skip", "preflight", "offsets_set"))

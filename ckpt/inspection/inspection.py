@@ -357,7 +357,7 @@ def _rate_findings(
     for key, finding in findings.items():
         severity = Severity.NOTE if key in notes or finding.minor else finding.diagnosis.severity_for(progress)
         here = replace(known, paths=tuple(places[finding.diagnosis.code]))
-        advice = finding.advice or finding.diagnosis.advice
+        advice = finding.diagnosis.advice if finding.advice is None else finding.advice
         meaning = finding.diagnosis.meaning.fill(here)
         judged.append(RatedFinding(finding, severity, meaning, advice and advice.fill(here), key in shown))
     judged.sort(key=lambda j: (-j.severity.rank, j.finding.diagnosis is ASYNC_REFUSES_STATE, j.finding.diagnosis.code))

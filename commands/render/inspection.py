@@ -8,12 +8,13 @@ from ckpt.checkpoint.history import Pattern
 from ckpt.checkpoint.pipelines import FlowVersion
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import SourceView
-from ckpt.inspection.inspection import Space
+from ckpt.inspection.inspection import RatedFinding, Space
 from ckpt.live.outlook import SourceOutlook
 from ckpt.model import Json, Kind, OffsetMetadata, Provider, StateVariable, Unreadable
 from ckpt.restart.findings import Outcome, Severity
 from ckpt.versions import Progress
 
+from .advice import to_data
 from .document import DocumentKeys
 from .keys import ForPeople, Keys, derive, itself, of
 from .live import LiveKeys, SinkKeys, live_keys
@@ -211,6 +212,10 @@ class _State(Keys):
     operators: tuple[_Operator, ...]
 
 
+def _advice_to_data(rated: RatedFinding) -> Json:
+    return to_data(rated.advice)
+
+
 class FindingKeys(Keys):
     """One finding."""
 
@@ -223,6 +228,9 @@ class FindingKeys(Keys):
     remedy: Annotated[
         str | None, "a ckpt command, a Spark setting or exact manual steps; commands and code stand in backquotes"
     ]
+    advice: Annotated[
+        Json, "`remedy` as data, which `ckpt preflight` reads again; null without one", _advice_to_data
+    ] = None
     stored: Annotated[bool, "the files show it, whatever is started; false: only some starts meet it"]
 
 

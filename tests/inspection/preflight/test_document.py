@@ -55,7 +55,7 @@ def say(readiness: Readiness, report: PreflightReport) -> Mapping[str, Any]:
     for finding in (*document["holds"], *document["warnings"]):
         del finding["detail"]
     verdict = document["verdict"].partition(": ")[0]
-    return {**document, "verdict": verdict, "unknown": None, "steps": readiness.inspection.next_steps}
+    return {**document, "verdict": verdict, "unknown": None, "steps": readiness.inspection.advice}
 
 
 def print_document(checkpoint: Checkpoint, folder: Path) -> str:
