@@ -10,13 +10,17 @@
     ├── Undecodable         bytes of state are damaged, or of a kind that ckpt does not know
     └── UsageError          the request itself is wrong: a URI, an argument
 
-Messages name an argument of the call in backquotes, as ``argument`` spells it: `` `to` ``, `` `mode="overwrite"` ``.
-The command line shows its options instead (``commands/arguments.py``).
+An argument that a message names is an ``Option``: `` `mode="overwrite"` `` for callers of the library, and
+``--mode overwrite`` on the command line.
 """
 
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import TypeVar
+
+from ckpt.advice import Option, Words, plain, words
+from ckpt.advice.calls import Value
+from ckpt.advice.words import name_in_python
 
 Choice = TypeVar("Choice", bound=StrEnum)
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), 127)}
@@ -26,6 +30,14 @@ DISK_FULL = "the disk is full"
 
 class CkptError(Exception):
     """Ckpt could not do what was asked; the text is one line, fit to show, and says what would help."""
+
+    def __init__(self, text: str | Words = "") -> None:
+        super().__init__(text)
+        self.words = plain(text) if isinstance(text, str) else text
+
+    def __str__(self) -> str:
+        """Return the text; it names arguments of the library, unless somebody is speaking."""
+        return name_in_python(self.words)
 
 
 class StorageError(CkptError):
@@ -57,7 +69,9 @@ def parse_choice(kind: type[Choice], value: str, name: str) -> Choice:
     try:
         return kind(value)
     except ValueError:
-        raise UsageError(f"{argument(name, value)}: choose {', '.join(kind)}") from None
+        raise UsageError(
+            words("{given}: choose {choices}", given=Option(name, value), choices=", ".join(kind))
+        ) from None
 
 
 def parse_choices(kind: type[Choice], values: str | Iterable[str], name: str) -> tuple[Choice, ...]:
@@ -70,14 +84,13 @@ def one_line(text: str) -> str:
     return text.translate(_CONTROL)
 
 
-def argument(name: str, value: object) -> str:
-    """An argument and its value, as messages have them.
+def argument(name: str, value: "Value | None" = None) -> str:
+    """An argument and its value, for a message that is put together of texts.
 
     >>> argument("operator", 0), argument("side", "left"), argument("timers", True)
     ('`operator=0`', '`side="left"`', '`timers=True`')
     """
-    shown = f'"{value}"' if isinstance(value, str) else str(value)
-    return f"`{name}={shown}`"
+    return name_in_python(Words((Option(name, value),)))
 
 
 WITH_SPARK = "ckpt export-state --engine spark reads it"

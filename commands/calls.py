@@ -1,14 +1,11 @@
 """Calls in Python: the one rule that turns a call of advice into a line of a Python prompt or a notebook."""
 
-import json
-from collections.abc import Mapping
 from inspect import signature
-from typing import Any
 
 import ckpt
 from ckpt.advice import Call
-from ckpt.advice.calls import Speech, Value
-from ckpt.advice.spelling import quote_line, show_value
+from ckpt.advice.calls import Speech
+from ckpt.advice.spelling import name_argument, quote_line, spell_value
 
 _PLACES = ("checkpoint", "export", "root", "roots", "text")
 """Names of the first argument of a call that a command has too; other calls are about something made in Python."""
@@ -27,8 +24,8 @@ def as_call(call: Call) -> str:
         return f"ckpt.{call.name}"
     if not _fits(call):
         return f"!{quote_line(call)}"
-    options = (f"{name}={_spell(value)}" for name, value in call.options)
-    return f"ckpt.{call.name}({', '.join((*map(_spell, call.arguments), *options))})"
+    options = (name_argument(name, value) for name, value in call.options)
+    return f"ckpt.{call.name}({', '.join((*map(spell_value, call.arguments), *options))})"
 
 
 def _fits(call: Call) -> bool:
@@ -38,20 +35,4 @@ def _fits(call: Call) -> bool:
     return first in _PLACES and (anything or all(name in parameters for name, _ in call.options))
 
 
-def _spell(value: Value) -> str:
-    """Write a value as Python does, with double quotes."""
-    match value:
-        case bool() | int() | float():
-            return str(value)
-        case Mapping():
-            return f"{{{', '.join(f'{_spell(key)}: {_spell(each)}' for key, each in value.items())}}}"
-        case tuple() | list():
-            return f"[{', '.join(map(_spell, value))}]"
-    return json.dumps(show_value(value), ensure_ascii=False)
-
-
-def _name_argument(name: str, value: Any = None) -> str:
-    return name if value is None else f"{name}={_spell(value)}"
-
-
-PYTHON = Speech(as_call, _name_argument, "its fields")
+PYTHON = Speech(as_call, name_argument, "its fields")

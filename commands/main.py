@@ -12,6 +12,8 @@ from typing import Annotated, Any, TextIO
 import typer
 
 import ckpt
+from ckpt.advice.spelling import SHELL
+from ckpt.advice.words import speaking
 from ckpt.errors import CkptError, UsageError
 from ckpt.texts import escape_unprintable, mask_secrets
 
@@ -63,12 +65,12 @@ class _Group(HelpGroup):
         for stream in (sys.stdout, sys.stderr):  # a terminal that lacks a character gets its escape
             if isinstance(stream, TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
-        with _print_errors():
+        with speaking(SHELL), _print_errors():
             return super().invoke(ctx)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """The words before the name of a command."""
-        with _print_errors():
+        with speaking(SHELL), _print_errors():
             return super().parse_args(ctx, args)
 
 

@@ -1,5 +1,6 @@
 """Calls as lines of a shell: an argument has the name of its option, and its value says how it is written."""
 
+import json
 from collections.abc import Iterator, Mapping
 from enum import Enum
 
@@ -47,6 +48,27 @@ def name_option(name: str, value: "Value | None" = None) -> str:
     return f"--{name.replace('_', '-')}" if value is None else " ".join(map(quote_word, _spell_option(name, value)))
 
 
+def name_argument(name: str, value: "Value | None" = None) -> str:
+    """Name an argument in Python, with its value.
+
+    >>> name_argument("to_batch"), name_argument("mode", "overwrite"), name_argument("shift", ("a/0=-1",))
+    ('to_batch', 'mode="overwrite"', 'shift=["a/0=-1"]')
+    """
+    return name if value is None else f"{name}={spell_value(value)}"
+
+
+def spell_value(value: Value) -> str:
+    """Write a value as Python does, with double quotes."""
+    match value:
+        case bool() | int() | float():
+            return str(value)
+        case Mapping():
+            return f"{{{', '.join(f'{spell_value(key)}: {spell_value(each)}' for key, each in value.items())}}}"
+        case tuple() | list():
+            return f"[{', '.join(map(spell_value, value))}]"
+    return json.dumps(show_value(value), ensure_ascii=False)
+
+
 def show_value(value: Value) -> str:
     """Write a value as a word, unquoted."""
     return str(value.value if isinstance(value, Enum) else value)
@@ -85,3 +107,5 @@ def _list_pairs(mapping: Mapping[str, Value]) -> Iterator[str]:
 
 
 SHELL = Speech(quote_line, name_option, "-o json")
+ARGUMENTS = Speech(quote_line, name_argument, "its fields")
+"""Messages of the library: calls are lines of a shell, but arguments are those of Python."""

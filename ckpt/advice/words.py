@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 
 from ckpt.advice.blanks import Blank, Known
 from ckpt.advice.calls import Call, Speech, Value
-from ckpt.advice.spelling import SHELL
+from ckpt.advice.spelling import ARGUMENTS, SHELL
 from ckpt.texts import quote_path
 
 _speech: ContextVar[Speech | None] = ContextVar("_speech", default=None)
@@ -205,6 +205,9 @@ def speaking(speech: Speech) -> Iterator[None]:
         _speech.reset(token)
 
 
-def is_speaking() -> bool:
-    """Tell whether somebody has said in whose words texts are written."""
-    return _speech.get() is not None
+def name_in_python(text: Words) -> str:
+    """Return a text that names arguments as the library does, unless somebody is speaking."""
+    if _speech.get() is not None:
+        return str(text)
+    with speaking(ARGUMENTS):
+        return str(text)
