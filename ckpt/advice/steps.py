@@ -7,7 +7,7 @@ from enum import StrEnum
 from ckpt.advice.blanks import Blank, Known
 from ckpt.advice.calls import Call
 from ckpt.advice.spelling import list_words
-from ckpt.advice.words import Words, join, words
+from ckpt.advice.words import Code, Words, join, words
 
 
 class RowCost(StrEnum):
@@ -68,6 +68,7 @@ class Instruction:
 
     do: Do
     paths: tuple[str | Blank, ...] = ()  # relative to the checkpoint
+    line: str = ""  # of a shell, where another tool does it
 
     def fill(self, known: Known) -> "Instruction":
         """Return it for one checkpoint."""
@@ -83,7 +84,7 @@ class Step:
     what: Words  # one or more sentences; the call is shown below them
     rows: RowsEffect = UNKNOWN_ROWS
     writes: bool = False  # the call changes a checkpoint, or writes something new
-    before: tuple[Words, ...] = ()  # what a person has to do before it
+    before: tuple[Words, ...] = ()  # sentences: what a person has to do before it
     needs: Needs = Needs.NOTHING
     alternatives: tuple["Step", ...] = ()  # each instead of this step
     stop: bool = False  # no call helps: only a copy of the checkpoint does
@@ -97,6 +98,13 @@ class Step:
     def call(self) -> Call | None:
         """The call, if it is one."""
         return self.do if isinstance(self.do, Call) else None
+
+    @property
+    def line(self) -> "Call | Code | None":
+        """The call, or the command of another tool, that a page shows below the text."""
+        if isinstance(self.do, Call):
+            return self.do
+        return Code(self.do.line) if self.do.line else None
 
     def fill(self, known: Known) -> "Step":
         """Return the step for one checkpoint."""
@@ -200,18 +208,19 @@ def do(
     rows: RowsEffect = UNKNOWN_ROWS,
     before: Iterable[Words] = (),
     needs: Needs = Needs.NOTHING,
+    line: str = "",
 ) -> Step:
-    """Advise what a person does."""
+    """Advise what a person does; ``line`` is the command of another tool that does it."""
     needed = Needs.COPY if kind is Do.PUT_BACK and needs is Needs.NOTHING else needs
-    return Step(Instruction(kind, paths), what, rows, before=tuple(before), needs=needed)
+    return Step(Instruction(kind, paths, line), what, rows, before=tuple(before), needs=needed)
 
 
 def sentence(step: Step) -> Words:
-    """Return a step as a sentence, which ends with its call."""
-    text = join((*step.before, step.what), " Then: ") if step.before else step.what
-    if step.call is None or step.call in text.parts:
+    """Return a step as a sentence, which ends with its command."""
+    text = join((*step.before, step.what))
+    if step.line is None or step.line in text.parts:
         return text
     *parts, last = text.parts or ("",)
     if isinstance(last, str):
         last = last.rstrip().rstrip(".:")
-    return Words((*parts, last)) + Words((": ", step.call, "."))
+    return Words((*parts, last)) + Words((": ", step.line, "."))

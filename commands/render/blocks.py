@@ -4,13 +4,13 @@ A page is parts with a blank line between them, a part is blocks one below the o
 layout escapes what its reader would obey (a terminal, a browser).
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
 from ckpt import advice
-from ckpt.advice import Advice, Call, Setting, Step, Words, join, words
+from ckpt.advice import Advice, Call, Setting, Step, Words, join, run, words
 from ckpt.advice.words import is_quoted
 from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.restart.findings import Severity
@@ -72,9 +72,9 @@ def pieces(text: str | Words) -> Iterator[Piece]:
         yield Piece(f"`{shown}`" if not copied and is_quoted(part) else shown, copied, alone)
 
 
-def spell(line: str | Call) -> str:
+def spell(line: str | Call | advice.Code) -> str:
     """Write a line that is to be copied."""
-    return line if isinstance(line, str) else str(Words((line,))).strip("`")
+    return line if isinstance(line, str) else "".join(shown for _, shown in Words((line,)).segments())
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Line:
 class Command:
     """A call, or a line of another tool, to be copied."""
 
-    text: str | Call
+    text: str | Call | advice.Code
     indent: int = 10
 
 
@@ -199,12 +199,9 @@ def show_advice(about: Advice, indent: int, label: str) -> Iterator[Block]:
 
 
 def _lay_out_step(step: Step, indent: int, label: str) -> Iterator[Item | Command]:
-    text = step.what
-    if step.before:
-        text = words("{before}, then {what}", before=join(step.before, " and "), what=step.what)
-    yield Item(text, indent, label)
-    if step.call is not None and step.call not in step.what.parts:
-        yield Command(step.call, indent)
+    yield Item(join((*step.before, step.what)), indent, label)
+    if step.line is not None and step.line not in step.what.parts:
+        yield Command(step.line, indent)
 
 
 NEXT, OR, THEN, _MARGIN = "Next", "Or", "Then", 10  # headings in the margin of a terminal, and how wide that is
@@ -228,6 +225,11 @@ def show_warnings(warnings: Iterable[str | Words]) -> Iterator[Block]:
         yield from items
 
 
+def show_call(call: Call, what: Words, *, writes: bool = False) -> Iterator[Block]:
+    """The end of a page: advice to make a call, which costs no row."""
+    yield Next((run(call, what, writes=writes),))
+
+
 def show_command(text: str, command: str = "", *, writes: bool = False) -> Iterator[Block]:
     """The end of a page: advice, and the command for it, which costs no row."""
     yield Next((NextStep(text, command, RowCost.NONE, writes=writes),))
@@ -236,6 +238,14 @@ def show_command(text: str, command: str = "", *, writes: bool = False) -> Itera
 def more(left: int) -> Iterable[Line]:
     """How many entries of a list are left out, if any; ``left`` may be negative."""
     return (Line(f"  and {left:,} more: see -o json"),) if left > 0 else ()
+
+
+def _change_pair(key: str, value: Any, change: Callable[[str], str]) -> tuple[str, Any]:
+    """A key and its value, which both may tell a secret: they are changed together."""
+    if not isinstance(value, str):
+        return change(key), change_texts(value, change)
+    changed, _, rest = change(f"{key}={value}").partition("=")
+    return changed, rest
 
 
 def change_texts(part: Any, change: Callable[[str], str]) -> Any:
@@ -247,6 +257,8 @@ def change_texts(part: Any, change: Callable[[str], str]) -> Any:
             return change(part)
         case tuple():
             return tuple(change_texts(each, change) for each in part)
+        case Mapping():
+            return dict(_change_pair(key, value, change) for key, value in part.items())
         case _ if is_dataclass(part) and not isinstance(part, type):
             return replace(part, **{each.name: change_texts(getattr(part, each.name), change) for each in fields(part)})
     return part

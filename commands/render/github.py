@@ -11,7 +11,7 @@ from ckpt.restart.findings import Severity
 from ckpt.texts import escape_unprintable
 
 from . import blocks
-from .blocks import NEXT, Item, Page, Plain, Tone, flatten_page, pieces, spell
+from .blocks import NEXT, OR, THEN, Item, Page, Plain, Tone, flatten_page, pieces, spell
 
 _LEVELS = {Tone.ERROR: "error", Tone.WARNING: "warning"}
 _ALERTS = {Tone.ERROR: "CAUTION", Tone.WARNING: "WARNING", Tone.GOOD: "TIP"}
@@ -29,10 +29,18 @@ def annotate(page: Page) -> str:
         if isinstance(block, blocks.Headline):
             lines.append(_command(_LEVELS.get(block.tone, "notice"), name, [block.text]))
         elif isinstance(block, blocks.FindingHead) and block.severity is not Severity.NOTE:
-            below = takewhile(lambda other: isinstance(other, Item) and not _begins_next(other), plain[number + 1 :])
-            texts = [block.path, *(str(item.text) for item in below if isinstance(item, Item))]
+            texts = [block.path, *_list_texts_below(plain[number + 1 :])]
             lines.append(_command(block.severity.value, block.name, [*filter(None, texts)]))
     return "\n".join(lines)
+
+
+def _list_texts_below(plain: Sequence[Plain]) -> Iterator[str]:
+    """The paragraphs and commands of a finding."""
+    for block in takewhile(lambda other: isinstance(other, Item | blocks.Command) and not _begins_next(other), plain):
+        if isinstance(block, Item):
+            yield str(block.text)
+        elif isinstance(block, blocks.Command):
+            yield spell(block.text)
 
 
 def _command(level: str, title: str, texts: Sequence[str]) -> str:
@@ -40,8 +48,8 @@ def _command(level: str, title: str, texts: Sequence[str]) -> str:
     return f"::{level} title={escape_unprintable(title).translate(_IN_PROPERTY)}::{message}"
 
 
-def _begins_next(item: Item) -> bool:
-    return item.label.strip().startswith(NEXT)
+def _begins_next(block: Plain) -> bool:
+    return isinstance(block, Item) and block.label.strip().startswith(NEXT)
 
 
 def markdown(page: Page) -> str:
@@ -64,8 +72,8 @@ def _lay_out(block: Plain) -> Iterator[str]:
                 yield f"### {NEXT}"
                 yield from _lay_out(replace(block, label=label.strip().removeprefix(NEXT)))
                 return
-            bullet = "- " if label.strip() else ""
             mark = _escape(label.strip("-→ "))
+            bullet, mark = ("", f"**{mark}**") if mark in (OR, THEN) else ("- " if label.strip() else "", mark)
             yield bullet + f"{mark} {_lay_out_pieces(text)}".strip()
         case blocks.Line(text):
             yield _escape(text)
@@ -95,14 +103,25 @@ def _escape_inside(text: str) -> str:
 def _lay_out_pieces(text: str | Words) -> str:
     """Text in which what is to be copied is code."""
     return "".join(
-        f"`{escape_unprintable(piece.text)}`" if piece.copied else _escape_inside(piece.text) for piece in pieces(text)
+        _quote(escape_unprintable(piece.text)) if piece.copied else _escape_inside(piece.text) for piece in pieces(text)
     ).strip()
 
 
 def _fence(code: str) -> str:
     """Code between more backquotes than it has in a row."""
-    fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", code)), 3)
+    fence = max("```", _find_marks(code))
     return f"{fence}\n{code}\n{fence}"
+
+
+def _quote(code: str) -> str:
+    """Code in a line."""
+    marks = _find_marks(code)
+    return f"{marks}{code}{marks}" if marks == "`" else f"{marks} {code} {marks}"
+
+
+def _find_marks(code: str) -> str:
+    """More backquotes than code has in a row."""
+    return "`" * max((len(run) + 1 for run in re.findall("`+", code)), default=1)
 
 
 def _tabulate(rows: Sequence[Sequence[str]], heads: Sequence[str]) -> str:

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
+from ckpt.advice import Code, Do, call, do, run, words
 from ckpt.restart.findings import Severity
+from ckpt.texts import quote_word
 from commands.render import blocks
 from commands.render.blocks import Block, Headline, Item, Tone
 from commands.render.github import annotate, markdown
@@ -27,11 +29,27 @@ def test_no_text_is_markup(block: Block) -> None:
 
     assert set(re.findall(r"<(\w+)", rendered)) <= TAGS
     shown = html.unescape(re.sub(r"</?\w+[^>]*>", "", rendered))
-    assert _LEFT_OUT.sub("", NASTY) in _LEFT_OUT.sub("", shown)
+    assert any(_LEFT_OUT.sub("", form) in _LEFT_OUT.sub("", shown) for form in (NASTY, quote_word(NASTY)))
 
 
 def test_code_ends_where_it_ends() -> None:
     assert markdown(((blocks.Code("a\n````\nb"),),)) == "`````\na\n````\nb\n`````"
+    assert markdown(((Item(words("x {code} y", code=Code("`a``b"))),),)) == "x ``` `a``b ``` y"
+
+
+def test_an_annotation_has_the_commands_of_a_finding() -> None:
+    below = (Item(words("Stop.")), blocks.Command(call("repair", "/cp")), Item("Then"), blocks.Heading("no more"))
+    page = ((blocks.FindingHead(Severity.ERROR, "CKPT1"), *below, Item("of others")),)
+
+    assert annotate(page) == "::error title=CKPT1::Stop.%0Ackpt repair /cp%0AThen"
+
+
+def test_what_comes_next_has_its_place() -> None:
+    step = run(call("repair", "/cp"), words("See the fixes."))
+    steps = (step.or_(do(Do.WAIT, words("Wait."))), do(Do.START, words("Start.")))
+    page = markdown(((blocks.Next(steps),),))
+
+    assert page == ("### Next\n\nSee the fixes\\.\n\n```\nckpt repair /cp\n```\n\n**Or** Wait\\.\n\n**Then** Start\\.")
 
 
 def test_a_line_of_an_annotation_is_one_command() -> None:

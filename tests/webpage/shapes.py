@@ -6,6 +6,7 @@ from pathlib import Path
 
 import ckpt
 from ckpt import Inspection
+from ckpt.advice import Name, advise, call, run, words
 from ckpt.checkpoint.history import Batch
 from ckpt.checkpoint.sources.kind import Advance, Unit
 from ckpt.model import Json, QueryMetadata
@@ -78,8 +79,8 @@ def hostile(folder: Path) -> Inspection:
     findings = tuple(
         replace(
             one,
-            meaning=HOSTILE,
-            remedy=f"`ckpt {HOSTILE}` {HOSTILE}",
+            meaning=words("{text} {name}", text=HOSTILE, name=Name(HOSTILE)),
+            advice=advise(run(call("inspect", HOSTILE, sink=HOSTILE), words("do {text}", text=HOSTILE))),
             finding=replace(one.finding, path=HOSTILE, detail=HOSTILE),
         )
         for one in found.findings

@@ -11,6 +11,7 @@ import pytest
 
 import ckpt
 from ckpt import inspect, scan
+from ckpt.advice import advise, call, run, words
 from ckpt.extras import install_command
 from ckpt.inspection.scan.scan import present_worst
 from ckpt.webpage import parts
@@ -90,7 +91,7 @@ def test_a_page_says_what_the_document_says(sample: str, ckpt: Ckpt) -> None:
     for finding in document["findings"]:
         shown = finding["severity"] != "note" or finding["code"] in notes  # the verdict says the other notes
         assert (f"{finding['code']} {finding['name']}" in text) == shown
-        assert (" ".join(finding["meaning"].split()) in text) == shown
+        assert (" ".join(finding["meaning"].replace("`", "").split()) in text) == shown
     assert all(one["error"] in text for one in document["restart"] if one["error"] and one["outcome"] != "refused")
     for operator in (document["state"] or {"operators": []})["operators"]:
         assert f"Operator {operator['id']}: {operator['name'] or 'name not recorded'}" in text
@@ -138,7 +139,8 @@ def test_each_operator_is_there_and_the_plots_are_limited() -> None:
 @pytest.mark.parametrize("text", HOLD_ONE)
 def test_no_secret_is_on_a_page(text: str) -> None:
     found = of_sample("two-sources-3.5")
-    findings = tuple(replace(one, meaning=text, remedy=f"run `ckpt inspect {text}`") for one in found.findings)
+    todo = advise(run(call("inspect", text, default={"x": text}), words("do {text}", text=text)))
+    findings = tuple(replace(one, meaning=words("{text}", text=text), advice=todo) for one in found.findings)
     sources = tuple(replace(one, name=text, offset={"x": text}) for one in found.sources)
     page = inspection_page(replace(found, verdict=text, findings=findings, sources=sources))
     assert SECRET[:9] not in page
@@ -148,8 +150,8 @@ def test_no_secret_is_on_a_page(text: str) -> None:
 
 def test_other_commands_have_a_page_too(ckpt: Ckpt) -> None:
     place = "sample_checkpoints/kafka-4.2"
-    for words in (["handoff", place], ["explain", "batch 4 doesn't exist"], ["scan", place], ["state", "count", place]):
-        reader = read(ckpt(*words, "-o", "html").stdout)
+    for line in (["handoff", place], ["explain", "batch 4 doesn't exist"], ["scan", place], ["state", "count", place]):
+        reader = read(ckpt(*line, "-o", "html").stdout)
         assert {tag for tag, _ in reader.seen} <= TAGS
         assert "<" not in reader.text
 
