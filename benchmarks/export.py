@@ -47,7 +47,7 @@ def main() -> None:
         folder = Path(asked.folder or temporary)
         sizes = (asked.keys // 10, asked.keys)
         made = {(provider, keys): many_keys(folder, provider, keys) for provider in asked.providers for keys in sizes}
-        with open_session(Session(confs=MEMORY)) as spark:
+        with open_session(Session(conf=MEMORY)) as spark:
             for provider in asked.providers:
                 for row in _rows(spark, provider, {keys: made[provider, keys] for keys in sizes}, asked.pairs):
                     print(row, flush=True)

@@ -83,7 +83,7 @@ def _exported(checkpoint: Path, room: Path) -> Run:
 
 def _evolved(checkpoint: Path, room: Path) -> Run:
     old, new = map(str, described(checkpoint))
-    command = [str(CKPT), "evolve", str(checkpoint), "--from", old, "--to", new, "--accept-from-now-on"]
+    command = [str(CKPT), "evolve", str(checkpoint), "--from-query", old, "--to", new, "--accept-from-now-on"]
     return _into(lambda into: [*command, str(into)], room)
 
 

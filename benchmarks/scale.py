@@ -99,7 +99,7 @@ def measure(checkpoint: Path, command: str, ms: float, runs: int = 1) -> Cost:
     costs = []
     for _ in range(runs):
         with tempfile.TemporaryDirectory(dir=checkpoint.parent.parent) as new, counting_s3(checkpoint.parent, ms) as s3:
-            options = [word for name, value in s3.options.items() for word in ("--storage-option", f"{name}={value}")]
+            options = [word for name, value in s3.options.items() for word in ("--storage-options", f"{name}={value}")]
             locations = {"CHECKPOINT": f"s3://{checkpoint.name}", "NEW": f"{new}/new"}
             words = [locations.get(word, word) for word in COMMANDS[command]]
             began = time.perf_counter()

@@ -45,7 +45,7 @@ from ckpt.state.native.api import read_state_arrow as read_state_arrow, read_sta
 from ckpt.state.native.diff import state_diff as state_diff
 from ckpt.state.native.show import state_count as state_count, state_keys as state_keys, state_show as state_show
 from ckpt.state.reading.units import state_units as state_units
-from ckpt.state.verify.verify import verify_state as verify_state
+from ckpt.state.verify.verify import state_verify as state_verify
 from ckpt.versions import Spark as Spark, __version__ as __version__
 
 from . import types as types

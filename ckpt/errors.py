@@ -16,10 +16,9 @@ An argument that a message names is an ``Option``: `` `mode="overwrite"` `` for 
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ckpt.advice import Option, Words, plain, words
-from ckpt.advice.calls import Value
 from ckpt.advice.words import name_in_python
 
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -84,7 +83,7 @@ def one_line(text: str) -> str:
     return text.translate(_CONTROL)
 
 
-def argument(name: str, value: "Value | None" = None) -> str:
+def argument(name: str, value: Any = None) -> str:
     """An argument and its value, for a message that is put together of texts.
 
     >>> argument("operator", 0), argument("side", "left"), argument("timers", True)

@@ -15,18 +15,18 @@ _ALIKE = (
     "topic variable where"
 )
 _OPTIONS = {name: f"--{name.replace('_', '-')}" for name in _ALIKE.split()} | {
-    "all_units": "--all",
+    "all_units": "--all-units",
     "backup": "--backup DIR",
-    "confs": "--conf",
-    "from_query": "--from",
-    "grace_s": "--grace",
-    "map_column": "--map",
-    "group_prefix": "--group",
-    "old": "--from",
-    "source_options": "--source-option",
-    "storage_options": "--storage-option",
+    "conf": "--conf",
+    "from_query": "--from-query",
+    "grace": "--grace",
+    "map_column": "--map-column",
+    "group": "--group",
+    "old": "--old",
+    "source_options": "--source-options",
+    "storage_options": "--storage-options",
 }
-_CALLED = {"spark": "versions", "progress": "asked", "leftovers": "remove_leftovers", "topic": "topics"}
+_CALLED = {"spark": "versions", "progress": "asked", "leftovers": "leftovers", "topic": "topics"}
 """Options whose argument has another name, and no message names it."""
 _speaks_python: ContextVar[bool] = ContextVar("_speaks_python", default=False)
 _ARGUMENT = re.compile(r"`([a-z_]+)(?:=([^`]*))?`")
@@ -51,7 +51,7 @@ def argument_of(option: str) -> str:
     """Name the argument of a call that an option is: ``to_batch`` for ``to-batch``.
 
     >>> argument_of("to-batch"), argument_of("grace"), argument_of("spark")
-    ('to_batch', 'grace_s', 'versions')
+    ('to_batch', 'grace', 'versions')
     """
     named = {words.split()[0][2:]: name for name, words in _OPTIONS.items()}
     return _CALLED.get(option) or named.get(option) or option.replace("-", "_")

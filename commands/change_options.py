@@ -58,7 +58,7 @@ class ChangeOptions(options.CommonOptions):
             apply=self.apply,
             backup=self.backup,
             undo=self.undo,
-            grace_s=self.grace,
+            grace=self.grace,
             deep=self.deep,
             watcher=watch_bytes(quiet=self.quiet),
             accept_skip=accepted.accept_skip,

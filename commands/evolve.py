@@ -22,8 +22,8 @@ def evolve(
     to: Annotated[
         str | None, typer.Option(metavar="FILE", help="The changed query, from `ckpt.describe_query`.")
     ] = None,
-    from_: Annotated[
-        str | None, typer.Option("--from", metavar="FILE", help="The query that wrote CHECKPOINT, likewise.")
+    from_query: Annotated[
+        str | None, typer.Option("--from-query", metavar="FILE", help="The query that wrote CHECKPOINT, likewise.")
     ] = None,
     in_place: Annotated[bool, typer.Option("--in-place", help="Change CHECKPOINT itself: sources only.")] = False,
     map_source: Annotated[
@@ -32,9 +32,9 @@ def evolve(
     map_operator: Annotated[
         list[str] | None, typer.Option(metavar="OLD=NEW", help="Which operator is which; - is none. Repeatable.")
     ] = None,
-    map_: Annotated[
+    map_column: Annotated[
         list[str] | None,
-        typer.Option("--map", metavar="OLD=NEW", help="Which column of state is which; - is none. Repeatable."),
+        typer.Option("--map-column", metavar="OLD=NEW", help="Which column of state is which; - is none. Repeatable."),
     ] = None,
     default: Annotated[
         list[str] | None,
@@ -64,11 +64,11 @@ def evolve(
     request: dict[str, object] = {
         "NEW": new,
         "--to": to,
-        "--from": from_,
+        "--from-query": from_query,
         "--in-place": in_place or None,
         "--map-source": map_source,
     }
-    request |= {"--map-operator": map_operator, "--map": map_, "--default": default, "--start": start}
+    request |= {"--map-operator": map_operator, "--map-column": map_column, "--default": default, "--start": start}
     request |= run.words
     flags = {"--accept-from-now-on": accept_from_now_on, "--new-id": new_id, "--plan": plan}
     how = change.how({**request, **{name: flag or None for name, flag in flags.items()}})
@@ -82,10 +82,10 @@ def evolve(
             checkpoint,
             new,
             change.storage_options,
-            from_query=from_,
+            from_query=from_query,
             map_source=map_source or (),
             map_operator=map_operator or (),
-            map_column=map_ or (),
+            map_column=map_column or (),
             default=options.pairs("--default", default, once=True),
             start=options.pairs("--start", start, once=True),
             accept_from_now_on=accept_from_now_on,
@@ -96,8 +96,13 @@ def evolve(
             new_watcher=watcher,
             **how,
         )
-    lists = {"--from": from_ and [from_], "--map-source": map_source, "--map-operator": map_operator, "--start": start}
-    lists |= {"--map": map_, "--default": default}
+    lists = {
+        "--from-query": from_query and [from_query],
+        "--map-source": map_source,
+        "--map-operator": map_operator,
+        "--start": start,
+    }
+    lists |= {"--map-column": map_column, "--default": default}
     words = [f"{option}={word}" for option, typed in lists.items() for word in typed or ()]
     words += ["--accept-from-now-on"] * accept_from_now_on
     report = EvolveReport(evolution, receipt, backup=change.backup, query=to or "", words=tuple(words))

@@ -43,9 +43,9 @@ def explain(
 
     Exit status: 0 it is known, 1 it is not, 2 bad usage, 3 could not do it.
     """
-    storage_options = options.pairs("--storage-option", storage_option)
+    storage_options = options.pairs("--storage-options", storage_option)
     if storage_option and checkpoint is None:
-        raise UsageError("--storage-option is for --checkpoint")
+        raise UsageError("--storage-options is for --checkpoint")
     inspection = (
         inspect(open_checkpoint(checkpoint, storage_options, batches=_BATCHES)) if checkpoint is not None else None
     )

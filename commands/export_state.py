@@ -39,7 +39,7 @@ class StateOptions:
     changes_from: Annotated[
         int | None, typer.Option(min=0, metavar="N", help="Changes since batch N, not the state.")
     ] = None
-    all_units: Annotated[bool, typer.Option("--all", help="All state, in one folder per part.")] = False
+    all_units: Annotated[bool, typer.Option("--all-units", help="All state, in one folder per part.")] = False
     salvage: Annotated[bool, typer.Option("--salvage", help="Of damaged state, take what can be read.")] = False
     accept_loss: Annotated[bool, typer.Option("--accept-loss", help="Accept what a salvage loses.")] = False
 
@@ -79,7 +79,7 @@ def export_state(
     Without Spark where the result is certain to be the same, else with it. CHECKPOINT is only read.
 
     Examples:
-    ckpt export-state /cp/orders --to /data/export --all
+    ckpt export-state /cp/orders --to /data/export --all-units
     ckpt export-state /cp/orders --operator 0 --show 5
 
     Exit status: 0 done, 2 bad usage, 3 could not do it.

@@ -15,7 +15,7 @@ from .run_options import EngineOption, RunOptions, Workers
 
 
 def import_state(
-    export: Annotated[str, typer.Argument(metavar="EXPORT", help="A folder of `ckpt export-state --all --to`.")],
+    export: Annotated[str, typer.Argument(metavar="EXPORT", help="A folder of `ckpt export-state --all-units --to`.")],
     like: Annotated[str, typer.Option(metavar="CHECKPOINT", help="The exported one, or one of a new query.")],
     form: FormOptions,
     common: options.CommonOptions,

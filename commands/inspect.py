@@ -49,7 +49,7 @@ def inspect(
     if not deep and (typed := [option for option, word in run.words.items() if word]):
         raise UsageError(f"{typed[0]} is for --deep")
     if source_option and not sources:
-        raise UsageError("--source-option is for --sources")
+        raise UsageError("--source-options is for --sources")
     reader = source_options(source_option or ())
     opened = (
         open_deep(checkpoint, storage_options, batches, run, quiet=common.quiet)

@@ -41,8 +41,15 @@ _MOVED = {
     ("offsets import", "--batch"): "it is --expect-batch",
     ("scan", "--commit-to"): "it is a command of its own: ckpt offsets commit ROOT... --group PREFIX",
     ("state keys", "--largest"): "the heaviest keys are shown without it",
+    ("preflight", "--from"): "it is --old",
+    ("evolve", "--from"): "it is --from-query",
+    ("evolve", "--map"): "it is --map-column",
+    ("export-state", "--all"): "it is --all-units",
+    ("state export", "--all"): "it is --all-units",
+    ("", "--storage-option"): "it is --storage-options",
+    ("", "--source-option"): "it is --source-options",
 }
-"""Options that were spelled otherwise before 0.1.0, each with what to type now."""
+"""Options that were spelled otherwise before 0.1.0, each with what to type now; "" is any command."""
 _WORDS = {
     r"Value error, ": "",
     r"Input should be greater than or equal to (\S+)": r"it has to be \1 or more",
@@ -92,9 +99,11 @@ def _print_errors() -> Iterator[None]:
         message = " ".join(error.format_message().split()).rstrip(".")
         for theirs, ours in _WORDS.items():
             message = re.sub(theirs, ours, message)
-        if error.ctx and (
-            hint := _MOVED.get((error.ctx.command_path.partition(" ")[2], getattr(error, "option_name", "")))
-        ):
+        command, option = (
+            error.ctx.command_path.partition(" ")[2] if error.ctx else "",
+            getattr(error, "option_name", ""),
+        )
+        if hint := _MOVED.get((command, option)) or _MOVED.get(("", option)):
             message = f"{message.partition(' (Possible')[0]}: {hint}"
         help_for = f"; see {error.ctx.command_path} --help" if error.ctx else ""
         typer.echo(f"ckpt: {escape_unprintable(mask_secrets(message + help_for))}", err=True)

@@ -101,7 +101,7 @@ def export_command(
 
     Exit status: 0 printed, 2 bad usage, 3 no batch is committed, or it cannot be read.
     """
-    positions = offsets_export(checkpoint, options.pairs("--storage-option", storage_option))
+    positions = offsets_export(checkpoint, options.pairs("--storage-options", storage_option))
     if positions.refused:
         raise CkptError(f"{checkpoint}: nothing to export: {positions.refused}")
     complain(positions.warnings)
@@ -156,11 +156,11 @@ def commit(
     """Commit to Kafka where queries continue, for tools that show lag.
 
     Each checkpoint gets a consumer group of its own; a group that somebody else uses is refused. Queries read no group,
-    so nothing of them changes. Checkpoints are only read; needs --source-option kafka.bootstrap.servers=HOST:PORT.
+    so nothing of them changes. Checkpoints are only read; needs --source-options kafka.bootstrap.servers=HOST:PORT.
 
     Examples:
-    ckpt offsets commit /cp --group lag- --source-option kafka.bootstrap.servers=broker:9092
-    ckpt offsets commit /cp --group lag- --source-option kafka.bootstrap.servers=broker:9092 --watch 60
+    ckpt offsets commit /cp --group lag- --source-options kafka.bootstrap.servers=broker:9092
+    ckpt offsets commit /cp --group lag- --source-options kafka.bootstrap.servers=broker:9092 --watch 60
 
     Exit status: 0 committed, 2 bad usage, 3 something was not committed.
     """

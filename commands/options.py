@@ -52,12 +52,12 @@ def key_values(words: list[str] | None) -> dict[str, str | None]:
 
 
 def kafka_options(asked_by: str, words: list[str] | None) -> dict[str, str]:
-    """The options of every Kafka reader, as ``--source-option`` gives them. Raises UsageError."""
+    """The options of every Kafka reader, as ``--source-options`` gives them. Raises UsageError."""
     from ckpt.live.kafka.options import SERVERS
     from ckpt.live.kind import source_options
 
-    if SERVERS not in pairs("--source-option", words, once=True):
-        raise UsageError(f"{asked_by} needs the brokers: --source-option {SERVERS}=HOST:PORT")
+    if SERVERS not in pairs("--source-options", words, once=True):
+        raise UsageError(f"{asked_by} needs the brokers: --source-options {SERVERS}=HOST:PORT")
     return source_options([f"0.{word}" for word in words or ()])[0]
 
 
@@ -81,7 +81,8 @@ CheckpointArg = Annotated[
 ]
 OutputOption = Annotated[Output, typer.Option("-o", "--output", metavar="FORM", help="table, json, html, github.")]
 StorageOption = Annotated[
-    list[str] | None, typer.Option(metavar="KEY=VALUE", help="An option of the file system; repeatable.")
+    list[str] | None,
+    typer.Option("--storage-options", metavar="KEY=VALUE", help="An option of the file system; repeatable."),
 ]
 SparkOption = Annotated[
     list[Spark] | None,
@@ -95,7 +96,8 @@ SinkOption = Annotated[
 ]
 SourcesOption = Annotated[bool, typer.Option("--sources", help="Also ask the sources what they have now.")]
 ReaderOption = Annotated[
-    list[str] | None, typer.Option(metavar="I.KEY=VALUE", help="A reader option; @FILE, env:NAME: a secret.")
+    list[str] | None,
+    typer.Option("--source-options", metavar="I.KEY=VALUE", help="A reader option; @FILE, env:NAME: a secret."),
 ]
 DeepOption = Annotated[bool, typer.Option("--deep", help="Read every byte of the state.")]
 JobsOption = Annotated[int | None, typer.Option(min=1, metavar="N", help="Use N processes. Default: one per core.")]
@@ -105,7 +107,8 @@ ConfOption = Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help=
 RootsArg = Annotated[list[str], typer.Argument(metavar="ROOT...", help="Checkpoints, or folders above: paths or URIs.")]
 DepthOption = Annotated[int | None, typer.Option(min=0, metavar="N", help="Search N levels below ROOT. Default: all.")]
 KafkaOption = Annotated[
-    list[str] | None, typer.Option(metavar="KEY=VALUE", help="A reader option; @FILE, env:NAME: a secret.")
+    list[str] | None,
+    typer.Option("--source-options", metavar="KEY=VALUE", help="A reader option; @FILE, env:NAME: a secret."),
 ]
 BatchOption = Annotated[int | None, typer.Option(min=0, metavar="N", help="As of this batch. Default: the newest.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
@@ -122,7 +125,7 @@ class CommonOptions:
     @property
     def storage_options(self) -> dict[str, str]:
         """For the file system. Raises UsageError."""
-        return pairs("--storage-option", self.storage_option)
+        return pairs("--storage-options", self.storage_option)
 
 
 SchemaOption = Annotated[

@@ -42,7 +42,7 @@ def preflight(
     ] = None,
     expect: Annotated[str | None, typer.Option(metavar="FILE", help="The query, from `ckpt.describe_query`.")] = None,
     old: Annotated[
-        str | None, typer.Option("--from", metavar="FILE", help="The query that wrote it, likewise, for --expect.")
+        str | None, typer.Option("--old", metavar="FILE", help="The query that wrote it, likewise, for --expect.")
     ] = None,
     must_exist: Annotated[bool, typer.Option("--must-exist", help="Hold if no batch was ever planned here.")] = False,
     progress: options.ProgressOption = Asked.SYNC,
@@ -78,7 +78,7 @@ def preflight(
     if fix is None and (backup is not None or grace is not None):
         raise UsageError("--backup and --grace are for --fix")
     if old is not None and expect is None:
-        raise UsageError("--from is for --expect")
+        raise UsageError("--old is for --expect")
     query, before = (None if path is None else QueryDescription.read(path) for path in (expect, old))
     start = PlannedStart(
         spark,
@@ -100,9 +100,9 @@ def preflight(
             evidence, replace(start, query=query and mask_query(query), old=before and mask_query(before))
         )
         emit(RecordedPreflightReport(readiness, checkpoint=shown), output)
-    storage_options = options.pairs("--storage-option", storage_option)
+    storage_options = options.pairs("--storage-options", storage_option)
     if source_option and not sources:
-        raise UsageError("--source-option is for --sources")
+        raise UsageError("--source-options is for --sources")
     reader = source_options(source_option or ())
     opened = open_for_start(checkpoint, storage_options)
     if deep and opened.state is not None:
@@ -114,10 +114,10 @@ def preflight(
     if fix is not None:
         from ckpt.changes.fixes.unattended import fix_safely  # not at the top: a look loads nothing that changes
 
-        grace_s = 30.0 if grace is None else grace
-        must_be_seconds(grace_s)
+        grace = 30.0 if grace is None else grace
+        must_be_seconds(grace)
         judge = partial(judge_start, start=start, sink=has, live=live, changed=changed)
-        outcome = fix_safely(checkpoint, storage_options, readiness, judge, has, backup=backup, grace_s=grace_s)
+        outcome = fix_safely(checkpoint, storage_options, readiness, judge, has, backup=backup, grace=grace)
         if outcome.fixed:
             opened = (open_deep if deep else open_for_start)(checkpoint, storage_options)
             readiness = judge_start(opened, start, has, live, find_changed_file(opened, storage_options))

@@ -42,7 +42,7 @@ def repair(
         change.storage_options,
         query_id=query_id,
         choose=choose,
-        remove_leftovers=leftovers,
+        leftovers=leftovers,
         versions=spark or (),
         sink=sink,
         **change.how({"--choose": choose, "--query-id": query_id, "--sink": sink}, accepted),

@@ -34,9 +34,9 @@ def session(master: str | None, conf: list[str] | None, *, quiet: bool) -> Itera
     """The Spark that was asked for, with a bar for people who watch; it is not started by this."""
     from ckpt.spark.installed import Session  # not at the top: a plain look imports nothing of it
 
-    confs = options.pairs("--conf", conf)
+    settings = options.pairs("--conf", conf)
     with bar(quiet=quiet) as watcher:
-        yield Session(master=master, confs=confs, watcher=watcher)
+        yield Session(master=master, conf=settings, watcher=watcher)
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ def sql(
             raise UsageError("--to goes with -o json, jsonl, csv or parquet")
         must_be_writable("--to", to)
         _must_be_elsewhere(to)
-    connection = connect(*roots, storage_options=options.pairs("--storage-option", storage_option), depth=depth)
+    connection = connect(*roots, storage_options=options.pairs("--storage-options", storage_option), depth=depth)
     if statement == "-" and to is None and sys.stdin.isatty() and sys.stdout.isatty():
         _run_shell(connection, output)
         return

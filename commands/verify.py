@@ -1,6 +1,6 @@
 """ckpt state verify."""
 
-from ckpt.state.verify.verify import verify_state
+from ckpt.state.verify.verify import state_verify
 
 from . import options
 from .render.verification import VerificationReport
@@ -22,5 +22,5 @@ def verify(checkpoint: options.CheckpointArg, common: options.CommonOptions, run
     """
     storage_options = common.storage_options
     with run.executors(quiet=common.quiet) as by, reading(quiet=common.quiet) as (tell, watcher):
-        verification = verify_state(checkpoint, storage_options, jobs=run.jobs, by=by, told=tell, watcher=watcher)
+        verification = state_verify(checkpoint, storage_options, jobs=run.jobs, by=by, told=tell, watcher=watcher)
     emit(VerificationReport(verification), common.output)

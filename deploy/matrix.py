@@ -39,7 +39,7 @@ TRIALS = {
     "sql": Trial(("rewrite", SAMPLE, "new", "--where", "true"), 3, "[native]"),
     "sql,native": Trial(("rewrite", SAMPLE, "new", "--where", "value_count > 0", "--plan"), 0, "new"),
     "kafka": Trial(
-        ("inspect", BROKEN, "--sources", "--source-option", "0.kafka.bootstrap.servers=127.0.0.1:1"), 3, "not reached"
+        ("inspect", BROKEN, "--sources", "--source-options", "0.kafka.bootstrap.servers=127.0.0.1:1"), 3, "not reached"
     ),
     "hdfs": Trial(("inspect", "hdfs://127.0.0.1:1/checkpoint"), 3, "127.0.0.1:1"),
     "deltalake": Trial(("import-state", "no-table", "new", "--like", SAMPLE), 3, "no-table"),

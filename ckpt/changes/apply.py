@@ -57,7 +57,7 @@ def apply(
     storage: Storage,
     writer: Writer,
     backup: Writer,
-    grace_s: float,
+    grace: float,
     check: Callable[[], str | None],
     first: Callable[[], None] = lambda: None,
 ) -> Receipt:
@@ -70,7 +70,7 @@ def apply(
     receipt = Receipt(problem="nothing was changed: interrupted; you can delete an incomplete backup")
     try:
         with writer.lock(required=plan.needs_lock):
-            must_be_quiet(storage, plan.listing, grace_s)
+            must_be_quiet(storage, plan.listing, grace)
             manifest = save(plan, storage, writer, backup)
             receipt = Receipt(backup=backup.uri, problem="interrupted before everything was done or reverted")
             receipt = _perform_steps(plan.steps, manifest, storage, writer, backup, check, first)
@@ -158,7 +158,7 @@ def _write(writer: Writer, path: str, before: bytes | None, after: bytes | None,
 
 
 def undo(
-    storage: Storage, writer: Writer, backup: Storage, query_id: str | None, listing: Listing, grace_s: float
+    storage: Storage, writer: Writer, backup: Storage, query_id: str | None, listing: Listing, grace: float
 ) -> Receipt:
     """Put everything back as the backup has it; finishes an apply or undo that was interrupted.
 
@@ -174,7 +174,7 @@ def undo(
                     f"{one_line(backup.uri)} is a backup of query {one_line(str(manifest.query_id))}, and this is "
                     f"a checkpoint of query {one_line(str(query_id))}: name the backup of this query"
                 )
-            now = must_be_quiet(storage, listing, grace_s, manifest.paths)
+            now = must_be_quiet(storage, listing, grace, manifest.paths)
             _must_be_untouched(manifest, now, storage)
             steps = _restore(manifest, backup, storage, writer)
             problem = _warn_of_other_writes(manifest, storage.list_tree())
@@ -280,8 +280,8 @@ class How(TypedDict, total=False):
     apply: bool  # perform it
     backup: str | None  # a folder that does not exist yet; by default ``<checkpoint>.ckpt-backup-<UTC time>``
     undo: str | None  # the backup folder of an earlier change: undo that change instead
-    grace_s: float  # how many seconds old the youngest file must be before anything is changed; by default 30
-    deep: bool  # plan, and check what was done, by every byte of the state, as ``verify_state`` reads it
+    grace: float  # how many seconds old the youngest file must be before anything is changed; by default 30
+    deep: bool  # plan, and check what was done, by every byte of the state, as ``state_verify`` reads it
     watcher: Callable[[int, int], None] | None  # called with the bytes read for that, and with those of all files
     accept_skip: bool  # that rows are left out, or dropped by a sink that remembers batch ids
     accept_replay: bool  # that rows of finished batches are read again, or written again by a sink
@@ -305,14 +305,14 @@ def run_change(
     """
     for name in how.keys() - How.__annotations__.keys():
         raise TypeError(f"unexpected keyword argument {name!r}: a change takes {', '.join(How.__annotations__)}")
-    options, grace_s, back = storage_options or {}, how.get("grace_s", 30.0), how.get("undo")
-    must_be_seconds(grace_s)
+    options, grace, back = storage_options or {}, how.get("grace", 30.0), how.get("undo")
+    must_be_seconds(grace)
     kept_at = how.get("backup")
     if kept_at is not None:
         must_keep(kept_at, uri)
     storage = open_storage(uri, options)
     if back is not None:
-        return _undo_change(kind, storage, open_writer(uri, options), backup_at(back, options), versions, grace_s)
+        return _undo_change(kind, storage, open_writer(uri, options), backup_at(back, options), versions, grace)
     if how.get("deep"):
         from ckpt.state.verify.verify import look_at_every_byte
 
@@ -324,7 +324,7 @@ def run_change(
     if problem is not None:
         return ChangeResult(plan, Receipt(problem=problem))
     backup, writer = backup_to(kept_at, uri, options), open_writer(uri, options)
-    return ChangeResult(plan, apply_plan(plan, storage, writer, backup, grace_s, lambda: first(plan)))
+    return ChangeResult(plan, apply_plan(plan, storage, writer, backup, grace, lambda: first(plan)))
 
 
 def inspect_root(storage: Root, versions: Sequence[Spark] = ()) -> Inspection:
@@ -366,7 +366,7 @@ def apply_plan(
     storage: Root,
     writer: Writer,
     backup: Writer,
-    grace_s: float,
+    grace: float,
     first: Callable[[], None] = lambda: None,
 ) -> Receipt:
     """Perform a plan that has steps; the forecasts that it promised are checked before ckpt says that it is done."""
@@ -377,7 +377,7 @@ def apply_plan(
         opened = Changed(storage, storage.list_tree(), uri=plan.opened_as)
         return _find_broken_promise(plan.after, lambda versions: inspect(read_checkpoint(opened), versions))
 
-    return apply(plan, storage, writer, backup, grace_s, check, first)
+    return apply(plan, storage, writer, backup, grace, check, first)
 
 
 def _find_broken_promise(promised: Sequence[Forecast], look: Callable[[Sequence[Spark]], Inspection]) -> str | None:
@@ -393,11 +393,11 @@ def _find_broken_promise(promised: Sequence[Forecast], look: Callable[[Sequence[
 
 
 def _undo_change(
-    kind: type[Planned], storage: Root, writer: Writer, backup: Storage, versions: Sequence[Spark], grace_s: float
+    kind: type[Planned], storage: Root, writer: Writer, backup: Storage, versions: Sequence[Spark], grace: float
 ) -> ChangeResult[Planned]:
     inspection = inspect_root(storage, versions)
     checkpoint = inspection.checkpoint
     listing = checkpoint.listing if checkpoint.uri == storage.uri else storage.list_tree()
-    receipt = undo(storage, writer, backup, checkpoint.query_id, listing, grace_s)
+    receipt = undo(storage, writer, backup, checkpoint.query_id, listing, grace)
     after = inspect_root(storage, versions) if receipt.undone else None
     return ChangeResult(kind(inspection=inspection, needed=False, steps=receipt.steps, inspection_after=after), receipt)

@@ -14,28 +14,28 @@ class Refused(CkptError):
     """Ckpt will not change this checkpoint now; the text says why, and what would help."""
 
 
-def must_be_seconds(grace_s: float) -> None:
+def must_be_seconds(grace: float) -> None:
     """Raise UsageError for what is no time to wait: nothing is ever older than ``inf``, and everything than ``nan``."""
-    if not (math.isfinite(grace_s) and grace_s >= 0):
-        raise UsageError(f"`grace_s={grace_s:g}` is no number of seconds: give 0 or more")
+    if not (math.isfinite(grace) and grace >= 0):
+        raise UsageError(f"`grace={grace:g}` is no number of seconds: give 0 or more")
 
 
-def must_be_quiet(storage: Storage, first_look: Listing, grace_s: float, exempt: Collection[str] = ()) -> Listing:
+def must_be_quiet(storage: Storage, first_look: Listing, grace: float, exempt: Collection[str] = ()) -> Listing:
     """Wait for a second look, which is returned, and refuse a checkpoint that is or was just written to.
 
-    ``grace_s`` is how many seconds old the youngest file must be; 0 looks again at once. ``exempt`` are paths that do
+    ``grace`` is how many seconds old the youngest file must be; 0 looks again at once. ``exempt`` are paths that do
     not count. Raises Refused where a file is too young, or the two looks differ.
     """
     written = [(info.mtime_ms, path) for path, info in _list_files(first_look, exempt) if info.mtime_ms is not None]
     youngest, path = max(written, default=(0, ""))
     age = time.time() - youngest / 1000
-    if written and grace_s and age < grace_s:
-        wait = f"try again in {grace_s - age:.0f} s" if age > -1 else "its time is in the future: check the clocks"
+    if written and grace and age < grace:
+        wait = f"try again in {grace - age:.0f} s" if age > -1 else "its time is in the future: check the clocks"
         raise Refused(
             f"{path} was written {max(age, 0):.0f} s ago: is the query still running? Make sure that it is stopped "
-            f"(a change that ckpt made counts too), and {wait} (`grace_s={grace_s:g}`)"
+            f"(a change that ckpt made counts too), and {wait} (`grace={grace:g}`)"
         )
-    now, changed = look_again(storage, first_look, min(grace_s, LOOKS_APART_S), exempt)
+    now, changed = look_again(storage, first_look, min(grace, LOOKS_APART_S), exempt)
     if changed is not None:
         raise Refused(f"{changed} changed while ckpt was checking: a query is writing here. Stop it, and try again")
     return now

@@ -66,7 +66,7 @@ def export_state(
     if connect and request.engine is not Engine.SPARK:
         request, session = replace(request, engine=Engine.NATIVE), replace(session, spark=None)
     if request.engine is not Engine.SPARK or request.salvage:
-        session_given = session.spark is not None or session.master is not None or bool(session.confs)
+        session_given = session.spark is not None or session.master is not None or bool(session.conf)
         outcome = export_without_spark(request, storage_options, session_given=session_given)
         if isinstance(outcome, StateExport):
             return outcome

@@ -32,7 +32,7 @@ class _Job(NamedTuple):
 class Executors:
     """Spark's executors, which do the work of a call that takes this as ``by``, partition by partition.
 
-    They write the state of ``rewrite``, ``import_state`` and ``write_state``, and read that of ``verify_state``,
+    They write the state of ``rewrite``, ``import_state`` and ``write_state``, and read that of ``state_verify``,
     ``state_count``, ``state_diff`` and ``state_keys``. Each executor has to have this version of ckpt with its extra
     ``native``, and to find all places at their URIs.
 

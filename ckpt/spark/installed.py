@@ -34,13 +34,13 @@ class Session:
     """The Spark session that a call uses.
 
     ``spark`` where it is given; otherwise the one that is active; otherwise one that is started for the call, on
-    ``master`` (by default all cores of this machine) with the settings ``confs``, and stopped afterwards. ``watcher``
+    ``master`` (by default all cores of this machine) with the settings ``conf``, and stopped afterwards. ``watcher``
     is called now and then with how many tasks are done, and how many there are.
     """
 
     spark: "SparkSession | None" = None
     master: str | None = None
-    confs: Mapping[str, str] | None = None
+    conf: Mapping[str, str] | None = None
     watcher: "Watcher | None" = None
 
 
@@ -56,7 +56,7 @@ def find_connect_session(session: Session) -> bool:
     if session.spark is not None:
         return not hasattr(session.spark, "_jsparkSession")
     connect = sys.modules.get("pyspark.sql.connect.session")  # nobody has such a session who has not imported it
-    nothing_asked = session.master is None and not session.confs
+    nothing_asked = session.master is None and not session.conf
     return connect is not None and nothing_asked and connect.SparkSession.getActiveSession() is not None
 
 

@@ -45,7 +45,7 @@ _DESCRIPTION = frozenset({"_metadata", "_stateSchema"})
 _NO_PLAN = "its session is one of Spark Connect, which does not show ckpt how Spark plans it"
 _NO_OPTIONS = (
     "`sources`: a session of Spark Connect does not show the options of readers; `ckpt preflight CHECKPOINT --sources "
-    "--source-option I.KEY=VALUE` takes them"
+    "--source-options I.KEY=VALUE` takes them"
 )
 _FILES = frozenset({"avro", "binaryfile", "csv", "json", "orc", "parquet", "text", "xml", "libsvm"})
 _STARTS = frozenset(

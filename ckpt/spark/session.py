@@ -34,7 +34,7 @@ _DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 _PACKAGES = "spark.jars.packages"
 _FAILED = re.compile(r"RuntimeException: \[((?:download failed|unresolved dependency): .*)\]")
 """Words of the error of ``org.apache.spark.util.MavenUtils``; in brackets each package or jar that is missing."""
-_OWN_JARS = "or give the jars themselves: `confs` spark.jars=a.jar,b.jar"
+_OWN_JARS = "or give the jars themselves: `conf` spark.jars=a.jar,b.jar"
 
 
 class PackagesMissing(CkptError):
@@ -60,7 +60,7 @@ def open_session(session: Session, *, delta: bool = False, table: str | None = N
         return
     if delta:
         check_delta()
-    started = _start(session.master, session.confs or {}, delta=delta)
+    started = _start(session.master, session.conf or {}, delta=delta)
     try:
         if table is not None:
             _check_lasting(started, table)
@@ -85,11 +85,11 @@ def _check_lasting(spark: SparkSession, table: str) -> None:
     ):
         raise UsageError(
             f"`table` {table}: the catalog of this session ends with it, and nobody would find the table; use `to`, or "
-            "a catalog that lasts: `confs` spark.sql.catalogImplementation=hive, or spark-submit with yours"
+            "a catalog that lasts: `conf` spark.sql.catalogImplementation=hive, or spark-submit with yours"
         )
 
 
-def _start(master: str | None, confs: Mapping[str, str], *, delta: bool) -> SparkSession:
+def _start(master: str | None, conf: Mapping[str, str], *, delta: bool) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Python workers would otherwise be the system's
     builder = SparkSession.builder
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has started the JVM already
@@ -99,9 +99,9 @@ def _start(master: str | None, confs: Mapping[str, str], *, delta: bool) -> Spar
         builder = builder.config(map=_LOCAL)
     elif master is not None:
         raise UsageError("`master` comes too late: give it to spark-submit")
-    builder = builder.config(map=dict(confs))
+    builder = builder.config(map=dict(conf))
     if delta and not submitted:
-        builder = _add_delta(builder, confs)
+        builder = _add_delta(builder, conf)
     try:
         with translate_failures("starting a session"):
             if not submitted:
@@ -110,7 +110,7 @@ def _start(master: str | None, confs: Mapping[str, str], *, delta: bool) -> Spar
     except SparkFailed as error:
         if "JAVA_GATEWAY_EXITED" in str(error):
             raise SparkMissing(
-                "Spark could not start its JVM; what it said stands above. Check `master`, `confs` and JAVA_HOME"
+                "Spark could not start its JVM; what it said stands above. Check `master`, `conf` and JAVA_HOME"
             ) from error
         raise
 
@@ -131,20 +131,20 @@ def hand_over(frame: DataFrame, spark: SparkSession) -> DataFrame:
     return DataFrame(dataset.ofRows(spark._jsparkSession, plan), spark)
 
 
-def _add_delta(builder: SparkSession.Builder, confs: Mapping[str, str]) -> SparkSession.Builder:
-    """Have the session know Delta, and load Delta's jars unless ``confs`` names them in ``spark.jars``.
+def _add_delta(builder: SparkSession.Builder, conf: Mapping[str, str]) -> SparkSession.Builder:
+    """Have the session know Delta, and load Delta's jars unless ``conf`` names them in ``spark.jars``.
 
     Raises SparkMissing where delta-spark cannot be used.
     """
     builder = builder.config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
     builder = builder.config(f"spark.sql.catalog.{_SPARK_CATALOG}", _DELTA_CATALOG)
-    if any(PurePath(jar).name.startswith("delta-spark_") for jar in confs.get("spark.jars", "").split(",")):
+    if any(PurePath(jar).name.startswith("delta-spark_") for jar in conf.get("spark.jars", "").split(",")):
         return builder
     try:
         from delta import configure_spark_with_delta_pip
     except ImportError as error:
         raise SparkMissing(f"delta-spark cannot be used: {error}") from error
-    more = [name for name in confs.get(_PACKAGES, "").split(",") if name]
+    more = [name for name in conf.get(_PACKAGES, "").split(",") if name]
     return configure_spark_with_delta_pip(builder, more)
 
 

@@ -46,7 +46,7 @@ class _OperatorChange(Keys):
     verdict: Annotated[Knowledge, of("verdict")]
     why: ForPeople
     columns: Annotated[
-        tuple[_Part, ...], "columns and conditions; empty without `--from` where no column changes", of("parts")
+        tuple[_Part, ...], "columns and conditions; empty without `--from-query` where no column changes", of("parts")
     ]
 
 

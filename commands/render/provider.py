@@ -158,7 +158,7 @@ def _show_next(move: ProviderMove) -> Iterator[Block]:
         MoveOutcome.POSSIBLE: (stopped, command),
         MoveOutcome.NO_WAY: (
             "choose among what remains; its state as data",
-            f"ckpt export-state {path} --all --to DIR",
+            f"ckpt export-state {path} --all-units --to DIR",
         ),
         MoveOutcome.REFUSED: ("see what is there", f"ckpt inspect {path}"),
     }[move.outcome]

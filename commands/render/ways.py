@@ -96,7 +96,7 @@ class WaysReport(ChangeReport[WaysPlan]):
         chosen = self.plan.chosen
         choose = f" --choose {chosen.name}" if chosen is not None and not chosen.recommended else ""
         query_id = "" if self.plan.query_id is None else f" --query-id {quote_word(self.plan.query_id)}"
-        return choose + query_id + " --leftovers" * self.plan.remove_leftovers
+        return choose + query_id + " --leftovers" * self.plan.leftovers
 
     def start(self) -> str:
         return start_anew(self.plan)

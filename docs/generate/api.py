@@ -9,7 +9,7 @@ from typing import Any
 import ckpt
 
 CALLS = {
-    "Look": ("open_checkpoint", "inspect", "scan", "preflight", "describe_query", "explain", "verify_state"),
+    "Look": ("open_checkpoint", "inspect", "scan", "preflight", "describe_query", "explain", "state_verify"),
     "State": (
         "state_units",
         "read_state",

@@ -46,7 +46,7 @@ def changed_by(plan: ChangePlan, files: dict[str, bytes]) -> dict[str, bytes]:
 
 def undo(top: Path, backup: Path) -> Receipt:
     """Take a repair back, without waiting."""
-    return repair_async(str(top), undo=str(backup), grace_s=0)[1]
+    return repair_async(str(top), undo=str(backup), grace=0)[1]
 
 
 def refused(run: Run) -> str:

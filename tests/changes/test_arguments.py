@@ -21,11 +21,11 @@ CHANGES: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-@pytest.mark.parametrize("argument", ["aply", "back_up", "grace", "grace_ms"])
+@pytest.mark.parametrize("argument", ["aply", "back_up", "graze", "grace_s"])
 def test_a_misspelt_argument_is_refused_and_nothing_is_changed(name: str, argument: str, copy_of: CopyOf) -> None:
     checkpoint = copy_of("kafka-4.2")
     before = {path: path.read_bytes() for path in checkpoint.rglob("*") if path.is_file()}
-    with pytest.raises(TypeError, match=f"'{argument}': a change takes apply, backup, undo, grace_s"):
+    with pytest.raises(TypeError, match=f"'{argument}': a change takes apply, backup, undo, grace"):
         CHANGES[name](str(checkpoint), apply=True, **{argument: True})
     assert {path: path.read_bytes() for path in checkpoint.rglob("*") if path.is_file()} == before
     assert [path.name for path in checkpoint.parent.iterdir()] == [checkpoint.name]

@@ -126,18 +126,18 @@ def test_a_connection_lost_midway(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         uri, backup = f"flaky:/{top}", f"flaky://{top}-backup"
         before = {path: store.cat_file(path) for path in store.find(top)}
         Flaky.left = allowed
-        _, receipt = repair_async(uri, apply=True, backup=backup, accept_replay=True, grace_s=0)
+        _, receipt = repair_async(uri, apply=True, backup=backup, accept_replay=True, grace=0)
         if receipt.applied:
             break
         assert str(receipt.problem).isprintable()
         assert "cannot be reached" in str(receipt.problem)
         Flaky.left = 10**9
         if store.exists(f"{top}-backup/manifest.json"):
-            _, refused = repair_async(uri, undo=backup, grace_s=0)
+            _, refused = repair_async(uri, undo=backup, grace=0)
             assert refused.undone or "or 120 s if it crashed" in str(refused.problem)
             with monkeypatch.context() as later:
                 later.setattr("ckpt.storage.lock_files.LEASE_S", -1)
-                assert repair_async(uri, undo=backup, grace_s=0)[1].undone
+                assert repair_async(uri, undo=backup, grace=0)[1].undone
         assert {path: store.cat_file(path) for path in store.find(top)} == before
     assert allowed > 4
 
@@ -237,7 +237,7 @@ def test_files_of_somebody_else_are_left_alone(open_place: Path) -> None:
     for folder in (top, top / "offsets", top / "commits"):
         folder.chmod(0o777)
     before = facts(top)
-    told = as_nobody(lambda: repair_async(str(top), apply=True, accept_replay=True, grace_s=0)[1])
+    told = as_nobody(lambda: repair_async(str(top), apply=True, accept_replay=True, grace=0)[1])
     assert "belongs to another user: run ckpt as the user that runs the query" in told
     assert facts(top) == before
 
@@ -250,7 +250,7 @@ def test_a_folder_that_may_not_be_written_midway(open_place: Path) -> None:
     (top / "offsets").chmod(0o555)
     before = facts(top)
     told = as_nobody(
-        lambda: repair_async(str(top), strategy=Strategy.REWIND, apply=True, accept_replay=True, grace_s=0)[1]
+        lambda: repair_async(str(top), strategy=Strategy.REWIND, apply=True, accept_replay=True, grace=0)[1]
     )
     assert "cannot be written (permission denied)" in told
     assert "undone=True" in told

@@ -54,12 +54,12 @@ def test_planned_applied_and_taken_back(kind: str, way: str, request: pytest.Fix
     assert plan.steps
     assert receipt == Receipt()
 
-    _, receipt = do(uri, options, apply=True, grace_s=0)
+    _, receipt = do(uri, options, apply=True, grace=0)
     assert receipt.applied, receipt.problem
     assert tree(uri, options)[1] == changed_by(plan, before[1])
     again, _ = do(uri, options)
     assert not again.needed
 
-    _, undone = do(uri, options, undo=receipt.backup, grace_s=0)
+    _, undone = do(uri, options, undo=receipt.backup, grace=0)
     assert undone.undone, undone.problem
     assert tree(uri, options)[1] == before[1]

@@ -151,9 +151,9 @@ def test_options_that_make_no_sense(words: list[str], ckpt: Ckpt) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ["--storage-option", "nonsense"],
-        ["--storage-option", "=value"],
-        ["--storage-option", "region=x"],
+        ["--storage-options", "nonsense"],
+        ["--storage-options", "=value"],
+        ["--storage-options", "region=x"],
         ["--jobs", "0"],
     ],
     ids=" ".join,
@@ -284,8 +284,8 @@ def test_pipes_and_sockets_do_not_hang(ckpt: Ckpt, copy_of: CopyOf) -> None:
     "words",
     [
         ["preflight", "stateless-4.2", "--expect", "{}"],
-        ["inspect", "kafka-4.2", "--sources", "--source-option", "0.kafka.sasl.jaas.config=@{}"],
-        ["scan", "kafka-4.2", "--sources", "--source-option", "kafka.bootstrap.servers=@{}"],
+        ["inspect", "kafka-4.2", "--sources", "--source-options", "0.kafka.sasl.jaas.config=@{}"],
+        ["scan", "kafka-4.2", "--sources", "--source-options", "kafka.bootstrap.servers=@{}"],
         ["offsets", "set", "kafka-4.2", "--source", "0", "--to", "@{}"],
         ["scan", "kafka-4.2", "--textfile", "{}"],
         ["rewrite", "aggregation-hdfs-4.2", "memory://nowhere", "--drop-keys", "{}"],

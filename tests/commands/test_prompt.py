@@ -31,7 +31,7 @@ VALUES: dict[str, Callable[[], Any]] = {
     "inspect": lambda: ckpt.inspect(ASYNC),
     "scan": lambda: ckpt.scan(KAFKA),
     "explain": lambda: ckpt.explain("java.lang.IllegalStateException: batch 4 doesn't exist"),
-    "verify_state": lambda: ckpt.verify_state(HDFS),
+    "state_verify": lambda: ckpt.state_verify(HDFS),
     "state_units": lambda: ckpt.state_units(HDFS)[0],
     "state_show": lambda: ckpt.state_show(HDFS, limit=3),
     "state_count": lambda: ckpt.state_count(HDFS),
@@ -140,8 +140,8 @@ TWS, ID = str(SAMPLES / "tws-rocksdb-4.2"), "0eca941f-ed93-4839-b667-425c72e6363
     ("plan", "arguments"),
     [
         (lambda: ckpt.repair(ASYNC), ""),
-        (lambda: ckpt.repair(ASYNC, choose="read-again", remove_leftovers=True),
-         'choose="read-again", remove_leftovers=True, accept_replay=True, '),
+        (lambda: ckpt.repair(ASYNC, choose="read-again", leftovers=True),
+         'choose="read-again", leftovers=True, accept_replay=True, '),
         (lambda: ckpt.relocate(TWS), ""),
         (lambda: ckpt.relocate(TWS, to="s3a://bucket/my cp"), 'to="s3a://bucket/my cp", '),
         (lambda: ckpt.rewind(KAFKA, to_batch=3), "to_batch=3, accept_skip=True, accept_replay=True, "),
@@ -169,7 +169,7 @@ def test_the_call_of_a_plan_carries_it_out(copy_of: CopyOf) -> None:
     )
     for plan, _ in plans:
         call = str(plan).splitlines()[-1].strip()
-        done = eval(call.replace("apply=True", "apply=True, grace_s=0"), {"ckpt": ckpt})
+        done = eval(call.replace("apply=True", "apply=True, grace=0"), {"ckpt": ckpt})
         assert done.receipt.applied, call
         assert done.plan.steps == plan.steps
 
@@ -181,12 +181,12 @@ CALLS = {
     "ckpt handoff cp --batch 5 --snippet python": 'ckpt.handoff("cp", batch=5).snippet("python")',
     "ckpt inspect cp --spark 4.2 --progress sync": 'ckpt.inspect("cp", versions="4.2", asked="sync")',
     "ckpt offsets set cp --shift t/0=-1 --shift t/1=-2": 'ckpt.offsets_set("cp", shift=["t/0=-1", "t/1=-2"])',
-    "ckpt state verify 'my cp'": 'ckpt.verify_state("my cp")',
-    "ckpt rewind cp --to-batch 3 --grace 0 --apply": 'ckpt.rewind("cp", to_batch=3, grace_s=0, apply=True)',
+    "ckpt state verify 'my cp'": 'ckpt.state_verify("my cp")',
+    "ckpt rewind cp --to-batch 3 --grace 0 --apply": 'ckpt.rewind("cp", to_batch=3, grace=0, apply=True)',
     "ckpt rewind cp --to-sink-version 3 --sink t --restore-sink --replay new": (
         'ckpt.rewind("cp", to_sink_version=3, sink="t", restore_sink=True, replay="new")'
     ),
-    "ckpt inspect cp --sources --source-option 0.path=/in": 'ckpt.inspect("cp", live={0: {"path": "/in"}})',
+    "ckpt inspect cp --sources --source-options 0.path=/in": 'ckpt.inspect("cp", live={0: {"path": "/in"}})',
     "ckpt preflight cp": "!ckpt preflight cp",
     "mkdir 'x": "!mkdir 'x",
 }

@@ -183,10 +183,10 @@ ADDED = {
     "--topic",
     "X --sink X`",
     "--sources",
-    r"--sources\b(?! --source-option)",
+    r"--sources\b(?! --source-options)",
     "--sourcesX",
-    " --source-option X",
-    " --from old.json",
+    " --source-options X",
+    " --from-query old.json",
     " --sink X`",
     "--to-sink-version X --sink X --replay new",
 }
@@ -207,7 +207,7 @@ def test_arguments_are_shown_as_the_options_that_exist(app: Any) -> None:
 
     assert {as_options(f"`{name}`").split()[0] for name in arguments._OPTIONS} <= there
     assert as_options('`to` /x: `mode="overwrite"`, `timers=True`, `all_units=True` or `operator=3`') == (
-        "--to /x: --mode overwrite, --timers, --all or --operator 3"
+        "--to /x: --mode overwrite, --timers, --all-units or --operator 3"
     )
     assert as_options('`store="a b"` and `variable="it\'s"`') == "--store 'a b' and --variable 'it'\"'\"'s'"
     assert as_options("`ckpt inspect /x` says `options`") == "`ckpt inspect /x` says `options`"

@@ -18,7 +18,7 @@ RIDDLE = re.compile(
 VAGUE = {"found", "one", "place", "some", "given", "seen", "told", "said", "asked"}
 LISTED = {
     "ckpt/inspection/inspection.py:inspect:asked": "an argument of a public call",
-    "ckpt/state/verify/verify.py:verify_state:told": "an argument of a public call",
+    "ckpt/state/verify/verify.py:state_verify:told": "an argument of a public call",
 }
 """Vague variables that stay, ``file:function:name``, each with the reason why nothing better exists."""
 

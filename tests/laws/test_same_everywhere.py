@@ -31,7 +31,7 @@ def upload(request: pytest.FixtureRequest) -> Upload:
 def test_remote_and_local_inspections_differ_in_the_path_only(ckpt: Ckpt, upload: Upload, sample: str):
     local = str(SAMPLES / sample)
     uri, options = upload(SAMPLES / sample)
-    given = [word for key, value in options.items() for word in ("--storage-option", f"{key}={value}")]
+    given = [word for key, value in options.items() for word in ("--storage-options", f"{key}={value}")]
 
     here = ckpt("inspect", local, "--output", "json")
     there = ckpt("inspect", uri, *given, "--output", "json")
@@ -46,7 +46,7 @@ def test_a_slow_object_store_is_asked_in_few_rounds(ckpt: Ckpt):
     SlowStore.register()
     SlowStore.requests()
 
-    run = ckpt("inspect", f"slow://{SAMPLES / 'aggregation-rocksdb-4.2'}", "--storage-option", "ms=5", "-o", "json")
+    run = ckpt("inspect", f"slow://{SAMPLES / 'aggregation-rocksdb-4.2'}", "--storage-options", "ms=5", "-o", "json")
 
     assert run.exit_code == ckpt("inspect", SAMPLES / "aggregation-rocksdb-4.2").exit_code
     assert SlowStore.requests() < 60

@@ -69,7 +69,7 @@ def _changing(text: str) -> list[str]:
 
 def advised(checkpoint: Path, options: Mapping[str, str]) -> Advice:
     """What the page says of a source."""
-    asked = [word for key, value in options.items() for word in ("--source-option", f"0.{key}={value}")]
+    asked = [word for key, value in options.items() for word in ("--source-options", f"0.{key}={value}")]
     found = json.loads(ckpt("inspect", checkpoint, "--sources", *asked, "--spark", "4.2", "-o", "json")[1])["findings"]
     said = [one for one in found if re.match("CKPT4(01|[256])", one["code"])]
     return Advice(said[0]["code"], said[0]["remedy"]) if said else Advice("", "")

@@ -60,7 +60,7 @@ ANSWERS: dict[str, Callable[..., Any]] = {
     "show": ckpt.state_show,
     "show a key": lambda path, **how: ckpt.state_show(path, key={"key": "3"}, **how),
     "keys": ckpt.state_keys,
-    "verify": ckpt.verify_state,
+    "verify": ckpt.state_verify,
     "inspect --deep": lambda path, **how: ckpt.inspect(read_every_byte(path, **how)),
 }
 
@@ -84,7 +84,7 @@ def test_they_write_it(partitions: int, wide: str, by: Any, tasks: Callable[[], 
     ckpt.rewrite(wide, str(tmp_path / "new"), provider="rocksdb", partitions=partitions, by=by)
     assert 0 < tasks() <= SLICES + (0 if partitions == MANY else partitions)
     assert state(tmp_path / "new") == state(SAMPLE)
-    assert ckpt.verify_state(str(tmp_path / "new")).damages == ()
+    assert ckpt.state_verify(str(tmp_path / "new")).damages == ()
 
 
 @EACH
@@ -94,7 +94,7 @@ def test_one_damaged_file_is_named(wide: str, by: Any, tmp_path: Path) -> None:
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
     file.write_bytes(data)
-    (damage,) = ckpt.verify_state(str(tmp_path / "new"), by=by).damages
+    (damage,) = ckpt.state_verify(str(tmp_path / "new"), by=by).damages
     assert damage.path == f"state/0/{MANY - 1}/10.snapshot"
     with pytest.raises(CkptError, match=rf"state/0/{MANY - 1}/10\.snapshot"):
         ckpt.state_count(str(tmp_path / "new"), by=by)

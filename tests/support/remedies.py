@@ -7,7 +7,7 @@ from typing import Any
 from ckpt.changes.apply import Receipt
 from ckpt.changes.fixes.repair import repair
 
-NOW: Any = {"apply": True, "grace_s": 0, "accept_replay": True, "accept_skip": True}
+NOW: Any = {"apply": True, "grace": 0, "accept_replay": True, "accept_skip": True}
 """To carry out a plan whatever it costs."""
 
 _COMMAND = re.compile(r"`ckpt repair [^`]*`")

@@ -102,7 +102,7 @@ class WaysPlan(ChangePlan):
     chosen: Way | None = None
     found_id: str | None = None  # the query's id, where ``metadata`` has lost it and the sink has it
     query_id: str | None = None  # as named in the call
-    remove_leftovers: bool = False
+    leftovers: bool = False
 
 
 def repair(
@@ -111,7 +111,7 @@ def repair(
     *,
     query_id: str | None = None,
     choose: WayName | str | None = None,
-    remove_leftovers: bool = False,
+    leftovers: bool = False,
     versions: Sequence[Spark | str] = (),
     sink: str | None = None,
     **how: Unpack[How],
@@ -123,7 +123,7 @@ def repair(
         storage_options: For the file system of the URI, and of the backup where that is remote.
         query_id: The id of the query, a UUID, where ``metadata`` is lost.
         choose: Which way; by default the recommended one.
-        remove_leftovers: Remove temporary files of interrupted writes too.
+        leftovers: Remove temporary files of interrupted writes too.
         versions: The Spark versions that the query may be started with; none named is all.
         sink: The place that the query writes to, as ``inspect`` takes it: costs are then those in that sink.
         how: ``apply=True`` performs the plan, ``undo`` undoes an earlier repair; see ``How``.
@@ -142,8 +142,8 @@ def repair(
 
     def plan(storage: Storage) -> WaysPlan:
         log = ask_sink(sink, uri, storage_options or {})
-        planned = plan_repairs(storage, query_id, way, sparks, remove_leftovers=remove_leftovers, sink=log)
-        return replace(planned, query_id=query_id, remove_leftovers=remove_leftovers)
+        planned = plan_repairs(storage, query_id, way, sparks, leftovers=leftovers, sink=log)
+        return replace(planned, query_id=query_id, leftovers=leftovers)
 
     return run_change(WaysPlan, plan, uri, storage_options, sparks, **how)
 
@@ -154,7 +154,7 @@ def plan_repairs(
     choose: WayName | None = None,
     versions: Sequence[Spark] = (),
     *,
-    remove_leftovers: bool = False,
+    leftovers: bool = False,
     sink: SinkLog | None = None,
 ) -> WaysPlan:
     """Plan the fixes of a checkpoint, as ``repair`` does.
@@ -166,7 +166,7 @@ def plan_repairs(
     checkpoint = inspection.checkpoint
     if checkpoint.unfinished:
         return WaysPlan(inspection=inspection, needed=True, refused=NEVER_FINISHED)
-    tidied = tidy(checkpoint, storage, query_id, temporary=remove_leftovers)
+    tidied = tidy(checkpoint, storage, query_id, temporary=leftovers)
     has_id = checkpoint.offsets.latest is None or is_query_id(checkpoint.query_id or "")
     if query_id is None and not has_id:
         only = sink.only_query if sink is not None else None

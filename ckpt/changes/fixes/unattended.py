@@ -71,7 +71,7 @@ def fix_safely(
     sink: SinkLog | None = None,
     *,
     backup: str | None = None,
-    grace_s: float = 30.0,
+    grace: float = 30.0,
 ) -> FixOutcome:
     """Apply the fixes after which a query can be started, if none of them touches a row.
 
@@ -82,7 +82,7 @@ def fix_safely(
         judge: Gives the answer for another state of the checkpoint; it is not asked about the disk.
         sink: What the sink remembers, where somebody asked it.
         backup: A folder that does not exist yet; by default ``<checkpoint>.ckpt-backup-<UTC time>``.
-        grace_s: How many seconds old the youngest file must be.
+        grace: How many seconds old the youngest file must be.
 
     Raises:
         UsageError: The backup would be inside the checkpoint, or has no place.
@@ -105,7 +105,7 @@ def fix_safely(
     if plan.refused is not None:
         return FixOutcome(not_fixed=plan.refused)
     writer, kept_at = open_writer(uri, storage_options), backup_to(backup, uri, storage_options)
-    receipt = apply_plan(plan, storage, writer, kept_at, grace_s)
+    receipt = apply_plan(plan, storage, writer, kept_at, grace)
     if not receipt.applied or receipt.backup is None:
         return FixOutcome(not_fixed=(receipt.problem or "").removeprefix("nothing was changed: "))
     return FixOutcome(tuple(replace(fix, backup=receipt.backup) for fix in fixes))

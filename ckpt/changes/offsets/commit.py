@@ -46,7 +46,7 @@ class OffsetsCommit(Value):
 
 def offsets_commit(
     roots: Location | Sequence[Location],
-    group_prefix: str,
+    group: str,
     kafka_options: Mapping[str, str],
     storage_options: Mapping[str, str] | None = None,
     *,
@@ -60,7 +60,7 @@ def offsets_commit(
 
     Args:
         roots: Local paths or URIs, of a checkpoint or of any folder above checkpoints.
-        group_prefix: A group is called like this and the name of its checkpoint. A group that somebody else has
+        group: A group is called like this and the name of its checkpoint. A group that somebody else has
             committed to, or that has members, is refused.
         kafka_options: Options of a Kafka reader as Spark calls them, at least ``kafka.bootstrap.servers``.
         storage_options: For the file system of the URIs.
@@ -80,7 +80,7 @@ def offsets_commit(
         raise UsageError("`kafka_options`: name the brokers: kafka.bootstrap.servers")
     scanned = scan(roots, storage_options, depth=depth, jobs=jobs, kafka_options=kafka_options, watcher=watcher)
     rows = {row.path: row for row in scanned.checkpoints if row.positions}
-    names = {path: f"{group_prefix}{row.name}" for path, row in rows.items()}
+    names = {path: f"{group}{row.name}" for path, row in rows.items()}
     refused = _commit_positions(translate_options(kafka_options), names, rows)
     groups = (
         CommittedGroup(path, name, rows[path].positions, refused.get(name)) for path, name in sorted(names.items())

@@ -35,7 +35,7 @@ from ckpt.formats.statefiles import CHECKSUM, LZ4
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Location, Provider
 from ckpt.settings import PROVIDER_CLASS
-from ckpt.state.verify.verify import verify_state
+from ckpt.state.verify.verify import state_verify
 from ckpt.storage import Listing, Root, Storage
 from ckpt.versions import Progress, Spark
 
@@ -129,7 +129,7 @@ def prune(
 
 def _find_damage(uri: str, storage_options: Mapping[str, str] | None) -> str | None:
     """Why nothing may go; every byte of state is read. Raises CkptError, also without the extra ``native``."""
-    damages = verify_state(uri, storage_options).damages
+    damages = state_verify(uri, storage_options).damages
     return _explain_refusal(damages[0].path, damages[0].detail) if damages else None
 
 

@@ -78,7 +78,7 @@ def copy(
         batch: A committed batch as of which it is copied; by default the newest.
         new_id: Give the copy a query id of its own.
         plan: Write nothing: only say what would be copied.
-        deep: Refuse where a start after the batch would fail by any byte of its state, as ``verify_state`` reads it.
+        deep: Refuse where a start after the batch would fail by any byte of its state, as ``state_verify`` reads it.
         sink: The place that the query writes to, or what the sink does, as ``inspect`` takes it: of sinks only that
             one is spoken of.
         watcher: Called with the number of files written so far, and the number of all files.

@@ -29,7 +29,7 @@ _LOG, _PARQUET, _MAGIC = "_delta_log", ".parquet", b"PAR1"
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """The folder that ``ckpt export-state --all --to`` has written, whoever has edited it since."""
+    """The folder that ``ckpt export-state --all-units --to`` has written, whoever has edited it since."""
 
     place: str
     storage: Storage
@@ -195,7 +195,7 @@ def _read_manifest(uri: str, storage: Storage, listing: Listing, path: str) -> d
         manifest: Json = json.loads(storage.read(path))
     except NotFound:
         raise CkptError(
-            one_line(f"{uri} has no {path}: it is not the folder that `ckpt export-state --all --to` wrote")
+            one_line(f"{uri} has no {path}: it is not the folder that `ckpt export-state --all-units --to` wrote")
         ) from None
     except (ValueError, RecursionError):
         manifest = None

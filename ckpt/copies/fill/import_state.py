@@ -48,7 +48,7 @@ def import_state(
     one partition are in memory at once, and those of one file.
 
     Args:
-        export: The folder that ``ckpt export-state --all`` has written, in Parquet or Delta and the shape raw or flat.
+        export: What ``ckpt export-state --all-units`` has written, in Parquet or Delta and the shape raw or flat.
         like: The checkpoint: a path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         into: A path or URI of a folder that does not exist, or holds no file.
         storage_options: For the file systems of all three, where they are remote.

@@ -231,8 +231,8 @@ def _fill_in(text: str, quoted: str, checkpoint: Checkpoint) -> str:
         return text
     from ckpt.live.asking import list_missing_options  # what asks nobody imports nothing of it
 
-    options = "".join(f" --source-option {option}" for option in list_missing_options(checkpoint))
-    return re.sub(r"--sources\b(?! --source-option)", lambda _: f"--sources{options}", text)
+    options = "".join(f" --source-options {option}" for option in list_missing_options(checkpoint))
+    return re.sub(r"--sources\b(?! --source-options)", lambda _: f"--sources{options}", text)
 
 
 def _shorten(line: str) -> str:

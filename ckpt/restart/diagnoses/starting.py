@@ -13,11 +13,11 @@ _EVOLVE = (
 _CARRIES_OVER = (
     " writes a new checkpoint from which the changed query continues, and says what each column of state then knows, "
     "or what cannot be carried over (old.json is the description of the query that wrote the checkpoint; without one "
-    "leave out `--from`). Or start the query that wrote the checkpoint."
+    "leave out `--from-query`). Or start the query that wrote the checkpoint."
 )
-EVOLVE_STATE = "`ckpt evolve {checkpoint} NEW --to query.json --from old.json`" + _CARRIES_OVER
+EVOLVE_STATE = "`ckpt evolve {checkpoint} NEW --to query.json --from-query old.json`" + _CARRIES_OVER
 EVOLVE_FROM_NOW_ON = (
-    "`ckpt evolve {checkpoint} NEW --to query.json --from old.json --accept-from-now-on`" + _CARRIES_OVER
+    "`ckpt evolve {checkpoint} NEW --to query.json --from-query old.json --accept-from-now-on`" + _CARRIES_OVER
 )
 """For a column that is new: it knows rows from now on only."""
 
@@ -108,7 +108,7 @@ RENAMED_VARIABLE = warning(
     "CKPT485 query-may-rename-a-state-variable",
     "A state variable of transformWithState is gone, and the query has a new one of its kind. To Spark another name "
     "is another variable: it starts, the new one is empty, and the rows of the old one stay in the state.",
-    "If it is the same variable, give it its old name. Or `ckpt evolve {checkpoint} NEW --to query.json --map "
+    "If it is the same variable, give it its old name. Or `ckpt evolve {checkpoint} NEW --to query.json --map-column "
     "OLD=NEW`, with both names, writes a new checkpoint in which its rows have the new name. If it is another "
     "variable, start.",
 )

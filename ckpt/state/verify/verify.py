@@ -49,7 +49,7 @@ class StateVerification(Value):
     reasons: Mapping[str, str] = field(default_factory=dict)  # why a file is unknown
 
 
-def verify_state(
+def state_verify(
     checkpoint: Location,
     storage_options: Mapping[str, str] | None = None,
     *,
@@ -72,7 +72,7 @@ def verify_state(
         NotACheckpoint, NotFound, StorageError, UsageError: It cannot be read.
         CkptError: The checkpoint has no state, or the packages of the extra ``native`` are missing.
 
-    >>> verification = ckpt.verify_state("sample_checkpoints/aggregation-hdfs-4.2")
+    >>> verification = ckpt.state_verify("sample_checkpoints/aggregation-hdfs-4.2")
     >>> verification.files, verification.damages, verification.loadable
     (26, (), ((0, 9),))
 

@@ -58,9 +58,9 @@ def plan_of(top: Path, way: WayName | None = None) -> WaysPlan:
 
 
 def repaired(top: Path, way: WayName, backup: Path) -> Receipt:
-    return repair(
-        str(top), choose=way, apply=True, backup=str(backup), grace_s=0, accept_replay=True, accept_skip=True
-    )[1]
+    return repair(str(top), choose=way, apply=True, backup=str(backup), grace=0, accept_replay=True, accept_skip=True)[
+        1
+    ]
 
 
 @pytest.mark.parametrize("sample", some_quick((damage.name for damage in DAMAGED), 6))
@@ -79,7 +79,7 @@ def test_every_way_that_is_offered_leads_out_and_back(sample: str, ckpt: Ckpt, c
         assert receipt.applied, receipt.problem  # the forecasts that the plan promised were compared
         after = repair(str(top))[0]
         assert after.sound or not after.needed, "what is repaired needs no repair"
-        assert repair(str(top), undo=str(backup), grace_s=0)[1].undone
+        assert repair(str(top), undo=str(backup), grace=0)[1].undone
         assert facts(top) == before
 
 
@@ -140,7 +140,7 @@ def test_a_query_id_that_is_there_is_not_replaced(ckpt: Ckpt, copy_of: CopyOf) -
 def test_temporary_files_go_on_request_only(copy_of: CopyOf) -> None:
     top = copy_of("damaged-leftover-temp")
     assert plan_of(top).steps == ()
-    plan, _ = repair(str(top), remove_leftovers=True)
+    plan, _ = repair(str(top), leftovers=True)
     assert plan.steps
     assert all(step.path.endswith((".tmp", ".tmp.crc")) and step.after is None for step in plan.steps)
 
@@ -174,7 +174,7 @@ def test_the_log_of_a_file_source_tells_offsets(
     assert plan.chosen is not None
     assert (plan.chosen.name, plan.repeats, plan.skips) == (WayName.WRITE_OFFSETS, None, None)
     assert plan.chosen.cost is (Cost.NOTHING if committed else Cost.UNFINISHED_AGAIN)
-    repair(str(top), backup=str(top.with_name("backup")), apply=True, grace_s=0)
+    repair(str(top), backup=str(top.with_name("backup")), apply=True, grace=0)
     for batch in (10, 11):
         ends = [(at / f"offsets/{batch}").read_text().split("\n")[2] for at in (top, SAMPLES / "file-source-4.2")]
         assert ends[0] == ends[1]

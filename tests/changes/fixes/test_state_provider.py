@@ -30,7 +30,7 @@ def test_the_newest_offsets_get_the_bytes_with_which_spark_resumed(copy_of: Copy
     """The recorded case ``older-offsets-record-acme`` is what the fix leaves."""
     checkpoint = _copy_with_foreign_provider(copy_of, sample)
     assert library.repair(str(checkpoint))[0].chosen is None
-    _, receipt = library.repair(str(checkpoint), choose="name-provider", apply=True, grace_s=0)
+    _, receipt = library.repair(str(checkpoint), choose="name-provider", apply=True, grace=0)
     assert receipt.applied
     newest = latest(sample)
     for batch in (newest, newest - 1):

@@ -176,7 +176,7 @@ def test_checksums_of_a_lost_batch_are_left_to_a_person(
 def test_a_copy_is_left_to_a_person(is_moved: bool, tmp_path: Path, ckpt: Ckpt) -> None:
     """The schemas are where they are recorded too: a start here would be a second query of one id."""
     original = Path(shutil.copytree(SAMPLES / "tws-changelog-4.0", tmp_path / "original"))
-    assert library.relocate(original, apply=True, grace_s=0).receipt.applied
+    assert library.relocate(original, apply=True, grace=0).receipt.applied
     folder = Path((shutil.move if is_moved else shutil.copytree)(original, tmp_path / "checkpoint"))
     document = ckpt("preflight", folder, "--fix", "safe", "--grace", "0", "-o", "json").json()
     assert [fix["fix"] for fix in document["fixed"]] == ["relocate"] * is_moved

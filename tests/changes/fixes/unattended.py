@@ -67,7 +67,7 @@ def preflight(uri: str, options: Mapping[str, str], *more: str) -> dict[str, Any
     from commands import main
 
     activity.LOOKS_APART_S = 0.0
-    words = [word for key, value in options.items() for word in ("--storage-option", f"{key}={value}")]
+    words = [word for key, value in options.items() for word in ("--storage-options", f"{key}={value}")]
     command = ["preflight", uri, "--fix", "safe", "--grace", "0", *words, *more, "-o", "json"]
     result = CliRunner().invoke(main.app, command, catch_exceptions=False)
     if not result.stdout:

@@ -50,7 +50,7 @@ def copied(sample: str | Path, to: Path, *damage: mutations.Mutation) -> Path:
 def moved(checkpoint: Path, **how: Any) -> OffsetsPlan:
     """Set offsets, and accept what it costs."""
     backup = str(checkpoint.with_name(checkpoint.name + " backup"))
-    how |= {"accept_skip": True, "accept_replay": True, "apply": True, "backup": backup, "grace_s": 0}
+    how |= {"accept_skip": True, "accept_replay": True, "apply": True, "backup": backup, "grace": 0}
     plan, receipt = offsets_set(str(checkpoint), **how)
     assert receipt.applied, receipt.problem or plan.refused
     return plan

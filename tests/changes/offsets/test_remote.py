@@ -17,7 +17,7 @@ from tests.support.services.fixtures import Upload
 def test_offsets_are_set_and_restored(kind: str, request: pytest.FixtureRequest, ckpt: Ckpt, tmp_path: Path) -> None:
     upload: Upload = request.getfixturevalue(kind)
     uri, options = upload(SAMPLES / "kafka-4.2")
-    given = [word for key, value in options.items() for word in ("--storage-option", f"{key}={value}")]
+    given = [word for key, value in options.items() for word in ("--storage-options", f"{key}={value}")]
 
     def shown() -> Any:
         return ckpt("offsets", "show", uri, *given, "-o", "json").json()["sources"][0]["to"]

@@ -51,7 +51,7 @@ def copy(history: History, folder: Path, batch: int, to: Path) -> Path:
     """The checkpoint as it was after a batch, at a path that no query has used."""
     worker.copy(folder / str(batch), to)
     if history.absolute:
-        assert relocate(str(to), apply=True, backup=f"{to}.relocated", grace_s=0)[1].applied
+        assert relocate(str(to), apply=True, backup=f"{to}.relocated", grace=0)[1].applied
     return to
 
 
@@ -77,7 +77,7 @@ def _rewound(session: Session, case: Case, folder: Path, place: Path) -> Answer:
         accept_replay=True,
         apply=True,
         backup=str(place / "backup"),
-        grace_s=0,
+        grace=0,
     )
     assert receipt.applied, receipt.problem or plan.refused
     for path, data in state.items() if case.leaves else ():
@@ -95,7 +95,7 @@ def _skipped(session: Session, case: Case, folder: Path, place: Path) -> Answer:
     poisoned = copy(case.history, folder, case.batch, place / str(LAST + 1))
     asked(session, job(case.history, folder, "poison", checkpoint=str(poisoned), after=case.way == "skip-after"))
     top = copy(case.history, place, LAST + 1, place / "skipped")
-    plan, receipt = skip(str(top), apply=True, backup=str(place / "backup"), grace_s=0)
+    plan, receipt = skip(str(top), apply=True, backup=str(place / "backup"), grace=0)
     assert receipt.applied, receipt.problem or plan.refused
     poison = case.batch + 1
     times = [1] + [2] * STARTS

@@ -23,7 +23,7 @@ from tests.support.spark.live import EVERY_CASE
 
 pytestmark = pytest.mark.spark
 
-NOW: dict[str, Any] = {"apply": True, "grace_s": 0}
+NOW: dict[str, Any] = {"apply": True, "grace": 0}
 STORES = ["hdfs", "rocksdb", "changelog", "format2"] if EVERY_CASE else ["hdfs", "format2"]
 LEFT = 4
 

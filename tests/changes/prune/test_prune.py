@@ -19,7 +19,7 @@ from tests.commands import contract
 from tests.conftest import Ckpt
 from tests.support.places import SAMPLES, some_quick
 
-NOW: dict[str, Any] = {"apply": True, "grace_s": 0}
+NOW: dict[str, Any] = {"apply": True, "grace": 0}
 CHANGELOG, ROCKSDB = "aggregation-changelog-4.2", "aggregation-rocksdb-4.2"
 HDFS, FORMAT_2 = "aggregation-hdfs-4.2", "aggregation-format2-4.2"
 
@@ -43,19 +43,19 @@ def kinds(plan: PrunePlan) -> dict[PruneReason, set[str]]:
 def test_what_could_be_done_before_can_be_done_after(sample: str, keep: int, tmp_path: Path) -> None:
     checkpoint = aged(sample, tmp_path / "checkpoint", keep)
     before, starts, ways = facts(checkpoint), outcomes(checkpoint), targets(checkpoint)
-    verified = ckpt.verify_state(str(checkpoint), jobs=1)
+    verified = ckpt.state_verify(str(checkpoint), jobs=1)
 
     _, receipt = ckpt.prune(str(checkpoint), **NOW)
 
     assert receipt.problem is None
     assert outcomes(checkpoint) == starts
     assert targets(checkpoint) == ways
-    now = ckpt.verify_state(str(checkpoint), jobs=1)
+    now = ckpt.state_verify(str(checkpoint), jobs=1)
     assert now.loadable == verified.loadable
     assert {one.path for one in now.damages} <= {one.path for one in verified.damages}
     assert not ckpt.prune(str(checkpoint))[0].steps
     if receipt.backup is not None:
-        assert ckpt.prune(str(checkpoint), undo=receipt.backup, grace_s=0)[1].undone
+        assert ckpt.prune(str(checkpoint), undo=receipt.backup, grace=0)[1].undone
     assert facts(checkpoint) == before
 
 
@@ -120,7 +120,7 @@ def test_ssts_of_versions_that_stay_stay(tmp_path: Path) -> None:
     assert gone == kinds(plan)[PruneReason.ORPHAN]
     assert "state/0/0/SSTs/000099-0f0e0d0c-0000-4000-8000-000000000000.sst" in gone
     assert 0 < len(gone) < len(before)
-    assert ckpt.verify_state(str(checkpoint), jobs=1).damages == ()
+    assert ckpt.state_verify(str(checkpoint), jobs=1).damages == ()
 
 
 def test_an_sst_is_left_where_a_zip_that_stays_cannot_be_read(tmp_path: Path) -> None:

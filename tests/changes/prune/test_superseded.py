@@ -17,7 +17,7 @@ from tests.conftest import Ckpt
 from tests.support.pipelines import STATEFUL, build_storage, flow_of
 from tests.support.places import ROOT
 
-NOW: dict[str, Any] = {"superseded": True, "apply": True, "grace_s": 0}
+NOW: dict[str, Any] = {"superseded": True, "apply": True, "grace": 0}
 
 
 def tree(folder: Path) -> dict[str, bytes]:
@@ -40,7 +40,7 @@ def test_pruned_and_undone(tmp_path: Path) -> None:
     assert [pruned.kind for pruned in plan.pruned] == ["superseded"]
     assert ckpt.inspect(str(flow / "10")).sound
 
-    _, receipt = ckpt.prune(str(flow), undo=receipt.backup, grace_s=0)
+    _, receipt = ckpt.prune(str(flow), undo=receipt.backup, grace=0)
 
     assert receipt.undone, receipt.problem
     assert tree(flow) == before
@@ -58,7 +58,7 @@ def test_on_remote_storage(tmp_path: Path) -> None:
     assert len(plan.steps) == files
     assert ckpt.inspect(f"{flow}/0").checkpoint.kind == "empty"
     assert ckpt.inspect(flow).sound
-    _, receipt = ckpt.prune(flow, undo=receipt.backup, grace_s=0)
+    _, receipt = ckpt.prune(flow, undo=receipt.backup, grace=0)
     assert receipt.undone, receipt.problem
     assert ckpt.inspect(f"{flow}/0").sound
 
@@ -112,7 +112,7 @@ def counted(real):
 
 
 LocalWriter.remove, LocalWriter.remove_folder = counted(LocalWriter.remove), counted(LocalWriter.remove_folder)
-ckpt.prune(sys.argv[1], superseded=True, apply=True, grace_s=0)
+ckpt.prune(sys.argv[1], superseded=True, apply=True, grace=0)
 """
 
 
@@ -127,7 +127,7 @@ def test_one_that_is_killed_is_undone(after: int, tmp_path: Path) -> None:
     assert killed.returncode == 9
     assert (len(tree(flow)) < len(before)) == (after > 0)
     (backup,) = flow.parent.glob("keys.ckpt-backup-*")
-    _, receipt = ckpt.prune(str(flow), undo=str(backup), grace_s=0)
+    _, receipt = ckpt.prune(str(flow), undo=str(backup), grace=0)
     assert receipt.undone, receipt.problem
     assert tree(flow) == before
 

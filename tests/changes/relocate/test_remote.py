@@ -16,7 +16,7 @@ def test_a_remote_checkpoint_is_relocated_and_put_back(
 ) -> None:
     upload: Upload = request.getfixturevalue(kind)
     uri, options = upload(SAMPLES / "tws-changelog-4.0")
-    words = [word for key, value in options.items() for word in ("--storage-option", f"{key}={value}")]
+    words = [word for key, value in options.items() for word in ("--storage-options", f"{key}={value}")]
     to = f"{scheme}://{uri.partition('://')[2]}"
     before = ckpt("inspect", uri, *words, "-o", "json").json()
     assert "CKPT305" in {one["code"] for one in before["findings"]}

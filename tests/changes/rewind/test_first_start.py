@@ -88,7 +88,7 @@ def test_it_goes_by_an_undo(copy_of: CopyOf) -> None:
     checkpoint = copy_of(SAMPLE)
     before = trace(checkpoint).keys()
     receipt = rewind(str(checkpoint), to_batch=NEWEST - 1, **NOW)[1]
-    undone = rewind(str(checkpoint), undo=receipt.backup, grace_s=0)[1]
+    undone = rewind(str(checkpoint), undo=receipt.backup, grace=0)[1]
     assert (undone.undone, trace(checkpoint).keys()) == (True, before)
 
 

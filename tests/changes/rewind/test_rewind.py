@@ -185,7 +185,7 @@ def test_what_it_costs_has_to_be_accepted(
     for given in ([], ["accept_skip"], ["accept_replay"]):
         wanted = [name for name in asked if name not in given]
         if wanted:
-            how = How(apply=True, grace_s=0, accept_skip="accept_skip" in given, accept_replay="accept_replay" in given)
+            how = How(apply=True, grace=0, accept_skip="accept_skip" in given, accept_replay="accept_replay" in given)
             _, receipt = rewind(str(top), to_batch=batch, replay=replayed, **how)
             assert [name for name in names if f"`{name}`" in str(receipt.problem)] == wanted
             assert facts(top) == before

@@ -120,7 +120,7 @@ def ask(ckpt: Run, checkpoint: Path, tmp_path: Path) -> Callable[[str], subproce
         place = tmp_path / "news"
         place.write_text(messages)
         option = f"0.feedFile={place}"
-        return ckpt("inspect", checkpoint, "--sources", "--source-option", option, "-o", "json")
+        return ckpt("inspect", checkpoint, "--sources", "--source-options", option, "-o", "json")
 
     return run
 
@@ -151,7 +151,7 @@ def test_a_plugin_that_cannot_ask_is_one_line(ask: Any, ckpt: Run, checkpoint: P
     assert json.loads(run.stdout)["sources"][0]["live"] is None
     (said,) = run.stderr.splitlines()
     assert said.startswith("ckpt: plugin feed of ckpt.sources: ValueError: invalid literal for int()")
-    unreached = ckpt("inspect", checkpoint, "--sources", "--source-option", "0.feedFile=/nowhere", "-o", "json")
+    unreached = ckpt("inspect", checkpoint, "--sources", "--source-options", "0.feedFile=/nowhere", "-o", "json")
     assert (unreached.returncode, json.loads(unreached.stdout)["sources"][0]["live"]["outcome"]) == (3, "unreached")
     assert "the feed cannot be read: No such file or directory" in unreached.stderr
     unnamed = ckpt("inspect", checkpoint, "--sources")
@@ -160,7 +160,9 @@ def test_a_plugin_that_cannot_ask_is_one_line(ask: Any, ckpt: Run, checkpoint: P
 
 def test_preflight_asks_it(ckpt: Run, checkpoint: Path, tmp_path: Path) -> None:
     (tmp_path / "news").write_text("60 80")
-    run = ckpt("preflight", checkpoint, "--sources", "--source-option", f"0.feedFile={tmp_path / 'news'}", "-o", "json")
+    run = ckpt(
+        "preflight", checkpoint, "--sources", "--source-options", f"0.feedFile={tmp_path / 'news'}", "-o", "json"
+    )
     assert "what source 0 has now: it has message 60 of news to message 80" in run.stdout
 
 
@@ -205,7 +207,7 @@ def test_the_example_of_the_page_is_a_plugin(checkpoint: Path, tmp_path: Path, s
     assert "+10 messages" in page.stdout
     (tmp_path / "feed").write_text("row\n" * 60)
     option = f"0.path={tmp_path / 'feed'}"
-    asked = run_with([tmp_path, site], "inspect", checkpoint, "--sources", "--source-option", option)
+    asked = run_with([tmp_path, site], "inspect", checkpoint, "--sources", "--source-options", option)
     assert "now: it has message 0 to message 60; 10 messages to be read" in " ".join(asked.stdout.split())
 
 

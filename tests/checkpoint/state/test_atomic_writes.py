@@ -113,7 +113,7 @@ def test_the_log_of_the_first_batch_is_newer_than_its_offsets():
 def counted(ckpt: Ckpt, folder: Path) -> tuple[Run, dict[str, int]]:
     """What is said of a checkpoint in S3, and how many requests of each kind that took."""
     with counting_s3(folder) as server:
-        given = [word for pair in server.options.items() for word in ("--storage-option", "=".join(pair))]
+        given = [word for pair in server.options.items() for word in ("--storage-options", "=".join(pair))]
         return ckpt("inspect", "s3://bucket/ck", *given), dict(server.requests)
 
 

@@ -166,7 +166,7 @@ def held_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_to_s3_and_back(s3: Any, ckpt: Ckpt, tmp_path: Path) -> None:
     uri = s3.upload(SAMPLES / "aggregation-changelog-4.2")
     bucket = uri.rpartition("/")[0]
-    words = [word for key, value in s3.options.items() for word in ("--storage-option", f"{key}={value}")]
+    words = [word for key, value in s3.options.items() for word in ("--storage-options", f"{key}={value}")]
     for source, to in ((uri, tmp_path / "a"), (tmp_path / "a", f"{bucket}/b"), (f"{bucket}/b", f"{bucket}/c")):
         run = ckpt("copy", source, to, *words, "-o", "json")
         assert run.exit_code == 0, run.stderr + str(run.json()["wrong_checksums"])
@@ -202,7 +202,7 @@ def test_to_hdfs_and_back(hdfs: Any, hdfs_uri: Upload, ckpt: Ckpt, tmp_path: Pat
         (("{new}/copy",), 3, "/new/copy cannot be written: create {new} first"),
         (("memory://copy",), 2, "memory://copy is gone when ckpt ends: name a folder that stays"),
         (("{new}", "--batch", 77), 3, "batch 77 has no offsets and commit that can be read; the oldest that can be"),
-        (("{new}", "--storage-option", "a"), 2, "write it as key=value"),
+        (("{new}", "--storage-options", "a"), 2, "write it as key=value"),
     ],
 )
 def test_what_is_refused(

@@ -83,7 +83,7 @@ def ask(session: Session, case: Case | ColumnCase, minor: str, folder: Path, by:
         start=dict(case.start),
         accept_from_now_on=True,
         apply=case.in_place,
-        grace_s=0,
+        grace=0,
     )
     if plan.refused is not None:
         return {"refused": plan.refused.replace(str(folder), "FOLDER")}

@@ -116,7 +116,9 @@ def test_what_is_told_as_published(ckpt: Ckpt, copy_of: CopyOf, describe: Descri
     assert contract.disagreements(document, "evolve") == []
     assert [source["change"] for source in document["sources"]] == ["same"]
     assert (document["verdict"], document["written"]) == ("unknown", True)
-    again = ckpt("evolve", SAMPLES / STATEFUL, tmp_path / "again", "--to", query, "--from", query, "-o", "json").json()
+    again = ckpt(
+        "evolve", SAMPLES / STATEFUL, tmp_path / "again", "--to", query, "--from-query", query, "-o", "json"
+    ).json()
     assert (again["batch"], again["query_id"]) == (9, document["query_id"])
     assert again["verdict"] == "unknown", "neither description says what the operator computes"
     plan = ckpt("evolve", copy_of(FILES), "--in-place", "--to", describe(MORE, OLD), "-o", "json").json()
@@ -217,7 +219,7 @@ def test_a_name_leads_nowhere_else(name: str, ckpt: Ckpt, copy_of: CopyOf, tmp_p
 
 def test_every_published_key_is_used(ckpt: Ckpt, copy_of: CopyOf, describe: Describe, tmp_path: Path) -> None:
     query = describe(RATE, like=STATEFUL)
-    words = ("--to", query, "--from", query, "-o", "json")
+    words = ("--to", query, "--from-query", query, "-o", "json")
     seen = contract.keys_in(ckpt("evolve", SAMPLES / STATEFUL, tmp_path / "new", *words).json())
     seen |= contract.keys_in(
         ckpt("evolve", copy_of(FILES), "--in-place", "--to", describe(OLD, MORE), "-o", "json").json()
@@ -286,7 +288,7 @@ def test_an_operator_that_leaves_has_decided_which_rows_the_others_saw(
 
 COUNT, SUM = DescribedBuffer("count", "long", False, 0), DescribedBuffer("sum", "long", True)
 
-FIRST = ("--map", "value_sum=value_sum")
+FIRST = ("--map-column", "value_sum=value_sum")
 
 
 def describe_aggregates(
@@ -316,7 +318,7 @@ def test_columns_have_a_verdict_each_and_new_ones_are_empty(ckpt: Ckpt, tmp_path
     old, new = tmp_path / "old.json", tmp_path / "new.json"
     describe_aggregates(old, COUNT, SUM)
     describe_aggregates(new, DescribedBuffer("max", "long", True), SUM, COUNT)
-    words = ("evolve", SAMPLES / STATEFUL, tmp_path / "new", "--to", new, "--from", old)
+    words = ("evolve", SAMPLES / STATEFUL, tmp_path / "new", "--to", new, "--from-query", old)
 
     refused = ckpt(*words)
     assert (refused.exit_code, "--accept-from-now-on accepts that" in refused.stdout) == (3, True)
@@ -337,10 +339,14 @@ def test_columns_have_a_verdict_each_and_new_ones_are_empty(ckpt: Ckpt, tmp_path
     ("words", "code", "told"),
     [
         ((), 3, "sum(v) may be value_sum of the state, or new"),
-        (("--map", "value_sum"), 2, "--map: write OLD=NEW, columns of state"),
-        ((*FIRST, "--map", "value_sum=value_x"), 2, "--map: no operator that keeps its state can use column value_x"),
+        (("--map-column", "value_sum"), 2, "--map-column: write OLD=NEW, columns of state"),
+        (
+            (*FIRST, "--map-column", "value_sum=value_x"),
+            2,
+            "--map-column: no operator that keeps its state can use column value_x",
+        ),
         ((*FIRST, "--default", "key_x=1"), 2, "--default: no operator that keeps its state can use column key_x"),
-        ((*FIRST, "--map", "value_sum=value_sum_2"), 3, "two aggregates would take the same column"),
+        ((*FIRST, "--map-column", "value_sum=value_sum_2"), 3, "two aggregates would take the same column"),
     ],
 )
 def test_columns_that_no_file_tells_apart(
@@ -356,6 +362,6 @@ def test_columns_stay_while_a_batch_is_planned(ckpt: Ckpt, tmp_path: Path) -> No
     old = describe_aggregates(tmp_path / "old.json", COUNT, SUM)
     query = describe_aggregates(tmp_path / "query.json", COUNT)
     checkpoint = SAMPLES / "aggregation-killed-changelog-4.3"
-    run = ckpt("evolve", checkpoint, tmp_path / "new", "--to", query, "--from", old, "-o", "json")
+    run = ckpt("evolve", checkpoint, tmp_path / "new", "--to", query, "--from-query", old, "-o", "json")
     assert run.exit_code == 3
     assert "is planned and not committed, and columns of operator 0 change" in run.json()["refused"]

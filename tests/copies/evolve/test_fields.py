@@ -72,7 +72,7 @@ def test_variables_of_every_kind_get_other_names_and_keep_their_rows(variables: 
     for old, name in names.items():
         assert rows_of(new, variable=name) == rows_of(variables, variable=old) != []
     assert rows_of(new, timers=True) == rows_of(variables, timers=True) != []
-    assert ckpt.verify_state(new).damages == ()
+    assert ckpt.state_verify(new).damages == ()
     assert ckpt.inspect(new).sound
 
 
@@ -103,7 +103,7 @@ def test_fields_of_values_and_lists_change_in_the_rows(variables: str, tmp_path:
     )
     assert old_list == new_list
     assert ckpt.read_state_arrow(new, variable="recent")["list_element_other"].null_count == len(new_list[0]) > 0
-    assert ckpt.verify_state(new).damages == ()
+    assert ckpt.state_verify(new).damages == ()
 
 
 def key_of(row: Mapping[str, Any]) -> str:

@@ -53,7 +53,7 @@ def test_they_write_what_one_machine_does(sample: str, key: list[tuple[str, str]
         assert (plan.written, plan.refused) == (True, None)
     assert rows(places["there"]) == rows(places["here"])
     assert list_files(places["there"]) == list_files(places["here"])
-    assert ckpt.verify_state(str(places["there"])).damages == ()
+    assert ckpt.state_verify(str(places["there"])).damages == ()
 
 
 def test_the_changed_query_continues(by: Any, spark: Any, tmp_path: Path) -> None:

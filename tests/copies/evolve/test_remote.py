@@ -147,13 +147,13 @@ def test_in_place_it_is_planned_applied_and_undone(upload: Upload, copy_of: Copy
     assert (plan.needed, plan.refused, receipt) == (True, None, Receipt())
     assert tree(uri, options) == before
 
-    _, receipt = ckpt.evolve(query, uri, storage_options=options, apply=True, grace_s=0)
+    _, receipt = ckpt.evolve(query, uri, storage_options=options, apply=True, grace=0)
     assert receipt.applied, receipt.problem
     assert tree(uri, options)[1] == changed_by(plan, before[1])
     assert can_start(query, uri, options)
     again, _ = ckpt.evolve(query, uri, storage_options=options)
     assert not again.needed
 
-    _, undone = ckpt.evolve(query, uri, storage_options=options, undo=receipt.backup, grace_s=0)
+    _, undone = ckpt.evolve(query, uri, storage_options=options, undo=receipt.backup, grace=0)
     assert undone.undone, undone.problem
     assert tree(uri, options)[1] == before[1]

@@ -45,11 +45,11 @@ def test_the_old_output_of_a_file_sink(spark: Any, ckpt: Ckpt, tmp_path: Path) -
         query.add(batch)
     query.start("old", out)
     assert query.read(out) == list(range(30))
-    assert ckpt("export-state", tmp_path / "old", "--all", "--to", tmp_path / "state").exit_code == 0
+    assert ckpt("export-state", tmp_path / "old", "--all-units", "--to", tmp_path / "state").exit_code == 0
 
     query.start("skipped", out, first=True)  # its sink has batches 0 to 2 of the old query
     for words in (
-        ("export-state", tmp_path / "skipped", "--all", "--to", tmp_path / "none"),
+        ("export-state", tmp_path / "skipped", "--all-units", "--to", tmp_path / "none"),
         ("import-state", tmp_path / "state", tmp_path / "new", "--like", tmp_path / "skipped"),
     ):
         refused = ckpt(*words)

@@ -83,7 +83,7 @@ def test_what_was_read_is_written_byte_for_byte(
     assert made.written
     assert stores == moved
     assert state(tmp_path / "new") == state_of(sample)
-    assert ckpt.verify_state(str(tmp_path / "new")).damages == ()
+    assert ckpt.state_verify(str(tmp_path / "new")).damages == ()
 
 
 def imported(checkpoint: Path, shape: str, new: Path) -> str | None:
@@ -142,7 +142,7 @@ def test_it_is_kept_in_the_form_that_is_asked_for(form: dict[str, Any], tmp_path
     )
     assert (made.new.provider, made.written) == ("rocksdb", True)
     assert state(tmp_path / "new") == state(AGGREGATION)
-    assert ckpt.verify_state(str(tmp_path / "new")).damages == ()
+    assert ckpt.state_verify(str(tmp_path / "new")).damages == ()
 
 
 def test_an_edit_is_the_state(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_a_join_never_guesses_whether_a_row_was_joined(tmp_path: Path) -> None:
     told = more.append_column("matched", pa.array([None] * len(left) + [True]))
     made = ckpt.write_state({**given, "operator 0, left side": told}, like=like, into=str(tmp_path / "new"))
     assert [one.rows for one in made.units] == [len(left) + 1, 15]
-    assert ckpt.verify_state(str(tmp_path / "new")).damages == ()
+    assert ckpt.state_verify(str(tmp_path / "new")).damages == ()
 
 
 def test_a_value_with_a_time_to_live_has_one(tmp_path: Path) -> None:

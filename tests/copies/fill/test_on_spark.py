@@ -36,7 +36,7 @@ def test_an_export_becomes_what_one_machine_makes_of_it(
     assert rows(tmp_path / "there") == rows(tmp_path / "here")
     assert state(tmp_path / "there") == state(old)
     assert [unit.rows for unit in there.units] == [unit.rows for unit in here.units]
-    assert ckpt.verify_state(str(tmp_path / "there")).damages == ()
+    assert ckpt.state_verify(str(tmp_path / "there")).damages == ()
 
 
 def test_dataframes_stay_where_they_are(by: Any, spark: Any, tmp_path: Path) -> None:

@@ -145,7 +145,7 @@ def test_state_of_another_codec_keeps_it(
     query.add(BATCHES)
     assert query.start(place) == ""
     assert query.times(place) == dict.fromkeys(range(NUMBERS), 1)
-    assert ckpt.verify_state(str(place / "checkpoint")).damages == ()
+    assert ckpt.state_verify(str(place / "checkpoint")).damages == ()
 
 
 def test_keys_that_a_condition_left_out_were_never_seen(spark: Any, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_nothing_is_left_of_the_keys_and_everything_of_others(sample: str, tmp_p
     assert made.written, made.refused
     assert rows(tmp_path / "new") == {unit: [one for one in of if one[0] not in keys] for unit, of in old.items()}
     assert sum(one.dropped or 0 for one in made.units) == sum(key in keys for of in old.values() for key, _ in of) > 0
-    assert ckpt.verify_state(str(tmp_path / "new")).damages == (), (
+    assert ckpt.state_verify(str(tmp_path / "new")).damages == (), (
         "timers, TTL indexes and counts are those of the rows"
     )
 

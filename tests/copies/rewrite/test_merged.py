@@ -301,7 +301,7 @@ def test_state_and_logs_of_both_become_one(form: dict[str, Any], apart: tuple[st
     assert [source.text for source in newest.sources] == [log.sources[0].text for log in old if log is not None]
     assert [(source.checkpoint, source.was) for source in made.new_sources] == [(0, 0), (1, 0)]
     assert ckpt.inspect(new).sound
-    assert ckpt.verify_state(new).damages == ()
+    assert ckpt.state_verify(new).damages == ()
 
 
 def test_three_become_one(apart: tuple[str, str], tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def test_they_write_what_one_machine_does(sample: str, form: dict[str, Any], by:
     assert rows(tmp_path / "there") == rows(tmp_path / "here")
     assert state(tmp_path / "there") == state(SAMPLES / sample)
     assert [(unit.rows, unit.dropped) for unit in there.units] == [(unit.rows, unit.dropped) for unit in here.units]
-    assert ckpt.verify_state(str(tmp_path / "there")).damages == ()
+    assert ckpt.state_verify(str(tmp_path / "there")).damages == ()
 
 
 def test_keys_are_left_out_and_counted(by: Any, tmp_path: Path) -> None:

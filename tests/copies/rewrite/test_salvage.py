@@ -68,7 +68,7 @@ def test_an_operator_in_a_partition_is_lost_as_a_whole(
             expected[unit.label] = sorted(str({k: v for k, v in row.items() if k != "partition_id"}) for row in kept)
     assert state(tmp_path / "new") == expected
     assert ckpt.inspect(str(tmp_path / "new")).sound
-    assert ckpt.verify_state(str(tmp_path / "new")).damages == ()
+    assert ckpt.state_verify(str(tmp_path / "new")).damages == ()
 
 
 def test_nothing_is_written_unless_the_loss_is_accepted(copy_of: CopyOf, ckpt: Ckpt, tmp_path: Path) -> None:

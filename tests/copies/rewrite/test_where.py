@@ -97,7 +97,7 @@ def test_what_is_kept_is_what_arrow_keeps(sample: str, prefix: str, tmp_path: Pa
             table.num_rows - wanted[label][1].num_rows for label, (_, table) in there.items()
         )
         assert any(one.dropped for one in made.units)
-        assert ckpt.verify_state(str(new)).damages == (), "timers, TTL indexes and counts are those of the rows"
+        assert ckpt.state_verify(str(new)).damages == (), "timers, TTL indexes and counts are those of the rows"
 
 
 def forms(sample: str) -> list[dict[str, Any]]:

@@ -221,7 +221,7 @@ def test_a_log_is_read_from_a_file_and_from_standard_input(ckpt: Ckpt, tmp_path:
         ([""], 2, "the text is empty"),
         (["."], 2, ". is no file"),
         (["/dev/zero"], 2, "/dev/zero is no file"),
-        ([TEXT, "--storage-option", "a=b"], 2, "--storage-option is for --checkpoint"),
+        ([TEXT, "--storage-options", "a=b"], 2, "--storage-options is for --checkpoint"),
         ([TEXT, "--checkpoint", "/nowhere"], 3, "/nowhere"),
     ],
 )

@@ -113,7 +113,7 @@ def test_what_cannot_be_looked_at(ckpt: Ckpt, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert ckpt("preflight", tmp_path / "file" / "nowhere").exit_code == 3
     assert ckpt("preflight", AGGREGATION, "--spark", "2.4").exit_code == 2
-    assert ckpt("preflight", AGGREGATION, "--source-option", "0.a=b").exit_code == 2
+    assert ckpt("preflight", AGGREGATION, "--source-options", "0.a=b").exit_code == 2
     assert ckpt("preflight", AGGREGATION, "--expect", tmp_path / "nowhere.json").exit_code == 2
     (tmp_path / "query.json").write_text('{"schema": 1}')
     refusal = ckpt("preflight", AGGREGATION, "--expect", tmp_path / "query.json").refusal()
@@ -136,7 +136,7 @@ def test_a_field_without_a_type_fits_no_schema(ckpt: Ckpt, tmp_path: Path) -> No
 
 def test_brokers_that_do_not_answer_are_no_answer(ckpt: Ckpt) -> None:
     pytest.importorskip("confluent_kafka")
-    words = ("--sources", "--source-option", "0.kafka.bootstrap.servers=127.0.0.1:1")
+    words = ("--sources", "--source-options", "0.kafka.bootstrap.servers=127.0.0.1:1")
     run = ckpt("preflight", "sample_checkpoints/kafka-4.2", *words)
 
     assert run.exit_code == 3
@@ -175,7 +175,7 @@ def test_a_folder_that_does_not_exist_yet_starts_fresh_and_the_path_is_named(
     path: str, missing: str, ckpt: Ckpt, tmp_path: Path
 ) -> None:
     (tmp_path / "out" / "_spark_metadata").mkdir(parents=True)
-    kafka = ("--sources", "--source-option", "0.kafka.bootstrap.servers=127.0.0.1:1")
+    kafka = ("--sources", "--source-options", "0.kafka.bootstrap.servers=127.0.0.1:1")
     run = ckpt("preflight", tmp_path / path, *kafka, "--sink", tmp_path / "out", "-o", "json")
     document = run.json()
 
@@ -236,6 +236,6 @@ def test_the_remedy_names_the_file_that_was_given(ckpt: Ckpt, tmp_path: Path) ->
     (remedy,) = (each["remedy"] for each in run.json()["holds"] if each["code"] == "CKPT432")
     assert f"--to '{file}'`" in remedy
     assert "query.json" not in remedy
-    old = ckpt("preflight", AGGREGATION, "--expect", file, "--from", ROOT / "docs/query.json", "-o", "json")
+    old = ckpt("preflight", AGGREGATION, "--expect", file, "--old", ROOT / "docs/query.json", "-o", "json")
     (remedy,) = (each["remedy"] for each in old.json()["holds"] if each["code"] == "CKPT432")
-    assert f"--to '{file}' --from {ROOT / 'docs/query.json'}`" in remedy
+    assert f"--to '{file}' --old {ROOT / 'docs/query.json'}`" in remedy

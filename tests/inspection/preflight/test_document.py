@@ -153,7 +153,7 @@ def test_what_is_refused(ckpt: Ckpt, tmp_path: Path) -> None:
         other.write_text(text)
         run = ckpt("preflight", other)
         assert (run.exit_code, name in run.refusal()) == (3, True)
-    for option in (["--deep"], ["--sources"], ["--sink", "x"], ["--storage-option", "a=b"]):
+    for option in (["--deep"], ["--sources"], ["--sink", "x"], ["--storage-options", "a=b"]):
         assert ckpt("preflight", inspected, *option).exit_code == 2
 
 

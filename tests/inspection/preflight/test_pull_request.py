@@ -121,7 +121,7 @@ def test_the_query_of_the_last_release(repository: Path) -> None:
 
     assert step.code == 1
     assert "CKPT435" in step.log
-    assert "--to query.json --from released.json" in step.summary.replace("\\", "")
+    assert "--to query.json --from-query released.json" in step.summary.replace("\\", "")
 
 
 @pytest.mark.parametrize(

@@ -90,8 +90,8 @@ def test_next_names_a_checkpoint_for_each_kind_of_trouble(copy_of: CopyOf, ckpt:
         ([GOOD, "--textfile", "nowhere/x.prom"], 2),
         ([GOOD, "--changed-since", "yesterday"], 2),
         ([GOOD, "--sources"], 2),
-        ([GOOD, "--source-option", "kafka.bootstrap.servers=h:1"], 2),
-        ([GOOD, "--sources", "--source-option", "kafka.bootstrap.servers"], 2),
+        ([GOOD, "--source-options", "kafka.bootstrap.servers=h:1"], 2),
+        ([GOOD, "--sources", "--source-options", "kafka.bootstrap.servers"], 2),
     ],
 )
 def test_exit_codes(words: list[str], code: int, ckpt: Ckpt) -> None:

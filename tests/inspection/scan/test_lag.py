@@ -51,7 +51,7 @@ def test_brokers_that_do_not_answer_are_said_and_the_rest_is_as_without_them() -
 
 @pytest.mark.service
 def test_positions_are_committed_to_groups_that_only_ckpt_uses(kafka: str, ckpt: Ckpt, tmp_path: Path) -> None:
-    broker, asked = Broker(kafka), ("--source-option", f"kafka.bootstrap.servers={kafka}")
+    broker, asked = Broker(kafka), ("--source-options", f"kafka.bootstrap.servers={kafka}")
     topic, checkpoint = Case("more-rows", True).make(broker, tmp_path / "orders")
     end = json.loads((checkpoint / "offsets/1").read_text().splitlines()[-1])[topic]
 
@@ -83,7 +83,7 @@ def test_a_group_with_members_is_left_alone(kafka: str, ckpt: Ckpt, tmp_path: Pa
         consumer.subscribe([topic])
         while not consumer.assignment():
             consumer.poll(0.1)
-        asked = ("--source-option", f"kafka.bootstrap.servers={kafka}", "--group", "busy-")
+        asked = ("--source-options", f"kafka.bootstrap.servers={kafka}", "--group", "busy-")
         (one,) = ckpt("offsets", "commit", checkpoint, *asked, "-o", "json").json()["groups"]
     assert one["refused"] == "group busy-orders has members: it is a consumer's, so choose another prefix"
     assert committed(kafka, "busy-orders", topic) == {}
@@ -92,7 +92,7 @@ def test_a_group_with_members_is_left_alone(kafka: str, ckpt: Ckpt, tmp_path: Pa
 @pytest.mark.service
 def test_a_group_is_not_given_a_name_that_does_something_to_a_terminal(kafka: str, ckpt: Ckpt, tmp_path: Path) -> None:
     _, checkpoint = Case("more-rows", True).make(Broker(kafka), tmp_path / "a\x1b[31m")
-    asked = ("--source-option", f"kafka.bootstrap.servers={kafka}", "--group", "named-")
+    asked = ("--source-options", f"kafka.bootstrap.servers={kafka}", "--group", "named-")
     (one,) = ckpt("offsets", "commit", checkpoint, *asked, "-o", "json").json()["groups"]
     assert "unprintable name" in one["refused"]
 

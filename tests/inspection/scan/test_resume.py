@@ -282,7 +282,7 @@ def test_a_store_that_answers_no_more_ends_it_and_the_rows_stay(fleet: CountingS
 
 @pytest.mark.slow
 def test_ctrl_c_says_how_to_continue(fleet: CountingS3, ckpt: Ckpt, tmp_path: Path) -> None:
-    file, options = tmp_path / "a file", [f"--storage-option={name}={value}" for name, value in fleet.options.items()]
+    file, options = tmp_path / "a file", [f"--storage-options={name}={value}" for name, value in fleet.options.items()]
     words = ["scan", "s3://bucket", "--resume", str(file), "--jobs", "1", "-o", "json", *options]
     fleet.ms = 100
     heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a test run in the background ignores it

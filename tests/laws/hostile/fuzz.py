@@ -101,7 +101,7 @@ COMMANDS: dict[str, list[list[str]]] = {
     "state diff": [["--from-batch", "0"], ["--from-batch", "1", "--to-batch", "2", "--limit", "0"]],
     "export-state": [
         ["--plan", "--to", "{out}"],
-        ["--plan", "--to", "{out}", "--all", "--shape", "raw"],
+        ["--plan", "--to", "{out}", "--all-units", "--shape", "raw"],
         ["--plan", "--to", "{out}", "--shape", "initial-state", "--batch", "3"],
         ["--plan", "--to", "{out}", "--operator", "0", "--changes-from", "2", "--partition-id"],
         ["--plan", "--to", "{out}", "--side", "left", "--format", "csv"],

@@ -80,7 +80,7 @@ COMMANDS = [
     ["migrate", "provider", "{checkpoint}", "--to", "hdfs"],
     ["migrate", "real-time", "{checkpoint}"],
     ["migrate", "transform-with-state", "{checkpoint}", "--plan", "--to", "x"],
-    ["export-state", "{checkpoint}", "--plan", "--all", "--to", "x"],
+    ["export-state", "{checkpoint}", "--plan", "--all-units", "--to", "x"],
 ]
 
 

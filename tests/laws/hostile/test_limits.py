@@ -151,7 +151,7 @@ COSTLY = {
     "sparse metadata of a reading": ("export-state", "tws-rocksdb-4.2", sparse("state/0/_metadata/v2/1"), "v2/1"),
     "a source log of 300 MB": ("handoff", "file-source-3.5", sparse("sources/0/9.compact"), "sources/0/9.compact"),
 }
-OPTIONS = {"relocate": ["--to", "s3a://bucket/x"], "export-state": ["--plan", "--all", "--to", "x"]}
+OPTIONS = {"relocate": ["--to", "s3a://bucket/x"], "export-state": ["--plan", "--all-units", "--to", "x"]}
 
 
 @pytest.mark.slow
@@ -310,7 +310,7 @@ def test_who_looked_past_a_link_reads_no_state(copy_of: CopyOf) -> None:
     import ckpt
 
     looked = ckpt.inspect(_link_out(copy_of("aggregation-hdfs-4.2"), "state/0/0")).checkpoint
-    for read in (ckpt.state_units, ckpt.read_state_arrow, ckpt.verify_state):
+    for read in (ckpt.state_units, ckpt.read_state_arrow, ckpt.state_verify):
         with pytest.raises(ckpt.StorageError, match="leads out of the checkpoint"):
             read(looked)
 

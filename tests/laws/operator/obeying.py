@@ -130,7 +130,7 @@ def _options(world: World) -> tuple[str, ...]:
         else:
             options = {"path": str(world.into)} if words else {}
         for key, value in options.items():
-            words += ["--source-option", f"{source}.{key}={value}"]
+            words += ["--source-options", f"{source}.{key}={value}"]
     return (*words, *(("--sink", str(world.out)) if world.kind.sink != "append" else ()))
 
 

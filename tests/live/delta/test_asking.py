@@ -68,7 +68,7 @@ def test_the_page_and_the_document(checkpoint: Path, tmp_path: Path, ckpt: Ckpt)
     place = table(tmp_path / "t", [add("1")], [add("2"), add("3", 7)])
     for name in "123":
         (place / name).write_text("x")
-    given = ["--sources", "--source-option", f"0.path={place}"]
+    given = ["--sources", "--source-options", f"0.path={place}"]
     run = ckpt("inspect", checkpoint, *given)
     assert run.exit_code == 0
     assert "now: the table has versions 0 to 2; 2 files with 12 rows wait to be read" in " ".join(run.stdout.split())
@@ -89,7 +89,7 @@ def test_the_version_since_which_columns_have_their_names(checkpoint: Path, tmp_
 
 
 def test_a_place_without_a_table_is_one_line(checkpoint: Path, tmp_path: Path, ckpt: Ckpt) -> None:
-    run = ckpt("inspect", checkpoint, "--sources", "--source-option", f"0.path={tmp_path / 'nowhere'}")
+    run = ckpt("inspect", checkpoint, "--sources", "--source-options", f"0.path={tmp_path / 'nowhere'}")
     assert run.exit_code == 3
     assert "it has no _delta_log; check the option `path` of source 0" in run.unreached()
 
@@ -120,7 +120,7 @@ def test_a_change_feed_of_another_table_stops_a_start(checkpoint: Path, tmp_path
     place = table(tmp_path / "t", [], [])
     first = place / "_delta_log" / f"{0:020}.json"
     first.write_text(first.read_text().replace(ID, ID[::-1]))
-    words = ["--sources", "--source-option", f"0.path={place}", "--source-option", "0.readChangeFeed=true"]
+    words = ["--sources", "--source-options", f"0.path={place}", "--source-options", "0.readChangeFeed=true"]
     codes = [one["code"] for one in ckpt("inspect", checkpoint, *words, "-o", "json").json()["findings"]]
     assert "CKPT451" in codes
     assert ckpt("preflight", checkpoint, *words).exit_code == 1
@@ -150,7 +150,7 @@ def test_columns_that_can_be_read_as_newer_ones(old: Any, new: Any, reads: bool)
 
 def test_a_secret_in_a_place_is_not_shown(ckpt: Ckpt) -> None:
     run = ckpt(
-        "inspect", SAMPLES / "delta-4.2", "--sources", "--source-option", "0.path=/nowhere?secret_key=very-hidden"
+        "inspect", SAMPLES / "delta-4.2", "--sources", "--source-options", "0.path=/nowhere?secret_key=very-hidden"
     )
     assert run.exit_code == 3
     assert "/nowhere?secret_key=***" in run.unreached()

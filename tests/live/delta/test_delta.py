@@ -78,7 +78,7 @@ def test_obeying_the_advice(case: Case, driver: Here, folder: Path, ckpt: Ckpt) 
         driver.ask({"do": "make", "place": str(made), "history": case.history})
     driver.ask({"do": "happen", "place": str(place), "of": str(made), **vars_of(case)})
     how, rows, _ = OBEYED[case]
-    asked = ["--sources", "--source-option", f"0.path={place / 'table'}"]
+    asked = ["--sources", "--source-options", f"0.path={place / 'table'}"]
     document = ckpt("inspect", place / "checkpoint", *asked, "-o", "json").json()
     assert contract.disagreements(document) == []
     assert list(contract.contradictions(document)) == []

@@ -162,7 +162,7 @@ def sample(folder: Path, days_older: int = 0) -> tuple[Path, Path]:
 
 def test_files_are_compared_with_the_log(tmp_path: Path, ckpt: Ckpt) -> None:
     checkpoint, place = sample(tmp_path, days_older=30)
-    run = ckpt("inspect", checkpoint, "--sources", "--source-option", f"0.path={place}", "-o", "json")
+    run = ckpt("inspect", checkpoint, "--sources", "--source-options", f"0.path={place}", "-o", "json")
     live = run.json()["sources"][0]["live"]
     assert (live["outcome"], live["unit"], live["waiting"], live["lost"]) == ("skips", "files", 1, 1)
     assert [one["code"] for one in run.json()["findings"] if one["code"].startswith("CKPT46")] == ["CKPT462"]
@@ -193,7 +193,7 @@ def test_offsets_that_cannot_be_read_are_no_wrong_use(tmp_path: Path, ckpt: Ckpt
     checkpoint, place = sample(tmp_path)
     (checkpoint / "offsets" / "11").write_text("")
     plain = ckpt("inspect", checkpoint)
-    run = ckpt("inspect", checkpoint, "--sources", "--source-option", f"0.path={place}")
+    run = ckpt("inspect", checkpoint, "--sources", "--source-options", f"0.path={place}")
     assert (run.exit_code, plain.exit_code) == (1, 1)
     assert "not asked: the newest offsets, which name the sources" in " ".join(run.stdout.split())
     assert run.stdout.split("\nNext")[1] == plain.stdout.split("\nNext")[1]
@@ -232,6 +232,6 @@ def test_files_that_spark_hides_do_not_wait(tmp_path: Path) -> None:
 
 def test_a_place_that_is_not_there_is_one_line(tmp_path: Path, ckpt: Ckpt) -> None:
     checkpoint, _ = sample(tmp_path)
-    run = ckpt("inspect", checkpoint, "--sources", "--source-option", f"0.path={tmp_path / 'nowhere'}")
+    run = ckpt("inspect", checkpoint, "--sources", "--source-options", f"0.path={tmp_path / 'nowhere'}")
     assert run.exit_code == 3
     assert "nothing is there; check the option `path` of source 0" in run.unreached()

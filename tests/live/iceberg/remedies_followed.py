@@ -95,7 +95,7 @@ def obeyed(session: Session, case: Case, folder: Path) -> dict[str, Any]:
     place, wanted = happened(session, case, folder), OBEYED[case]
     checkpoint = place / "checkpoint"
     answer: dict[str, Any] = {"offsets": ends(checkpoint), "now": to_json(asked(place, case))}
-    words = ["inspect", checkpoint, "--sources", "--source-option", f"0.path={place / 'db' / 't'}"]
+    words = ["inspect", checkpoint, "--sources", "--source-options", f"0.path={place / 'db' / 't'}"]
     document = json.loads(ckpt(*words, "-o", "json").stdout)
     remedies = [one["remedy"] for one in document["findings"] if one["code"].startswith("CKPT47")]
     answer["remedies"] = [one.replace(str(checkpoint), "CHECKPOINT") for one in remedies]

@@ -83,7 +83,7 @@ def test_counts_that_are_not_recorded_are_not_guessed(checkpoint: Path, tmp_path
 
 def test_the_page_and_the_document(checkpoint: Path, tmp_path: Path, ckpt: Ckpt) -> None:
     place = table(tmp_path / "t", *chain("append", "append", "append", "replace", "append"))
-    given = ["--sources", "--source-option", f"0.path={place}"]
+    given = ["--sources", "--source-options", f"0.path={place}"]
     run = ckpt("inspect", checkpoint, *given)
     assert run.exit_code == 0
     said = "now: the table has 5 snapshots up to 5; 2 files with 20 rows wait to be read"
@@ -110,7 +110,7 @@ def test_a_metadata_file_can_be_named_itself(checkpoint: Path, tmp_path: Path) -
 def test_places_without_a_table_are_one_line(checkpoint: Path, tmp_path: Path, ckpt: Ckpt) -> None:
     (tmp_path / "empty" / "metadata").mkdir(parents=True)
     for place in ("nowhere", "empty", "nowhere/metadata/v1.metadata.json"):
-        run = ckpt("inspect", checkpoint, "--sources", "--source-option", f"0.path={tmp_path / place}")
+        run = ckpt("inspect", checkpoint, "--sources", "--source-options", f"0.path={tmp_path / place}")
         assert run.exit_code == 3
         assert "check the option `path` of source 0" in run.unreached()
 
@@ -129,7 +129,7 @@ _DAMAGED = (
 def test_damaged_metadata_is_one_line(text: str, checkpoint: Path, tmp_path: Path, ckpt: Ckpt) -> None:
     place = table(tmp_path / "t", snapshot(1))
     (place / "metadata" / "v1.metadata.json").write_bytes(text.encode("latin-1"))
-    run = ckpt("inspect", checkpoint, "--sources", "--source-option", f"0.path={place}")
+    run = ckpt("inspect", checkpoint, "--sources", "--source-options", f"0.path={place}")
     assert run.exit_code == 3
     assert "its metadata cannot be read: metadata/v1.metadata.json: " in run.unreached()
 
@@ -150,7 +150,7 @@ def test_options_that_are_wrong(given: dict[str, str], checkpoint: Path, tmp_pat
 
 
 def outcome(ckpt: Ckpt, checkpoint: Path, place: Path, *more: str) -> tuple[str, list[str]]:
-    options = [word for one in (f"path={place}", *more) for word in ("--source-option", f"0.{one}")]
+    options = [word for one in (f"path={place}", *more) for word in ("--source-options", f"0.{one}")]
     document = ckpt("inspect", checkpoint, "--sources", *options, "-o", "json").json()
     codes = [one["code"] for one in document["findings"] if one["code"].startswith("CKPT47")]
     return document["sources"][0]["live"]["outcome"], codes
@@ -193,7 +193,7 @@ def test_snapshots_that_were_passed_stop_a_start_with_available_now_too(
     first.write_text(json.dumps(end(1, 0)))
     line = [snapshot(5, parent=1), snapshot(6, "overwrite", parent=5), snapshot(7, "delete", parent=6)]
     line = [*([snapshot(1)] if there else ()), *line, snapshot(2, parent=7)]
-    words = ["--sources", "--source-option", f"0.path={table(tmp_path / 't', *line)}", "-o", "json"]
+    words = ["--sources", "--source-options", f"0.path={table(tmp_path / 't', *line)}", "-o", "json"]
     found = ckpt("inspect", checkpoint, *words).json()["findings"]
     (remedy,) = [one["remedy"] for one in found if one["code"] == "CKPT476"]
     assert ("delete sources/0/offsets/0" in remedy) is not there

@@ -21,7 +21,7 @@ def place(tmp_path: Path) -> Path:
 
 def said(ckpt: Ckpt, place: Path, name: str, command: str = "inspect") -> dict[str, Any]:
     table, sink = place / "db" / name, place / "db" / f"{name}_sink"
-    words = ["--spark", "4.0", "--progress", "sync", "--sources", "--source-option", f"0.path={table}", "--sink", sink]
+    words = ["--spark", "4.0", "--progress", "sync", "--sources", "--source-options", f"0.path={table}", "--sink", sink]
     run = ckpt(command, place / f"checkpoint-{name}", *words, "-o", "json")
     assert run.exit_code == 0
     found: dict[str, Any] = run.json()

@@ -70,7 +70,7 @@ def test_obeying_the_advice_reads_every_row_that_is_there(
     case = Case(incident, committed)
     subscribe, checkpoint = case.make(broker, tmp_path / "checkpoint")
     given = {"kafka.bootstrap.servers": broker.servers, "subscribe": subscribe}
-    asked = [word for key, value in given.items() for word in ("--source-option", f"0.{key}={value}")]
+    asked = [word for key, value in given.items() for word in ("--source-options", f"0.{key}={value}")]
     document = ckpt("inspect", checkpoint, "--sources", *asked, "-o", "json").json()
     assert contract.disagreements(document) == []
     assert list(contract.contradictions(document)) == []
@@ -109,7 +109,7 @@ def test_a_login_that_a_broker_does_not_know_is_refused(broker: Broker, ckpt: Ck
     secret.write_text('a.b.PlainLoginModule required username="u" password="very-secret";')
     words = {"bootstrap.servers": broker.servers, "security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
     typed = [f"0.kafka.{key}={value}" for key, value in {**words, "sasl.jaas.config": f"@{secret}"}.items()]
-    run = ckpt("inspect", checkpoint, "--sources", *(word for one in typed for word in ("--source-option", one)))
+    run = ckpt("inspect", checkpoint, "--sources", *(word for one in typed for word in ("--source-options", one)))
     assert run.exit_code == 3
     assert "very-secret" not in run.unreached()
 

@@ -119,14 +119,18 @@ def test_words_that_are_no_options(word: str) -> None:
 @pytest.mark.parametrize(
     ("sample", "words", "refusal"),
     [
-        ("kafka-4.2", ["--source-option", "0.subscribe=a"], "--source-option is for --sources"),
+        ("kafka-4.2", ["--source-options", "0.subscribe=a"], "--source-options is for --sources"),
         ("kafka-4.2", ["--sources"], "0.kafka.bootstrap.servers=HOST:PORT"),
-        ("kafka-4.2", ["--sources", "--source-option", "1.subscribe=a"], "has no source 1"),
-        ("kafka-4.2", ["--sources", "--source-option", "0.subscribe=a"], "needs kafka.bootstrap.servers"),
-        ("stateless-4.2", ["--sources", "--source-option", "0.path=a"], "cannot ask a source of type rate-micro-batch"),
+        ("kafka-4.2", ["--sources", "--source-options", "1.subscribe=a"], "has no source 1"),
+        ("kafka-4.2", ["--sources", "--source-options", "0.subscribe=a"], "needs kafka.bootstrap.servers"),
+        (
+            "stateless-4.2",
+            ["--sources", "--source-options", "0.path=a"],
+            "cannot ask a source of type rate-micro-batch",
+        ),
         ("delta-4.2", ["--sources"], "name the table of source 0: 0.path=URI"),
-        ("delta-4.2", ["--sources", "--source-option", "0.failOnDataLoss=false"], "source 0 needs path=URI"),
-        ("delta-4.2", ["--sources", "--source-option", "0.path=a", "--source-option", "0.b=c"], "has no option b"),
+        ("delta-4.2", ["--sources", "--source-options", "0.failOnDataLoss=false"], "source 0 needs path=URI"),
+        ("delta-4.2", ["--sources", "--source-options", "0.path=a", "--source-options", "0.b=c"], "has no option b"),
     ],
 )
 def test_bad_usage(sample: str, words: list[str], refusal: str, ckpt: Ckpt) -> None:
@@ -146,13 +150,13 @@ def test_a_source_that_cannot_be_asked_is_told_as_not_asked(ckpt: Ckpt) -> None:
 def test_brokers_that_are_down_are_one_line(ckpt: Ckpt) -> None:
     pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
     servers = f"0.kafka.bootstrap.servers=127.0.0.1:{free_port()}"
-    run = ckpt("inspect", SAMPLES / "kafka-4.2", "--sources", "--source-option", servers)
+    run = ckpt("inspect", SAMPLES / "kafka-4.2", "--sources", "--source-options", servers)
     assert run.exit_code == 3
     assert "Connection refused" in run.unreached()
 
 
 def test_what_cannot_be_reached_leaves_the_rest_of_the_document(ckpt: Ckpt, tmp_path: Path) -> None:
-    words = ["--sources", "--source-option", f"0.path={tmp_path / 'nowhere'}", "--sink", tmp_path / "nothing"]
+    words = ["--sources", "--source-options", f"0.path={tmp_path / 'nowhere'}", "--sink", tmp_path / "nothing"]
     run = ckpt("inspect", SAMPLES / "delta-4.2", *words, "-o", "json")
     plain = ckpt("inspect", SAMPLES / "delta-4.2", "-o", "json").json()
     document = run.json()
@@ -179,7 +183,7 @@ def test_a_broker_that_says_nothing_is_one_line_after_5_s(ckpt: Ckpt) -> None:
     pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
     with socket.create_server(("127.0.0.1", 0)) as silent:
         servers, began = f"0.kafka.bootstrap.servers=127.0.0.1:{silent.getsockname()[1]}", time.monotonic()
-        run = ckpt("inspect", SAMPLES / "kafka-4.2", "--sources", "--source-option", servers)
+        run = ckpt("inspect", SAMPLES / "kafka-4.2", "--sources", "--source-options", servers)
     assert run.exit_code == 3
     assert 4 < time.monotonic() - began < 30
     assert "no answer in 5 s" in run.unreached()
@@ -188,7 +192,7 @@ def test_a_broker_that_says_nothing_is_one_line_after_5_s(ckpt: Ckpt) -> None:
 def test_without_the_package_one_line_names_the_extra(monkeypatch: pytest.MonkeyPatch, ckpt: Ckpt) -> None:
     for name in ("confluent_kafka", "confluent_kafka.admin"):
         monkeypatch.setitem(sys.modules, name, None)
-    run = ckpt("inspect", SAMPLES / "kafka-4.2", "--sources", "--source-option", "0.kafka.bootstrap.servers=host:1")
+    run = ckpt("inspect", SAMPLES / "kafka-4.2", "--sources", "--source-options", "0.kafka.bootstrap.servers=host:1")
     assert run.exit_code == 3
     assert install_command("kafka") in run.unreached()
 

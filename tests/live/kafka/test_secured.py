@@ -58,7 +58,7 @@ def asked(options: dict[str, str], folder: Path) -> list[str]:
         secret = "password" in key or "jaas" in key
         if secret:
             (folder / key).write_text(value)
-        words += ["--source-option", f"0.{key}={f'@{folder / key}' if secret else value}"]
+        words += ["--source-options", f"0.{key}={f'@{folder / key}' if secret else value}"]
     return ["--sources", *words]
 
 

@@ -248,7 +248,7 @@ def _change(change: Callable[..., Any], **how: Any) -> Callable[[str, str], str]
     """Carry a change out, with the options that its page says; gives what the page says of the sink and of attempts."""
 
     def act(checkpoint: str, kind: str) -> str:
-        plan, receipt = change(checkpoint, sink=kind, grace_s=0, accept_replay=kind == "append", apply=True, **how)
+        plan, receipt = change(checkpoint, sink=kind, grace=0, accept_replay=kind == "append", apply=True, **how)
         assert receipt.applied, (plan.refused, receipt.problem)
         return " ".join(text for text in plan.warnings if "sink" in text)
 

@@ -101,7 +101,7 @@ def go_back_together(query: Numbers, sink: str) -> dict[str, Any]:
         restore_table(table, {})
     except ckpt.CkptError as error:
         held = str(error)
-    _, receipt = ckpt.rewind(str(query.checkpoint), apply=True, grace_s=0, accept_skip=True, **how)
+    _, receipt = ckpt.rewind(str(query.checkpoint), apply=True, grace=0, accept_skip=True, **how)
     times = query.finish()
     return {
         "statement": table.statement,

@@ -107,7 +107,7 @@ def test_query_and_table_go_back_together(orders: Orders, checkpoint: Path, ckpt
 
 def test_commits_of_others_are_named_and_accepted(orders: Orders, checkpoint: Path) -> None:
     orders.write(77)
-    how: Any = {"to_sink_version": orders.snapshots[KEPT - FIRST], "sink": PLACE, "restore_sink": True, "grace_s": 0}
+    how: Any = {"to_sink_version": orders.snapshots[KEPT - FIRST], "sink": PLACE, "restore_sink": True, "grace": 0}
     plan, receipt = library.rewind(checkpoint, apply=True, replay="new", **how)
     assert plan.table is not None
     assert plan.table.others == (f"{orders.snapshots[-1]} (append)",)
@@ -129,7 +129,7 @@ def test_a_table_with_a_newer_snapshot_is_left_alone(
         roll_back(uri, newest, number)
 
     monkeypatch.setattr("ckpt.changes.rewind.restoring.roll_back", late)
-    how: Any = {"to_sink_version": orders.snapshots[KEPT - FIRST], "sink": PLACE, "restore_sink": True, "grace_s": 0}
+    how: Any = {"to_sink_version": orders.snapshots[KEPT - FIRST], "sink": PLACE, "restore_sink": True, "grace": 0}
     receipt = library.rewind(checkpoint, apply=True, replay="new", **how).receipt
     assert "by now" in str(receipt.problem)
     assert trace(checkpoint) == before

@@ -17,7 +17,7 @@ from tests.live.sink.restored import GOOD, NEWEST, Numbers
 from tests.support.spark.live import trace
 
 pytestmark = pytest.mark.spark
-NOW: Any = {"apply": True, "grace_s": 0}
+NOW: Any = {"apply": True, "grace": 0}
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_undone_as_the_page_says(query: Numbers) -> None:
     """Two RESTOREs: the table has every row again, and nobody is told that some are missing."""
     version = query.version_of(GOOD - 1)
     plan, receipt = back(query, version, restore_sink=True, **NOW)
-    ckpt.rewind(str(query.checkpoint), undo=receipt.backup, grace_s=0)
+    ckpt.rewind(str(query.checkpoint), undo=receipt.backup, grace=0)
     query.sql(plan.table.undo)
     sink = ckpt.inspect(str(query.checkpoint), sink=query.table).sink
     assert sink is not None
@@ -150,7 +150,7 @@ def test_killed_between_the_table_and_the_commit(query: Numbers) -> None:
         (query.checkpoint / "commits" / file).unlink(missing_ok=True)
     _, receipt = back(query, query.version_of(NEWEST - 1), restore_sink=True, **NOW)
     assert receipt.applied, receipt.problem
-    _, receipt = ckpt.rewind(str(query.checkpoint), undo=receipt.backup, grace_s=0)
+    _, receipt = ckpt.rewind(str(query.checkpoint), undo=receipt.backup, grace=0)
     assert receipt.undone, receipt.problem
 
     plan, receipt = back(query, query.version_of(GOOD - 1), restore_sink=True, **NOW)

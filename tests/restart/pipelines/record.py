@@ -123,9 +123,9 @@ def _follow(case: Case, pipeline: Pipeline) -> Document | None:
     call: Any = getattr(ckpt, case.remedy)
     flow = pipeline.flow(case.table)
     if case.remedy == "prune":
-        plan, receipt = call(str(flow), superseded=True, apply=True, grace_s=0)
+        plan, receipt = call(str(flow), superseded=True, apply=True, grace=0)
     else:
-        plan, receipt = call(str(flow / "0"), apply=True, grace_s=0, accept_skip=True, accept_replay=True)
+        plan, receipt = call(str(flow / "0"), apply=True, grace=0, accept_skip=True, accept_replay=True)
     return {"applied": receipt.applied, "problem": receipt.problem, "skips": plan.skips, "repeats": plan.repeats}
 
 

@@ -70,7 +70,7 @@ def repair(start: Start, folder: Path) -> Path:
     """Obey `ckpt migrate real-time` of a query without state."""
     folder.mkdir(parents=True)
     checkpoint = mutations.copy_of(start.case.folder, folder / "checkpoint", start.case.mutations)
-    _, receipt = ckpt.repair(str(checkpoint), choose="to-real-time", apply=True, grace_s=0)
+    _, receipt = ckpt.repair(str(checkpoint), choose="to-real-time", apply=True, grace=0)
     assert receipt.applied, receipt.problem
     return checkpoint
 

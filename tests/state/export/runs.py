@@ -58,7 +58,7 @@ def _session(settings: dict[str, str] | None) -> Any:
     from ckpt.spark.installed import Session
     from ckpt.spark.session import open_session
 
-    return open_session(Session(master="local[2]", confs=settings))
+    return open_session(Session(master="local[2]", conf=settings))
 
 
 if __name__ == "__main__":

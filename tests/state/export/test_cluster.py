@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ckpt import export_state, read_state_arrow, verify_state
+from ckpt import export_state, read_state_arrow, state_verify
 from ckpt.state.export.request import Engine, ExportRequest
 from tests.conftest import Ckpt, Run
 from tests.copies.rewrite.continuing import state
@@ -116,7 +116,7 @@ def test_its_executors_write_state_too(sample: str, exported: Exported, ckpt: Ck
     here = ckpt(*exported.words_of_writing(sample, tmp_path / "new"))
     assert said(run.json(), there) == said(here.json(), tmp_path / "new")
     assert state(there) == state(SAMPLES / sample)
-    assert verify_state(str(there)).damages == ()
+    assert state_verify(str(there)).damages == ()
 
 
 @pytest.mark.parametrize("name", ANSWERS)

@@ -16,7 +16,7 @@ from tests.support.services.fixtures import or_skip
 pytestmark = [pytest.mark.spark, pytest.mark.service]
 ONE_LINE = {
     "changes": "ckpt.state_diff",
-    "preflight, sources": "--source-option",
+    "preflight, sources": "--source-options",
     "describe": "build it in a classic session",
     "rehearse": "build it in a classic session",
     "evolve": "build it in a classic session",

@@ -122,7 +122,7 @@ def library() -> Any:
 
 
 def test_all_writes_a_folder_for_each_operator(ckpt: Ckpt, spark: Any, tmp_path: Path) -> None:
-    source, words = "sample_checkpoints/dedup-aggregation-hdfs-4.2", ("--shape", "initial-state", "--all")
+    source, words = "sample_checkpoints/dedup-aggregation-hdfs-4.2", ("--shape", "initial-state", "--all-units")
     result = ckpt("export-state", "--engine", "spark", source, "--to", tmp_path / "all", *words)
     assert result.exit_code == 0, result.stderr
     assert {path.name for path in (tmp_path / "all").iterdir() if path.is_dir()} == {"operator-0", "operator-1"}

@@ -211,7 +211,7 @@ def test_refusals_are_one_line(words: tuple[str, ...], says: str, ckpt: Ckpt) ->
 @pytest.mark.parametrize("sample", rows.ANSWERS)
 def test_a_plan_is_told_as_published(sample: str, ckpt: Ckpt) -> None:
     path = f"sample_checkpoints/{sample}"
-    result = ckpt("export-state", path, "--shape", "initial-state", "--plan", "--all", "-o", "json")
+    result = ckpt("export-state", path, "--shape", "initial-state", "--plan", "--all-units", "-o", "json")
     if result.exit_code == 3:
         assert "Spark reads since" in result.refusal()
         return

@@ -51,7 +51,7 @@ def test_folders_of_units_are_unique_names(sample: str) -> None:
 
 @pytest.mark.parametrize("sample", SAMPLE_NAMES)
 def test_a_plan_is_told_as_published_or_refused_in_one_line(sample: str, ckpt: Ckpt) -> None:
-    result = ckpt("export-state", f"sample_checkpoints/{sample}", "--plan", "--all", "-o", "json")
+    result = ckpt("export-state", f"sample_checkpoints/{sample}", "--plan", "--all-units", "-o", "json")
     if result.exit_code == 0:
         assert contract.disagreements(result.json(), "export-state") == []
     else:
@@ -61,7 +61,7 @@ def test_a_plan_is_told_as_published_or_refused_in_one_line(sample: str, ckpt: C
 
 @pytest.mark.parametrize("golden", golden_checkpoints())
 def test_checkpoints_of_sparks_tests_are_planned_or_refused(golden: str, ckpt: Ckpt) -> None:
-    result = ckpt("export-state", GOLDENS / golden, "--plan", "--all", "-o", "json")
+    result = ckpt("export-state", GOLDENS / golden, "--plan", "--all-units", "-o", "json")
     if result.exit_code == 0:
         assert contract.disagreements(result.json(), "export-state") == []
     else:
@@ -130,8 +130,8 @@ def test_what_cannot_be_loaded_is_refused_with_inspects_finding(
         (["--to", "sample_checkpoints/aggregation-hdfs-4.2/out"], "never writes to a checkpoint"),
         (["--to", "sample_checkpoints"], "never writes to a checkpoint"),
         (["--to", "x", "--conf", "novalue"], "write it as key=value"),
-        (["--all", "--table", "t"], "--all is the state of every part"),
-        (["--plan", "--all", "--variable", "rows"], "--all is every part of the state: leave out"),
+        (["--all-units", "--table", "t"], "--all-units is the state of every part"),
+        (["--plan", "--all-units", "--variable", "rows"], "--all-units is every part of the state: leave out"),
     ],
 )
 def test_what_makes_no_sense_is_bad_usage(words: list[str], says: str, ckpt: Ckpt) -> None:
@@ -143,7 +143,7 @@ def test_what_makes_no_sense_is_bad_usage(words: list[str], says: str, ckpt: Ckp
 def test_a_choice_has_to_be_made_and_is_named(ckpt: Ckpt) -> None:
     result = ckpt("export-state", "sample_checkpoints/join-hdfs-3.5", "--plan")
     assert result.exit_code == 2
-    assert "which one? --operator 0 --side left, --operator 0 --side right; or --all" in result.refusal()
+    assert "which one? --operator 0 --side left, --operator 0 --side right; or --all-units" in result.refusal()
 
 
 @pytest.mark.parametrize(

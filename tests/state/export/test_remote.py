@@ -60,7 +60,7 @@ def test_hdfs(hdfs: HdfsCluster, spark: Any, ckpt: Ckpt, copy_of: CopyOf, tmp_pa
 
 def check(upload: Any, target: str, options: dict[str, str], export: Export, copy_of: CopyOf, tmp_path: Path) -> None:
     """Export samples that lie there to a place there; then once more onto it, and from a damaged one."""
-    door = [word for name, value in options.items() for word in ("--storage-option", f"{name}={value}")]
+    door = [word for name, value in options.items() for word in ("--storage-options", f"{name}={value}")]
     damaged = copy_of("aggregation-changelog-4.2", to="damaged")
     for changelog in (damaged / "state" / "0" / "1").glob("*.changelog"):
         spoil(changelog)

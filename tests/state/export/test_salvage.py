@@ -17,7 +17,7 @@ JOIN = "join-changelog-4.2"
 def test_the_partitions_that_can_be_read(copy_of: CopyOf, ckpt: Ckpt, tmp_path: Path) -> None:
     damaged, to = copy_of(JOIN), tmp_path / "state"
     shutil.rmtree(damaged / "state/0/1/right-keyWithIndexToValue")
-    words = ("export-state", damaged, "--all", "--to", to)
+    words = ("export-state", damaged, "--all-units", "--to", to)
     assert ckpt(*words).exit_code == 3
     refused = ckpt(*words, "--salvage")
     assert (refused.exit_code, to.exists()) == (3, False)
@@ -38,7 +38,7 @@ def test_the_partitions_that_can_be_read(copy_of: CopyOf, ckpt: Ckpt, tmp_path: 
 
 
 def test_what_no_salvage_fits_is_refused(ckpt: Ckpt, tmp_path: Path) -> None:
-    for more in (("--operator", "0"), ("--all", "--engine", "spark"), ("--all", "--format", "json")):
+    for more in (("--operator", "0"), ("--all-units", "--engine", "spark"), ("--all-units", "--format", "json")):
         run = ckpt("export-state", SAMPLES / JOIN, "--to", tmp_path / "state", "--salvage", *more)
         assert run.exit_code == 2, more
         assert "--salvage" in run.stderr

@@ -122,7 +122,7 @@ def test_a_round_trip_of_everything_changes_nothing(
     ]
     for unit in units:
         needs(spark, unit)
-    words = ["--all", "--to", tmp_path / "all", "--format", kind, "-o", "json"]
+    words = ["--all-units", "--to", tmp_path / "all", "--format", kind, "-o", "json"]
     result = ckpt("export-state", "--engine", "spark", f"sample_checkpoints/{sample}", *words)
     assert result.exit_code == 0, result.stderr
     counts = {one["to"].rpartition("/")[2]: one["rows"] for one in result.json()["exports"]}
@@ -285,7 +285,7 @@ def test_all_writes_a_folder_for_each_unit(ckpt: Ckpt, spark: Any, tmp_path: Pat
         "--engine",
         "spark",
         "sample_checkpoints/tws-rocksdb-4.2",
-        "--all",
+        "--all-units",
         "--to",
         tmp_path / "all",
         "-o",
@@ -302,7 +302,7 @@ def test_all_writes_a_folder_for_each_unit(ckpt: Ckpt, spark: Any, tmp_path: Pat
     assert {one["folder"]: one["rows"] for one in manifest["folders"]} == counts
     assert manifest["batch"] == 2
 
-    words = ["--all", "--batch", "1", "--to", tmp_path / "all", "--mode", "overwrite"]
+    words = ["--all-units", "--batch", "1", "--to", tmp_path / "all", "--mode", "overwrite"]
     over = ckpt("export-state", "--engine", "spark", "sample_checkpoints/tws-rocksdb-4.2", *words)
     assert over.exit_code == 0, over.stderr
     assert json.loads((tmp_path / "all" / "_ckpt_export.json").read_text())["batch"] == 1

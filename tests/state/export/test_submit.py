@@ -54,4 +54,4 @@ def test_the_settings_for_s3_are_those_that_are_tested() -> None:
     assert told.pop("spark.jars.packages").startswith("org.apache.hadoop:hadoop-aws:")
     assert told.keys() == server.confs.keys()
     assert told["spark.hadoop.fs.s3a.path.style.access"] == "true"
-    assert set(re.findall(r"--storage-option (\w+)=", command)) == server.options.keys()
+    assert set(re.findall(r"--storage-options (\w+)=", command)) == server.options.keys()

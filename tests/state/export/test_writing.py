@@ -118,7 +118,7 @@ def test_all_or_nothing(ckpt: Ckpt, spark: Any, copy_of: CopyOf, tmp_path: Path)
     checkpoint = copy_of("dedup-aggregation-hdfs-4.2")
     for delta in (checkpoint / "state" / "1" / "1").glob("*.delta"):
         spoil(delta)
-    result = ckpt("export-state", "--engine", "spark", checkpoint, "--all", "--to", tmp_path / "all")
+    result = ckpt("export-state", "--engine", "spark", checkpoint, "--all-units", "--to", tmp_path / "all")
     assert result.exit_code == 3, result.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint"]
 

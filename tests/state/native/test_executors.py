@@ -18,5 +18,5 @@ def test_executors_answer_as_processes_do(name: str, spark: Any) -> None:
         assert ckpt.state_count(path, by=by) == ckpt.state_count(path)
         if "join" not in name:
             assert ckpt.state_keys(path, by=by) == ckpt.state_keys(path)
-        assert ckpt.verify_state(path, by=by) == ckpt.verify_state(path)
+        assert ckpt.state_verify(path, by=by) == ckpt.state_verify(path)
         assert ckpt.state_diff(path, from_batch=1, by=by) == ckpt.state_diff(path, from_batch=1)

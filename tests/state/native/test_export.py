@@ -41,7 +41,7 @@ def test_every_unit_of_every_sample(sample: str, ckpt: Ckpt, tmp_path: Path) -> 
     from pyarrow import parquet
 
     to = tmp_path / "all"
-    result = ckpt("export-state", SAMPLES / sample, "--engine", "native", "--all", "--to", to, "-o", "json")
+    result = ckpt("export-state", SAMPLES / sample, "--engine", "native", "--all-units", "--to", to, "-o", "json")
     assert result.exit_code == 0, result.stderr
     document = result.json()
     assert contract.disagreements(document, "export-state") == []
@@ -102,7 +102,7 @@ def damaged(copy_of: CopyOf, sample: str, folder: str) -> Path:
 def test_all_or_nothing(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
     """The first operator is sound, the second fails: no folder appears, and none is replaced."""
     checkpoint, to = damaged(copy_of, "dedup-aggregation-hdfs-4.2", "state/1/1"), tmp_path / "all"
-    words = ["export-state", checkpoint, "--all", "--engine", "native", "--to", to]
+    words = ["export-state", checkpoint, "--all-units", "--engine", "native", "--to", to]
     assert "state/1/1" in ckpt(*words).refusal()
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint"]
     sound = ckpt("export-state", SAMPLE, "--engine", "native", "--to", to, "--batch", "2")

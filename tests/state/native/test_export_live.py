@@ -26,7 +26,7 @@ def test_samples(sample: str, spark: Any, ckpt: Ckpt, tmp_path: Path) -> None:
     for unit in state_units(ckpt_library.open_checkpoint(str(SAMPLES / sample))):
         if unit.oldest_spark is not None and not Spark(spark.version[:3]).at_least(unit.oldest_spark):
             pytest.skip(f"Spark {spark.version} cannot read it")
-    words = ["export-state", SAMPLES / sample, "--all"]
+    words = ["export-state", SAMPLES / sample, "--all-units"]
     compare(words, spark, ckpt, tmp_path)
 
 
@@ -58,7 +58,7 @@ def test_types(spark: Any, ckpt: Ckpt, tmp_path: Path) -> None:
         grouped = columns.groupBy(*(f"k_{name}" for name in COLUMNS if name != "m"))
         return grouped.agg(*(F.first(name).alias(f"first_{name}") for name in COLUMNS))
 
-    compare(["export-state", run(spark, tmp_path / "ck", query, {}), "--all"], spark, ckpt, tmp_path)
+    compare(["export-state", run(spark, tmp_path / "ck", query, {}), "--all-units"], spark, ckpt, tmp_path)
 
 
 def compare(words: list[Any], spark: Any, ckpt: Ckpt, tmp_path: Path) -> None:

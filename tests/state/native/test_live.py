@@ -36,7 +36,7 @@ def compare(spark: Any, path: Path, *, initial: bool = True) -> int:
         table = ckpt.read_state_arrow(str(path), shape="initial-state")
         assert table.column_names == frame.columns
         assert in_no_order(table) == in_no_order(frame.toArrow())
-    verified = ckpt.verify_state(str(path), jobs=1)
+    verified = ckpt.state_verify(str(path), jobs=1)
     assert (verified.damages, verified.unknown) == ((), ())
     return count
 

@@ -85,7 +85,7 @@ def test_a_join_of_spark_2_is_read_exported_and_rewritten(tmp_path: Path, ckpt: 
     for option in (("--schema", schema), ("--expect", tmp_path / "query.json")):
         shown = ckpt("state", "show", OLD_JOIN, "--side", "right", *option, "-o", "json").json()
         assert [(row["key_field0"], row["value_rightId"]) for row in shown["rows"]] == [(4, 4), (2, 2)]
-    exported = ckpt("export-state", OLD_JOIN, "--to", tmp_path / "export", "--all", "--expect", schema)
+    exported = ckpt("export-state", OLD_JOIN, "--to", tmp_path / "export", "--all-units", "--expect", schema)
     assert exported.exit_code == 0
     made = ckpt("rewrite", OLD_JOIN, new, "--provider", "rocksdb", "--schema", schema)
     assert made.exit_code == 0

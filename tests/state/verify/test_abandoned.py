@@ -73,7 +73,7 @@ class Life:
 
 def find_deep(checkpoint: Path) -> dict[str, Any]:
     """The findings of reading every byte, by their code."""
-    inspection = ckpt.inspect(ckpt.verify_state(str(checkpoint)).checkpoint)
+    inspection = ckpt.inspect(ckpt.state_verify(str(checkpoint)).checkpoint)
     return {rated.finding.diagnosis.code: rated.finding for rated in inspection.findings}
 
 

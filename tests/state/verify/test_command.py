@@ -23,7 +23,7 @@ from ckpt.formats.compression import MAGIC
 from ckpt.formats.sidecars import build_hadoop_sidecar
 from ckpt.inspection.inspection import inspect
 from ckpt.state.verify import one_file
-from ckpt.state.verify.verify import Estimate, verify_state
+from ckpt.state.verify.verify import Estimate, state_verify
 from commands import watching
 from tests.changes.applying import facts
 from tests.commands import contract
@@ -143,7 +143,7 @@ def test_processes_find_what_one_finds(jobs: int, copy_of: CopyOf, monkeypatch: 
     for place, path in enumerate(sorted((checkpoint / "state").rglob("*.sst"))[:5]):
         flip(path, 30 + place)
     told: list[Any] = []
-    found = verify_state(str(checkpoint), jobs=jobs, told=told.append, watcher=lambda *done: told.append(done))
+    found = state_verify(str(checkpoint), jobs=jobs, told=told.append, watcher=lambda *done: told.append(done))
     assert len(found.damages) == 5
     assert told[0] == Estimate(found.files, found.bytes)
     assert told[-1] == (found.bytes, found.bytes)
@@ -157,7 +157,7 @@ def test_a_process_that_ends_early_is_no_all_clear(monkeypatch: pytest.MonkeyPat
     broken.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(broken))
     with pytest.raises(CkptError, match="fewer `jobs`"):
-        verify_state(str(SAMPLES / "join-rocksdb-4.0"), jobs=2)
+        state_verify(str(SAMPLES / "join-rocksdb-4.0"), jobs=2)
 
 
 def test_remote_storage_is_verified_without_the_checksums_of_local_paths(copy_of: CopyOf) -> None:
@@ -167,17 +167,17 @@ def test_remote_storage_is_verified_without_the_checksums_of_local_paths(copy_of
     flip(checkpoint / "state/0/1/8.changelog", 40)
     place = fsspec.filesystem("memory")
     place.put(str(checkpoint), "/verified", recursive=True)
-    found = verify_state("memory://verified", jobs=1)
+    found = state_verify("memory://verified", jobs=1)
     assert [(one.path, one.kind) for one in found.damages] == [("state/0/1/8.changelog", "unreadable")]
 
 
 def test_what_is_seen_is_inspected_in_python(copy_of: CopyOf) -> None:
     checkpoint = copy_of(DELTAS)
     flip(checkpoint / "state/0/1/6.delta", 40)
-    found = library.verify_state(str(checkpoint))
+    found = library.state_verify(str(checkpoint))
     assert not inspect(found.checkpoint).sound
     with pytest.raises(UsageError, match="`jobs`"):
-        library.verify_state(str(checkpoint), jobs=0)
+        library.state_verify(str(checkpoint), jobs=0)
 
 
 @pytest.mark.parametrize("codec", ["zstd", "snappy"])
@@ -193,7 +193,7 @@ def test_a_codec_without_checksums_is_unknown_unless_a_file_beside_it_tells(code
         path.with_name(f".{path.name}.crc").write_bytes(build_hadoop_sidecar(data))
     flip(checkpoint / "state/0/0/5.delta", 40)
     (checkpoint / "state/0/0/.6.delta.crc").unlink()
-    found = verify_state(str(checkpoint))
+    found = state_verify(str(checkpoint))
     assert [one.path for one in found.damages] == ["state/0/0/5.delta"]
     assert found.unknown == ("state/0/0/6.delta",)
 

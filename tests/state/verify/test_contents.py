@@ -10,7 +10,7 @@ import pytest
 from ckpt.model import DamageKind
 from ckpt.state.native.contradictions import Held, find_contradictions, find_missing_rows
 from ckpt.state.verify import contents
-from ckpt.state.verify.verify import verify_state
+from ckpt.state.verify.verify import state_verify
 from tests.conftest import Ckpt, CopyOf
 from tests.restart.oracle.cases import CASES
 from tests.support.places import GOLDENS, SAMPLES, golden_checkpoints
@@ -51,7 +51,7 @@ def test_what_does_not_fit_is_found(name: str, ckpt: Ckpt, copy_of: CopyOf) -> N
 def test_rows_of_sparks_own_checkpoints_fit(name: str) -> None:
     path = GOLDENS / name
     if (path / "state").is_dir():
-        assert verify_state(str(path), jobs=1).damages == ()
+        assert state_verify(str(path), jobs=1).damages == ()
 
 
 def test_what_is_too_large_is_not_decoded_and_named(

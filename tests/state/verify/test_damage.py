@@ -10,7 +10,7 @@ from ckpt.checkpoint.state.file_ends import Verdict
 from ckpt.checkpoint.state.needed_files import NeededFile
 from ckpt.model import StateFileKind
 from ckpt.state.verify.one_file import FileOutcome, check_file
-from ckpt.state.verify.verify import verify_state
+from ckpt.state.verify.verify import state_verify
 from ckpt.storage import open_storage
 from tests.state.verify import judge
 from tests.state.verify.damage import KINDS, Damage, damages, same_content, state_files, uncovered
@@ -21,7 +21,7 @@ STATEFUL = [name for name in SAMPLE_NAMES if (SAMPLES / name / "state").is_dir()
 
 @pytest.mark.parametrize("name", some_quick((name for name in STATEFUL if not name.startswith("damaged-")), 3))
 def test_no_sample_is_damaged(name: str) -> None:
-    found = verify_state(str(SAMPLES / name), jobs=1)
+    found = state_verify(str(SAMPLES / name), jobs=1)
     assert (found.damages, found.unknown) == ((), ())
     assert found.files > 1
     assert found.loadable

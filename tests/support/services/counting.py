@@ -56,7 +56,7 @@ class CountingS3:
 
     @property
     def options(self) -> dict[str, str]:
-        """The ``--storage-option`` values that reach it."""
+        """The ``--storage-options`` values that reach it."""
         endpoint = f"http://127.0.0.1:{self.port}"
         return {"endpoint_override": endpoint, "access_key": "x", "secret_key": "x", "region": "us-east-1"}
 

@@ -28,7 +28,7 @@ class S3Server:
 
     @property
     def options(self) -> dict[str, str]:
-        """The ``--storage-option`` values that reach it."""
+        """The ``--storage-options`` values that reach it."""
         return {
             "endpoint_override": f"127.0.0.1:{self.port}",
             "scheme": "http",

@@ -32,7 +32,7 @@ def repaired(checkpoint: Path, strategy: Strategy) -> RepairPlan:
     """Apply the plan of a strategy, which must have steps."""
     backup = str(checkpoint.with_name("backup"))
     plan, receipt = repair_async(
-        str(checkpoint), strategy=strategy, apply=True, backup=backup, accept_replay=True, accept_skip=True, grace_s=0
+        str(checkpoint), strategy=strategy, apply=True, backup=backup, accept_replay=True, accept_skip=True, grace=0
     )
     assert receipt.applied, receipt.problem
     return plan
