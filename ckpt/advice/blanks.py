@@ -29,6 +29,7 @@ class Hole(StrEnum):
     FOLDER = "FOLDER"
     DIR = "DIR"
     VALUE = "VALUE"
+    JSON = "JSON"  # an offset of a source
     OLD_TO_NEW = "OLD=NEW"  # two names
 
 
