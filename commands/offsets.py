@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from ckpt.advice import call
 from ckpt.changes.offsets.commit import offsets_commit
 from ckpt.changes.offsets.exchange import offsets_export, offsets_import, offsets_show
 from ckpt.changes.offsets.plan import offsets_set
@@ -80,9 +81,8 @@ def set_command(
         sink=sink,
         **change.how(of_plan, accepted),
     )
-    typed = [*(["--source", str(source)] if source is not None else []), *(["--to", to] if to is not None else [])]
-    typed += [word for partition in shift or () for word in ("--shift", partition)]
-    emit(OffsetsReport(plan, receipt, tuple(typed), backup=change.backup), change.output)
+    typed = call("offsets_set").but(source=source, to=to, shift=tuple(shift) if shift else None)
+    emit(OffsetsReport(plan, receipt, typed, backup=change.backup), change.output)
 
 
 def export_command(
@@ -139,9 +139,8 @@ def import_command(
         versions=spark or (),
         **change.how(of_plan, accepted),
     )
-    named = [f"./{file}" if file.startswith("-") else file] if file else []
-    typed = [*named, *(word for renamed in topic or () for word in ("--topic", renamed))]
-    emit(OffsetsReport(plan, receipt, tuple(typed), backup=change.backup), change.output)
+    typed = call("offsets_import", *filter(None, (file,))).but(topic=tuple(topic) if topic else None)
+    emit(OffsetsReport(plan, receipt, typed, backup=change.backup), change.output)
 
 
 def commit(

@@ -116,6 +116,12 @@ class Step:
             alternatives=tuple(step.fill(known) for step in self.alternatives),
         )
 
+    @property
+    def repairs(self) -> bool:
+        """True if it runs or names a repair, which lists fixes of the checkpoint."""
+        calls = (part for part in (self.do, *self.what.parts) if isinstance(part, Call))
+        return any(call.name in ("repair", "repair_async") for call in calls)
+
     def or_(self, *others: "Step") -> "Step":
         """Return the step with alternatives to it, the better ones first."""
         return replace(self, alternatives=(*self.alternatives, *others))
@@ -135,6 +141,14 @@ class Advice:
         """Yield the steps, after each its alternatives."""
         return flatten(self.steps)
 
+    def without_repairs(self) -> "Advice":
+        """Return what is left where ``repair`` has no fix and there is no copy; alternatives move up."""
+        left = (
+            tuple(step for step in flatten((each,)) if not (step.repairs or step.needs is Needs.COPY))
+            for each in self.steps
+        )
+        return Advice(tuple(replace(first, alternatives=tuple(others)) for first, *others in filter(None, left)))
+
     def mark_stop(self, *, only_copy: bool = True) -> "Advice":
         """Return the advice with a mark on each step of a copy, if no call of it helps the checkpoint."""
         calls = (step.call for step in self.all_steps())
@@ -145,6 +159,11 @@ class Advice:
     def needs_copy(self) -> bool:
         """True if one of the steps needs a copy of the checkpoint."""
         return any(step.needs is Needs.COPY for step in self.all_steps())
+
+    @property
+    def repairs(self) -> bool:
+        """True if one of the steps runs or names a repair."""
+        return any(step.repairs for step in self.all_steps())
 
     def __bool__(self) -> bool:
         return bool(self.steps)

@@ -49,7 +49,7 @@ class Receipt(Value):
     backup: str | None = None
     problem: str | None = None  # why it was not applied, was reverted, or could not be reverted
     steps: tuple[Step, ...] = ()  # those that an undo performed
-    taken_back: str | None = None  # the command whose change an undo took back
+    undone_command: str | None = None  # whose change was undone
 
 
 def apply(
@@ -180,7 +180,7 @@ def undo(
             problem = _warn_of_other_writes(manifest, storage.list_tree())
             if problem is not None:
                 raise Refused(f"every file of the change is as it was before, but {problem}")
-            return Receipt(undone=True, backup=backup.uri, steps=steps, taken_back=manifest.command)
+            return Receipt(undone=True, backup=backup.uri, steps=steps, undone_command=manifest.command)
     except CkptError as error:
         return Receipt(backup=backup.uri, problem=str(error))
     except KeyboardInterrupt:

@@ -93,6 +93,11 @@ class ChangePlan(Value):
     sink: SinkOutlook | None = None  # what the sink that was named will do with the steps
 
     @property
+    def name(self) -> str:
+        """The call that plans it: ``repair_async``."""
+        return self.command.replace(" ", "_").replace("-", "_")
+
+    @property
     def root(self) -> str:
         """The folder to which the paths of the steps are relative."""
         return self.inspection.checkpoint.uri if self.around is None else self.around[0]

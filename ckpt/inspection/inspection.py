@@ -352,7 +352,7 @@ def _rate_findings(
             places.setdefault(finding.diagnosis.code, []).append(finding.path)
     shown = {finding.key for finding in stored}
     notes = {f.key for f in spoken_of} - {f.key for forecast in counted for f in forecast.because}
-    known = _gather_known(checkpoint, sink_outlook)
+    known = gather_known(checkpoint, sink_outlook)
     judged = []
     for key, finding in findings.items():
         severity = Severity.NOTE if key in notes or finding.minor else finding.diagnosis.severity_for(progress)
@@ -364,7 +364,7 @@ def _rate_findings(
     return tuple(judged)
 
 
-def _gather_known(checkpoint: Checkpoint, sink: SinkOutlook | None) -> Known:
+def gather_known(checkpoint: Checkpoint, sink: SinkOutlook | None) -> Known:
     """What advice depends on, but for the place of a finding."""
     asked = sink is not None and sink.outcome is not SinkOutcome.UNREACHED
     return Known(

@@ -221,7 +221,7 @@ def bullets(texts: Iterable[str | Words]) -> Iterable[Item]:
 def show_warnings(warnings: Iterable[str | Words]) -> Iterator[Block]:
     """The section of warnings, if there are any."""
     if items := list(bullets(warnings)):
-        yield Heading("Mind")
+        yield Heading("Warnings")
         yield from items
 
 
@@ -237,7 +237,7 @@ def show_command(text: str, command: str = "", *, writes: bool = False) -> Itera
 
 def more(left: int) -> Iterable[Line]:
     """How many entries of a list are left out, if any; ``left`` may be negative."""
-    return (Line(f"  and {left:,} more: see -o json"),) if left > 0 else ()
+    return (Line(str(words("  and {left} more: see {fields}", left=f"{left:,}"))),) if left > 0 else ()
 
 
 def _change_pair(key: str, value: Any, change: Callable[[str], str]) -> tuple[str, Any]:

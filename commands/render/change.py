@@ -4,16 +4,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeVar, assert_never
 
+from ckpt.advice import NO_ROWS, Advice, Call, Do, Hole, RowsEffect, Words, advise, again, call, do, left_out, run, words
+from ckpt.advice.calls import Value
 from ckpt.changes.apply import Receipt
 from ckpt.changes.check_fix import find_trouble
 from ckpt.changes.plan import ChangePlan, First
 from ckpt.changes.steps import FileContent, Step
 from ckpt.errors import DISK_FULL
-from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.restart.findings import Forecast
 from ckpt.restart.legacy import to_words
 from ckpt.restart.sinks import REMEMBERING
-from ckpt.texts import plural, quote_path
+from ckpt.texts import plural
 from ckpt.versions import Progress
 
 from ..arguments import as_options
@@ -29,7 +30,7 @@ from .blocks import (
     Tone,
     more,
     page_of,
-    show_command,
+    show_call,
     show_warnings,
 )
 from .findings import show_next
@@ -57,8 +58,8 @@ class ChangeReport(Report[Planned]):
     verb: ClassVar[str]  # "REPAIR"
     done: ClassVar[str]  # the headline once it is applied; {report} is this
     planned: ClassVar[str]  # part of the headline of a plan about the time after it, likewise
-    back: ClassVar[str] = "this"  # what the page offers to undo
-    stop: ClassVar[str] = "stop the query"  # what to do before the plan is applied
+    change: ClassVar[str] = "change"  # that the page offers to undo
+    stop: ClassVar[Words] = words("Stop the query.")  # what to do before the plan is applied
     modes: ClassVar[tuple[Progress, ...]] = tuple(Progress)  # that are shown where there is nothing to compare
 
     @property
@@ -82,25 +83,30 @@ class ChangeReport(Report[Planned]):
         """A part of the page that no other command has."""
         yield from ()
 
-    def options(self) -> str:
-        """Options of the request, which the command that applies this plan repeats, with a space before each."""
-        return ""
+    def options(self) -> dict[str, Value | None]:
+        """Arguments of the request, which the call that applies this plan repeats; None is one that was not named."""
+        return {}
 
-    def start(self) -> str:
-        """Advice once the change is applied."""
-        return "start the query"
+    @property
+    def request(self) -> Call:
+        """The call that planned this, as far as it says what is planned."""
+        return call(self.plan.name, self.plan.root).but(**self.options())
 
-    def first(self) -> tuple[str, ...]:
+    def start(self) -> Advice:
+        """Advise what to do once the change is applied."""
+        return advise(do(Do.START, words("Start the query."), rows=self.rows))
+
+    def first(self) -> tuple[Words, ...]:
         """Name what a person does elsewhere before the plan is applied."""
         return ()
 
     def next_if_nothing(self) -> Iterator[Block]:
-        """Advice where nothing is to be done: that of ``ckpt inspect``."""
+        """Advise what ``ckpt inspect`` does, where nothing is to be done."""
         return show_next(self.plan.inspection)
 
     def next_if_refused(self) -> Iterator[Block]:
-        """Advice where there is no plan, though one is needed."""
-        return show_command("see what is there now", self.look)
+        """Advise what helps where there is no plan, though one is needed."""
+        return self.show_look()
 
     @property
     def exit(self) -> Exit:
@@ -140,19 +146,14 @@ class ChangeReport(Report[Planned]):
         )
 
     @property
-    def path(self) -> str:
-        """The checkpoint, as a word of a shell command."""
-        return quote_path(self.plan.root)
+    def deep(self) -> bool | None:
+        """The argument that has every byte of the state read again; None where none was read."""
+        return self.plan.inspection.deep or None
 
     @property
-    def deep(self) -> str:
-        """The option that has every byte of the state read again, with a space before it; empty if none was."""
-        return " --deep" * self.plan.inspection.deep
-
-    @property
-    def look(self) -> str:
-        """The command that shows what is there now."""
-        return f"ckpt inspect {self.path}{self.deep}"
+    def look(self) -> Call:
+        """The call that shows what is there now."""
+        return call("inspect", self.plan.root).but(deep=self.deep)
 
     @property
     def changed(self) -> bool:
@@ -170,23 +171,24 @@ class ChangeReport(Report[Planned]):
         return None if reason is None else as_options(reason)
 
     @property
-    def _rows(self) -> RowCost:
-        """The cost in rows once the plan is applied and the query started."""
+    def rows(self) -> RowsEffect:
+        """What the plan does to rows, once it is applied and the query started."""
         if self.plan.skips is not None:
-            return RowCost.LEFT_OUT
-        return RowCost.AGAIN if self.plan.replay or self.plan.repeats is not None else RowCost.NONE
+            return left_out()
+        return again() if self.plan.replay or self.plan.repeats is not None else NO_ROWS
 
-    def _repeat_sink(self) -> str:
-        """The sink that the plan is for, with a space before it."""
-        sink = self.plan.sink
-        return "" if sink is None else f" --sink {quote_path(sink.log.uri)}"
-
-    def _repeat_acceptance(self) -> str:
-        """Options that accept a loss, and name the backup: a folder that was refused is not named again."""
-        words = " --accept-skip" * (self.plan.skips is not None) + " --accept-replay" * (self.plan.repeats is not None)
-        if any(why in (self.receipt.problem or "") for why in ("`backup`", DISK_FULL)):
-            return f"{words} --backup DIR"
-        return words if self.backup is None else f"{words} --backup {quote_path(self.backup)}"
+    @property
+    def _repeated(self) -> Call:
+        """The request with what the plan asks to accept; a folder for the backup that was refused is not named again."""
+        other_folder = any(why in (self.receipt.problem or "") for why in ("`backup`", DISK_FULL))
+        return self.request.but(
+            sink=self.plan.sink and self.plan.sink.log.uri,
+            deep=self.deep,
+            accept_skip=self.plan.skips is not None or None,
+            accept_replay=self.plan.repeats is not None or None,
+            backup=Hole.DIR if other_folder else self.backup,
+            apply=True,
+        )
 
     def _show_headline(self) -> Iterator[Block]:
         """Trouble, a plan that waits, or success."""
@@ -204,7 +206,7 @@ class ChangeReport(Report[Planned]):
         if self.receipt.applied:
             return self.done.format(report=self)
         if self.receipt.undone and self.plan.steps:
-            return f"UNDONE: the checkpoint is as it was before ckpt {self.receipt.taken_back}"
+            return f"UNDONE: the checkpoint is as it was before ckpt {self.receipt.undone_command}"
         if self.receipt.undone:
             return "NOTHING TO UNDO: everything is as it was"
         return (
@@ -234,8 +236,7 @@ class ChangeReport(Report[Planned]):
         replays = self.plan.replay
         if replays is None or not self.plan.steps:
             return
-        which = "rows that the log knows of and that are read again"
-        yield Heading("Again", which if replays else "no row that the log knows of is read again")
+        yield Heading("Replayed rows", "those that the log knows of" if replays else "none that the log knows of")
         for replay in replays:
             finished = "   rows of finished batches may be among them" if replay.finished else ""
             yield Line(f"  batch {replay.batch}{finished}")
@@ -248,56 +249,62 @@ class ChangeReport(Report[Planned]):
             yield from show_warnings(map(to_words, shown))
 
     def _show_next(self) -> Iterator[Block]:
-        """Advice: what comes after a plan, a change or a refusal."""
+        """Advise what comes after a plan, a change or a refusal."""
         plan, receipt = self.plan, self.receipt
-        command = f"ckpt {plan.command} {self.path}"
-        undo = f"{command} --undo {quote_path(receipt.backup or '')}"
+        undo = call(plan.name, plan.root, undo=receipt.backup or "")
         half_done = bool(receipt.problem and receipt.backup and plan.steps) and not receipt.undone
         if receipt.applied:
-            take_back = NextStep(f"or, before that, undo {self.back}", undo, RowCost.NONE, writes=True)
-            after = plan.inspection_after
+            after, start = plan.inspection_after, self.start()
             if after is not None and find_trouble(after):
-                left = NextStep("look at what is left before you start the query", self.look, self._rows)
-                yield Next((left, take_back))
-            else:
-                yield Next((NextStep(self.start(), rows=self._rows), take_back))
+                left = words("Look at what is left before you start the query.")
+                start = advise(run(self.look, left, rows=self.rows))
+            first, *others = start.steps
+            undoing = run(undo, words("Undo the {change} before the query is started.", change=self.change), writes=True)
+            yield Next((first.or_(undoing), *others))
         elif half_done:
-            yield from show_command("undo what was changed", undo, writes=True)
+            yield from show_call(undo, words("Undo what was changed."), writes=True)
         elif plan.steps and not receipt.undone:
-            options = f"{self.options()}{self._repeat_sink()}{self.deep}{self._repeat_acceptance()}"
-            again = f"{command}{options} --apply"
-            yield Next(
-                (NextStep("apply this plan", again, self._rows, writes=True, before=(self.stop, *self.first())),)
-            )
+            before, apply = (self.stop, *self.first()), words("Apply this plan.")
+            yield Next((run(self._repeated, apply, rows=self.rows, writes=True, before=before),))
         elif plan.refused:
             yield from self.next_if_refused()
         elif plan.needed or receipt.problem or receipt.undone:
-            yield from show_command("see what is there now", self.look)
+            yield from self.show_look()
         else:
             yield from self.next_if_nothing()
 
+    def show_look(self) -> Iterator[Block]:
+        """Advise to look at the checkpoint as it is."""
+        return show_call(self.look, words("See what is there now."))
 
-def start_anew(plan: ChangePlan) -> str:
-    """Advice once batches were rewound."""
-    start = "start the query in a new driver"
+
+def start_anew(plan: ChangePlan, rows: RowsEffect) -> Advice:
+    """Advise how to start a query whose batches were rewound."""
+    start = do(Do.START, words("Start the query in a new driver."), rows=rows)
     match plan.first:
         case First.NOTHING:
-            return start
-        case First.SINK if plan.sink is not None:
-            return f"DO NOT start the query yet: first do what is said above about the sink; then {start}"
+            return advise(start)
         case First.SINK:
-            wait = f"DO NOT start the query yet with {REMEMBERING}: first do what is said above about it"
-            return f"{wait}. With any other, {start}"
+            which = words(" with {remembering}", remembering=REMEMBERING) if plan.sink is None else Words()
+            wait = words("Do not start the query yet{which}: first do what is said above about the sink.", which=which)
+            return advise(do(Do.WAIT, wait, rows=rows), start)
         case First.NOOP:
-            sink = f"see with `ckpt preflight {quote_path(plan.inspection.checkpoint.uri)} --sink URI` that CKPT411 "
-            other = "" if plan.sink is not None else f"{sink}is not there, if the sink is one that ckpt reads; then, "
-            return (
-                f"{other}in a new driver, start the query ONCE into noop, as described above; `ckpt preflight` says "
-                "START when that is done, not before: then start it as usual"
+            once = words(
+                "In a new driver, start the query ONCE into noop, as described above. {preflight} says START when that "
+                "is done, not before: then start it as usual.",
+                preflight=call("preflight"),
             )
+            into_noop = do(Do.START, once, rows=rows)
+            if plan.sink is not None:
+                return advise(into_noop)
+            read = words("If the sink is one that ckpt reads, make sure that CKPT411 is not reported.")
+            look = call("preflight", plan.inspection.checkpoint.uri, sink=Hole.URI)
+            return advise(run(look, read, rows=rows), into_noop)
         case First.NOOP_IF_WRITTEN:
-            find = "find out, as described above, whether the sink has the batch"
-            return f"{find}; if so {start} ONCE into noop, and then as usual"
+            find_out = do(Do.FIND_OUT, words("Find out, as described above, whether the sink has the batch."), rows=rows)
+            once = words("If it has, start the query in a new driver ONCE into noop, and then as usual.")
+            usual = words("If it has not, start the query in a new driver as usual.")
+            return advise(find_out, do(Do.START, once, rows=rows).or_(do(Do.START, usual, rows=rows)))
     assert_never(plan.first)
 
 

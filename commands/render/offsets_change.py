@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
+from ckpt.advice import Call, call, words
 from ckpt.changes.offsets.exchange import Positions
 from ckpt.changes.offsets.plan import OffsetsPlan
 from ckpt.model import Json
-from ckpt.texts import quote_word
 
-from .blocks import Block, Heading, Item, Page, show_command
+from .blocks import Block, Heading, Item, Page, show_call
 from .change import ChangeReport
 from .change_keys import ChangeBody, ChangeHead, ChangeTail, ReplayKeys
 from .document import Document
@@ -56,9 +56,9 @@ class OffsetsDocument(ChangeTail, _Result, ChangeBody, _Request, ChangeHead):
 
 @dataclass(frozen=True, slots=True)
 class OffsetsReport(ChangeReport[OffsetsPlan]):
-    """New ends of sources; ``typed`` are the user's words, which the command to be copied repeats if there are any."""
+    """New ends of sources; ``typed`` is the call with the user's words, which the next one repeats, if there are any."""
 
-    typed: tuple[str, ...] = ()
+    typed: Call | None = None
 
     keys = OffsetsDocument
     done = "SET: the query now {report.afterwards}"
@@ -80,12 +80,13 @@ class OffsetsReport(ChangeReport[OffsetsPlan]):
             yield Heading("Skipped", "rows that this query then never reads")
             yield from (Item(range_text(reading), 7, f"    {reading.index}  ") for reading in self.plan.skipped)
 
-    def options(self) -> str:
-        words = (*(self.typed or self.plan.words), "--expect-batch", str(self.plan.batch))
-        return "".join(f" {word if word.startswith('--') else quote_word(word)}" for word in words)
+    @property
+    def request(self) -> Call:
+        asked = self.typed or self.plan.asked
+        return Call(asked.name, (self.plan.root, *asked.arguments), asked.options).but(expect_batch=self.plan.batch)
 
     def next_if_nothing(self) -> Iterator[Block]:
-        yield from show_command("see where the sources stand", f"ckpt offsets show {self.path}")
+        return show_call(call("offsets_show", self.plan.root), words("See where the sources stand."))
 
 
 class OffsetsExportReport(Report[Positions]):

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from typing import Annotated
 
+from ckpt.advice import NO_ROWS, Do, do, words
 from ckpt.changes.offsets.commit import CommittedGroup, OffsetsCommit
 from ckpt.inspection.scan.scan import ScannedRoot
 from ckpt.texts import instant, plural
 
-from .blocks import Block, Heading, Headline, Page, Table, Title, Tone, TooWide, bullets, page_of, show_command
+from .blocks import Block, Heading, Headline, Next, Page, Table, Title, Tone, TooWide, bullets, page_of
 from .document import DocumentKeys
 from .keys import of
 from .reports import Exit, Report
@@ -55,4 +56,5 @@ class OffsetsCommitReport(Report[OffsetsCommit]):
 
     def _show_next(self) -> Iterator[Block]:
         if self.record.problems:
-            yield from show_command("solve each problem that is named above; what was committed stays")
+            solve = words("Solve each problem that is named above; what was committed stays.")
+            yield Next((do(Do.CHANGE, solve, rows=NO_ROWS),))

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
+from ckpt.advice import Advice, Do, advise, do, words
+from ckpt.advice.calls import Value
 from ckpt.changes.prune.plan import Pruned, PrunePlan, PruneReason
 from ckpt.changes.steps import FileContent, Step, sidecar
 from ckpt.texts import plural, size
@@ -77,8 +79,8 @@ class PruneReport(ChangeReport[PrunePlan]):
     done = "PRUNED {report.total}: {report.afterwards}, as before"
     planned = "{report.total} can go; afterwards it {report.afterwards}, as now"
     verb = "PRUNE"
-    stop = "end the driver"
-    back = "the pruning"
+    stop = words("End the driver.")
+    change = "pruning"
 
     @property
     def total(self) -> str:
@@ -98,11 +100,8 @@ class PruneReport(ChangeReport[PrunePlan]):
                 )
             )
 
-    def options(self) -> str:
-        wanted = self.plan.wanted_batches
-        if self.plan.superseded:
-            return " --superseded"
-        return "" if wanted is None else f" --keep-batches {wanted}"
+    def options(self) -> dict[str, Value | None]:
+        return {"superseded": self.plan.superseded or None, "keep_batches": self.plan.wanted_batches}
 
-    def start(self) -> str:
-        return "start the query; once it has run, delete the backup"
+    def start(self) -> Advice:
+        return advise(do(Do.START, words("Start the query. Once it has run, delete the backup."), rows=self.rows))

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
+from ckpt.advice import Advice, Do, advise, do, words
+from ckpt.advice.calls import Value
 from ckpt.changes.relocate.plan import OutsidePaths, RelocationPlan
-from ckpt.texts import quote_path
 from ckpt.versions import Progress
 
-from .blocks import Block, Heading, Next, bullets, show_command
+from .blocks import Block, Heading, Next, bullets
 from .change import ChangeReport, lower
 from .change_keys import ChangeBody, ChangeHead, ChangeTail, WritingStepKeys
 from .inspection import CheckpointKeys, RestartKeys
@@ -67,15 +68,14 @@ class RelocationReport(ChangeReport[RelocationPlan]):
             yield Heading("Paths", "that stay unchanged")
             yield from bullets(held.meaning for held in self.plan.held)
 
-    def options(self) -> str:
-        return "" if self.plan.named is None else f" --to {quote_path(self.plan.named)}"
+    def options(self) -> dict[str, Value | None]:
+        return {"to": self.plan.named}
 
-    def start(self) -> str:
-        there = f"move the checkpoint to {self.plan.to}, and start the query there"
-        return there if self.plan.away else "start the query"
+    def start(self) -> Advice:
+        if not self.plan.away:
+            return super().start()
+        there = words("Move the checkpoint to {to}, and start the query there.", to=self.plan.to or "")
+        return advise(do(Do.START, there, rows=self.rows))
 
     def next_if_nothing(self) -> Iterator[Block]:
-        if self.plan.sound:
-            yield Next((), "start the query as usual")
-        else:
-            yield from show_command("see what is there now", self.look)
+        return iter((Next((), words("Start the query as usual.")),)) if self.plan.sound else self.show_look()

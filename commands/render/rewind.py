@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
+from ckpt.advice import Advice, Code, Words, words
+from ckpt.advice.calls import Value
 from ckpt.changes.rewind.plan import Replayed, RewindPlan
 from ckpt.changes.steps import FileContent
 from ckpt.texts import plural, size
@@ -51,8 +53,8 @@ class RewindReport(ChangeReport[RewindPlan]):
     done = "REWOUND to batch {report.plan.to_batch}: {report.afterwards}"
     planned = "afterwards the query stands as after batch {report.plan.to_batch}: {report.afterwards}"
     verb = "REWIND"
-    stop = "end the driver"
-    back = "the rewind"
+    stop = words("End the driver.")
+    change = "rewind"
 
     def about_steps(self) -> str:
         if self.plan.to_batch is None:
@@ -60,14 +62,20 @@ class RewindReport(ChangeReport[RewindPlan]):
         gone = [content.size for step in self.plan.steps if (content := FileContent.of(step.before)) is not None]
         return f"{plural(len(gone), 'file')}, {size(sum(gone))}: {self.plan.why}"
 
-    def options(self) -> str:
+    def options(self) -> dict[str, Value | None]:
         table = self.plan.table
-        to = f" --to-batch {self.plan.to_batch}" if table is None else f" --to-sink-version {table.number}"
-        return f"{to}{' --restore-sink' * self.plan.restores}{' --replay new' * (self.plan.replayed is Replayed.NEW)}"
+        return {
+            "to_batch": self.plan.to_batch if table is None else None,
+            "to_sink_version": None if table is None else table.number,
+            "restore_sink": self.plan.restores or None,
+            "replay": Replayed.NEW.value if self.plan.replayed is Replayed.NEW else None,
+        }
 
-    def first(self) -> tuple[str, ...]:
+    def first(self) -> tuple[Words, ...]:
         table = self.plan.table
-        return () if table is None or self.plan.waits_for is None else (f"in a session of Spark run {table.statement}",)
+        if table is None or self.plan.waits_for is None:
+            return ()
+        return (words("Run {statement} in a session of Spark.", statement=Code(table.statement)),)
 
     def own_part(self) -> Iterator[Block]:
         """Say what becomes of the table."""
@@ -81,5 +89,5 @@ class RewindReport(ChangeReport[RewindPlan]):
                 how = "restored"
         yield Heading("Table", f"{table.name}, which had batch {table.batch} last; {how}")
 
-    def start(self) -> str:
-        return start_anew(self.plan)
+    def start(self) -> Advice:
+        return start_anew(self.plan, self.rows)

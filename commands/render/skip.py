@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
+from ckpt.advice import Advice, Do, advise, call, do, words
 from ckpt.changes.skip.plan import Skipped, SkipPlan
 from ckpt.model import Json
 from ckpt.restart.diagnoses.sinks import SINK_LOG_WILL_BREAK
 
-from .blocks import Block, Heading, Item, Line, more, show_command
+from .blocks import Block, Heading, Item, Line, more, show_call
 from .change import ChangeReport
 from .change_keys import ChangeBody, ChangeHead, ChangeTail
 from .inspection import ReadRangeKeys
@@ -63,8 +64,8 @@ class SkipReport(ChangeReport[SkipPlan]):
     done = "SKIPPED {report.batch}: the query {report.afterwards}"
     planned = "{report.batch} counts as done without its rows; afterwards the query {report.afterwards}"
     verb = "SKIP"
-    stop = "end the driver"
-    back = "the skip"
+    stop = words("End the driver.")
+    change = "skip"
 
     @property
     def batch(self) -> str:
@@ -88,13 +89,16 @@ class SkipReport(ChangeReport[SkipPlan]):
                 yield from more(len(files) - _FILES)
 
     def next_if_refused(self) -> Iterator[Block]:
-        deep = " --deep" * bool(self.plan.inspection.checkpoint.stateful)
-        return show_command("see what is there now", f"ckpt inspect {self.path}{deep}")
+        look = call("inspect", self.plan.root).but(deep=bool(self.plan.inspection.checkpoint.stateful) or None)
+        return show_call(look, words("See what is there now."))
 
-    def start(self) -> str:
-        start, sink = "start the query in a new driver", self.plan.sink
+    def start(self) -> Advice:
+        start, sink = do(Do.START, words("Start the query in a new driver."), rows=self.rows), self.plan.sink
         if sink is None:
-            batch = self.plan.skipped[0].batch
-            return f"if the sink is a file sink that lacks batch {batch}, first do what is said above; then {start}"
-        fills = [finding.remedy for finding in sink.findings if finding.diagnosis is SINK_LOG_WILL_BREAK]
-        return " ".join((*filter(None, fills), f"Then {start}")).replace("{{", "{") if fills else start
+            lacking = words(
+                "If the sink is a file sink that lacks batch {lost}, first do what is said above.",
+                lost=self.plan.skipped[0].batch,
+            )
+            return advise(do(Do.WAIT, lacking, rows=self.rows), start)
+        fills = (finding.advice for finding in sink.findings if finding.diagnosis is SINK_LOG_WILL_BREAK)
+        return sum(filter(None, fills), Advice()) + advise(start)

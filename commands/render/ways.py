@@ -2,23 +2,28 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Annotated, Literal
 
+from ckpt.advice import NO_ROWS, Advice, Do, Hole, Instruction, Option, Step as NextStep, Words, advise, call, do, run, words
+from ckpt.advice.calls import Value
 from ckpt.changes.check_fix import Cost, find_failing, find_running
-from ckpt.changes.fixes.repair import LOST_ID, Way, WayName, WaysPlan
+from ckpt.changes.fixes.repair import Way, WayName, WaysPlan
 from ckpt.changes.fixes.repair_async import RepairPlan, Strategy
 from ckpt.changes.plan import First
 from ckpt.changes.steps import Step
-from ckpt.inspection.inspection import RatedFinding
-from ckpt.inspection.next_steps import NextStep, RowCost, drop_repairs, needs_copy, split_remedy
+from ckpt.checkpoint.checkpoint import METADATA
+from ckpt.inspection.inspection import RatedFinding, gather_known
 from ckpt.inspection.verdict import spell
+from ckpt.restart.diagnoses.common import NEW_STATE, put_back
 from ckpt.restart.diagnoses.logs import QUERY_ID
 from ckpt.restart.findings import Severity
-from ckpt.texts import plural, quote_word
+from ckpt.restart.legacy import to_words
+from ckpt.texts import plural
 from ckpt.versions import Progress
 
-from .blocks import Block, Heading, Item, Next, show_command
+from .blocks import Block, Heading, Item, Next, show_call
 from .change import ChangeReport, start_anew
 from .change_keys import ChangeBody, ChangeHead, ChangeTail, ReplayKeys, WritingStepKeys
 from .keys import Keys, of
@@ -64,8 +69,8 @@ class WaysReport(ChangeReport[WaysPlan]):
     done = "REPAIRED: it now {report.afterwards}"
     planned = "afterwards it {report.afterwards}"
     verb = "REPAIR"
-    stop = "end the driver"
-    back = "the repair"
+    stop = words("End the driver.")
+    change = "repair"
 
     def forecasts(self) -> Iterator[Block]:
         if self.receipt.undone or not self.plan.steps:
@@ -88,79 +93,76 @@ class WaysReport(ChangeReport[WaysPlan]):
             yield from show_not_asked(self.plan.inspection)
         others = [way for way in self.plan.ways if way is not self.plan.chosen and not self.receipt.applied]
         if others and self.plan.steps:
-            yield Heading("Others", "--choose takes one of them")
+            yield Heading("Other fixes", str(words("{choose} takes one of them", choose=Option("choose"))))
             width = max(len(way.name) for way in others) + 4
             yield from (Item(_describe_cost(way), width, f"  {way.name}") for way in others)
 
-    def options(self) -> str:
+    def options(self) -> dict[str, Value | None]:
         chosen = self.plan.chosen
-        choose = f" --choose {chosen.name}" if chosen is not None and not chosen.recommended else ""
-        query_id = "" if self.plan.query_id is None else f" --query-id {quote_word(self.plan.query_id)}"
-        return choose + query_id + " --leftovers" * self.plan.leftovers
+        return {
+            "choose": chosen.name.value if chosen is not None and not chosen.recommended else None,
+            "query_id": self.plan.query_id,
+            "leftovers": self.plan.leftovers or None,
+        }
 
-    def start(self) -> str:
-        return start_anew(self.plan)
+    def start(self) -> Advice:
+        return start_anew(self.plan, self.rows)
 
     def next_if_refused(self) -> Iterator[Block]:
-        if self.plan.refused == LOST_ID and self.plan.found_id is not None:
-            text = "only one query has written to the sink: if it is this one, this is its id"
-            yield from show_command(text, f"{self.again} --query-id {self.plan.found_id}")
-            return
-        if self.plan.refused == LOST_ID:
-            yield Next(
-                (
-                    NextStep(QUERY_ID),
-                    NextStep(
-                        "then write it again, with the old id for ID:",
-                        f"{self.again} --query-id ID",
-                    ),
-                )
-            )
-            return
-        if not self._errors:
-            yield Next(drop_repairs(self.plan.inspection.advice.all_steps()))
-            return
-        remedies = [rated.remedy for rated in self._errors if rated.remedy]
-        elsewhere = next((remedy for remedy in remedies if "`ckpt repair" not in remedy), None)
-        others = drop_repairs(split_remedy(remedies[0])) if remedies else ()
-        again = (
-            f"put {self._paths} back from a copy of the checkpoint, and only that. Without a copy, what is lost cannot "
-            f"be recovered from these files: start the query with a new checkpoint, at the offsets that `ckpt handoff "
-            f"{self.path}` or `ckpt offsets show {self.path}` prints; its state begins empty"
-        )
-        yield Next(split_remedy(elsewhere) if elsewhere else (NextStep(again, stop=not others), *others))
-
-    @property
-    def again(self) -> str:
-        """The command that was run, to be run once more."""
-        return f"ckpt repair {self.path}{self.deep}"
+        plan, errors = self.plan, self._errors
+        once_more = call(plan.name, plan.root).but(deep=self.deep)
+        if plan.found_id is not None:
+            this = words("Only one query has written to the sink. If it is this one, write metadata again with its id.")
+            return show_call(once_more.but(query_id=plan.found_id), this)
+        if plan.lacks_id:
+            write = run(once_more.but(query_id=Hole.ID), words("Write metadata again with the old id."))
+            return iter((Next((do(Do.FIND_OUT, to_words(QUERY_ID), METADATA), write)),))
+        if not errors:
+            return iter((Next(plan.inspection.advice.without_repairs().steps),))
+        advice = [rated.advice for rated in errors if rated.advice]
+        elsewhere = next((other for other in advice if not other.repairs), None)
+        if elsewhere is not None:
+            return iter((Next(elsewhere.mark_stop().steps),))
+        others = advice[0].without_repairs().steps if advice else ()
+        left = advise(self._put_back().or_(*(others or self._without_copy())))
+        return iter((Next(left.mark_stop().steps),))
 
     def next_if_nothing(self) -> Iterator[Block]:
-        """Advice of ``ckpt inspect``, but never to run this command again."""
+        """Advise what ``ckpt inspect`` does, but never to run this command again."""
         inspection = self.plan.inspection
-        steps = tuple(inspection.advice.all_steps())
-        if not any(step.call is not None and step.call.name == "repair" for step in steps):
+        if not inspection.advice.repairs:
             return ChangeReport.next_if_nothing(self)
         running, failing = find_running(inspection), find_failing(inspection)
         if running and not failing and self._errors:
             return self.next_if_refused()
         if not running or not failing:
-            return iter((Next(drop_repairs(steps)),))
-        start = (
-            f"start the query with Spark {spell(running)}, where it restarts. For Spark {spell(failing)} put "
-            f"{self._paths} back from a copy of the checkpoint, and only that"
-        )
-        return iter((Next((NextStep(start, rows=RowCost.NONE),)),))
+            return iter((Next(inspection.advice.without_repairs().steps),))
+        start = words("Start the query with Spark {versions}, where it restarts.", versions=spell(running))
+        versions = words("For Spark {versions}: ", versions=spell(failing))
+        put = self._put_back()
+        return iter((Next((do(Do.START, start, rows=NO_ROWS).or_(replace(put, what=versions + put.what)),)),))
+
+    def _put_back(self) -> NextStep:
+        """Advise to put back what is wrong."""
+        advice = [rated.advice.all_steps() for rated in self._errors if rated.advice and rated.advice.needs_copy]
+        asked = [step.do.paths for step in chain(*advice) if isinstance(step.do, Instruction)]
+        lost = [path for path in chain(*asked) if isinstance(path, str)]
+        inspection = self.plan.inspection
+        paths = tuple(dict.fromkeys(lost or (rated.finding.path for rated in self._errors)))
+        return put_back().fill(replace(gather_known(inspection.checkpoint, inspection.sink), paths=paths))
+
+    def _without_copy(self) -> Iterator[NextStep]:
+        """Advise what is left without a copy of the checkpoint."""
+        checkpoint = self.plan.inspection.checkpoint
+        known = gather_known(checkpoint, self.plan.inspection.sink)
+        hand_off, new_checkpoint = (step.fill(known) for step in NEW_STATE)
+        if checkpoint.offsets.readable(checkpoint.commits.latest) is not None:  # or no new query can continue
+            yield hand_off
+        yield new_checkpoint
 
     @property
     def _errors(self) -> list[RatedFinding]:
         return [rated for rated in self.plan.inspection.findings if rated.severity is Severity.ERROR]
-
-    @property
-    def _paths(self) -> str:
-        """The first places that are wrong."""
-        lost = [rated for rated in self._errors if needs_copy(rated.remedy or "")] or self._errors
-        return ", ".join(dict.fromkeys(rated.finding.path for rated in lost[:_NAMED]))
 
 
 class _AsyncRequest(Keys):
@@ -182,32 +184,33 @@ class RepairReport(ChangeReport[RepairPlan]):
     done = "REPAIRED: without asynchronous progress tracking it now {report.afterwards}"
     planned = "afterwards it {report.afterwards}, without asynchronous progress tracking"
     verb = "REPAIR"
-    back = "the repair"
+    change = "repair"
 
     def about_steps(self) -> str:
         return f"{self.plan.strategy}: {self.plan.why}" if self.plan.strategy else ""
 
-    def options(self) -> str:
-        return f" --strategy {self.plan.strategy}" if self.plan.strategy is Strategy.REWIND else ""
+    def options(self) -> dict[str, Value | None]:
+        return {"strategy": self.plan.strategy.value if self.plan.strategy is Strategy.REWIND else None}
 
-    def start(self) -> str:
-        return start_anew(self.plan) if self.plan.first is First.SINK else super().start()
+    def start(self) -> Advice:
+        return start_anew(self.plan, self.rows) if self.plan.first is First.SINK else super().start()
 
     def next_if_refused(self) -> Iterator[Block]:
-        return show_command("see whether another fix helps, and what each costs", f"ckpt repair {self.path}{self.deep}")
+        other = words("See whether another fix helps, and what each costs.")
+        return show_call(call("repair", self.plan.root).but(deep=self.deep), other)
 
 
-def _describe_cost(way: Way) -> str:
+def _describe_cost(way: Way) -> str | Words:
     if way.cost is None:
-        return "not possible: see -o json"
+        return words("not possible: see {fields}")
     again = f"{plural(way.batches, 'batch')} again; " if way.batches else ""
     return f"{again}{_COSTS[way.cost].partition(',')[0]}"
 
 
-def _name_files(steps: Sequence[Step]) -> str:
+def _name_files(steps: Sequence[Step]) -> str | Words:
     """Few files by their names, many by how many of which folder."""
     if len(steps) <= _NAMED:
         return ", ".join(f"{step.action} {step.path}" for step in steps)
     counted = Counter((step.action, step.path.partition("/")[0]) for step in steps)
     parts = (f"{action} {count} of {folder}" for (action, folder), count in counted.items())
-    return f"{', '.join(parts)}; -o json names them"
+    return words("{counts}; {fields} names them", counts=", ".join(parts))

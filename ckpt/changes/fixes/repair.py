@@ -100,7 +100,8 @@ class WaysPlan(ChangePlan):
 
     ways: tuple[Way, ...] = ()
     chosen: Way | None = None
-    found_id: str | None = None  # the query's id, where ``metadata`` has lost it and the sink has it
+    lacks_id: bool = False  # ``metadata`` is lost, and nobody has named the query's id
+    found_id: str | None = None  # that id, where the sink has it
     query_id: str | None = None  # as named in the call
     leftovers: bool = False
 
@@ -174,6 +175,7 @@ def plan_repairs(
             inspection=inspection,
             needed=True,
             refused=LOST_ID,
+            lacks_id=True,
             ways=(_refuse(WayName.TIDY, inspection, LOST_ID),),
             found_id=only.app_id if only else None,
         )

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from os import fspath
 from typing import Any, ClassVar, Unpack
 
+from ckpt.advice import call
 from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.offsets.ends import check_settable
 from ckpt.changes.offsets.plan import OffsetsPlan, plan_offsets
@@ -265,10 +266,10 @@ def offsets_import(
         return ends
 
     text = document if isinstance(document, str) else json.dumps(document)
-    words = (text, *(word for old, new in (topics or {}).items() for word in ("--topic", f"{old}={new}")))
+    asked = call("offsets_import", text).but(topic=dict(topics) if topics else None)
 
     def plan(storage: Storage) -> ImportPlan:
-        return plan_offsets(ImportPlan, storage, words, ask=ask, batch=expect_batch, versions=sparks)
+        return plan_offsets(ImportPlan, storage, asked, ask=ask, batch=expect_batch, versions=sparks)
 
     return run_change(ImportPlan, plan, uri, storage_options, sparks, **how)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from os import fspath
 from typing import ClassVar, TypeVar, Unpack
 
+from ckpt.advice import Call, call
 from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.check_fix import ANY_START, check_fix, find_starts, warn_of_real_time
 from ckpt.changes.offsets.ends import BatchSource, Moved, check_settable, move_source
@@ -47,7 +48,7 @@ class OffsetsPlan(ChangePlan):
     committed: bool = False
     moved: tuple[Moved, ...] = ()
     starts: tuple[Forecast, ...] = ()  # what follows, of the versions and modes that somebody may try
-    words: tuple[str, ...] = ()  # of a command line that asks for these ends
+    asked: Call = Call("offsets_set")  # what was asked for, without the checkpoint
 
     @property
     def verdict_after(self) -> str:
@@ -109,9 +110,8 @@ def offsets_set(
     if how.get("undo") is None and (to is None) != bool(shift):
         raise UsageError("say where the next batch begins: give `to` or `shift`, one of the two")
     value = parse_json(to, "`to`") if isinstance(to, str) else to
-    words: tuple[str, ...] = () if source is None else ("--source", str(source))
-    words += () if to is None else ("--to", to if isinstance(to, str) else json.dumps(to))
-    words += tuple(word for partition in shift for word in ("--shift", partition))
+    new = json.dumps(to) if to is not None and not isinstance(to, str) else to
+    asked = call("offsets_set").but(source=source, to=new, shift=tuple(shift) or None)
 
     def ask(views: Sequence[SourceView]) -> dict[int, RequestedEnd]:
         view = choose_source(views, source)
@@ -119,7 +119,7 @@ def offsets_set(
         return {view.index: new}
 
     def plan(storage: Storage) -> OffsetsPlan:
-        planned = plan_offsets(OffsetsPlan, storage, words, ask=ask, batch=expect_batch, versions=sparks)
+        planned = plan_offsets(OffsetsPlan, storage, asked, ask=ask, batch=expect_batch, versions=sparks)
         return adapt_to_sink(planned, ask_sink(sink, uri, storage_options or {}), other_range=not planned.committed)
 
     return run_change(OffsetsPlan, plan, uri, storage_options, sparks, **how)
@@ -128,14 +128,14 @@ def offsets_set(
 def plan_offsets(
     kind: type[Planned],
     storage: Storage,
-    words: tuple[str, ...],
+    asked: Call,
     ask: Ask,
     batch: int | None,
     versions: Sequence[Spark],
 ) -> Planned:
     """Plan to set offsets, as ``offsets_set`` does, to the ends for which ``ask`` asks; ``kind`` is the plan's class.
 
-    ``words`` ask for the same on a command line.
+    ``asked`` asks for the same, and names no checkpoint.
 
     Raises NotACheckpoint, NotFound, StorageError, or UsageError where what is wanted is no offset of such a source.
     """
@@ -144,9 +144,9 @@ def plan_offsets(
         sources = _list_sources(inspection.checkpoint)
         changes = _move_sources(sources, ask, batch)
     except NoWay as error:
-        return kind(inspection=inspection, needed=True, refused=str(error))
+        return kind(inspection=inspection, needed=True, refused=str(error), asked=asked)
     latest, committed = sources[0].batch, sources[0].committed
-    plan = kind(inspection=inspection, needed=bool(changes), batch=latest, committed=committed, words=words)
+    plan = kind(inspection=inspection, needed=bool(changes), batch=latest, committed=committed, asked=asked)
     if not changes:
         return replace(plan, why=f"batch {latest} ends there already")
     plan = replace(plan, steps=tuple(_write_ends(inspection.checkpoint, storage, changes)))
