@@ -18,7 +18,15 @@ def NextStep(
     words = to_words(what) if not shell or call is not None else plain(f"{what} ") + to_words(f"`{shell}`")
     doing = call if isinstance(call, Call) else Instruction(Do.CHANGE)
     needs = Needs.COPY if stop or needs_copy(what) else Needs.NOTHING
-    return Step(doing, words, RowsEffect(rows), writes, tuple(to_words(f"{text[:1].upper()}{text[1:]}.") for text in before), needs, stop=stop)
+    return Step(
+        doing,
+        words,
+        RowsEffect(rows),
+        writes,
+        tuple(to_words(f"{text[:1].upper()}{text[1:]}.") for text in before),
+        needs,
+        stop=stop,
+    )
 
 
 def split_remedy(remedy: str) -> tuple[Step, ...]:

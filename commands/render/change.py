@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeVar, assert_never
 
-from ckpt.advice import NO_ROWS, Advice, Call, Do, Hole, RowsEffect, Words, advise, again, call, do, left_out, run, words
+from ckpt import advice
+from ckpt.advice import NO_ROWS, Advice, Call, Do, Hole, RowsEffect, Words, advise, call, do, left_out, run, words
 from ckpt.advice.calls import Value
 from ckpt.changes.apply import Receipt
 from ckpt.changes.check_fix import find_trouble
@@ -175,14 +176,15 @@ class ChangeReport(Report[Planned]):
         """What the plan does to rows, once it is applied and the query started."""
         if self.plan.skips is not None:
             return left_out()
-        return again() if self.plan.replay or self.plan.repeats is not None else NO_ROWS
+        return advice.again() if self.plan.replay or self.plan.repeats is not None else NO_ROWS
 
     @property
     def _repeated(self) -> Call:
-        """The request with what the plan asks to accept; a folder for the backup that was refused is not named again."""
+        """The request with what the plan asks to accept; a refused folder for the backup is not."""
+        sink = self.plan.sink
         other_folder = any(why in (self.receipt.problem or "") for why in ("`backup`", DISK_FULL))
         return self.request.but(
-            sink=self.plan.sink and self.plan.sink.log.uri,
+            sink=None if sink is None else sink.log.uri,
             deep=self.deep,
             accept_skip=self.plan.skips is not None or None,
             accept_replay=self.plan.repeats is not None or None,
@@ -259,7 +261,8 @@ class ChangeReport(Report[Planned]):
                 left = words("Look at what is left before you start the query.")
                 start = advise(run(self.look, left, rows=self.rows))
             first, *others = start.steps
-            undoing = run(undo, words("Undo the {change} before the query is started.", change=self.change), writes=True)
+            back = words("Undo the {change} before the query is started.", change=self.change)
+            undoing = run(undo, back, writes=True)
             yield Next((first.or_(undoing), *others))
         elif half_done:
             yield from show_call(undo, words("Undo what was changed."), writes=True)
@@ -301,10 +304,11 @@ def start_anew(plan: ChangePlan, rows: RowsEffect) -> Advice:
             look = call("preflight", plan.inspection.checkpoint.uri, sink=Hole.URI)
             return advise(run(look, read, rows=rows), into_noop)
         case First.NOOP_IF_WRITTEN:
-            find_out = do(Do.FIND_OUT, words("Find out, as described above, whether the sink has the batch."), rows=rows)
+            has = words("Find out, as described above, whether the sink has the batch.")
             once = words("If it has, start the query in a new driver ONCE into noop, and then as usual.")
             usual = words("If it has not, start the query in a new driver as usual.")
-            return advise(find_out, do(Do.START, once, rows=rows).or_(do(Do.START, usual, rows=rows)))
+            starts = do(Do.START, once, rows=rows).or_(do(Do.START, usual, rows=rows))
+            return advise(do(Do.FIND_OUT, has, rows=rows), starts)
     assert_never(plan.first)
 
 

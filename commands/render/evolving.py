@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
+from ckpt.advice import Advice, Call, Do, advise, do, words
 from ckpt.changes.evolve.plan import EvolvePlan
 from ckpt.changes.evolve.sources import PartChange, QueryChange
 from ckpt.changes.steps import FileContent
@@ -11,6 +12,7 @@ from ckpt.copies.evolve.spool import is_spooled
 from ckpt.inspection.evolution import Knowledge, PartComparison, PartKind
 from ckpt.inspection.next_steps import NextStep, RowCost, split_remedy
 from ckpt.migrate.handoff.plan import SinkMeaning
+from ckpt.restart.legacy import to_call
 from ckpt.texts import plural, quote_path, quote_word
 from ckpt.versions import Progress
 
@@ -147,9 +149,12 @@ class EvolveReport(ChangeReport[EvolvePlan]):
         if self.plan.into is not None and not self.plan.new_id and self._refusal is None:
             yield Item("NEW has the query id of CHECKPOINT: queries on both must never write to the same sink", 2)
 
-    def options(self) -> str:
-        words = ("--in-place", "--to", quote_path(self.query), *map(quote_word, self.words))
-        return "".join(f" {word}" for word in words)
+    @property
+    def request(self) -> Call:
+        line = ("ckpt", "evolve", self.plan.root, "--in-place", "--to", self.query, *self.words)
+        asked = to_call(" ".join(map(quote_word, line)))
+        assert isinstance(asked, Call)
+        return asked
 
     def next_if_nothing(self) -> Iterator[Block]:
         yield Next((NextStep("start the changed query", rows=RowCost.NONE),))
@@ -169,8 +174,8 @@ class EvolveReport(ChangeReport[EvolvePlan]):
         words = ["ckpt", "evolve", plan.inspection.checkpoint.uri, plan.into or "--in-place", "--to", self.query]
         return " ".join(map(quote_word, [*words, *self.words, *more, *["--new-id"] * plan.new_id]))
 
-    def start(self) -> str:
-        return "start the changed query"
+    def start(self) -> Advice:
+        return advise(do(Do.START, words("Start the changed query."), rows=self.rows))
 
     def _show_next(self) -> Iterator[Block]:
         plan = self.plan

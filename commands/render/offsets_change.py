@@ -56,7 +56,7 @@ class OffsetsDocument(ChangeTail, _Result, ChangeBody, _Request, ChangeHead):
 
 @dataclass(frozen=True, slots=True)
 class OffsetsReport(ChangeReport[OffsetsPlan]):
-    """New ends of sources; ``typed`` is the call with the user's words, which the next one repeats, if there are any."""
+    """New ends of sources; ``typed`` is the call as the user typed it, whose words the next one repeats."""
 
     typed: Call | None = None
 
@@ -82,7 +82,7 @@ class OffsetsReport(ChangeReport[OffsetsPlan]):
 
     @property
     def request(self) -> Call:
-        asked = self.typed or self.plan.asked
+        asked = self.typed or self.plan.asked or call(self.plan.name)
         return Call(asked.name, (self.plan.root, *asked.arguments), asked.options).but(expect_batch=self.plan.batch)
 
     def next_if_nothing(self) -> Iterator[Block]:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Annotated, Literal
 
-from ckpt.advice import NO_ROWS, Advice, Do, Hole, Instruction, Option, Step as NextStep, Words, advise, call, do, run, words
+from ckpt import advice
+from ckpt.advice import NO_ROWS, Advice, Do, Hole, Instruction, Needs, Option, Words, advise, call, do, run, words
 from ckpt.advice.calls import Value
 from ckpt.changes.check_fix import Cost, find_failing, find_running
 from ckpt.changes.fixes.repair import Way, WayName, WaysPlan
@@ -119,11 +120,11 @@ class WaysReport(ChangeReport[WaysPlan]):
             return iter((Next((do(Do.FIND_OUT, to_words(QUERY_ID), METADATA), write)),))
         if not errors:
             return iter((Next(plan.inspection.advice.without_repairs().steps),))
-        advice = [rated.advice for rated in errors if rated.advice]
-        elsewhere = next((other for other in advice if not other.repairs), None)
+        cures = [rated.advice for rated in errors if rated.advice]
+        elsewhere = next((cure for cure in cures if not cure.repairs), None)
         if elsewhere is not None:
             return iter((Next(elsewhere.mark_stop().steps),))
-        others = advice[0].without_repairs().steps if advice else ()
+        others = cures[0].without_repairs().steps if cures else ()
         left = advise(self._put_back().or_(*(others or self._without_copy())))
         return iter((Next(left.mark_stop().steps),))
 
@@ -142,16 +143,16 @@ class WaysReport(ChangeReport[WaysPlan]):
         put = self._put_back()
         return iter((Next((do(Do.START, start, rows=NO_ROWS).or_(replace(put, what=versions + put.what)),)),))
 
-    def _put_back(self) -> NextStep:
+    def _put_back(self) -> advice.Step:
         """Advise to put back what is wrong."""
-        advice = [rated.advice.all_steps() for rated in self._errors if rated.advice and rated.advice.needs_copy]
-        asked = [step.do.paths for step in chain(*advice) if isinstance(step.do, Instruction)]
+        steps = chain(*(rated.advice.all_steps() for rated in self._errors if rated.advice))
+        asked = (step.do.paths for step in steps if isinstance(step.do, Instruction) and step.needs is Needs.COPY)
         lost = [path for path in chain(*asked) if isinstance(path, str)]
         inspection = self.plan.inspection
         paths = tuple(dict.fromkeys(lost or (rated.finding.path for rated in self._errors)))
         return put_back().fill(replace(gather_known(inspection.checkpoint, inspection.sink), paths=paths))
 
-    def _without_copy(self) -> Iterator[NextStep]:
+    def _without_copy(self) -> Iterator[advice.Step]:
         """Advise what is left without a copy of the checkpoint."""
         checkpoint = self.plan.inspection.checkpoint
         known = gather_known(checkpoint, self.plan.inspection.sink)

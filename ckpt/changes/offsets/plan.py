@@ -48,7 +48,7 @@ class OffsetsPlan(ChangePlan):
     committed: bool = False
     moved: tuple[Moved, ...] = ()
     starts: tuple[Forecast, ...] = ()  # what follows, of the versions and modes that somebody may try
-    asked: Call = Call("offsets_set")  # what was asked for, without the checkpoint
+    asked: Call | None = None  # what was asked for, without the checkpoint
 
     @property
     def verdict_after(self) -> str:
