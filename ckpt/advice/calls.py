@@ -13,6 +13,8 @@ PLANS_FOR_A_SINK = frozenset(("repair", "repair_async", "rewind", "skip", "prefl
 """Calls that are made for the sink that was asked about."""
 READS_EVERY_BYTE = frozenset(("inspect", "preflight", "repair", "rewind", "skip"))
 """Calls that judge the checkpoint again, and read every byte where that was asked for."""
+COMPARES_QUERIES = frozenset(("evolve",))
+"""Calls that say more if they know the old query: where nobody has named its description, they do without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,8 @@ class Call:
         options |= {name: _fill(value, known) for name, value in self.options}
         if self.arguments and known.sink is not None and self.name in PLANS_FOR_A_SINK:
             options.setdefault("sink", known.sink)
+        if self.arguments and self.name in COMPARES_QUERIES and Hole.OLD_QUERY in known.files:
+            options.setdefault("from_query", known.files[Hole.OLD_QUERY])
         return Call(self.name, tuple(_fill(value, known) for value in self.arguments), tuple(options.items()))
 
     @property
