@@ -1,9 +1,9 @@
 """The keys that every JSON document has."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from ckpt.advice import RowCost, Step
+from ckpt.advice import Do, RowCost, Step
 from ckpt.advice.steps import flatten, sentence
 from ckpt.versions import __version__
 
@@ -34,6 +34,18 @@ class NextKeys(Keys):
         tuple[Annotated[str, "one word, unquoted"], ...] | None,
         "null where a person has to do something that ckpt cannot, or has to choose a word of it",
         of("words"),
+    ]
+    do: Annotated[
+        Do | Literal["run"],
+        "`run`: the command, or one like it; else what a person does: `put-back` files from a copy of the checkpoint, "
+        "`delete` or `move` files, `start` the query, `wait`: start nothing yet, `change` the query, a setting, a table "
+        "or Spark's version, `find-out` what only a person can know",
+        lambda step: "run" if step.call is not None else step.do.do,
+    ]
+    paths: Annotated[
+        tuple[Annotated[str, "relative to the checkpoint"], ...],
+        "files and folders to put back, delete, move or find something out about; empty where ckpt cannot name them",
+        lambda step: () if step.call is not None else tuple(path for path in step.do.paths if isinstance(path, str)),
     ]
     what: Annotated[str, "for people; its words are not fixed", _say]
     rows: Annotated[

@@ -40,7 +40,8 @@ class PageLayout:
                 lines = self._wrap(escape_unprintable(text), 0).splitlines()
                 return "\n".join(self._paint(line, _COLOURS[tone]) for line in lines)
             case blocks.Heading(name, fact):
-                folded = self._wrap(escape_unprintable(fact), 10, f"{name:9} ") if fact else name
+                label = f"{name:9} " if len(name) < 10 else f"{name}  "
+                folded = self._wrap(escape_unprintable(fact), 10, label) if fact else name
                 return self._paint(name, _BOLD) + folded[len(name) :]
             case blocks.Item(text, indent, label):
                 return self._lay_out_pieces([*pieces(text)], indent, escape_unprintable(label) or None)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import sys
 import tempfile
@@ -21,6 +20,8 @@ from typing import Any
 
 from typer.testing import CliRunner
 
+from ckpt.advice import Do
+from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.restart.findings import Severity
@@ -31,11 +32,8 @@ from tests.restart.oracle.test_forecast import NOT_IN_THE_FILES
 from tests.support.spark import mutations
 
 MOST_STEPS = 8  # inspect, repair-async, repair, apply, and as many again for a second damage
-_MOST_ACTS = 12  # files that are put back one after the other: a remedy names the first few
-_PUT_BACK = re.compile(r"[Pp]ut ([^:;]*?) back from (?:a copy|it)\b")
+_MOST_ACTS = 12  # advice that is followed one after the other
 _NO_REPAIR = ("inspect", "handoff", "skip")  # skip is for a row that makes every start fail: a person knows that
-_FROM_SINK = re.compile(r"move _spark_metadata/\d+ and everything above it out")
-_RESTORE = re.compile(r"Restore \S*/(offsets) from")
 _STARTED = ("resumes", "starts-fresh")
 EDITED = ("damaged-stale-crc",)
 """Cases whose newest offsets were edited by hand: the start reads from where the edit says."""
@@ -109,7 +107,7 @@ def obey(checkpoint: Path, *first: str, without_copy: bool = False, error: str =
             end = End.NOTHING
             break
         others = [step for step in steps if step["command"] and step["command"][1] not in _NO_REPAIR]
-        others += [step for step in steps if _FROM_SINK.search(step["what"])]
+        others += [step for step in steps if step["do"] == Do.MOVE]
         step = others[0] if others and without_copy and not documents[-1].get("applied") else steps[0]
         if step["command"] is None:
             end = End.STOP if step["stop"] else End.PERSON
@@ -125,13 +123,11 @@ def obey(checkpoint: Path, *first: str, without_copy: bool = False, error: str =
 
 def named_to_put_back(step: Document) -> list[str]:
     """The files and folders that a step asks for from a copy of the checkpoint."""
-    back = _PUT_BACK.search(step["what"]) or _RESTORE.search(step["what"])
-    return re.split(r", | and ", re.sub(r" and \d+ more files", "", back[1])) if back else []
+    return list(step["paths"]) if step["do"] == Do.PUT_BACK else []
 
 
 def act(step: Document, checkpoint: Path, whole: Path) -> bool:
     """Do what a person does who has a copy, ``whole``; False where only a decision is asked for."""
-    what = step["what"]
     paths = named_to_put_back(step)
     if paths:
         if not all((whole / path).exists() for path in paths):
@@ -139,16 +135,19 @@ def act(step: Document, checkpoint: Path, whole: Path) -> bool:
         for path in paths:
             _put_back(checkpoint, whole, path.rstrip("/"))
         return True
-    away = re.search(r"move (\S.*?) out of ", what)
-    if away:
-        place = checkpoint / away[1]
-        shutil.rmtree(place) if place.is_dir() else place.unlink()
+    if step["do"] in (Do.MOVE, Do.DELETE) and step["paths"]:
+        for path in step["paths"]:
+            _remove(checkpoint / path)
         return True
-    if "--query-id ID" in what:
+    if "--query-id ID" in step["what"] or (step["do"] == Do.FIND_OUT and step["paths"] == [METADATA]):
         query_id = json.loads((whole / "metadata").read_text())["id"]
         document = run("repair", str(checkpoint), "--query-id", query_id, "--apply")
         return bool(document["applied"]) or act(document["next"][0], checkpoint, whole)
     return False
+
+
+def _remove(path: Path) -> None:
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _put_back(checkpoint: Path, whole: Path, path: str) -> None:
@@ -272,7 +271,7 @@ def _judge_change(obeyed: Obeyed, before: Inspection, after: Inspection) -> Iter
         yield "the starts are not those that were promised"
     if not obeyed.documents[-1].get("applied"):
         return  # something is left, and it was looked at again
-    if obeyed.end is not End.PERSON or "start the query" not in (obeyed.last or {"what": ""})["what"]:
+    if obeyed.end is not End.PERSON or all(step["do"] != Do.START for step in document["next"]):
         yield f"after a change it ends with {obeyed.last}"
     starts = [f for f in after.counted if f.progress is Progress.SYNC]
     if not any(f.outcome.runs and not f.lost for f in starts) and before.sound is False:

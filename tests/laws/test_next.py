@@ -3,15 +3,14 @@
 ``python -m tests.laws.next_obeyed`` prints how each damage of the oracle ends.
 """
 
-import re
 import shutil
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from ckpt.advice import Advice, Call
 from ckpt.changes.fixes.repair import repair
-from ckpt.inspection.next_steps import needs_copy
 from ckpt.restart.diagnoses.logs import REPLAY_FROM_BEGINNING
 from ckpt.texts import quote_word, split_command
 from tests.conftest import Ckpt, CopyOf
@@ -100,8 +99,7 @@ def _helped_without_copy(case: Case, folder: Path) -> list[str]:
     only_copy = {
         rated.finding.key
         for rated in troubles
-        if needs_copy(rated.remedy or "")
-        and not re.search("`ckpt (?!inspect|handoff)", rated.remedy or "")
+        if rated.advice and rated.advice.needs_copy and not _names_calls(rated.advice)
         and rated.finding.diagnosis is not REPLAY_FROM_BEGINNING  # which can be accepted as it is
     }
     plan = repair(str(checkpoint))[0] if only_copy else None
@@ -109,6 +107,12 @@ def _helped_without_copy(case: Case, folder: Path) -> list[str]:
     left = {rated.finding.key for rated in after.troubles} if after else only_copy
     shutil.rmtree(checkpoint)
     return sorted(code for code, _ in only_copy - left)
+
+
+def _names_calls(advice: Advice) -> bool:
+    """Whether it names a call that may help the checkpoint itself."""
+    parts = (part for step in advice.all_steps() for part in (step.do, *step.what.parts))
+    return any(isinstance(part, Call) and part.name not in ("inspect", "handoff") for part in parts)
 
 
 @pytest.mark.parametrize("case", _QUICK)
