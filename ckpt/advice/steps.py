@@ -137,6 +137,10 @@ class Advice:
         """Return the advice for one checkpoint."""
         return Advice(tuple(step.fill(known) for step in self.steps))
 
+    def lead(self, text: Words) -> "Advice":
+        """Return the advice with sentences before the first step, such as the condition for all of it."""
+        return Advice(tuple(replace(step, what=text + " " + step.what) for step in self.steps[:1]) + self.steps[1:])
+
     def all_steps(self) -> Iterator[Step]:
         """Yield the steps, after each its alternatives."""
         return flatten(self.steps)

@@ -358,7 +358,7 @@ def _name_unaccepted_cost(plan: ChangePlan, how: How) -> str | None:
     missing = {name: cost for name, cost in costs.items() if cost is not None and not how.get(name)}
     if not missing:
         return None
-    return f"{'; '.join(missing.values())}: check the plan, then add {' and '.join(f'`{name}`' for name in missing)}"
+    return f"{'; '.join(map(str, missing.values()))}: check the plan, then add {' and '.join(f'`{name}`' for name in missing)}"
 
 
 def apply_plan(

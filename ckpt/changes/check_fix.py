@@ -9,15 +9,16 @@ from enum import IntEnum
 from functools import partial
 from itertools import islice
 
+from ckpt.advice import RowCost, Words, words
 from ckpt.changes.plan import FINISHED_AGAIN, SINK_DROPS, STOP_FIRST, First, NoWay, Planned, Replay, inspect_changed
 from ckpt.changes.steps import Step
 from ckpt.checkpoint.checkpoint import OFFSETS
 from ckpt.checkpoint.history import in_real_time
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.inspection.next_steps import RowCost
 from ckpt.inspection.verdict import spell
 from ckpt.restart.diagnoses.sinks import FIRST_INTO_NOOP, FIRST_START_UNREADABLE
 from ckpt.restart.findings import Asked, Forecast, Outcome, Severity
+from ckpt.restart.sinks import AnySink
 from ckpt.storage import Storage
 from ckpt.versions import Progress, Spark
 
@@ -27,7 +28,7 @@ class Rule:
     """A rule that a change must meet, judged by the inspections before and after it."""
 
     refuse: Callable[[Inspection, Inspection], str | None]  # why the change is no fix; None if it is one
-    warn: Callable[[Inspection], Iterable[str]] = lambda _: ()  # of what it does not fix
+    warn: Callable[[Inspection], Iterable[Words]] = lambda _: ()  # of what it does not fix
 
 
 def check_fix(
@@ -42,7 +43,7 @@ def check_fix(
     return replace(plan, inspection_after=after, warnings=warnings)
 
 
-def warn_of_real_time(after: Inspection) -> Iterator[str]:
+def warn_of_real_time(after: Inspection) -> Iterator[Words]:
     """Say what a start in real-time mode undoes (``RealTimeStreamExecution``), where such a start wrote the checkpoint.
 
     It deletes what is planned and not committed, and plans it again from the end of the newest commit on.
@@ -51,9 +52,12 @@ def warn_of_real_time(after: Inspection) -> Iterator[str]:
     latest, committed = checkpoint.offsets.latest, checkpoint.commits.latest
     if in_real_time(checkpoint) and latest is not None and (committed is None or committed < latest):
         begins = "everything from the beginning" if committed is None else f"everything after batch {committed}"
-        yield (
-            f"Real-time mode wrote this checkpoint. A start in that mode deletes {OFFSETS}/{latest}, which is not "
-            f"committed, and reads {begins} instead: no row is lost, but the batch has other rows than planned here."
+        yield words(
+            "Real-time mode wrote this checkpoint. A start in that mode deletes {offsets}/{latest}, which is not "
+            "committed, and reads {begins} instead: no row is lost, but the batch has other rows than planned here.",
+            offsets=OFFSETS,
+            latest=latest,
+            begins=begins,
         )
 
 
@@ -142,13 +146,14 @@ def _explain_failure(after: Inspection) -> str:
     return f"the next start would fail{error}: {finding.path}: {finding.detail} ({finding.diagnosis.code})"
 
 
-def warn_of_failing(after: Inspection, batch: int | None = None) -> Iterator[str]:
+def warn_of_failing(after: Inspection, batch: int | None = None) -> Iterator[Words]:
     """Name the versions that will not start, where others do, and why."""
     failing = find_failing(after, batch)
     starts = [f for f in _synchronous_forecasts(after) if f.spark in failing]
     for error in dict.fromkeys(f.error for f in starts):
-        words = f': "{error}"' if error else ""
-        yield f"Spark {spell([f.spark for f in starts if f.error == error])} still will not start{words}."
+        versions = spell([f.spark for f in starts if f.error == error])
+        why = f': "{error}"' if error else ""
+        yield words("Spark {versions} still will not start{why}.", versions=versions, why=why)
 
 
 def _name_codes(forecast: Forecast) -> str:
@@ -194,9 +199,10 @@ class Draft:
     steps: tuple[Step, ...]
     batches: int = 0  # how many run again, or are read again
     replay: tuple[Replay, ...] = ()
-    warnings: tuple[str, ...] = (STOP_FIRST,)
+    warnings: tuple[Words, ...] = (STOP_FIRST,)
     first: First = First.NOTHING
     reads_after: int | None = None  # the batch at whose end the next start begins to read, where a gap is repaired
+    any_sink: AnySink | None = None  # what it does to rows where the sink is not known
     proven: bool = False  # that it changes nothing about the rows of the query: real starts, or checksums, show it
 
     @property
@@ -215,7 +221,7 @@ def plan_first(
     """Plan the first draft that passes the check; None if there is no draft. Raises NoWay if none passes."""
     reason = None
     for draft in islice(drafts, MOST_TRIES):
-        plan = replace(blank, steps=draft.steps, warnings=draft.warnings)
+        plan = replace(blank, steps=draft.steps, warnings=draft.warnings, any_sink=draft.any_sink)
         plan = check_fix(plan, storage, rule, versions)
         if plan.refused is None:
             return draft, replace(

@@ -1,10 +1,11 @@
 """A planned change of one checkpoint, as a value: what a planner returns, also for one sink, and what is done."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar, Self, TypeVar
 
+from ckpt.advice import Code, Known, RowCost, RowsEffect, Words, again, join, left_out, words
 from ckpt.changes.steps import Changed, Step
 from ckpt.checkpoint.checkpoint import FIRST_START, OFFSETS, STATE, Checkpoint, Log
 from ckpt.checkpoint.history import find_renumbered_entry
@@ -13,27 +14,46 @@ from ckpt.checkpoint.sources.registry import SourceRange
 from ckpt.errors import one_line
 from ckpt.formats.metadata import build_first_start
 from ckpt.inspection.checks.sink import SinkOutcome, SinkOutlook, build_first_mark, describe_cure, foresee_sink
-from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.inspection.next_steps import RowCost
+from ckpt.inspection.inspection import Inspection, gather_known, inspect
 from ckpt.live.sink.records import SinkKind, SinkLog
 from ckpt.model import CommitLog, OffsetLog, Unreadable
 from ckpt.restart.findings import Asked, Forecast
-from ckpt.restart.sinks import ALWAYS_AGAIN, AboutSinks, speak_of_sink
+from ckpt.restart.legacy import to_words
+from ckpt.restart.sinks import AboutSinks, AnySink, Ids, InSink, effect
 from ckpt.storage import Listing, Storage
 from ckpt.texts import span
 from ckpt.values import Value
 from ckpt.versions import Spark
 
-STOP_FIRST = "Stop the query first: ckpt cannot see whether it is running (an idle query writes nothing)."
-END_FIRST = (
+STOP_FIRST = words("Stop the query first: ckpt cannot see whether it is running (an idle query writes nothing).")
+END_FIRST = words(
     "End the driver first, not only the query: a start within the same application reads wrong rows silently. ckpt "
     "cannot see whether it is running."
 )
 """The first warning of every plan that takes state back."""
-FINISHED_AGAIN = "rows of finished batches would be read again"
-OTHERS_REPEAT = "other sinks would get rows again"
-SINK_REPEATS = "the sink would have rows twice"
-SINK_DROPS = "a sink that remembers batch ids would drop rows"
+
+
+@dataclass(frozen=True, slots=True)
+class ToAccept:
+    """What a plan does to rows, for somebody to accept before it is applied."""
+
+    rows: RowsEffect
+    what: Words
+    any_sink: bool = False  # in sinks of some kinds: once the sink is known, something else holds
+
+    def __str__(self) -> str:
+        """Return what it does to them."""
+        return str(self.what)
+
+    def __add__(self, other: "ToAccept | None") -> "ToAccept":
+        """Put together what two plans, or two parts of one, do to rows."""
+        return self if other is None else replace(other, what=join((self.what, other.what), "; "))
+
+
+FINISHED_AGAIN = ToAccept(again(), words("rows of finished batches would be read again"))
+OTHERS_REPEAT = ToAccept(again(), words("other sinks would get rows again"), any_sink=True)
+SINK_REPEATS = ToAccept(again(), words("the sink would have rows twice"))
+SINK_DROPS = ToAccept(effect(None, Ids.REUSED), words("a sink that remembers batch ids would drop rows"), any_sink=True)
 NEVER_FINISHED = (
     "ckpt was interrupted while it wrote this checkpoint, or changed its sources: ckpt inspect says how to repair that"
 )
@@ -82,10 +102,11 @@ class ChangePlan(Value):
     around: tuple[str, Listing] | None = None  # folder, and its files, that the steps are in if not the checkpoint
     opened_as: str | None = None  # the URI under which Spark opens it afterwards, where that was asked for
     replay: tuple[Replay, ...] | None = None  # None: this change has nothing to do with what is read again
-    warnings: tuple[str, ...] = ()  # the first is to stop the query
+    warnings: tuple[Words, ...] = ()  # the first is to stop the query
+    any_sink: AnySink | None = None  # what it does to rows in sinks; None where the sink is known, or gets no row again
     refused: str | None = None  # why there is no plan, though one is needed
-    skips: str | None = None  # which rows are left out, or dropped by a sink: applied only with ``accept_skip``
-    repeats: str | None = None  # which rows are read or written again: applied only with ``accept_replay``
+    skips: ToAccept | None = None  # rows that are left out, or dropped by a sink: applied only with ``accept_skip``
+    repeats: ToAccept | None = None  # rows that are read or written again: applied only with ``accept_replay``
     recounts: bool = False  # rows are read again whose effect stays in the state
     waits_for: str | None = None  # what has to be done elsewhere before it is applied
     rows: RowCost = RowCost.UNKNOWN  # the effect of the steps on the rows of the query, as the fix declares it
@@ -96,6 +117,23 @@ class ChangePlan(Value):
     def name(self) -> str:
         """The call that plans it: ``repair_async``."""
         return self.command.replace(" ", "_").replace("-", "_")
+
+    @property
+    def notices(self) -> tuple[Words, ...]:
+        """The warnings, with what is said of sinks after the first."""
+        of_sinks = self.any_sink.texts if self.any_sink else ()
+        texts = (*self.warnings[:1], *of_sinks, *self.warnings[1:])
+        return tuple(to_words(text).fill(self._known) for text in texts)
+
+    @property
+    def in_sinks(self) -> tuple[InSink, ...]:
+        """What each kind of sink does with the rows, where the sink is not known."""
+        kinds = self.any_sink.kinds if self.any_sink else ()
+        return tuple(replace(each, says=each.says.fill(self._known)) for each in kinds)
+
+    @property
+    def _known(self) -> Known:
+        return gather_known(self.inspection.checkpoint, self.sink)
 
     @property
     def root(self) -> str:
@@ -154,7 +192,7 @@ class ChangePlan(Value):
     def refusing(self, reason: str) -> Self:
         """Return this plan without steps, with the reason."""
         nothing = replace(self, why="", steps=(), inspection_after=None, opened_as=None, replay=None, warnings=())
-        return replace(nothing, refused=reason, skips=None, repeats=None)
+        return replace(nothing, refused=reason, any_sink=None, skips=None, repeats=None)
 
 
 Planned = TypeVar("Planned", bound=ChangePlan)
@@ -195,12 +233,12 @@ def inspect_changed(
 
 
 _NOOP = (First.NOOP, First.NOOP_IF_WRITTEN)
-NOOP_START = '.writeStream.format("noop").trigger(once=True) on this checkpoint'
+NOOP_START = words("{start} on this checkpoint", start=Code('.writeStream.format("noop").trigger(once=True)'))
 """A start that computes state and writes no row."""
 
 
 def adapt_to_sink(plan: Planned, log: SinkLog | None, *, other_range: bool = False) -> Planned:
-    """A plan with what the sink will do once the steps are done; texts about sinks in general are left out.
+    """A plan with what the sink will do once the steps are done; what is said of sinks in general is left out.
 
     ``log`` is what the sink remembers; None: the plan as it is. ``other_range``: the batch that runs again has other
     rows than when it was planned.
@@ -216,22 +254,23 @@ def adapt_to_sink(plan: Planned, log: SinkLog | None, *, other_range: bool = Fal
     plan = replace(plan, sink=sink)
     if log.keeps_no_ids:
         return _adapt_to_rows(plan, sink)
+    others = None if plan.skips is not None and plan.skips.any_sink else plan.skips
     if sink.keeps_no_ids and plan.first not in _NOOP:
-        skips = None if plan.skips == SINK_DROPS else plan.skips
-        return replace(plan, warnings=_warn_of_sink(plan, sink), skips=skips, first=First.NOTHING)
+        return replace(_say_of_sink(plan, sink), skips=others, first=First.NOTHING)
     if not sink.certain:
         return replace(plan, warnings=(*plan.warnings, _describe_outcome(plan, sink)))
-    others = None if plan.skips == SINK_DROPS else plan.skips
-    would = "may drop" if sink.outcome is SinkOutcome.MAY_DROP else "would drop new"
-    drops = f"the sink {would} rows of {span('batch', *sink.dropped)}" if sink.dropped else None
+    repeats = None if plan.repeats is not None and plan.repeats.any_sink else plan.repeats
     first = First.NOOP if sink.needs_noop else First.NOTHING
-    return replace(
-        plan,
-        warnings=_warn_of_sink(plan, sink),
-        skips="; ".join(filter(None, (others, drops))) or None,
-        repeats=None if plan.repeats == OTHERS_REPEAT else plan.repeats,
-        first=First.SINK if sink.dropped else first,
+    if sink.dropped is None:
+        return replace(_say_of_sink(plan, sink), skips=others, repeats=repeats, first=first)
+    would = "may drop" if sink.outcome is SinkOutcome.MAY_DROP else "would drop new"
+    which = span("batch", *sink.dropped)
+    drops = ToAccept(
+        left_out(*sink.dropped, dropped_by=(log.kind,)),
+        words("the sink {would} rows of {which}", would=would, which=which),
     )
+    skips = drops if others is None else others + drops
+    return replace(_say_of_sink(plan, sink), skips=skips, repeats=repeats, first=First.SINK)
 
 
 _RECOUNTED = (
@@ -244,17 +283,12 @@ def _adapt_to_rows(plan: Planned, sink: SinkOutlook) -> Planned:
     """Say of a plan what becomes of the rows that a sink without batch ids has, and that are written again."""
     doubles, again = sink.log.sink.doubles, sink.log.sink.again
     repeats = plan.repeats
-    if repeats == OTHERS_REPEAT:
+    if repeats is not None and repeats.any_sink:
         repeats = SINK_REPEATS if doubles else None
     into_noop = plan.first is First.NOOP and doubles
     batches = [replayed.batch for replayed in plan.replay or ()]
     if into_noop and sink.next_batch is not None:
-        sink = replace(
-            sink,
-            said=f"it has the rows of batch {sink.next_batch}, which runs again over its old range. Before any other "
-            f"start, start the query once with {NOOP_START}: it computes the state of batch {sink.next_batch} again "
-            "and writes no row. A usual start writes the rows again, and they are then in it twice",
-        )
+        sink = replace(sink, said=f"it has the rows of batch {sink.next_batch}, which runs again over its old range")
     elif batches and sink.log.kind == SinkKind.UPSERT:
         sink = replace(
             sink,
@@ -263,13 +297,18 @@ def _adapt_to_rows(plan: Planned, sink: SinkOutlook) -> Planned:
         )
     elif batches and doubles:
         sink = replace(sink, said=f"batches from {min(batches)} on run again: {again}")
-    general = (text for text in plan.warnings if not isinstance(text, AboutSinks))
-    warnings = [speak_of_sink(text, sink.log.sink) for text in general if not (plan.recounts and ALWAYS_AGAIN in text)]
+    first = words(
+        "Before any other start, start the query once with {noop}: it computes the state of batch {batch} again and "
+        "writes no row. A usual start writes the rows again, and they are then in it twice.",
+        noop=NOOP_START,
+        batch=str(sink.next_batch),
+    )
     return replace(
         plan,
         sink=sink,
-        warnings=(*warnings, _describe_outcome(plan, sink)),
-        skips=None if plan.skips == SINK_DROPS else plan.skips,
+        any_sink=None,
+        warnings=(*_of_no_sink(plan), _describe_outcome(plan, sink), *((first,) if into_noop else ())),
+        skips=None if plan.skips is not None and plan.skips.any_sink else plan.skips,
         repeats=repeats,
         first=First.NOOP if into_noop else First.NOTHING,
     )
@@ -291,14 +330,22 @@ def add_mark(plan: Planned, storage: Storage) -> Planned:
     return replace(plan, steps=steps, inspection_after=left)
 
 
-def _warn_of_sink(plan: ChangePlan, sink: SinkOutlook) -> tuple[str, ...]:
-    return (*(text for text in plan.warnings if not isinstance(text, AboutSinks)), _describe_outcome(plan, sink))
+def _say_of_sink(plan: Planned, sink: SinkOutlook) -> Planned:
+    """Say what the sink will do, and no more of others; rows in new batches are new to every sink."""
+    general = plan.any_sink
+    again = (general.said,) if general is not None and general.ids is Ids.NEW else ()
+    return replace(plan, any_sink=None, warnings=(*_of_no_sink(plan), *again, _describe_outcome(plan, sink)))
 
 
-def _describe_outcome(plan: ChangePlan, sink: SinkOutlook) -> str:
+def _of_no_sink(plan: ChangePlan) -> Iterator[Words]:
+    return (text for text in plan.warnings if not isinstance(text, AboutSinks))
+
+
+def _describe_outcome(plan: ChangePlan, sink: SinkOutlook) -> Words:
     named = f"({sink.log.uri})" if sink.log.uri == sink.log.kind else sink.log.uri
-    text = f"The sink {named}: {sink.said}."
+    text = words("The sink {named}: {said}.", named=named, said=sink.said)
     if sink.forget_from is not None:
-        return f"{text} To lose none: {describe_cure(plan.inspection.checkpoint, sink)}."
-    lost = [finding.diagnosis.remedy for finding in sink.findings if sink.outcome is SinkOutcome.PASSES_OVER]
-    return " ".join((text, *filter(None, lost)))
+        cure = join(describe_cure(plan.inspection.checkpoint, sink).sentences())
+        return words("{text} To lose none: {cure}", text=text, cure=cure)
+    lost = (f.diagnosis.advice for f in sink.findings if sink.outcome is SinkOutcome.PASSES_OVER)
+    return join((text, *(sentence for advice in lost if advice for sentence in advice.sentences())))

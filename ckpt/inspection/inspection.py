@@ -370,6 +370,6 @@ def gather_known(checkpoint: Checkpoint, sink: SinkOutlook | None) -> Known:
     return Known(
         checkpoint.uri.rstrip("/") or checkpoint.uri,
         sink=sink.log.uri if sink is not None and asked else None,
-        sink_kind=sink.log.kind if sink is not None and sink.log.keeps_no_ids else None,
+        sink_kind=sink.kind if sink is not None else None,
         deep=checkpoint.state is not None and checkpoint.state.every_byte is not None,
     )

@@ -7,29 +7,55 @@ drops on 3.5 to 4.2 (``tests/live/sink/answers.json``; 4.3 has no Delta yet), wh
 nowhere: there is no error, and the metrics of the query count the rows as read.
 """
 
-import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from ckpt.advice import NO_ROWS, Known, RowsEffect, again, left_out
+from ckpt.advice import (
+    CHECKPOINT,
+    NO_ROWS,
+    Code,
+    Do,
+    Hole,
+    Known,
+    Option,
+    RowsEffect,
+    Step,
+    Words,
+    again,
+    call,
+    do,
+    join,
+    left_out,
+    words,
+)
 from ckpt.advice.calls import Speech
 
 
-class AboutSinks(str):
-    """A sentence about sinks of every kind, which is left out where the sink is known."""
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a sink has seen of a query."""
 
-    __slots__ = ()
+    next: int  # the first batch that it is to write, though it may have one of this id
+    last: int | None = None  # the newest that it has
+    query: str | None = None  # its id
+    snapshot: int | None = None  # of an Iceberg table, before that batch
+
+    @property
+    def kept(self) -> int:
+        """The last batch that counts."""
+        return self.next - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """One kind of sink; in its texts ``{query}`` is a query id, ``{checkpoint}`` a path, and the rest batch ids."""
+    """One kind of sink."""
 
     kind: str
     drops_same_query: bool  # rows under an id at or below the newest one, from the same checkpoint or a copy of it
     drops_new_query: bool  # the same from a new checkpoint, which has another query id
-    new_checkpoint: str  # what a new checkpoint means to it
-    taken_back: str | None = None  # what makes it accept rows under ids that it has seen; None: it accepts them
+    new_checkpoint: Callable[[Seen], Words]  # what a new checkpoint means to it
+    taken_back: Callable[[Seen], Step] | None = None  # how it accepts rows under ids that it has seen; None: it does
     record: str = "batch"  # what its log keeps of a batch
     computes_first: bool = False  # tasks read the rows of a batch, and write its state, before the sink passes it over
     fails_with_state: bool = False  # Spark 4.2 and later fail a batch with state that it passes over
@@ -43,26 +69,65 @@ class Sink:
         return self.drops_same_query and not self.drops_new_query
 
 
+def _take_back_delta(seen: Seen) -> Step:
+    restore = words(
+        "RESTORE the table to its version after batch {kept}, and start the query from a copy with a new id instead: "
+        "{copy}. RESTORE alone is not enough, because it keeps the transaction ids.",
+        kept=seen.kept,
+        copy=call("copy", CHECKPOINT, Hole.NEW, batch=seen.kept, new_id=True),
+    )
+    return do(Do.CHANGE, restore)
+
+
+def _take_back_iceberg(seen: Seen) -> Step:
+    snapshot = "SNAPSHOT" if seen.snapshot is None else seen.snapshot
+    rollback = words(
+        "Run {rollback}, the snapshot before batch {next} (this also undoes others' commits).",
+        rollback=Code(f"CALL CATALOG.system.rollback_to_snapshot('TABLE', {snapshot})"),
+        next=seen.next,
+    )
+    return do(Do.CHANGE, rollback)
+
+
+def _take_back_files(seen: Seen) -> Step:
+    move = words(
+        "Before the start, move _spark_metadata/{next} and everything above it out of the output folder (not if one "
+        "of them is a .compact file and the plain files below that are gone).",
+        next=seen.next,
+    )
+    return do(Do.MOVE, move)
+
+
+def _take_back_code(seen: Seen) -> Step:
+    restore = words("RESTORE the table to its version after batch {kept}, and choose another txnAppId.", kept=seen.kept)
+    return do(Do.CHANGE, restore)
+
+
 SINKS = (
     Sink(
         "delta",  # DeltaSink.addBatch: by query id and batch id, as txn in _delta_log
         drops_same_query=True,
         drops_new_query=False,
-        new_checkpoint="a new query has its own id, and the table accepts its batches from 0 on. A batch of the "
-        "old query was written if the table's log has a txn with appId {query} and version {next} "
-        "or higher",
-        taken_back="RESTORE the table to its version after batch {kept}, and start from `ckpt copy {checkpoint} NEW "
-        "--batch {kept} --new-id` instead; RESTORE alone is not enough, it keeps the transaction ids",
+        new_checkpoint=lambda seen: words(
+            "A new query has its own id, and the table accepts its batches from 0 on. A batch of the old query was "
+            "written if the table's log has a txn with appId {query} and version {next} or higher.",
+            query=str(seen.query),
+            next=seen.next,
+        ),
+        taken_back=_take_back_delta,
         record="transaction",
     ),
     Sink(
         "iceberg",  # SparkWrite.BaseStreamingWrite.commit: by query id and batch id, in the summaries of its snapshots
         drops_same_query=True,
         drops_new_query=False,
-        new_checkpoint="a new query has its own id, and the table accepts its batches from 0 on. A batch of the "
-        "old query was written if the summary of a snapshot has {query} as queryId, and {next} or higher as epochId",
-        taken_back="`CALL CATALOG.system.rollback_to_snapshot('TABLE', {snapshot})`, the one before batch {next} "
-        "(also undoes others' commits)",
+        new_checkpoint=lambda seen: words(
+            "A new query has its own id, and the table accepts its batches from 0 on. A batch of the old query was "
+            "written if the summary of a snapshot has {query} as queryId, and {next} or higher as epochId.",
+            query=str(seen.query),
+            next=seen.next,
+        ),
+        taken_back=_take_back_iceberg,
         record="snapshot",
         computes_first=True,
     ),
@@ -70,19 +135,22 @@ SINKS = (
         "file",  # FileStreamSink.addBatch: by batch id, in _spark_metadata of the output folder
         drops_same_query=True,
         drops_new_query=True,
-        new_checkpoint="use a new output folder, and let readers read both: _spark_metadata of the old one has "
-        "batches up to {last} and no query id, and silently drops batches of the new query with the "
-        "same ids",
-        taken_back="before the start, move _spark_metadata/{next} and everything above it out of the "
-        "output folder (not where one of them is a .compact file and the plain files below that are gone)",
+        new_checkpoint=lambda seen: words(
+            "Use a new output folder, and let readers read both: _spark_metadata of the old one has batches up to "
+            "{last} and no query id, and silently drops batches of the new query with the same ids.",
+            last=str(seen.last),
+        ),
+        taken_back=_take_back_files,
         unbroken_log="_spark_metadata",
     ),
     Sink(
         "foreachBatch with txnAppId",  # options of a Delta write: by txnAppId and txnVersion, as txn in _delta_log
         drops_same_query=True,
         drops_new_query=True,
-        new_checkpoint="choose another txnAppId: with the old one batches up to {last} are silently dropped",
-        taken_back="RESTORE the table to its version after batch {kept}, and choose another txnAppId",
+        new_checkpoint=lambda seen: words(
+            "Choose another txnAppId: with the old one batches up to {last} are silently dropped.", last=str(seen.last)
+        ),
+        taken_back=_take_back_code,
         record="transaction",
         fails_with_state=True,
     ),
@@ -90,14 +158,15 @@ SINKS = (
         "kafka",  # KafkaStreamingWrite
         drops_same_query=False,
         drops_new_query=False,
-        new_checkpoint="it has no notion of batches: rows that are read again are written again",
+        new_checkpoint=lambda _: words("It has no notion of batches: rows that are read again are written again."),
     ),
     Sink(
         "foreach, foreachBatch",
         drops_same_query=False,
         drops_new_query=False,
-        new_checkpoint="batch ids start at 0 again: code that recognizes repeated batches by id must take "
-        "that into account",
+        new_checkpoint=lambda _: words(
+            "Batch ids start at 0 again: code that recognizes repeated batches by id must take that into account."
+        ),
     ),
 )
 """Every kind whose rule is known."""
@@ -108,8 +177,10 @@ NAMED_SINKS = (
         "upsert",  # foreach or foreachBatch that writes by key: MERGE, Cassandra, put_item of DynamoDB, ON CONFLICT
         drops_same_query=False,
         drops_new_query=False,
-        new_checkpoint="rows that the new query reads again are written again under the same keys, so none is in it "
-        "twice; until they are read, keys may have values of earlier rows",
+        new_checkpoint=lambda _: words(
+            "Rows that the new query reads again are written again under the same keys, so none is in it twice; until "
+            "they are read, keys may have values of earlier rows."
+        ),
         again="rows that it has already are written again under the same keys, with the values that the query has "
         "then, so no key is in it twice",
     ),
@@ -117,7 +188,7 @@ NAMED_SINKS = (
         "append",  # foreach or foreachBatch that adds each row, such as a batch write of JDBC in append mode
         drops_same_query=False,
         drops_new_query=False,
-        new_checkpoint="rows that the new query reads again are in it twice",
+        new_checkpoint=lambda _: words("Rows that the new query reads again are in it twice."),
         again=_TWICE,
         doubles=True,
     ),
@@ -125,7 +196,7 @@ NAMED_SINKS = (
         "kafka",
         drops_same_query=False,
         drops_new_query=False,
-        new_checkpoint="rows that the new query reads again are in the topic twice",
+        new_checkpoint=lambda _: words("Rows that the new query reads again are in the topic twice."),
         again=_TWICE,
         doubles=True,
     ),
@@ -133,13 +204,14 @@ NAMED_SINKS = (
         "noop",
         drops_same_query=False,
         drops_new_query=False,
-        new_checkpoint="it writes no row",
+        new_checkpoint=lambda _: words("It writes no row."),
         again="it writes no row",
     ),
 )
 """Kinds of sinks that keep no batch ids, as a user may say which a query has: no place of theirs is looked at."""
 
 _KINDS = {sink.kind: sink for sink in (*SINKS, *NAMED_SINKS)}
+WITH_TXN_APP_ID = next(sink for sink in SINKS if sink.kind == "foreachBatch with txnAppId")
 
 
 class Ids(StrEnum):
@@ -180,48 +252,74 @@ class OnSinks:
         sink = _KINDS[self.kind]
         if _drops(sink, self.ids):
             return _OF_DROPPING_SINK[self.ids]
+        if sink.kind == "noop":
+            return "the sink writes no row"
         return f"the sink gets rows again: {sink.again or _TWICE}{_state(sink) if self.ids is Ids.NEW_QUERY else ''}"
 
     def fill(self, known: Known) -> "OnSinks":
         """Return it for the sink that was asked."""
-        return self if known.sink_kind is None else replace(self, kind=known.sink_kind)
+        return self if known.sink_kind not in _KINDS else replace(self, kind=known.sink_kind)
 
 
-WITH_TXN_APP_ID = next(sink for sink in SINKS if sink.kind == "foreachBatch with txnAppId")
-REMEMBERING = f"a sink that remembers batch ids ({', '.join(one.kind for one in SINKS if one.drops_same_query)})"
-DROPS = f"{REMEMBERING} drops every row under an id that it has seen, new rows included and without an error"
-"""For whatever moves the batch number of a query back."""
-
-DROPS_OR_REPEATS = f"{DROPS}; any other sink gets again what it had"
-ALWAYS_AGAIN = "every sink writes them again; upserts by key are safe"
-"""For rows that are read again in a new batch."""
-ANY_SINK_AGAIN = "that are in the sink already are written again, by any sink"
-"""For the same rows, after their number."""
-DROP_IDS = (
-    f"{' and '.join(one.kind for one in SINKS if one.drops_new_query)} drop the batch ids they know: give them a new "
-    "output folder or txnAppId"
-)
+_REMEMBERING = "Delta, Iceberg, a file sink or foreachBatch with txnAppId"
 _OF_ALL_SINKS = {
-    Ids.SAME: f"{REMEMBERING} skips rows that it has; any other sink gets them again",
-    Ids.REUSED: f"{REMEMBERING} silently drops every row under an id that it has seen, new rows included; any other "
-    "sink gets again what it had",
+    Ids.SAME: f"{_REMEMBERING} skips rows that it has; any other sink gets them again",
+    Ids.REUSED: f"{_REMEMBERING} silently drops rows under ids that it has seen, new rows included; any other sink "
+    "gets again what it had",
     Ids.NEW: "every sink gets these rows again; upserts by key are safe",
-    Ids.NEW_QUERY: f"{' and '.join(one.kind for one in SINKS if one.drops_new_query)} drop the batch ids that they "
-    "know: give them a new output folder or txnAppId; any other sink gets its rows again",
+    Ids.NEW_QUERY: "a file sink and foreachBatch with txnAppId drop the batch ids that they know: give them a new "
+    "output folder or txnAppId; any other sink gets its rows again",
 }
 _OF_DROPPING_SINK = {
     Ids.SAME: "the sink skips a batch that it has",
     Ids.REUSED: "the sink silently drops every row under an id that it has seen, new rows included",
     Ids.NEW_QUERY: "the sink drops the batch ids that it knows: give it a new output folder or txnAppId",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class InSink:
+    """What becomes of the rows of a plan in one kind of sink."""
+
+    kind: str
+    rows: RowsEffect
+    says: Words
+
+
+def list_sinks(ids: Ids, seen: Seen | None = None) -> tuple[InSink, ...]:
+    """List for each kind of sink what becomes of rows, and with ``seen`` how it loses none."""
+    return tuple(_describe_kinds(ids, seen))
+
+
+def _describe_kinds(ids: Ids, seen: Seen | None) -> Iterator[InSink]:
+    for kind, sink in _KINDS.items():
+        does, rows = words("{sink}.", sink=OnSinks(ids, kind)), effect(kind, ids)
+        if seen is None or sink.taken_back is None or not rows.dropped_by:
+            yield InSink(kind, rows, does)
+        else:
+            yield InSink(kind, rows, words("{does} To lose none: {cure}", does=does, cure=sink.taken_back(seen).what))
+
+
+@dataclass(frozen=True, slots=True)
+class AnySink:
+    """What a plan does to rows where the sink is not known."""
+
+    said: Words  # with the next line and ``ASK``, at most three lines
+    ids: Ids | None = None  # under which the sink gets rows that it may have; None: it gets none
+    first: Words | None = None  # what comes before a usual start
+    kinds: tuple[InSink, ...] = ()  # the same for each kind of sink, at length
+
+    @property
+    def texts(self) -> tuple[Words, ...]:
+        """What a page says of it."""
+        said = self.said if self.ids is None else join((self.said, ASK))
+        return tuple(filter(None, (said, self.first)))
+
+
+ASK = words("{sink} with its URI, or with append, upsert, kafka or noop, says what yours does.", sink=Option("sink"))
+"""How to learn the rest."""
+
 _SAME_KEYS = "has each row once that both have read, and of each key what one of the two wrote last"
-AT_NEW = '`.writeStream.option("checkpointLocation", "NEW")`'
-"""How a query is started with a new checkpoint."""
-NEW_CHECKPOINT = (
-    "with a new checkpoint sources are read from their beginning and sinks get their rows again, except that "
-    f"{DROP_IDS}"
-)
-"""For whatever sends somebody to a new checkpoint."""
 
 
 def shared_with_a_copy(*, new_id: bool, only: Sink | None = None) -> dict[str, str]:
@@ -239,26 +337,36 @@ def shared_with_a_copy(*, new_id: bool, only: Sink | None = None) -> dict[str, s
     return outcomes
 
 
-def speak_of_sink(text: str, sink: Sink) -> str:
-    """Replace what a text says of sinks of every kind by what it means for this one, which keeps no batch ids."""
-    again = sink.again or ""
-    for words, means in (
-        (f"{REMEMBERING} silently drops rows under ids that it has seen", f"reads rows again: {again}"),
-        (f"are written again, but not by {REMEMBERING}", f"are written again: {again}"),
-        (f"{DROPS}; any other sink gets again what it had", again),
-        (DROPS, again),
-        (ALWAYS_AGAIN, again),
-        (ANY_SINK_AGAIN, f"are read again: {again}"),
-        (f"sinks get their rows again, except that {DROP_IDS}", f"the sink gets its rows again: {again}{_state(sink)}"),
-    ):
-        text = text.replace(words, means)
-    return _OF_SINKS.sub(lambda found: f"{found[1]} the sink, {again}", text)
-
-
 def _state(sink: Sink) -> str:
     """Say what a new checkpoint means to values by key that come from state."""
     lower = "; state begins empty, so a count replaces the old one and has only rows that the sources still have"
     return lower if sink.kind == "upsert" else ""
 
 
-_OF_SINKS = re.compile(f"([Oo]f) sinks,? {re.escape(DROP_IDS)}(?:[.;] [Aa]ny other sink gets (?:the )?rows again)?")
+# Texts of before, until nobody imports them.
+REMEMBERING = f"a sink that remembers batch ids ({', '.join(one.kind for one in SINKS if one.drops_same_query)})"
+DROPS = f"{REMEMBERING} drops every row under an id that it has seen, new rows included and without an error"
+"""For whatever moves the batch number of a query back."""
+
+DROPS_OR_REPEATS = f"{DROPS}; any other sink gets again what it had"
+ALWAYS_AGAIN = "every sink writes them again; upserts by key are safe"
+"""For rows that are read again in a new batch."""
+ANY_SINK_AGAIN = "that are in the sink already are written again, by any sink"
+"""For the same rows, after their number."""
+DROP_IDS = (
+    f"{' and '.join(one.kind for one in SINKS if one.drops_new_query)} drop the batch ids they know: give them a new "
+    "output folder or txnAppId"
+)
+AT_NEW = '`.writeStream.option("checkpointLocation", "NEW")`'
+"""How a query is started with a new checkpoint."""
+NEW_CHECKPOINT = (
+    "with a new checkpoint sources are read from their beginning and sinks get their rows again, except that "
+    f"{DROP_IDS}"
+)
+"""For whatever sends somebody to a new checkpoint."""
+
+
+class AboutSinks(str):
+    """Not a value yet."""
+
+    __slots__ = ()

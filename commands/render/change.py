@@ -13,7 +13,6 @@ from ckpt.changes.plan import ChangePlan, First
 from ckpt.changes.steps import FileContent, Step
 from ckpt.errors import DISK_FULL
 from ckpt.restart.findings import Forecast
-from ckpt.restart.legacy import to_words
 from ckpt.restart.sinks import REMEMBERING
 from ckpt.texts import plural
 from ckpt.versions import Progress
@@ -246,9 +245,9 @@ class ChangeReport(Report[Planned]):
 
     def _show_warnings(self) -> Iterator[Block]:
         """Warnings, none after an undo. The first one, to stop the query, is too late once the plan is applied."""
-        shown = self.plan.warnings[1:] if self.receipt.applied else self.plan.warnings
+        shown = self.plan.notices[1:] if self.receipt.applied else self.plan.notices
         if not self.receipt.undone:
-            yield from show_warnings(map(to_words, shown))
+            yield from show_warnings(shown)
 
     def _show_next(self) -> Iterator[Block]:
         """Advise what comes after a plan, a change or a refusal."""

@@ -6,11 +6,12 @@ fields of its last base first.
 
 from typing import Annotated
 
+from ckpt.advice import RowCost
 from ckpt.changes.steps import FileAction, FileContent, Step
 
 from .document import DocumentKeys
 from .inspection import CheckpointKeys, ReadRangeKeys, RestartKeys
-from .keys import Keys, Sentences, of
+from .keys import ForPeople, Keys, Sentences, of
 
 
 class _OldFile(Keys):
@@ -81,9 +82,18 @@ class ChangeBody(Keys):
     replay: Annotated[tuple[ReplayKeys, ...], "rows that the log knows of and the query reads again"]
 
 
+class SinkKeys(Keys):
+    """What becomes of rows in one kind of sink."""
+
+    kind: str
+    rows: Annotated[RowCost, "what becomes of them", of("rows.cost")]
+    says: ForPeople
+
+
 class ChangeTail(Keys):
     """The last keys."""
 
-    warnings: Sentences
+    warnings: Annotated[Sentences, of("notices")]
+    in_sinks: Annotated[tuple[SinkKeys, ...], "what each kind of sink does with the rows; none where one was named"]
     refused: Annotated[str | None, "why there is no plan, or why it was not carried out"]
     undone: Annotated[bool, "everything is restored"]

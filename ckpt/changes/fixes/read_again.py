@@ -51,6 +51,7 @@ def _draft_rewind(replayed: Replayed, storage: Storage, inspection: Inspection) 
                 plan.replay or (),
                 plan.warnings,
                 plan.first,
+                any_sink=plan.any_sink,
             )
         return
     raise NoWay(reason)

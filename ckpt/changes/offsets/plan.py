@@ -10,11 +10,21 @@ from dataclasses import dataclass, replace
 from os import fspath
 from typing import ClassVar, TypeVar, Unpack
 
-from ckpt.advice import Call, call
+from ckpt.advice import Call, Words, again, call, left_out, words
 from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.check_fix import ANY_START, check_fix, find_starts, warn_of_real_time
 from ckpt.changes.offsets.ends import BatchSource, Moved, check_settable, move_source
-from ckpt.changes.plan import END_FIRST, FINISHED_AGAIN, OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay, Replay, adapt_to_sink
+from ckpt.changes.plan import (
+    END_FIRST,
+    FINISHED_AGAIN,
+    OF_EPOCHS,
+    STOP_FIRST,
+    ChangePlan,
+    NoWay,
+    Replay,
+    ToAccept,
+    adapt_to_sink,
+)
 from ckpt.changes.rewind.files_after import state_above
 from ckpt.changes.steps import Step, plan_unread_removals, plan_writing
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
@@ -30,7 +40,8 @@ from ckpt.inspection.verdict import verdict
 from ckpt.live.sink.reader import ask_sink
 from ckpt.model import Json, Kind, Location, OffsetLog, Unreadable
 from ckpt.restart.findings import Forecast
-from ckpt.restart.sinks import ALWAYS_AGAIN, DROPS, AboutSinks
+from ckpt.restart.legacy import to_words
+from ckpt.restart.sinks import AnySink, Ids, OnSinks, Seen, effect, list_sinks
 from ckpt.storage import Storage
 from ckpt.versions import Spark
 
@@ -65,10 +76,16 @@ Planned = TypeVar("Planned", bound=OffsetsPlan)
 
 # What a new end costs, by whether the batch is committed.
 _SKIPS = {
-    True: "rows would never be read by this query",
-    False: "a sink that has seen this batch drops the rows that the batch now reads in addition",
+    True: ToAccept(left_out(), words("rows would never be read by this query")),
+    False: ToAccept(
+        effect(None, Ids.REUSED),
+        words("a sink that has seen this batch drops the rows that the batch now reads in addition"),
+    ),
 }
-_REPEATS = {True: FINISHED_AGAIN, False: "a sink that has seen this batch gets some of its rows again in the next one"}
+_REPEATS = {
+    True: FINISHED_AGAIN,
+    False: ToAccept(again(), words("a sink that has seen this batch gets some of its rows again in the next one")),
+}
 
 
 def offsets_set(
@@ -102,7 +119,7 @@ def offsets_set(
         UsageError: A URI, offset or option is wrong, or the backup would be inside the checkpoint.
 
     >>> plan, receipt = ckpt.offsets_set("sample_checkpoints/kafka-4.2", shift=["orders/0=-10"])
-    >>> plan.batch, plan.moved[0].new.text, plan.repeats, receipt.applied
+    >>> plan.batch, plan.moved[0].new.text, str(plan.repeats), receipt.applied
     (5, '{"orders":{"0":41,"1":49}}', 'rows of finished batches would be read again', False)
 
     """
@@ -163,7 +180,7 @@ def plan_offsets(
     )
     back = plan.committed and any(moved.back for moved in plan.moved)
     plan = replace(plan, recounts=back and plan.inspection.checkpoint.stateful is not False)
-    return replace(plan, warnings=tuple(_warn(plan)))
+    return replace(plan, warnings=tuple(_warn(plan)), any_sink=_describe_sinks(plan))
 
 
 def _move_sources(sources: Sequence[BatchSource], ask: Ask, batch: int | None) -> tuple[Moved, ...]:
@@ -258,47 +275,64 @@ def _read_again(checkpoint: Checkpoint, changes: Sequence[Moved]) -> Iterator[Re
     yield Replay(batch, source_ranges(before, _replace_ends(log, changes)), finished=False)
 
 
-def _warn(plan: OffsetsPlan) -> Iterator[str]:
+def _describe_sinks(plan: OffsetsPlan) -> AnySink | None:
+    """Describe what sinks make of the new ends."""
+    if not plan.committed:
+        said = words(
+            "Batch {batch} was planned, and may have reached the sink before it failed. It runs again over the new "
+            "range: {sinks}.",
+            batch=str(plan.batch),
+            sinks=OnSinks(Ids.REUSED),
+        )
+        return AnySink(said, Ids.REUSED, kinds=list_sinks(Ids.REUSED, Seen(plan.batch or 0, plan.batch)))
+    if not any(moved.back for moved in plan.moved):
+        return None
+    said = words("Rows that are read again come in a new batch: {sinks}.", sinks=OnSinks(Ids.NEW))
+    return AnySink(said, Ids.NEW, kinds=list_sinks(Ids.NEW))
+
+
+def _warn(plan: OffsetsPlan) -> Iterator[Words]:
     checkpoint = plan.inspection.checkpoint
     yield END_FIRST if checkpoint.stateful and not plan.committed else STOP_FIRST
     if plan.skipped:
-        yield "Skipped rows are lost to this query. To read them anyway, read these ranges with a separate query."
-    if plan.committed and any(moved.back for moved in plan.moved):
-        yield f"Rows that are read again come in a new batch: {ALWAYS_AGAIN}."
-    if plan.recounts:
-        yield (
-            "A query that keeps state counts rows twice if it reads them again, unless it drops them as late, also "
-            "into a sink that writes by key; ckpt rewind also rewinds the state."
+        yield words(
+            "Skipped rows are lost to this query. To read them anyway, read these ranges with a separate query."
         )
-    if not plan.committed:
-        yield AboutSinks(
-            f"Batch {plan.batch} was planned, and may have reached the sink before it failed. It runs again over the "
-            f"new range: {DROPS}."
+    if plan.recounts:
+        yield words(
+            "A query that keeps state counts rows twice if it reads them again, unless it drops them as late, also "
+            "into a sink that writes by key; {rewind} also rewinds the state.",
+            rewind=call("rewind"),
         )
     if pattern(checkpoint) is Pattern.ASYNC_PROGRESS:
-        yield (
-            f"Asynchronous tracking had not logged every batch: rows after the old end of batch {plan.batch} may be in "
-            "the sink already."
+        yield words(
+            "Asynchronous tracking had not logged every batch: rows after the old end of batch {batch} may be in the "
+            "sink already.",
+            batch=str(plan.batch),
         )
     if plan.inspection.written_by.may_read_event_hubs and any(
         moved.source.view.kind.like_event_hubs for moved in plan.moved
     ):
-        yield "Offsets of Azure Event Hubs look like those of Kafka: there the numbers are sequence numbers."
-    yield from dict.fromkeys(text for moved in plan.moved for text in moved.warnings)
+        yield words("Offsets of Azure Event Hubs look like those of Kafka: there the numbers are sequence numbers.")
+    yield from map(to_words, dict.fromkeys(text for moved in plan.moved for text in moved.warnings))
     if plan.inspection_after is not None:
         yield from warn_of_real_time(plan.inspection_after)
     yield from _warn_of_findings(plan)
 
 
-def _warn_of_findings(plan: OffsetsPlan) -> Iterator[str]:
-    """Name the findings of ``ckpt inspect`` that the change itself will lead to."""
+def _warn_of_findings(plan: OffsetsPlan) -> Iterator[Words]:
+    """Name the findings that the change itself will lead to."""
     before, after = (
         {rated.finding.diagnosis for rated in inspection.troubles} if inspection else set()
         for inspection in (plan.inspection, plan.inspection_after)
     )
     names = ", ".join(sorted(f"{diagnosis.code} {diagnosis.name}" for diagnosis in after - before))
     if names:
-        yield f"ckpt inspect will report this change as {names}, until enough batches have run."
+        yield words(
+            "{inspect} will report this change as {names}, until enough batches have run.",
+            inspect=call("inspect"),
+            names=names,
+        )
 
 
 def choose_source(views: Sequence[SourceView], index: int | None) -> SourceView:

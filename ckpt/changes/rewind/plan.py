@@ -12,6 +12,8 @@ from enum import StrEnum
 from functools import reduce
 from typing import ClassVar
 
+from ckpt.advice import Known, Words, words
+from ckpt.advice.words import AnyPart
 from ckpt.changes.check_fix import check_fix, must_run_first
 from ckpt.changes.plan import (
     END_FIRST,
@@ -42,9 +44,9 @@ from ckpt.errors import UsageError, argument
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.live.sink.versions import SinkVersion
 from ckpt.model import CommitLog, Fault, Kind, OffsetLog, Unreadable
-from ckpt.restart.sinks import DROPS, REMEMBERING, SINKS, AboutSinks
+from ckpt.restart.sinks import SINKS, AnySink, Ids, InSink, OnSinks, Seen, list_sinks
 from ckpt.storage import Storage
-from ckpt.texts import instant, quote_path, ranges
+from ckpt.texts import instant, ranges
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,92 +79,132 @@ class Again:
         return self.loses or (self.newest > self.kept and self.committed)
 
 
-def rewind_warnings(checkpoint: Checkpoint, again: Again, *, cut: bool) -> Iterator[str]:
+def rewind_warnings(checkpoint: Checkpoint, again: Again, *, cut: bool) -> Iterator[Words]:
     """Return the warnings of a rewind; ``cut``: entries of file source logs go too."""
     yield END_FIRST if checkpoint.stateful else STOP_FIRST
-    first = again.kept + 1
-    if again.loses:
-        old = f"Only batch {first} runs over its old range" if again.same else "Old ids are used again"
-        yield AboutSinks(f"{old}: {DROPS}.{describe_named_sink(checkpoint)}")
-        yield from map(AboutSinks, name_cures(checkpoint, again.kept, again.newest))
-    elif again.first is First.NOOP:
-        yield AboutSinks(
-            f"Batch {first} runs again over its old range, and its sink has the rows, unless the checkpoint had been "
-            f"restored from an older copy when it ran: `ckpt inspect {quote_path(checkpoint.uri)} --sink URI` tells. "
-            f"Before any other start, start the query once with {NOOP_START}: it computes the state of "
-            f"batch {first} again and writes no row. If you start it as usual first, {REMEMBERING} skips the batch, "
-            "and the next one fails because its state is "
-            f"missing; any other sink gets the rows again.{describe_named_sink(checkpoint)}"
-        )
-    elif again.repeats:
-        yield AboutSinks(
-            f"Batch {first} runs again over its old range: {REMEMBERING} treats it as the one it has, so no row is "
-            f"lost or duplicated.{describe_named_sink(checkpoint)}"
-        )
-    elif again.first is First.NOOP_IF_WRITTEN:
-        yield AboutSinks(_warn_of_planned_batch(checkpoint, again))
     if again.repeats:
-        if again.first is not First.NOOP:
-            yield AboutSinks("Any other sink gets these rows again; upserts by key are safe.")
-        yield from _must_be_there(checkpoint)
+        yield _must_be_there(checkpoint)
     logs = file_source_logs(checkpoint.listing, checkpoint.offsets.newest)
     if again.loses and logs and not cut:
-        yield (
+        yield words(
             "The log of the file source is left as is, because its older entries were compacted: one batch then "
             "reads the files of all rewound batches together; none is lost or read twice."
         )
 
 
-def _warn_of_planned_batch(checkpoint: Checkpoint, again: Again) -> str:
-    """A batch that was planned: a sink may have its rows, and then the state of it is never computed.
+def _describe_sinks(checkpoint: Checkpoint, again: Again) -> AnySink | None:
+    """Describe what sinks make of the batches that run again.
 
-    Measured on Spark 4.2.0 with Delta 4.4.0; ``FileStreamSink.addBatch`` does likewise.
+    That one which has a batch never computes its state was measured on Spark 4.2.0 with Delta 4.4.0;
+    ``FileStreamSink.addBatch`` does likewise.
     """
-    first = again.kept + 1
-    return (
-        f"Batch {first} was planned, and {REMEMBERING} may have its rows: {has_batch(checkpoint, first)}. If the "
-        f"sink has them, first start the query once with {NOOP_START}, which computes the state of batch {first} and "
-        "writes no row. After a normal start the sink skips the batch, and the next one fails because its state is "
-        "missing. If the sink does not have the rows, start as usual: a start into noop would lose them."
-    )
+    first, same, reused = again.kept + 1, OnSinks(Ids.SAME), OnSinks(Ids.REUSED)
+    named = name_sink(checkpoint)
+    if again.loses:
+        said = (
+            words("Only batch {first} runs over its old range: {sinks}.{named}", first=first, sinks=reused, named=named)
+            if again.same
+            else words("Old batch ids are used again: {sinks}.{named}", sinks=reused, named=named)
+        )
+        return AnySink(said, Ids.REUSED, kinds=list_sinks(Ids.REUSED, Seen(first, again.newest)))
+    kinds = list_sinks(Ids.SAME)
+    noop: dict[str, AnyPart | Words | int] = {"first": first, "noop": NOOP_START}
+    match again.first:
+        case First.NOOP:
+            said = words(
+                "Batch {first} runs again over its old range: {sinks}.{named}", sinks=same, named=named, **noop
+            )
+            start = words(
+                "Its sink has the rows of batch {first}, unless the checkpoint had been restored from an older copy "
+                "when it ran. So before any other start, start the query once with {noop}: it computes the state of "
+                "batch {first} and writes no row. If a usual start comes first and the sink skips the batch, the next "
+                "batch fails because its state is missing.",
+                **noop,
+            )
+            return AnySink(said, Ids.SAME, start, kinds)
+        case First.NOOP_IF_WRITTEN:
+            said = words(
+                "Batch {first} was planned, and its sink may have the rows: {sinks}.{named}",
+                sinks=same,
+                named=named,
+                **noop,
+            )
+            start = words(
+                "If the sink has the rows, first start the query once with {noop}, which computes the state of batch "
+                "{first} and writes no row. After a usual start the sink skips the batch, and the next one fails "
+                "because its state is missing. If it does not have the rows, start as usual: a start into noop would "
+                "lose them.",
+                **noop,
+            )
+            return AnySink(said, Ids.SAME, start, show_batch(checkpoint, first, kinds))
+    if not again.repeats:
+        return None
+    said = words("Batch {first} runs again over its old range: {sinks}.{named}", first=first, sinks=same, named=named)
+    return AnySink(said, Ids.SAME, kinds=kinds)
 
 
-def has_batch(checkpoint: Checkpoint, batch: int) -> str:
-    """Where a sink that remembers batches shows that it has one."""
-    query = checkpoint.query_id or "the query's id"
+def show_batch(checkpoint: Checkpoint, batch: int, kinds: tuple[InSink, ...]) -> tuple[InSink, ...]:
+    """Add where each kind of sink that remembers batches shows that it has one."""
     entry = checkpoint.offsets.readable(batch)
     planned = f" ({instant(entry.metadata.timestamp_ms)})" if entry is not None and entry.metadata is not None else ""
-    return (
-        f"a file sink if _spark_metadata/{batch} (or a later one) is in its output folder, a Delta table if its log "
-        f"has a txn with appId {query} and version {batch} or higher, an Iceberg table if the summary of a "
-        f"snapshot has that id as queryId, and {batch} or higher as epochId; but not if that is older than the plan "
-        f"of batch {batch} here{planned}: then it is another one"
+    parts = {"batch": str(batch), "query": checkpoint.query_id or "the query's id", "planned": planned}
+    shown = {
+        "delta": words("its log has a txn with appId {query} and version {batch} or higher", **parts),
+        "iceberg": words("the summary of a snapshot has {query} as queryId, and {batch} or higher as epochId", **parts),
+        "file": words("_spark_metadata/{batch} (or a later one) is in its output folder", **parts),
+    }
+    other = words(
+        "; but not if that is older than the plan of batch {batch} here{planned}: then it is another one.", **parts
+    )
+    return tuple(
+        replace(
+            each,
+            says=words(
+                "{says} It has batch {batch} if {shown}{other}",
+                says=each.says,
+                batch=batch,
+                shown=shown[each.kind],
+                other=other,
+            ),
+        )
+        if each.kind in shown
+        else each
+        for each in kinds
     )
 
 
-def _must_be_there(checkpoint: Checkpoint) -> Iterator[str]:
+def _must_be_there(checkpoint: Checkpoint) -> Words:
     """Warn of data that sources may have deleted since: Kafka by retention, Delta by log and vacuum, files by hand."""
     log = checkpoint.offsets.newest
-    kept = "The sources must still have all rows that are read again"
     if log is not None and any(map(is_kafka, offsets_of(log))):
-        kept += ": leave failOnDataLoss on, or rows that Kafka has deleted since are skipped silently"
-    yield f"{kept}."
+        return words(
+            "The sources must still have all rows that are read again: leave failOnDataLoss on, or rows that Kafka has "
+            "deleted since are skipped silently."
+        )
+    return words("The sources must still have all rows that are read again.")
 
 
 def name_cures(checkpoint: Checkpoint, kept: int, newest: int) -> Iterator[str]:
-    """Name the cures that make a sink accept rows under the ids of the batches after ``kept``, up to ``newest``."""
+    """Not a value yet."""
     for sink in SINKS:
         if sink.taken_back is not None:
-            path = quote_path(checkpoint.uri)
-            cure = sink.taken_back.format(checkpoint=path, kept=kept, next=kept + 1, last=newest, snapshot="SNAPSHOT")
-            yield f"To lose none in {sink.kind}: {cure}."
+            cure = sink.taken_back(Seen(kept + 1, newest)).what
+            yield f"To lose none in {sink.kind}: {cure.fill(Known(checkpoint.uri))}."
 
 
-def describe_named_sink(checkpoint: Checkpoint) -> str:
+def has_batch(checkpoint: Checkpoint, batch: int) -> str:
+    """Not a value yet."""
+    return " ".join(str(each.says) for each in show_batch(checkpoint, batch, list_sinks(Ids.SAME)))
+
+
+def name_sink(checkpoint: Checkpoint) -> str:
     """Name the sink of the commit log, if it is there: a sentence after a space."""
     commit = checkpoint.commits.newest
     names = sorted({sink.provider or sink.name for sink in commit.sinks}) if commit else []
-    return f" The commit log names this sink: {', '.join(names)}." if names else ""
+    return f" The commit log names {', '.join(names)}." if names else ""
+
+
+describe_named_sink = name_sink
 
 
 class Replayed(StrEnum):
@@ -291,6 +333,7 @@ def plan_rewind(
         again=again,
         replay=tuple(_describe_replays(checkpoint, again)),
         warnings=tuple(rewind_warnings(checkpoint, again, cut=cut)),
+        any_sink=_describe_sinks(checkpoint, again),
         skips=SINK_DROPS if again.loses else None,
         repeats=OTHERS_REPEAT if again.repeats else None,
         first=again.first,

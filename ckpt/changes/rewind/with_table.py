@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from uuid import uuid4
 
-from ckpt.changes.plan import adapt_to_sink
+from ckpt.advice import Code, Option, Words, left_out, words
+from ckpt.changes.plan import ToAccept, adapt_to_sink
 from ckpt.changes.rewind.plan import Replayed, RewindPlan, plan_rewind
 from ckpt.changes.rewind.restoring import find_obstacle
 from ckpt.changes.steps import Step, plan_writing
@@ -54,12 +55,16 @@ def plan_with_table(
         return plan.refusing(f"{obstacle} {own}")
     log = _follow_rename(table, checkpoint.query_id, new_id or checkpoint.query_id or "")
     plan = adapt_to_sink(plan, log)
-    gone = f"restoring the table also removes commits of others: {', '.join(table.others)}" if table.others else None
+    skips = plan.skips
+    if table.others and not table.is_current:
+        what = words("restoring the table also removes commits of others: {commits}", commits=", ".join(table.others))
+        gone = ToAccept(left_out(), what)
+        skips = gone if skips is None else skips + gone
     waits_for = None if table.is_current or restore else f"{table.restore_first}, or add `restore_sink`"
     return replace(
         plan,
         warnings=(*plan.warnings, *_warn(table, new_id)),
-        skips="; ".join(filter(None, (plan.skips, None if table.is_current else gone))) or None,
+        skips=skips,
         waits_for=waits_for,
         restores=restore and not table.is_current,
     )
@@ -103,11 +108,16 @@ def _follow_rename(table: SinkVersion, old: str | None, new: str) -> SinkLog:
     return replace(table.log, writers=(renamed, *others))
 
 
-def _warn(table: SinkVersion, new_id: str | None) -> Iterator[str]:
+def _warn(table: SinkVersion, new_id: str | None) -> Iterator[Words]:
     if new_id is not None:
-        yield (
-            f"The query gets a new id, {new_id}: under the old one the table would drop batches whose transactions "
-            "RESTORE keeps."
+        yield words(
+            "The query gets a new id, {new_id}: under the old one the table would drop batches whose transactions "
+            "RESTORE keeps.",
+            new_id=new_id,
         )
     if not table.is_current:
-        yield f"`--undo` restores the checkpoint only. To undo the restore of the table, run {table.undo}"
+        yield words(
+            "{undo} restores the checkpoint only. To undo the restore of the table, run {statement}",
+            undo=Option("undo"),
+            statement=Code(table.undo),
+        )

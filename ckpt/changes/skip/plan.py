@@ -8,6 +8,7 @@ from os import fspath
 from typing import ClassVar, Unpack
 from uuid import NAMESPACE_URL, uuid5
 
+from ckpt.advice import UNKNOWN_ROWS, Words, words
 from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.check_fix import check_fix, must_run_first
 from ckpt.changes.plan import END_FIRST, OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay, adapt_to_sink, name_log_problem
@@ -33,7 +34,7 @@ from ckpt.inspection.inspection import inspect
 from ckpt.live.sink.reader import ask_sink
 from ckpt.live.sink.records import SinkLog
 from ckpt.model import Kind, Location, PlannedBatch, StateFileKind
-from ckpt.restart.sinks import AboutSinks
+from ckpt.restart.sinks import AnySink, InSink
 from ckpt.storage import ReadRequest, Storage
 
 _HEAD = 1 << 16  # bytes from the beginning of a file that surely hold its first block
@@ -259,6 +260,7 @@ def plan_skip(storage: Storage, sink: SinkLog | None = None) -> SkipPlan:
         + (f", and state version {latest + 1} equals version {latest}" if checkpoint.stateful else ""),
         skipped=(Skipped(latest, tuple(_describe_skipped_sources(storage, checkpoint, latest))),),
         warnings=tuple(_warn_of_skip(checkpoint, latest)),
+        any_sink=_warn_of_file_sink(latest),
     )
     return check_fix(plan, storage, must_run_first(latest + 1))
 
@@ -313,33 +315,43 @@ def _describe_skipped_sources(storage: Storage, checkpoint: Checkpoint, latest: 
         yield SkippedSource(source_range, view.start_after(facts).options, files)
 
 
-def _warn_of_skip(checkpoint: Checkpoint, latest: int) -> Iterator[str]:
+def _warn_of_skip(checkpoint: Checkpoint, latest: int) -> Iterator[Words]:
     yield END_FIRST if checkpoint.stateful else STOP_FIRST
-    yield (
-        f"The rows of batch {latest} are not read again by this query: keep these offsets if you want to read them "
-        "by hand later."
+    yield words(
+        "The rows of batch {latest} are not read again by this query: keep these offsets if you want to read them by "
+        "hand later.",
+        latest=latest,
     )
-    yield f"Rows that an attempt at batch {latest} has written to a sink stay there; ckpt cannot see them."
-    yield AboutSinks(_warn_of_file_sink(latest))
+    yield words(
+        "Rows that an attempt at batch {latest} has written to a sink stay there; ckpt cannot see them.", latest=latest
+    )
     if checkpoint.stateful:
-        yield (
-            f"The work that batch {latest} would have done without new rows happens one batch later: windows close "
-            f"then, and keys, timeouts and timers expire then. So rows of batch {latest + 1} still meet keys that "
-            "would have expired: dropDuplicatesWithinWatermark may drop some of them, and code with timeouts or "
-            "timers sees them first."
+        yield words(
+            "The work that batch {latest} would have done without new rows happens one batch later: windows close "
+            "then, and keys, timeouts and timers expire then. So rows of batch {next} still meet keys that would have "
+            "expired: dropDuplicatesWithinWatermark may drop some of them, and code with timeouts or timers sees them "
+            "first.",
+            latest=latest,
+            next=latest + 1,
         )
 
 
-def _warn_of_file_sink(batch: int) -> str:
+def _warn_of_file_sink(batch: int) -> AnySink:
     """Name the file that fills the hole which the log of a file sink may not have; measured on Spark 4.2.0."""
     fails = "readers of its folder fail, and so does the query when it compacts _spark_metadata next"
     if (batch + 1) % DEFAULT_INTERVAL == 0:
-        due = f"{batch}{COMPACT}, which is the default"
-        return (
-            f"Do not skip the batch for a file sink whose log lacks batch {batch}, if its file is due as {due}: "
-            f"{fails}."
+        said = words(
+            "Do not skip the batch for a file sink whose log lacks batch {batch}, if its file is due as {due}, which is "
+            "the default: {fails}.",
+            batch=batch,
+            due=f"{batch}{COMPACT}",
+            fails=fails,
         )
-    return (
-        f"If the sink is a file sink and its log lacks batch {batch}: before the start, put a file {batch} that "
-        f"holds v1 and nothing else into its _spark_metadata. Otherwise {fails}."
-    )
+    else:
+        said = words(
+            "If the sink is a file sink and its log lacks batch {batch}: before the start, put a file {batch} that "
+            "holds v1 and nothing else into its _spark_metadata. Otherwise {fails}.",
+            batch=batch,
+            fails=fails,
+        )
+    return AnySink(said, kinds=(InSink("file", UNKNOWN_ROWS, said),))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
+from ckpt.advice import CHECKPOINT, Advice, Call, Do, Hole, Step, Words, advise, call, do, join, run, words
 from ckpt.checkpoint.checkpoint import FIRST_START, Checkpoint
 from ckpt.checkpoint.history import name_lagging_mode
 from ckpt.checkpoint.state.ranges import ranges_of
@@ -19,9 +20,10 @@ from ckpt.inspection.checks.skipped import describe_fill, find_unfilled
 from ckpt.live.sink.records import SinkKind, SinkLog, SinkWriter
 from ckpt.model import FirstStart, Unreadable
 from ckpt.restart import diagnoses
+from ckpt.restart.diagnoses.common import AT_NEW
 from ckpt.restart.findings import Finding, Forecast
-from ckpt.restart.sinks import AT_NEW, WITH_TXN_APP_ID, Sink
-from ckpt.texts import batch_ranges, quote_path, span
+from ckpt.restart.sinks import WITH_TXN_APP_ID, Seen, Sink
+from ckpt.texts import batch_ranges, span
 from ckpt.versions import Progress
 
 Batches = tuple[int, int]  # the first and the last of a row of batches
@@ -67,7 +69,13 @@ class SinkOutlook:
     query_id: str | None = None  # that ``metadata`` may have had, where it is lost
     needs_noop: bool = False  # one start into ``noop`` has to come first, or the query fails
     keeps_no_ids: bool = False  # no query ever wrote to it by batch id, so it drops none
+    by_code: bool = False  # it holds if foreachBatch of the query writes there with a txnAppId
     findings: tuple[Finding, ...] = ()
+
+    @property
+    def kind(self) -> str | None:
+        """The kind of the sink, where that is certain."""
+        return self.log.kind if self.certain and not self.by_code else None
 
     @property
     def unread_batch(self) -> int | None:
@@ -81,20 +89,26 @@ class SinkOutlook:
         return self.outcome in _CERTAIN
 
 
-_START_OVER = (
-    "start with a new checkpoint, and let the query write to a new place: that gets every row that the sources still "
-    "have"
+_NEW_PLACE = words("Let the query write to a new table, or start it with a new checkpoint.")
+_START_OVER = words(
+    "Start the query with a new checkpoint, and let it write to a new place: that gets every row that the sources "
+    "still have."
 )
-_ANEW = (
-    f"start the query with {AT_NEW}, a new checkpoint: it reads its sources from their beginning, as far as they still "
-    "have the rows, and its state is made of these."
+_ANEW = words(
+    "start the query with {at_new}, a new checkpoint: it reads its sources from their beginning, as far as they still "
+    "have the rows, and its state is made of these.",
+    at_new=AT_NEW,
 )
-_GONE = (
-    "If the query writes elsewhere, name that place. If the sink is gone for good, a start of this checkpoint makes it "
-    "again, with the rows of later batches only (and the log of a file sink then lacks entries, so that readers and "
-    f"the next compaction fail). To have the earlier rows too, {_ANEW}"
+_GONE = do(
+    Do.FIND_OUT,
+    words(
+        "If the query writes elsewhere, name that place. If the sink is gone for good, a start of this checkpoint "
+        "makes it again, with the rows of later batches only (and the log of a file sink then lacks entries, so that "
+        "readers and the next compaction fail). To have the earlier rows too, {anew}",
+        anew=_ANEW,
+    ),
 )
-_WAS_SKIPPED = "which `ckpt skip` left out"
+_WAS_SKIPPED = "left out by a skip"
 _LOST_ID = (diagnoses.logs.MISSING_METADATA, diagnoses.logs.UNREADABLE_METADATA, diagnoses.logs.NEW_QUERY_ID)
 
 
@@ -151,7 +165,7 @@ def _find_gone(checkpoint: Checkpoint, log: SinkLog) -> Iterator[Finding]:
     committed = checkpoint.commits.ids
     if log.gone and committed:
         detail = f"nothing is at {log.uri}, and the checkpoint has committed batches up to {committed[-1]}"
-        yield Finding(diagnoses.sinks.SINK_LACKS, "", detail, _GONE)
+        yield Finding(diagnoses.sinks.SINK_LACKS, "", detail, advise(_GONE))
     if log.unlogged is not None and committed:
         detail = f"{log.uri} has {log.unlogged}, and the checkpoint has committed batches up to {committed[-1]}"
         yield Finding(diagnoses.sinks.SINK_LOG_SEEMS_LOST, "", detail)
@@ -165,17 +179,17 @@ def _add_broken_log(checkpoint: Checkpoint, outlook: SinkOutlook) -> SinkOutlook
         broken.append((log.damaged[0], f"has {log.damaged[0]}, which cannot be read: {log.damaged[1]}"))
     if not broken:
         return outlook
-    words = " and ".join(words for _, words in broken)
-    detail = f"{log.sink.unbroken_log} of {log.uri} {words}"
-    consequence = f"its log {words}, so readers fail, and so does the batch that compacts it next"
+    which = " and ".join(trouble for _, trouble in broken)
+    detail = f"{log.sink.unbroken_log} of {log.uri} {which}"
+    consequence = f"its log {which}, so readers fail, and so does the batch that compacts it next"
     first = min((name for name, _ in broken), key=lambda name: compactible_id(name) or 0)
-    remedy = _fill_skipped(checkpoint, log) or _write_again(checkpoint, log, first)
-    findings = (*outlook.findings, Finding(diagnoses.others.SINK_LOG_HOLE, "", detail, remedy))
+    advice = _fill_skipped(checkpoint, log) or _write_again(checkpoint, log, first)
+    findings = (*outlook.findings, Finding(diagnoses.others.SINK_LOG_HOLE, "", detail, advice))
     return replace(outlook, said=f"{outlook.said}; but {consequence}", findings=findings)
 
 
-def _write_again(checkpoint: Checkpoint, log: SinkLog, name: str) -> str | None:
-    """Build the remedy of a broken log of a file sink whose entries from ``name`` on can be written again."""
+def _write_again(checkpoint: Checkpoint, log: SinkLog, name: str) -> Advice | None:
+    """Build the advice for a broken log of a file sink whose entries from ``name`` on can be written again."""
     kept = (compactible_id(name) or 0) - 1
     last = -1 if log.last_batch is None else log.last_batch
     compacted = log.file_log is None or any(
@@ -183,12 +197,18 @@ def _write_again(checkpoint: Checkpoint, log: SinkLog, name: str) -> str | None:
     )
     if compacted or kept not in checkpoint.commits or kept not in checkpoint.offsets:
         return None
-    folder = log.sink.unbroken_log
-    return (
-        f"Restore {folder}/{name} from a copy. Without a copy, move {folder}/{kept + 1} and everything above it out of "
-        f"the output folder, and then go back to batch {kept} with `ckpt rewind`: the rows of "
-        f"{span('batch', kept + 1, last)} are written again, if the sources still have them."
+    folder = log.sink.unbroken_log or ""
+    put_back = words("Put {folder}/{name} back from a copy.", folder=folder, name=name)
+    move = words(
+        "Without a copy, move {folder}/{first} and everything above it out of the output folder, and then go back to "
+        "batch {kept}: {rewind}. The rows of {batches} are written again, if the sources still have them.",
+        folder=folder,
+        first=kept + 1,
+        kept=kept,
+        rewind=call("rewind", CHECKPOINT, to_batch=kept),
+        batches=span("batch", kept + 1, last),
     )
+    return advise(do(Do.PUT_BACK, put_back).or_(do(Do.MOVE, move)))
 
 
 def _add_gaps(checkpoint: Checkpoint, outlook: SinkOutlook, writer: SinkWriter | None) -> SinkOutlook:
@@ -200,12 +220,14 @@ def _add_gaps(checkpoint: Checkpoint, outlook: SinkOutlook, writer: SinkWriter |
         return outlook
     which = batch_ranges(ranges_of(missing))
     outlook = replace(outlook, forget_from=missing[0])
-    cure = describe_cure(checkpoint, outlook)
+    check = words(
+        "Check whether their rows are in the table. If they are not, do this: it writes them and all later rows."
+    )
     others = [finding for finding in outlook.findings if finding.diagnosis is diagnoses.sinks.SINK_LACKS]
     detail = f"{outlook.log.uri} has no {which}, though committed here, and has batch {outlook.last_batch}"
     detail = "; ".join((detail, *(finding.detail for finding in others)))
-    remedy = f"Check whether their rows are in the table. If they are not, {cure}. That writes them and all later rows."
-    finding = Finding(diagnoses.sinks.SINK_LACKS, "", detail, remedy, minor=checkpoint.is_past(missing[-1]))
+    cure = describe_cure(checkpoint, outlook).lead(check)
+    finding = Finding(diagnoses.sinks.SINK_LACKS, "", detail, cure, minor=checkpoint.is_past(missing[-1]))
     return replace(
         outlook,
         outcome=SinkOutcome.LACKS if outlook.outcome is SinkOutcome.CONTINUES else outlook.outcome,
@@ -234,13 +256,14 @@ def _fits_plans(checkpoint: Checkpoint, code: SinkWriter) -> bool:
 def _name_code(outlook: SinkOutlook, log: SinkLog, code: SinkWriter) -> SinkOutlook:
     """Add to what was foreseen that it holds if the query writes with a txnAppId."""
     if_so = f"if the query writes with the txnAppId {code.app_id}"
+    do_this = words("If the query writes with the txnAppId {app_id}, do this.", app_id=code.app_id)
     findings = (
         finding
-        if (remedy := finding.remedy or finding.diagnosis.remedy) is None
-        else replace(finding, advice=f"{if_so[:1].upper()}{if_so[1:]}, do this. {remedy}")
+        if (advice := finding.advice or finding.diagnosis.advice) is None
+        else replace(finding, advice=advice.lead(do_this))
         for finding in outlook.findings
     )
-    return replace(outlook, log=log, said=f"{if_so}: {outlook.said}", findings=tuple(findings))
+    return replace(outlook, log=log, said=f"{if_so}: {outlook.said}", by_code=True, findings=tuple(findings))
 
 
 def _find_start(forecasts: Sequence[Forecast], modes: Iterable[Progress]) -> _Start | None:
@@ -266,12 +289,13 @@ def add_query_id(finding: Finding, outlook: SinkOutlook | None) -> Finding:
     """Add to a finding about a lost query id the id that the sink has."""
     if outlook is None or outlook.query_id is None or finding.diagnosis not in _LOST_ID:
         return finding
-    remedy = (
-        f"`ckpt repair {{checkpoint}} --query-id {outlook.query_id}` writes it again: no other query has written to "
-        f"the sink. The sink has its batches up to {outlook.last_batch} and drops rows under these ids: if the newest "
-        "offsets of the checkpoint are of an earlier batch, do not start the query."
+    write = words(
+        "Write the query id again: no other query has written to the sink. The sink has its batches up to {last} and "
+        "drops rows under these ids: if the newest offsets of the checkpoint are of an earlier batch, do not start "
+        "the query.",
+        last=str(outlook.last_batch),
     )
-    return replace(finding, advice=remedy)
+    return replace(finding, advice=advise(run(call("repair", CHECKPOINT, query_id=outlook.query_id), write)))
 
 
 def _compare_batches(
@@ -338,25 +362,29 @@ def _foresee_restored(checkpoint: Checkpoint, outlook: SinkOutlook, gone: Batche
     last = min(gone[1], (outlook.next_batch or 0) - 1)
     which = span("batch", gone[0], last)
     detail = f"{outlook.log.uri} was restored: the rows of {which} were taken back"
-    remedy, writer = None, outlook.log.writer(checkpoint.query_id)
+    advice, writer = None, outlook.log.writer(checkpoint.query_id)
     if writer is not None and writer.kept is None and gone[0] > 0:
-        remedy = (
-            f"If the rows of {which} are wanted, find out which batch N the table has last (the log does not say it), "
-            f"and start from `ckpt copy {quote_path(checkpoint.uri)} NEW --batch N --new-id` instead."
+        find = words(
+            "If the rows of {which} are wanted, find out which batch N the table has last (the log does not say it), "
+            "and start the query from a copy instead: {copy}.",
+            which=which,
+            copy=call("copy", CHECKPOINT, Hole.NEW, batch=Hole.N, new_id=True),
         )
+        advice = advise(do(Do.FIND_OUT, find))
     elif writer is not None and gone[0] > 0:
         version = outlook.log.version if writer.last_batch <= gone[1] else writer.restored_to
-        back = f"--to-sink-version {version} --sink {quote_path(outlook.log.uri)} --replay new"
-        remedy = (
-            f"If the rows of {which} are wanted, `ckpt rewind {quote_path(checkpoint.uri)} {back}` takes the query "
-            "back to where the table is: it writes them again."
+        back = words(
+            "If the rows of {which} are wanted, take the query back to where the table is: it writes them again.",
+            which=which,
         )
+        to = {"to_sink_version": str(version), "sink": outlook.log.uri, "replay": "new"}
+        advice = advise(run(call("rewind", CHECKPOINT, **to), back))
     return replace(
         outlook,
         outcome=SinkOutcome.LACKS,
         said=f"{outlook.said}; the rows of {which} were taken back by a RESTORE",
         lacks=(gone[0], last),
-        findings=(Finding(diagnoses.sinks.SINK_RESTORED, "", detail, remedy),),
+        findings=(Finding(diagnoses.sinks.SINK_RESTORED, "", detail, advice),),
     )
 
 
@@ -418,29 +446,36 @@ def _build_drop(checkpoint: Checkpoint, outlook: SinkOutlook, detail: str) -> Fi
     """Build the finding of rows that a sink drops or has dropped, with the cure for this sink."""
     last, log = outlook.last_batch, outlook.log
     continued = last is not None and last in checkpoint.offsets and match_batch(checkpoint, log, last) is Match.SAME
-    newer = "" if continued else "If the newer checkpoint still exists, put it back. Otherwise "
     cure = describe_cure(checkpoint, outlook)
-    either = ": that is right whichever it is" if outlook.outcome is SinkOutcome.MAY_DROP else ""
-    remedy = f"Do not start the query. {newer}{cure if newer else cure[:1].upper() + cure[1:]}{either}."
-    return Finding(diagnoses.sinks.SINK_WILL_DROP, "", detail, remedy)
+    if outlook.outcome is SinkOutcome.MAY_DROP:
+        cure = cure.lead(words("This is right whichever batch the sink has."))
+    if continued:
+        cure = cure.lead(words("Do not start the query."))
+    else:
+        newer = words("Do not start the query. If the newer checkpoint still exists, put it back.")
+        cure = advise(do(Do.WAIT, newer)) + cure.lead(words("If it does not, do this."))
+    return Finding(diagnoses.sinks.SINK_WILL_DROP, "", detail, cure)
 
 
-def describe_cure(checkpoint: Checkpoint, outlook: SinkOutlook) -> str:
-    """Say how to make a sink accept the rows that it drops: a sentence without its capital and full stop."""
+def describe_cure(checkpoint: Checkpoint, outlook: SinkOutlook) -> Advice:
+    """Advise how to make a sink accept the rows that it drops."""
     following, sink = outlook.next_batch, outlook.log.sink
     first = (following or 0) if outlook.forget_from is None else outlook.forget_from
-    path, last, query = quote_path(checkpoint.uri), outlook.last_batch, checkpoint.query_id
-    writer = outlook.log.writer(query)
+    writer = outlook.log.writer(checkpoint.query_id)
     snapshot = writer.before.get(first) if writer is not None else None  # of an Iceberg table, before that batch's
-    elsewhere = sink.new_checkpoint if sink.drops_new_query else "write to a new table, or start with a new checkpoint"
-    possible = first > 0 and (snapshot is not None or "{snapshot}" not in (sink.taken_back or ""))
-    words = sink.taken_back if possible and sink.taken_back is not None else elsewhere
+    seen = Seen(first, outlook.last_batch, checkpoint.query_id, snapshot)
     is_there = following is not None and first >= following
-    if not possible and not is_there:
-        words = _START_OVER
-    elif not is_there and "{checkpoint}" not in words:  # whose cure does not go back by itself
-        words = f"go back with `ckpt rewind {{checkpoint}} --to-batch {{kept}} --replay new`; then, {words}"
-    return words.format(checkpoint=path, kept=first - 1, next=first, last=last, query=query, snapshot=snapshot)
+    if first <= 0 or sink.taken_back is None or (snapshot is None and sink.record == "snapshot"):
+        elsewhere = sink.new_checkpoint(seen) if sink.drops_new_query else _NEW_PLACE
+        return advise(do(Do.CHANGE, elsewhere if is_there else _START_OVER))
+    cure = advise(sink.taken_back(seen))
+    if is_there or sink.record == "transaction" and sink.is_by_query:  # it goes back by itself
+        return cure
+    return advise(run(_rewind_to(seen.kept), words("Go back to batch {kept}.", kept=seen.kept))) + cure
+
+
+def _rewind_to(batch: int) -> Call:
+    return call("rewind", CHECKPOINT, to_batch=batch, replay="new")
 
 
 def _foresee_pass(checkpoint: Checkpoint, outlook: SinkOutlook) -> SinkOutlook:
@@ -478,28 +513,35 @@ def _foresee_lack(checkpoint: Checkpoint, outlook: SinkOutlook, first: int) -> S
     skipped = all(map(checkpoint.is_skipped, range(first, batch)))
     if skipped and not log.sink.unbroken_log:
         return replace(outlook, said=f"{has}, so batch {batch} is written; {missing} {_WAS_SKIPPED}")
-    diagnosis, lead = diagnoses.sinks.SINK_LACKS, "Check whether their rows are in the table. If they are not,"
+
+    def write_again(condition: Words) -> Step:
+        if not first:
+            return do(Do.START, condition + " " + _ANEW)
+        write = words("let the query write them again, if the sources still have the rows.")
+        return run(_rewind_to(first - 1), condition + " " + write)
+
+    check = words("Check whether their rows are in the table. If they are not,")
+    diagnosis, advice = diagnoses.sinks.SINK_LACKS, advise(write_again(check))
     if log.sink.unbroken_log:
+        put_back = do(Do.PUT_BACK, words("Put {log} back from a copy.", log=log.sink.unbroken_log))
         diagnosis = diagnoses.sinks.SINK_LOG_WILL_BREAK
-        lead = f"Put {log.sink.unbroken_log} back from a copy. Without a copy,"
-    rewind = f"`ckpt rewind {{checkpoint}} --to-batch {first - 1} --replay new` writes them again"
-    remedy = f"{lead} {f'{rewind}, if the sources still have the rows.' if first else _ANEW}"
+        advice = advise(put_back.or_(write_again(words("Without a copy,"))))
     detail = f"{log.uri} has no {missing}, {_WAS_SKIPPED if skipped else 'though committed here'}"
     return replace(
         outlook,
         outcome=SinkOutcome.LACKS,
         said=f"{has}, so batch {batch} is written; {missing} {'is' if first == batch - 1 else 'are'} not in it",
         lacks=(first, batch - 1),
-        findings=(Finding(diagnosis, "", detail, _fill_skipped(checkpoint, log) or remedy),),
+        findings=(Finding(diagnosis, "", detail, _fill_skipped(checkpoint, log) or advice),),
     )
 
 
-def _fill_skipped(checkpoint: Checkpoint, log: SinkLog) -> str | None:
-    """Build the remedy of a file sink whose log lacks batches that were skipped, and no others."""
+def _fill_skipped(checkpoint: Checkpoint, log: SinkLog) -> Advice | None:
+    """Build the advice for a file sink whose log lacks batches that were skipped, and no others."""
     fills = [describe_fill(log, batch) for batch in find_unfilled(checkpoint, log)]
     if not fills:
         return None
-    return f"Before the next start, {', and then '.join(fills)}.".replace("{", "{{")
+    return advise(do(Do.CHANGE, words("Before the next start, {fills}.", fills=join(fills, ", and then "))))
 
 
 def build_first_mark(checkpoint: Checkpoint) -> FirstStart | None:

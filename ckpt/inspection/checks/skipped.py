@@ -1,5 +1,6 @@
 """Says how the log of a file sink gets the entry of a batch that ``ckpt skip`` left out; pure."""
 
+from ckpt.advice import Code, Words, words
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.formats.names import COMPACT
 from ckpt.live.sink.records import FILE_LOG, SinkLog
@@ -7,7 +8,7 @@ from ckpt.storage.locations import local_path
 from ckpt.texts import quote_path
 
 
-def describe_fill(log: SinkLog, batch: int) -> str:
+def describe_fill(log: SinkLog, batch: int) -> Words:
     """Say how an entry without a file gets into the log of a file sink: a sentence without its full stop.
 
     A plain entry is a version line and nothing else. One that is due as a compacted file has the lines of all entries
@@ -24,8 +25,9 @@ def describe_fill(log: SinkLog, batch: int) -> str:
         files = " ".join(merged)
         write = f"cd {quote_path(f'{local}/{FILE_LOG}')} && (echo v1; awk 'FNR > 1' {files}) > {name}"
     if local is None:
-        return f"put a file {name} {inside} into {folder}"
-    return f"put a file {name} {inside} into its {FILE_LOG}: `{write}`"
+        return words("put a file {name} {inside} into {folder}", name=name, inside=inside, folder=folder)
+    parts = {"name": name, "inside": inside, "log": FILE_LOG}
+    return words("put a file {name} {inside} into its {log}: {write}", **parts, write=Code(write))
 
 
 def find_unfilled(checkpoint: Checkpoint, log: SinkLog) -> tuple[int, ...]:

@@ -20,7 +20,7 @@ from ckpt.migrate.handoff.snippets import Language, write_snippet
 from ckpt.migrate.handoff.starts import SourceStart, start_sources
 from ckpt.model import Kind, Location, QueryMetadata, Unreadable
 from ckpt.restart.diagnoses.others import OFFSETS_WENT_BACK
-from ckpt.restart.sinks import SINKS, Sink
+from ckpt.restart.sinks import SINKS, Seen, Sink
 from ckpt.storage import open_storage
 from ckpt.texts import ranges
 from ckpt.values import Value
@@ -40,7 +40,7 @@ def describe_sinks(checkpoint: Checkpoint, batch: int, only: Sink | None = None)
     old = query or "that is the id of the old query"
     last = max((batch, *checkpoint.offsets.ids[-1:], *checkpoint.commits.ids[-1:]))
     return tuple(
-        SinkMeaning(sink.kind, sink.new_checkpoint.format(query=old, next=batch + 1, last=last))
+        SinkMeaning(sink.kind, str(sink.new_checkpoint(Seen(batch + 1, last, old))))
         for sink in (SINKS if only is None else (only,))
     )
 
