@@ -116,7 +116,7 @@ class SourceRequest:
     @property
     def advice(self) -> str:
         """Advice for a path where no source of this kind is, without a capital and a full stop."""
-        return f"check the option `path` of source {self.index}"
+        return f"check the option path of source {self.index}"
 
     def with_path(self) -> "SourceRequest":
         """Return the request to a source that is found by its path, with options in lower case. Raises UsageError."""

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ckpt.advice import CHECKPOINT, Advice, Call, call
 from ckpt.live.records import LiveSource, Part, PartitionNow
 from ckpt.restart.findings import Diagnosis, Finding, Outcome
-from ckpt.texts import quote_word
 
+SKIP = call("skip", CHECKPOINT)
 NOT_IN_LOG = "where the next batch starts is not in the log"
 """Said of a source of which nothing can be judged."""
 
@@ -126,7 +127,7 @@ class Trouble:
 
     diagnosis: Diagnosis
     detail: str
-    remedy: str | None
+    advice: Advice | None
     outcome: Outcome = Outcome.FAILS_AT_START
     error: str | None = None  # words that Spark's own message contains
     later: bool = False  # a batch runs before it
@@ -137,7 +138,7 @@ class Trouble:
 def judge_source(source: LiveSource, troubles: Sequence[Trouble], sentence: str) -> SourceOutlook:
     """Foresee what the next start makes of a source by its troubles, in the order in which it comes to them."""
     path = source.folder
-    findings = tuple(Finding(trouble.diagnosis, path, trouble.detail, trouble.remedy) for trouble in troubles)
+    findings = tuple(Finding(trouble.diagnosis, path, trouble.detail, trouble.advice) for trouble in troubles)
     failing = [pair for pair in zip(troubles, findings, strict=True) if not pair[0].runs]
     stops = (Stop(trouble.outcome, trouble.error, (finding,)) for trouble, finding in failing if not trouble.later)
     skips = any(trouble.skips for trouble in troubles)
@@ -145,7 +146,6 @@ def judge_source(source: LiveSource, troubles: Sequence[Trouble], sentence: str)
     return SourceOutlook(source, outcome, sentence, findings=findings, stop=next(stops, None))
 
 
-def set_command(index: int, offset: object) -> str:
-    """The command, as Markdown, that moves the end of the latest batch of a source to an offset."""
-    to = quote_word(json.dumps(offset, separators=(",", ":")))
-    return f"`ckpt offsets set {{checkpoint}} --source {index} --to {to}`"
+def move_end(index: int, offset: object) -> Call:
+    """Name the call that moves the end of the latest batch of a source to an offset."""
+    return call("offsets_set", CHECKPOINT, source=index, to=json.dumps(offset, separators=(",", ":")))

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from typing import Annotated, Any, Literal
 
+from ckpt.advice import words
 from ckpt.checkpoint.sources.kind import Unit
 from ckpt.inspection.checks.sink import SinkOutcome
 from ckpt.inspection.inspection import Inspection
@@ -33,7 +34,7 @@ def show_live(outlooks: Sequence[SourceOutlook], index: int) -> Iterator[Block]:
         yield Item(f"{part.part[0]}/{part.part[1]} {has}: {part.fate}", 26)
     left = len(worst) - _PARTITIONS
     if left > 0:
-        yield Item(f"and {plural(left, 'partition')} more: see -o json", 26)
+        yield Item(words("and {count} more: see {fields}", count=plural(left, "partition")), 26)
 
 
 class _Topic(Keys):

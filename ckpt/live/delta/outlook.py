@@ -8,19 +8,19 @@ version that changes rows fails there, before anything is written. Files are ope
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from ckpt.advice import Advice, Call, Do, Setting, Words, advise, do, run, words
 from ckpt.checkpoint.sources.delta import DeltaOffset, write_offset
 from ckpt.live.delta import remedies
 from ckpt.live.kind import NextRead
-from ckpt.live.outlook import NOT_IN_LOG, SourceOutlook, Trouble, set_command
+from ckpt.live.outlook import NOT_IN_LOG, SKIP, SourceOutlook, Trouble, move_end
 from ckpt.live.records import DeltaNow, DeltaOption, FileNow, VersionNow
 from ckpt.live.tables import UNKNOWN, add_waiting, describe_counts, judge_table
 from ckpt.restart import diagnoses, messages
 from ckpt.restart.findings import Outcome
 from ckpt.texts import plural_of, span
 
-_PAST = "until it has read that version and committed one more batch, because a start looks at the last batch again"
-_ONCE = (
-    "Start the query with the option failOnDataLoss=false, until its next batch is committed; then leave it out again."
+_PAST = words(
+    "until it has read that version and committed one more batch, because a start looks at the last batch again"
 )
 _VersionFiles = tuple[VersionNow, Sequence[FileNow]]
 """A version, and those of its files that are meant."""
@@ -93,58 +93,69 @@ class _Judge:
     def _explain_older_table(self) -> Trouble:
         now = self._now
         detail = f"it ends at version {now.latest}, and the query has read up to version {self._end.last_read}"
-        command, batch = self._move_back(now.latest + 1), self._batch if self._planned else None
-        remedy = remedies.advise_older_table(command, batch, now.fitting_batch)
+        move, batch = self._move_back(now.latest + 1), self._batch if self._planned else None
+        advice = remedies.advise_older_table(move, batch, now.fitting_batch)
         runs = not self._rules.delta_sees_missing_versions
         error = messages.DELTA_VERSIONS_MISSING
-        return Trouble(diagnoses.sources.DELTA_OLDER_TABLE, detail, remedy, error=error, runs=runs, skips=runs)
+        return Trouble(diagnoses.sources.DELTA_OLDER_TABLE, detail, advice, error=error, runs=runs, skips=runs)
 
     def _explain_no_snapshot(self) -> Trouble:
         began = self._before.version if self._before else self._end.last_read
         detail = f"the table as of version {began}, with which the query began, cannot be put together from its log"
         if self._before is not None or self._planned or self._end.initial_snapshot:
-            remedy = remedies.REST_OF_FIRST_TABLE
+            advice = remedies.REST_OF_FIRST_TABLE
         else:
             at = max(self._end.version, self._now.first)
-            begins = f"Start the query with the option startingVersion={at}, until its next batch is committed"
-            remedy = f"{self._describe_gone(self._end.version)}{self._move_on(at)}{begins}; then leave it out again."
-        return Trouble(diagnoses.sources.DELTA_LOG_CLEANED, detail, remedy, error=messages.NO_DELTA_SNAPSHOT)
+            advice = self._advise_gap(self._end.version, at, Setting(f"startingVersion={at}"))
+        return Trouble(diagnoses.sources.DELTA_LOG_CLEANED, detail, advice, error=messages.NO_DELTA_SNAPSHOT)
 
     def _explain_cleaned_log(self, begin: int) -> Trouble | None:
         first, end = self._now.first, self._end.version
         detail = f"its log begins at version {first}, and a start goes back to version {begin}"
         loses, beyond = DeltaOption.LOSES in self._now.options, first > end
-        gone = self._describe_gone(begin if self._reads_batch else end)
+        since = begin if self._reads_batch else end
         if loses and not (beyond and self._rules.delta_sees_missing_versions):
-            left_out = Trouble(diagnoses.sources.DELTA_LEAVES_OUT, detail, gone.strip(), runs=True, skips=True)
-            return left_out if gone else None
-        remedy = gone or "Nothing that was not read is missing. "
-        if beyond and self._planned:
-            why = "which cannot be read" if self._reads_batch else "which cannot be read; the sink has its rows"
-            remedy += f"`ckpt skip {{checkpoint}}` leaves out batch {self._batch}, {why}. Then "
-        remedy += f"{self._move_on(first)}{_ONCE}"
+            gone = self._describe_gone(since)
+            advice = advise(do(Do.CHANGE, gone))
+            return Trouble(diagnoses.sources.DELTA_LEAVES_OUT, detail, advice, runs=True, skips=True) if gone else None
+        advice = self._advise_gap(since, first, Setting(DeltaOption.LOSES.value), skips=beyond and self._planned)
         error = messages.DELTA_VERSIONS_MISSING if loses else messages.DELTA_LOG_CLEANED
-        return Trouble(diagnoses.sources.DELTA_LOG_CLEANED, detail, remedy, error=error)
+        return Trouble(diagnoses.sources.DELTA_LOG_CLEANED, detail, advice, error=error)
 
-    def _describe_gone(self, since: int) -> str:
+    def _advise_gap(self, since: int, to: int, option: Setting, *, skips: bool = False) -> Advice:
+        """Advise how the query continues at version ``to``, without versions ``since`` some that are gone."""
+        steps = []
+        if skips:
+            text = words(
+                "Leave out batch {batch}, which cannot be read{has}, and apply the plan.",
+                batch=str(self._batch),
+                has="" if self._reads_batch else " and whose rows the sink has",
+            )
+            steps.append(run(SKIP, text))
+        if to > self._end.version:
+            text = words("Continue at version {version}. Apply the plan before the start.", version=to)
+            steps.append(run(self._set_to(to), text))
+        start = words(
+            "Start the query with the option {option}, until its next batch is committed; then leave it out again.",
+            option=option,
+        )
+        first, *others = [*steps, do(Do.START, start)]
+        lead = self._describe_gone(since) or words("Nothing that was not read is missing.")
+        return advise(replace(first, what=lead + " " + first.what), *others)
+
+    def _describe_gone(self, since: int) -> Words:
         """Say what becomes of unread versions that the log no longer has; nothing where there are none."""
         last = self._now.first - 1
         if last < since:
-            return ""
-        which = span("version", since, last)
-        return (
-            f"What {which} added is no longer known, and is left out; these rows are still in the table, unless "
-            "they were deleted since: a batch query can read them. "
+            return Words()
+        return words(
+            "What {which} added is no longer known, and is left out; these rows are still in the table, unless they "
+            "were deleted since: a batch query can read them.",
+            which=span("version", since, last),
         )
 
-    def _move_on(self, version: int) -> str:
-        """Build the command that moves the end of the latest batch to the beginning of a version, if that is later."""
-        if version <= self._end.version:
-            return ""
-        return f"{self._set_to(version)} shows the plan to continue at version {version}. Apply it. "
-
-    def _move_back(self, version: int) -> str | None:
-        """Build the command that moves the end of the latest batch back; None where that is not possible.
+    def _move_back(self, version: int) -> Call | None:
+        """Name the call that moves the end of the latest batch back; None where that is not possible.
 
         Not to before the latest batch began, at whose range a start looks again. Of a planned batch, which is skipped,
         nothing may be left.
@@ -155,18 +166,18 @@ class _Judge:
         first = before.last_read + 1
         return self._set_to(version) if first == version or (first < version and not self._planned) else None
 
-    def _set_to(self, version: int) -> str:
-        return set_command(self._index, write_offset(replace(self._end, version=version, index=self._end.base_index)))
+    def _set_to(self, version: int) -> Call:
+        return move_end(self._index, write_offset(replace(self._end, version=version, index=self._end.base_index)))
 
     def _compare_columns(self) -> Iterator[Trouble]:
         changed = [version for version, _ in self._new if not version.fits]
         if self._now.fits and not changed:
             return
         detail = "a column that the query has still to read has another name in the newest version, or is gone"
-        remedy = remedies.advise_changed_columns(self._now.changed_in)
+        advice = remedies.advise_changed_columns(self._now.changed_in)
         later = self._now.fits and self._planned
         yield Trouble(
-            diagnoses.sources.DELTA_COLUMNS_CHANGED, detail, remedy, error=messages.DELTA_COLUMNS_CHANGED, later=later
+            diagnoses.sources.DELTA_COLUMNS_CHANGED, detail, advice, error=messages.DELTA_COLUMNS_CHANGED, later=later
         )
 
     def _find_changes(self) -> Iterator[Trouble]:
@@ -197,21 +208,32 @@ class _Judge:
     def _explain_change(self, version: VersionNow, files: Sequence[FileNow], *, later: bool) -> Trouble:
         number = version.version
         if not files:
-            remedy = (
-                f"Start the query with the option ignoreDeletes=true, {_PAST}: no row that waits is left out. What the "
-                "sink has of the deleted rows stays there."
+            text = words(
+                "Start the query with the option {option}, {past}: no row that waits is left out. What the sink has of "
+                "the deleted rows stays there.",
+                option=Setting("ignoreDeletes=true"),
+                past=_PAST,
             )
+            step = do(Do.START, text)
             detail, error = f"version {number} deletes rows", messages.DELTA_DELETES
         else:
             count = _count_files(files)
-            remedy = (
-                f"Start the query with the option skipChangeCommits=true, {_PAST}: it leaves out "
-                f"what such versions write ({count} in version {number}). With ignoreChanges=true it reads all of that "
-                "instead, rows that it has already read among them."
+            text = words(
+                "Start the query with the option {option}, {past}: it leaves out what such versions write ({count} in "
+                "version {number}).",
+                option=Setting("skipChangeCommits=true"),
+                past=_PAST,
+                count=count,
+                number=number,
             )
+            other = words(
+                "Start it with {option}: it reads all of that instead, rows that it has already read among them.",
+                option=Setting("ignoreChanges=true"),
+            )
+            step = do(Do.START, text).or_(do(Do.START, other))
             detail = f"version {number} rewrites rows: it adds {count} and removes others"
             error = messages.DELTA_CHANGES
-        return Trouble(diagnoses.sources.DELTA_ROWS_CHANGED, detail, remedy, error=error, later=later)
+        return Trouble(diagnoses.sources.DELTA_ROWS_CHANGED, detail, advise(step), error=error, later=later)
 
     def _explain_skipped(self, skipped: Sequence[_VersionFiles]) -> Trouble:
         left_out = [file for _, files in skipped for file in files]
@@ -219,8 +241,8 @@ class _Judge:
         detail = (
             f"skipChangeCommits leaves out {_count_files(left_out)} of {plural_of(len(skipped), 'version')} {numbers}"
         )
-        remedy = "If these rows are new and not rewritten ones, read them with a batch query: the stream does not."
-        return Trouble(diagnoses.sources.DELTA_LEAVES_OUT, detail, remedy, runs=True, skips=True)
+        text = words("If these rows are new and not rewritten ones, read them with a batch query: the stream does not.")
+        return Trouble(diagnoses.sources.DELTA_LEAVES_OUT, detail, advise(do(Do.CHANGE, text)), runs=True, skips=True)
 
     def _find_missing_files(self) -> Iterator[Trouble]:
         files = self.unread
@@ -230,12 +252,12 @@ class _Judge:
         count = _count_files([files[at] for at in gone])
         has = "was not read is" if len(gone) == 1 else "were not read are"
         detail = f"{count} that {has} not there: deleted by VACUUM, or by hand"
-        remedy = remedies.advise_missing_files(count)
+        advice = remedies.advise_missing_files(count)
         later = gone[0] >= len(self._of_batch) if self._planned else gone[0] >= self._now.most_files
         yield Trouble(
             diagnoses.sources.DELTA_FILES_GONE,
             detail,
-            remedy,
+            advice,
             Outcome.FAILS_IN_BATCH,
             messages.no_data_file(self._rules),
             later=later,
@@ -243,8 +265,8 @@ class _Judge:
 
     def _explain_rewritten(self, version: int) -> Trouble:
         detail = f"version {version} was written after the batch that has read it was planned"
-        remedy = remedies.advise_rewritten(version, None if self._planned else self._move_back(version))
-        return Trouble(diagnoses.sources.DELTA_LOOKS_REWRITTEN, detail, remedy, runs=True)
+        advice = remedies.advise_rewritten(version, None if self._planned else self._move_back(version))
+        return Trouble(diagnoses.sources.DELTA_LOOKS_REWRITTEN, detail, advice, runs=True)
 
 
 def _count_files(files: Sequence[FileNow]) -> str:

@@ -7,20 +7,34 @@ A start with trigger availableNow walks through the table from where the query b
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
+from ckpt.advice import Advice, Do, Setting, Words, advise, do, join, run, words
 from ckpt.checkpoint.sources.iceberg import IcebergOffset
 from ckpt.live.kind import NextRead
-from ckpt.live.outlook import NOT_IN_LOG, SourceOutlook, Trouble, set_command
+from ckpt.live.outlook import NOT_IN_LOG, SKIP, SourceOutlook, Trouble, move_end
 from ckpt.live.records import IcebergNow, IcebergOption, SnapshotNow
 from ckpt.live.tables import UNKNOWN, Counts, add_waiting, describe_counts, judge_table
 from ckpt.restart import diagnoses, messages
+from ckpt.restart.diagnoses.common import AT_NEW
+from ckpt.restart.diagnoses.sources import OF_SINKS
 from ckpt.restart.findings import Diagnosis, Outcome
 from ckpt.texts import plural, plural_of
 
 _OPTIONS = {"overwrite": IcebergOption.SKIPS_OVERWRITES, "delete": IcebergOption.SKIPS_DELETES}
 """Reader options with which a start passes over a snapshot that appends nothing; a compaction it passes anyway."""
 _NO_POSITION = 2**31 - 1
-_USUAL = "Start the query as usual."
+_NEW_START = words(
+    "Start the query with {at_new}, a new checkpoint: state begins empty. {of_sinks}", at_new=AT_NEW, of_sinks=OF_SINKS
+)
+_NOTHING_MISSING = words(
+    "Nothing that was not read is missing, unless a batch ended inside that snapshot (it does with a limit of files or "
+    "rows for a batch): then the rest of it is left out."
+)
+_GAP = words(
+    "What the snapshots added that have expired since then is no longer known, and is left out; these rows are still "
+    "in the table, unless they were deleted: a batch query can read them."
+)
 
 
 def foresee_iceberg(start: NextRead, now: IcebergNow) -> SourceOutlook:
@@ -120,74 +134,81 @@ class _Judge:
     def _is_missing(self, snapshot: int | None) -> bool:
         return snapshot not in self._at and snapshot not in self._now.branched
 
-    def _build_trouble(self, diagnosis: Diagnosis, detail: str, remedy: str, error: str, *, in_batch: bool) -> Trouble:
+    def _build_trouble(
+        self, diagnosis: Diagnosis, detail: str, advice: Advice, error: str, *, in_batch: bool
+    ) -> Trouble:
         """Build a trouble that stops the planned batch, or the planning of the next one."""
         outcome = Outcome.FAILS_IN_BATCH if in_batch else Outcome.FAILS_AT_START
-        return Trouble(diagnosis, detail, remedy, outcome, error, later=self._planned and not in_batch)
+        return Trouble(diagnosis, detail, advice, outcome, error, later=self._planned and not in_batch)
 
     def _explain_missing(self, snapshot: int | None, *, in_batch: bool) -> Trouble:
         error = messages.ICEBERG_SNAPSHOT_GONE
         if self._now.younger and self._now.cut_after is None:
             detail = f"it has no snapshot {snapshot}, and none that is older than the latest batch"
-            remedy = (
-                "Check the option path: is it the table that the query reads? If so, it was created again. "
-                f"{self._move_on(0)} What the sink has of the old table stays there."
+            check = words(
+                "Check that the option path names the table that the query reads. If it does, the table was created "
+                "again; what the sink has of the old one stays there."
             )
-            return self._build_trouble(diagnoses.sources.ICEBERG_OTHER_TABLE, detail, remedy, error, in_batch=in_batch)
+            advice = self._move_on(check, 0)
+            return self._build_trouble(diagnoses.sources.ICEBERG_OTHER_TABLE, detail, advice, error, in_batch=in_batch)
         detail = f"it no longer has snapshot {snapshot}, where {'batch' if in_batch else 'the latest batch'} "
         detail += f"{self._batch} begins" if in_batch else "ended"
-        remedy = f"{self._describe_gap(snapshot)}{self._move_on(0)}"
-        return self._build_trouble(diagnoses.sources.ICEBERG_SNAPSHOT_EXPIRED, detail, remedy, error, in_batch=in_batch)
+        advice = self._move_on(_NOTHING_MISSING if self._now.cut_after == snapshot else _GAP, 0)
+        return self._build_trouble(diagnoses.sources.ICEBERG_SNAPSHOT_EXPIRED, detail, advice, error, in_batch=in_batch)
 
-    def _describe_gap(self, snapshot: int | None) -> str:
-        if self._now.cut_after == snapshot:
-            return (
-                "Nothing that was not read is missing, unless a batch ended inside that snapshot (it does with a limit "
-                "of files or rows for a batch): then the rest of it is left out. "
-            )
-        return (
-            "What the snapshots added that have expired since then is no longer known, and is left out; these rows "
-            "are still in the table, unless they were deleted: a batch query can read them. "
-        )
-
-    def _move_on(self, number: int) -> str:
+    def _move_on(self, lead: Words, number: int) -> Advice:
         """Advise how the query continues at a snapshot of the chain, at or after the one with this number."""
-        if not self._now.chain:
-            return "Start the query with a new checkpoint: state begins empty."
         chain = self._now.chain
+        if not chain:
+            return advise(do(Do.START, lead + " " + _NEW_START))
         fitting = next((at for at in range(number, len(chain)) if chain[at].operation in ("append", "replace")), None)
         passed = [snapshot for snapshot in chain[number:fitting] if snapshot.files]
-        left = f"What snapshots add that change rows ({_count_files(passed)}) is left out: a batch query can read it. "
+        left = words(
+            "What snapshots add that change rows ({count}) is left out: a batch query can read it.",
+            count=_count_files(passed),
+        )
+        lead = join((lead, left if passed else Words()))
         if fitting is None:
-            return (
-                f"{left if passed else ''}No snapshot that is left only appends rows, and a query cannot begin at "
-                "another: after rows were appended, ask again."
+            wait = words(
+                "No snapshot that is left only appends rows, and a query cannot begin at another: after rows were "
+                "appended, ask again."
             )
-        return (left if passed else "") + self._set_to(chain[fitting], 0, again=self._end.snapshot in self._at)
+            return advise(do(Do.WAIT, join((lead, wait))))
+        return self._move_to(lead, chain[fitting], 0, again=self._end.snapshot in self._at)
 
-    def _set_to(self, snapshot: SnapshotNow, position: int, *, again: bool) -> str:
+    def _move_to(self, lead: Words, snapshot: SnapshotNow, position: int, *, again: bool) -> Advice:
         offset = {"version": 1, "snapshot_id": snapshot.id, "position": position, "scan_all_files": False}
-        command = set_command(self._index, offset)
+        to = words(
+            "Continue at snapshot {snapshot}, apply the plan, and start the query as usual.", snapshot=snapshot.id
+        )
+        move = run(move_end(self._index, offset), to)
         if not self._planned:
-            return f"{command} shows the plan to continue at snapshot {snapshot.id}. Apply it. {_USUAL}"
-        skip = f"`ckpt skip {{checkpoint}}` leaves out batch {self._batch}, which cannot be planned again."
+            return advise(replace(move, what=join((lead, to))))
         if again:
-            return f"{skip} If the sink does not have its rows, {command} then lets the next batch read them. {_USUAL}"
-        return f"{skip} Then {command} lets the query continue at snapshot {snapshot.id}. {_USUAL}"
+            text = words(
+                "Before you start the query as usual, let its next batch read the rows of batch {batch}, if the sink "
+                "does not have them: apply the plan.",
+                batch=str(self._batch),
+            )
+            move = replace(move, what=text)
+        skip = words(
+            "Leave out batch {batch}, which cannot be planned again, and apply the plan.", batch=str(self._batch)
+        )
+        return advise(run(SKIP, join((lead, skip))), move)
 
     def _explain_rollback(self, *, in_batch: bool) -> Trouble:
         snapshot = self._end.snapshot or 0
         error = messages.iceberg_rolled_back(cut=self._now.cut_after is not None, in_batch=in_batch)
         detail = f"snapshot {snapshot}, which the query has read, is no ancestor of the current one"
         base = self._now.branched.get(snapshot)
-        kept = "What the query had read of snapshots that are no longer part of the table stays in the sink. "
+        kept = words("What the query had read of snapshots that are no longer part of the table stays in the sink.")
         number = -1 if base is None else self._at[base]
         there = None if base is None else self._now.chain[number]
         if there is not None and there.operation in ("append", "replace"):
-            remedy = kept + self._set_to(there, _NO_POSITION if there.files is None else there.files, again=False)
+            advice = self._move_to(kept, there, _NO_POSITION if there.files is None else there.files, again=False)
         else:
-            remedy = kept + self._move_on(number + 1)
-        return self._build_trouble(diagnoses.sources.ICEBERG_ROLLED_BACK, detail, remedy, error, in_batch=in_batch)
+            advice = self._move_on(kept, number + 1)
+        return self._build_trouble(diagnoses.sources.ICEBERG_ROLLED_BACK, detail, advice, error, in_batch=in_batch)
 
     def _explain_change(self, number: int, outcome: Outcome, *, later: bool = False) -> Trouble:
         barring = [snapshot for snapshot in self._now.chain[number:] if self._bars(snapshot)]
@@ -196,24 +217,27 @@ class _Judge:
         added = [snapshot for snapshot in barring if snapshot.files]
         if here.operation not in _OPTIONS:
             detail = f"snapshot {here.id} does not say what it did"
-            remedy = "No option passes it. Start the query with a new checkpoint: state begins empty."
-            return Trouble(diagnoses.sources.ICEBERG_ROWS_CHANGED, detail, remedy, outcome, None, later=later)
+            advice = advise(do(Do.START, words("No option passes it. {start}", start=_NEW_START)))
+            return Trouble(diagnoses.sources.ICEBERG_ROWS_CHANGED, detail, advice, outcome, None, later=later)
         adds = f", and adds {_count_files([here])}" if here.files else ""
         detail = f"snapshot {here.id} is an {here.operation}{adds}".replace("an delete", "a delete")
-        options = " and ".join(f"{option}=true" for option in known)
-        word = plural_of(len(known), "option")
-        leaves = (
-            f"it leaves out what such snapshots add ({_count_files(added)}), also rows that are new"
-            if added
-            else "no row that waits is left out"
-        )
-        remedy = (
-            f"Start the query with the {word} {options}, until it has read a snapshot after these; with trigger "
-            f"availableNow keep the {word}, because each start looks at every snapshot since the query began: "
-            f"{leaves}. What the sink has of rows that were deleted or changed stays there."
+        leaves = words("no row that waits is left out")
+        if added:
+            leaves = words(
+                "it leaves out what such snapshots add ({count}), also rows that are new", count=_count_files(added)
+            )
+        start = words(
+            "Start the query with the {word} {options}, until it has read a snapshot after these: {leaves}. With "
+            "trigger availableNow keep the {word}, because each start looks at every snapshot since the query began. "
+            "What the sink has of rows that were deleted or changed stays there.",
+            word=plural_of(len(known), "option"),
+            options=_name_options(known),
+            leaves=leaves,
         )
         error = f"Cannot process {here.operation} snapshot"
-        return Trouble(diagnoses.sources.ICEBERG_ROWS_CHANGED, detail, remedy, outcome, error, later=later)
+        return Trouble(
+            diagnoses.sources.ICEBERG_ROWS_CHANGED, detail, advise(do(Do.START, start)), outcome, error, later=later
+        )
 
     def _find_left_out(self, number: int) -> Trouble | None:
         """Find rows that the options leave out."""
@@ -234,20 +258,27 @@ class _Judge:
         if first.snapshot in self._at and not barring:
             return
         names = {snapshot.operation for snapshot in barring}
-        options = " and ".join(sorted(f"{option}=true" for name, option in _OPTIONS.items() if name in names))
-        kept = f"start it with {options} from now on" if options else ""
-        file = f"{self._folder}/offsets"
+        options = _name_options(sorted(option for name, option in _OPTIONS.items() if name in names))
+        log = f"{self._folder}/offsets"
+        step = do(Do.START, words("Start the query with another trigger."))
+        kept = words("start it with {options} from now on", options=options)
         if first.snapshot in self._at:
             detail = f"snapshot {barring[0].id}, since then, is not an append"
-            remedy = f"Start the query with another trigger{f', or {kept}' if kept else ''}."
+            step = step.or_(do(Do.START, words("With this trigger, {kept}.", kept=kept))) if options else step
         else:
-            detail = f"snapshot {first.snapshot}, which {file}/0 names, is no longer there"
-            remedy = (
-                f"Start the query with another trigger. Or delete {file}/0 and {file}/.0.crc of the checkpoint"
-                f"{f', and {kept}' if kept else ''}: Iceberg writes the file again, with the oldest snapshot that is "
-                "there, and no batch but batch 0 needs it."
+            detail = f"snapshot {first.snapshot}, which {log}/0 names, is no longer there"
+            delete = words(
+                "Delete {log}/0 and {log}/.0.crc of the checkpoint{kept}: Iceberg writes the file again, with the "
+                "oldest snapshot that is there, and no batch but batch 0 needs it.",
+                log=log,
+                kept=words(", and {kept}", kept=kept) if options else Words(),
             )
-        yield Trouble(diagnoses.sources.ICEBERG_BEGINNING_GONE, detail, remedy, runs=True)
+            step = step.or_(do(Do.DELETE, delete, f"{log}/0", f"{log}/.0.crc"))
+        yield Trouble(diagnoses.sources.ICEBERG_BEGINNING_GONE, detail, advise(step), runs=True)
+
+
+def _name_options(options: Iterable[IcebergOption]) -> Words:
+    return join((words("{option}", option=Setting(f"{option}=true")) for option in options), " and ")
 
 
 def _count(snapshot: SnapshotNow) -> Counts:

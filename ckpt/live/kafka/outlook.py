@@ -5,10 +5,21 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import takewhile
 
+from ckpt.advice import CHECKPOINT, Advice, Call, Code, Do, Name, Option, Setting, Words, advise, call, do, run, words
 from ckpt.checkpoint.sources.kafka import NO_TOPIC_YET, KafkaOffset
 from ckpt.checkpoint.sources.registry import Offset, SourceRange
 from ckpt.live.kind import NextRead
-from ckpt.live.outlook import NOT_IN_LOG, RECREATED, Fate, PartOutlook, SourceOutcome, SourceOutlook, Stop, set_command
+from ckpt.live.outlook import (
+    NOT_IN_LOG,
+    RECREATED,
+    SKIP,
+    Fate,
+    PartOutlook,
+    SourceOutcome,
+    SourceOutlook,
+    Stop,
+    move_end,
+)
 from ckpt.live.records import KafkaNow, Part, PartitionNow
 from ckpt.restart import diagnoses, messages
 from ckpt.restart.findings import Diagnosis, Finding, Forecast, Outcome
@@ -127,6 +138,10 @@ _DIAGNOSES: Mapping[Fate, Diagnosis] = {
     Fate.NO_TOPIC: diagnoses.sources.KAFKA_NO_TOPIC,
 }
 _CERTAIN = (Fate.ENDS_EARLIER, Fate.WAITS, Fate.GONE)
+_APPLY = words("Apply the plan before the start.")
+_UNLESS_RECREATED = words(
+    "If the topic was not recreated, start the query as usual. Only if it was, do the following. "
+)
 _ALWAYS_FAILS = {False: Fate.NO_TOPIC, True: Fate.GONE}
 """With ``failOnDataLoss=false`` too: in a new batch, and in one that was planned."""
 
@@ -203,7 +218,7 @@ class _Judge:
             if not same or not (fails or any(part.lost for part in same)):
                 continue
             named = diagnosis if fails else diagnoses.sources.KAFKA_SKIPS
-            yield Finding(named, path, self._build_detail(same), self._choose_remedy(diagnosis, same))
+            yield Finding(named, path, self._build_detail(same), self._advise(diagnosis, same))
 
     def _build_detail(self, same: Sequence[PartOutlook]) -> str:
         worst = max(same, key=lambda part: (part.fate.fails, part.lost, part.waiting))
@@ -213,103 +228,123 @@ class _Judge:
         cost = f"; failOnDataLoss=false never reads {plural(lost, 'offset')}" if lost and worst.fate.fails else ""
         return f"{_describe_partition(worst)}{more}{cost}"
 
-    def _choose_remedy(self, diagnosis: Diagnosis, same: Sequence[PartOutlook]) -> str | None:
+    def _advise(self, diagnosis: Diagnosis, same: Sequence[PartOutlook]) -> Advice:
         if diagnosis is diagnoses.sources.KAFKA_NO_TOPIC:
             return self._advise_missing(same)
         if all(part.later for part in same):
             return self._advise_later(same)
-        if self.again:
-            return self._advise_planned(same)
-        return f"{self._describe_costs(same)} {self._set_to()} shows the plan for it. Apply it before the start."
+        return self._advise_planned(same) if self.again else advise(run(self._set_to(), _describe_costs(same)))
 
-    def _advise_later(self, same: Sequence[PartOutlook]) -> str:
+    def _advise_later(self, same: Sequence[PartOutlook]) -> Advice:
         """Advise where the batch fails that comes after a planned one, which still runs."""
         fates = {part.fate for part in same}
-        runs = "is already in the sink, which skips it" if self.passed else "still runs"
-        first = f"Batch {self.batch} {runs}: start the query with trigger once, which ends after it."
-        plan = "move the query past what is gone, or to take the topic out"
-        if fates <= set(RECREATED):
-            plan = "begin at the earliest rows of the new topic"
-        then = f"Afterwards {self._set_to(after=True)} shows the plan to {plan}. Apply it before the next start."
-        if fates == {Fate.LOOKS_RECREATED}:
-            return f"If it was not recreated, start the query as usual. If it was: {first} {then}"
-        return f"{first} The batch after it would fail. {then}"
+        unless = _UNLESS_RECREATED if fates == {Fate.LOOKS_RECREATED} else Words()
+        then = words("begin at the earliest rows of the new topic. {apply}", apply=_APPLY)
+        if not fates <= set(RECREATED):
+            then = words(
+                "move the query past what is gone, or take the topic out of the checkpoint. {apply}", apply=_APPLY
+            )
+        then = words("The batch after it would fail: {then}", then=then)
+        return advise(do(Do.START, unless + self._run_batch() + "."), run(self._set_to(after=True), then))
 
-    def _advise_missing(self, same: Sequence[PartOutlook]) -> str:
+    def _run_batch(self) -> Words:
+        """Advise to run the planned batch alone, without a full stop."""
+        runs = "is already in the sink, which skips it" if self.passed else "still runs"
+        return words(
+            "Batch {batch} {runs}: start the query with trigger once, which ends after it",
+            batch=str(self.batch),
+            runs=runs,
+        )
+
+    def _advise_missing(self, same: Sequence[PartOutlook]) -> Advice:
         """Advise on a topic that is not there: it is created again, or given up if there are others."""
         topics = {part.topic for part in same}
-        lead, first = "Do not start the query.", ""
+        check, first = words("Do not start the query. Check the brokers and the name of the topic. "), Advice()
         if self.passed:
-            lead = (
-                f"Batch {self.batch} is already in the sink, which skips it: start the query with "
-                "trigger once, which ends after it, and then not again."
-            )
+            first = advise(do(Do.START, self._run_batch() + ", and then not again."))
+            check = words("Check the brokers and the name of the topic. ")
         elif self.again:
-            first = f"`ckpt skip {{checkpoint}}` leaves out batch {self.batch}, which cannot be read; then "
-        remedy = (
-            f"{lead} Check the brokers and the name. A topic that is created again is empty: then, before the start, "
-            f"{first}{self._set_to(topics)} shows the plan to move the query to its beginning; apply it."
-        )
-        if topics < {part.topic for part in self.parts}:
-            remedy += (
-                f" To continue without the topic instead, take it out of `subscribe`: {first}{self._set_to()} shows "
-                "the plan to take it out of the checkpoint. Apply it; what was not read of the topic is lost."
+            skip = words(
+                "{check}Once it is created again, or given up, leave out batch {batch}, which cannot be read.",
+                check=check,
+                batch=str(self.batch),
             )
-        return f"{remedy}{self._advise_others(topics)}"
+            first, check = advise(run(SKIP, skip)), Words()
+        again = run(
+            self._set_to(topics),
+            words(
+                "{check}A topic that is created again is empty: move the query to its beginning. {others}{apply}",
+                check=check,
+                others=self._advise_others(topics),
+                apply=_APPLY,
+            ),
+        )
+        give_up = run(
+            self._set_to(),
+            words(
+                "To continue without the topic, take it out of {subscribe} and out of the checkpoint: its unread rows "
+                "are lost. {others}{apply}",
+                subscribe=Name("subscribe"),
+                others=self._advise_others(topics),
+                apply=_APPLY,
+            ),
+        )
+        return first + advise(again.or_(give_up) if topics < {part.topic for part in self.parts} else again)
 
-    def _advise_others(self, topics: Set[str]) -> str:
+    def _advise_others(self, topics: Set[str]) -> Words:
         """Give rows that a planned batch has of other topics, if it is left out: a sink may have them."""
         ends: dict[str, dict[str, int]] = {}
         for part in self.parts:
             if self.again and part.topic not in topics and part.fate is Fate.CONTINUES and part.end is not None:
                 ends.setdefault(part.topic, {})[str(part.part[1])] = part.end
         if not ends:
-            return ""
-        text = json.dumps(ends, separators=(",", ":"))[1:-1]
-        return (
-            f" If the sink already has batch {self.batch} (`--sink` shows it), its rows of the other topics "
-            f"would be written twice: in that case give {text} for them."
+            return Words()
+        return words(
+            "If the sink already has batch {batch} ({sink} shows it), its rows of the other topics would be written "
+            "twice: in that case give {ends} for them. ",
+            batch=str(self.batch),
+            sink=Option("sink"),
+            ends=Code(json.dumps(ends, separators=(",", ":"))[1:-1]),
         )
 
-    def _advise_planned(self, same: Sequence[PartOutlook]) -> str:
+    def _advise_planned(self, same: Sequence[PartOutlook]) -> Advice:
         """Advise on a batch that was planned before, whose range cannot be moved."""
-        batch = self.batch
+        batch = str(self.batch)
         if not any(part.fate in RECREATED for part in self.parts):
-            gone = sum(part.lost for part in self.parts)
-            then = ""
-            if any(part.now and part.end is not None and part.now.earliest > part.end for part in same):
-                then = (
-                    f" Rows after that batch are gone too: before the next start, {self._set_to(after=True)} shows the "
-                    "plan to begin at the earliest rows that are left. Apply it."
-                )
-            return (
-                f"{plural(gone, 'offset')} are gone for good. Start the query with failOnDataLoss=false and trigger "
-                f"once, until batch {batch} is committed: it reads what is left of it. Afterwards leave the option out."
-                f"{then}"
+            start = words(
+                "{gone} Start the query with {option} and trigger once, until batch {batch} is committed: it reads "
+                "what is left of it. Leave the option out afterwards.",
+                gone=_describe_gone(self.parts),
+                option=Setting("failOnDataLoss=false"),
+                batch=batch,
             )
+            then = words(
+                "Rows after that batch are gone too: begin at the earliest rows that are left. {apply}", apply=_APPLY
+            )
+            gone = any(part.now and part.end is not None and part.now.earliest > part.end for part in same)
+            return advise(do(Do.START, start), *([run(self._set_to(after=True), then)] if gone else []))
         sure = any(part.fate in _CERTAIN for part in self.parts)
-        lead = "" if sure else "If it was not recreated, start the query as usual. If it was: "
-        return (
-            f"{lead}`ckpt skip {{checkpoint}}` leaves out batch {batch}, whose rows are gone. Then {self._set_to()}: "
-            "the query begins at the earliest rows of the new topic, and reads what that batch had of other topics. "
-            "What it had of other sources is left out: `ckpt offsets show {checkpoint}` says what that is."
-            f"{self._advise_others({part.topic for part in self.parts if part.fate in RECREATED})}"
+        skip = words("Leave out batch {batch}, whose rows are gone, and apply the plan.", batch=batch)
+        return advise(
+            run(SKIP, skip if sure else _UNLESS_RECREATED + skip),
+            run(
+                self._set_to(),
+                words(
+                    "Begin at the earliest rows of the new topic: the query also reads again what batch {batch} had of "
+                    "other topics. {others}{apply}",
+                    batch=batch,
+                    others=self._advise_others({part.topic for part in self.parts if part.fate in RECREATED}),
+                    apply=_APPLY,
+                ),
+            ),
+            run(
+                call("offsets_show", CHECKPOINT),
+                words("See what batch {batch} had of other sources: it is left out.", batch=batch),
+            ),
         )
 
-    def _describe_costs(self, same: Sequence[PartOutlook]) -> str:
-        fates = {part.fate for part in same}
-        if fates <= {Fate.EXPIRED, Fate.ADDED_LATE}:
-            gone = sum(part.lost for part in same)
-            return f"{plural(gone, 'offset')} are gone for good. To begin at the earliest rows that are left,"
-        if fates == {Fate.NOT_SUBSCRIBED}:
-            left = sum(part.lost for part in same)
-            return f"Subscribe to it again; or, to give up its {plural(left, 'offset')} that were not read,"
-        if fates == {Fate.LOOKS_RECREATED}:
-            return "If it was not recreated, start the query as usual. If it was, to read all its rows,"
-        return "To read all rows of the new topic (if it is the old one, that reads rows again),"
-
-    def _set_to(self, created: Set[str] = frozenset(), *, after: bool = False) -> str:
-        """Build the command that moves the end of the latest batch to what can be read of each partition.
+    def _set_to(self, created: Set[str] = frozenset(), *, after: bool = False) -> Call:
+        """Name the call that moves the end of the latest batch to what can be read of each partition.
 
         Topics that are missing are taken out, or start over where somebody has ``created`` them again. ``after``: once
         the planned batch has run.
@@ -328,7 +363,31 @@ class _Judge:
                 at = 0
             if at is not None or part.start is not None or part.end is not None:
                 topics.setdefault(topic, {})[str(number)] = at
-        return set_command(self.index, topics)
+        return move_end(self.index, topics)
+
+
+def _describe_gone(parts: Sequence[PartOutlook]) -> Words:
+    """Say how much can no longer be read."""
+    gone = sum(part.lost for part in parts)
+    return words("{count} {are} gone for good.", count=plural(gone, "offset"), are="is" if gone == 1 else "are")
+
+
+def _describe_costs(same: Sequence[PartOutlook]) -> Words:
+    """Say how a query continues whose next batch is new, and what that costs."""
+    fates = {part.fate for part in same}
+    if fates <= {Fate.EXPIRED, Fate.ADDED_LATE}:
+        text = words("{gone} Begin at the earliest rows that are left. ", gone=_describe_gone(same))
+    elif fates == {Fate.NOT_SUBSCRIBED}:
+        left = plural(sum(part.lost for part in same), "offset")
+        text = words(
+            "Subscribe to the topic again. To give up its unread {left} instead, take it out of the checkpoint. ",
+            left=left,
+        )
+    elif fates == {Fate.LOOKS_RECREATED}:
+        text = _UNLESS_RECREATED + "Begin at the earliest rows of the new topic to read all of them. "
+    else:
+        text = words("Read all rows of the new topic; if it is the old one, that reads rows again. ")
+    return text + _APPLY
 
 
 def _describe_partition(part: PartOutlook) -> str:
