@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ckpt import settings
-from ckpt.advice import Hole, Known
+from ckpt.advice import Do, Hole, Known, Option, Setting, Words, advise, call, do, words
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.state.chains import is_known_provider
 from ckpt.formats.text import quoted
@@ -27,10 +27,11 @@ from ckpt.versions import Spark
 
 _RECENT_S = 600.0
 """A checkpoint that was written to more recently may have a driver: it is worth a few seconds to look again."""
-_NOT_IN_A_CHECKPOINT = (
+_NOT_IN_A_CHECKPOINT = words(
     "a checkpoint does not have the length of windows, the gap of sessions, the delay of the watermark, which columns "
-    "are aggregated, the type of a join, or user code: a change of these is not seen (`old`: the description of the "
-    "query that wrote it)"
+    "are aggregated, the type of a join, or user code: a change of these is not seen ({old}: the description of the "
+    "query that wrote it)",
+    old=Option("old"),
 )
 _NOT_IN_A_PLAN = "user code, and texts in lists of more than ten: a change of these is not seen"
 
@@ -60,7 +61,7 @@ class Readiness(Value):
     holds: tuple[RatedFinding, ...]  # why not; none where it can
     settings: tuple[SettingOutlook, ...]  # that were given, and what a restart makes of each
     query: QueryDescription | None
-    unknown: tuple[str, ...]  # what could not be seen, a sentence each
+    unknown: tuple[str | Words, ...]  # what could not be seen, a sentence each
     not_asked: tuple[str, ...]  # what nobody asked about: ``sources``, ``sink``, ``query``
 
     @property
@@ -187,10 +188,11 @@ def _compare_state_format(
     if value == needed or (value is None and needed == "1"):
         return
     diagnosis, why = diagnoses.starting.WRONG_SETTING, f"; the session has {name}={value}"
+    start = do(Do.START, words("Start the query with {setting}.", setting=Setting(f"{name}={needed}")))
     if value is None:
         diagnosis, why = diagnoses.starting.NEEDED_SETTING, f", which needs {name}={needed}"
     detail = f"the state has checkpoint format {needed}{why}"
-    yield Finding(diagnosis, "state", detail, f"Start the query with `{name}={needed}`.")
+    yield Finding(diagnosis, "state", detail, advise(start))
 
 
 def _compare_provider(checkpoint: Checkpoint, start: PlannedStart) -> Iterator[Finding]:
@@ -217,8 +219,8 @@ def _holds(inspection: Inspection, start: PlannedStart) -> tuple[RatedFinding, .
 
 def _list_unseen(
     checkpoint: Checkpoint, start: PlannedStart, changed: str | None, live: Sequence[LiveSource] | None
-) -> list[str]:
-    unseen = []
+) -> list[str | Words]:
+    unseen: list[str | Words] = []
     age = activity.measure_age_s(checkpoint.listing)
     if changed is None and age is not None and age < _RECENT_S:
         unseen.append(
@@ -226,11 +228,12 @@ def _list_unseen(
             "waits for rows writes nothing"
         )
     if checkpoint.offsets.latest is None and not start.must_exist:
-        unseen.append("whether this query has run before: where no batch is planned, `must_exist` holds")
+        run_before = "whether this query has run before: where no batch is planned, {must_exist} holds"
+        unseen.append(words(run_before, must_exist=Option("must_exist")))
     if checkpoint.offsets.latest is None and live is not None:
         unseen.append("what the sources have now: where no batch is planned, no file says what the query reads")
     if checkpoint.state is not None and checkpoint.state.every_byte is None:
-        unseen.append("damage in the middle of a state file, which `ckpt state verify` sees")
+        unseen.append(words("damage in the middle of a state file, which {verify} sees", verify=call("state_verify")))
     if start.query is not None and start.query.operators:
         unseen.append(_NOT_IN_A_CHECKPOINT if start.old is None else _NOT_IN_A_PLAN)
     return unseen

@@ -159,7 +159,7 @@ class Next:
     """The end of a page: what is to be done next, which is ``next`` of the document too."""
 
     steps: tuple[Step, ...]
-    otherwise: str | Words = ""  # said where nothing is to be done
+    otherwise: str | Words | Advice = ""  # said where nothing is to be done
     numbered: bool = False  # all of them, one after the other
     shown: bool = True  # False: in the document only, where the page is code to be copied
 
@@ -179,9 +179,12 @@ def lay_out_next(block: Next) -> Iterator[Item | Command]:
     """The steps of a page as paragraphs, each with its command on a line of its own if the sentence has it not."""
     if not block.shown:
         return
-    if not block.steps and block.otherwise:
-        yield Item(block.otherwise, _MARGIN, NEXT)
-    for number, step in enumerate(block.steps, 1):
+    steps, otherwise = block.steps, block.otherwise
+    if isinstance(otherwise, Advice):
+        steps = steps or otherwise.steps
+    elif not steps and otherwise:
+        yield Item(otherwise, _MARGIN, NEXT)
+    for number, step in enumerate(steps, 1):
         label = (
             f"{NEXT if number == 1 else '':{_MARGIN - 3}}{number}." if block.numbered else NEXT if number == 1 else ""
         )

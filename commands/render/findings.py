@@ -3,13 +3,18 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from ckpt.inspection.inspection import Inspection, RatedFinding
+from ckpt.advice import CHECKPOINT, NO_ROWS, Advice, Code, Do, advise, call, do, run, words
+from ckpt.inspection.inspection import Inspection, RatedFinding, gather_known
 from ckpt.restart.diagnoses.others import EMPTY
 from ckpt.restart.findings import Asked
-from ckpt.texts import quote_path
 
-from .blocks import Block, FindingHead, Heading, Item, Line, Next, show_advice
+from .blocks import Block, FindingHead, Heading, Item, Next, show_advice
 
+_TRIGGERS = {
+    Asked.ASYNC: Code('.writeStream.option("asyncProgressTrackingEnabled", "true")'),
+    Asked.CONTINUOUS: Code('.trigger(continuous="1 second")'),
+    Asked.REALTIME: Code('.trigger(realTime="5 minutes")'),
+}
 _PLACES = 3  # how many places of one finding are named
 _INDENT = 11
 
@@ -29,28 +34,24 @@ def show_findings(inspection: Inspection) -> Iterator[Block]:
 
 def show_next(inspection: Inspection) -> Iterator[Block]:
     """The remedy of the worst finding."""
-    yield Next(inspection.advice.steps, _describe_usual_start(inspection))
+    yield Next(inspection.advice.steps, _advise_usual_start(inspection))
 
 
-def _describe_usual_start(inspection: Inspection) -> str:
-    usual = "nothing to repair; start the query as usual"
-    if inspection.asked is Asked.ASYNC:
-        usual = 'nothing to repair; start the query with `.writeStream.option("asyncProgressTrackingEnabled", "true")`'
-    if inspection.asked is Asked.CONTINUOUS:
-        return 'nothing to repair; start the query with `.trigger(continuous="1 second")`'
-    if inspection.asked is Asked.REALTIME:
-        return 'nothing to repair; start the query with `.trigger(realTime="5 minutes")`'
-    latest = inspection.checkpoint.offsets.latest
-    if latest is not None and latest in inspection.uncommitted:
-        command = f"ckpt skip {quote_path(inspection.checkpoint.uri)}{' --deep' * inspection.deep}"
-        skip = f"If batch {latest} fails every time, `{command}` leaves its rows out"
-        if inspection.checkpoint.state is None:
-            skip += (
-                ". That does not help a query that aggregates, joins or deduplicates: its state is lost, and "
-                "state/ has to be put back from a copy first"
-            )
-        return f"{usual}. {skip}"
-    return usual
+def _advise_usual_start(inspection: Inspection) -> Advice:
+    checkpoint, trigger = inspection.checkpoint, _TRIGGERS.get(inspection.asked)
+    how = words("as usual") if trigger is None else words("with {trigger}", trigger=trigger)
+    start = do(Do.START, words("nothing to repair; start the query {how}", how=how), rows=NO_ROWS)
+    latest = checkpoint.offsets.latest
+    if latest not in inspection.uncommitted or not inspection.asked.in_micro_batches:
+        return advise(start)
+    what = words("If batch {latest} fails every time, see the plan that leaves its rows out.", latest=latest)
+    if checkpoint.state is None:
+        what += words(
+            " It does not help a query that aggregates, joins or deduplicates: its state is lost, and has to be put "
+            "back from a copy first."
+        )
+    skip = run(call("skip", CHECKPOINT), what)
+    return advise(start.or_(skip)).fill(gather_known(checkpoint, inspection.sink))
 
 
 def _group_by_code(rated: Sequence[RatedFinding]) -> list[list[RatedFinding]]:
@@ -66,7 +67,8 @@ def _show_trouble(same: list[RatedFinding], *, remedy: bool) -> Iterator[Block]:
     for rated in same[:_PLACES] if len(same) > 1 else ():
         yield Item(f"{rated.finding.path}: {rated.finding.detail}", _INDENT + 2, " " * _INDENT + "- ")
     if len(same) > _PLACES:
-        yield Line(" " * _INDENT + f"- and {len(same) - _PLACES} more: see -o json")
+        left = words("and {count} more: see {fields}", count=len(same) - _PLACES)
+        yield Item(left, _INDENT + 2, " " * _INDENT + "- ")
     if remedy and first.advice:
         yield from show_advice(first.advice, _INDENT + 2, " " * _INDENT + "→ ")
 
@@ -77,7 +79,7 @@ def _show_note(same: list[RatedFinding]) -> Iterator[Block]:
         path = f"{rated.finding.path}: " if rated.finding.path else ""
         yield Item(f"{path}{rated.finding.detail}", _INDENT)
     if len(same) > _PLACES:
-        yield Line(" " * _INDENT + f"and {len(same) - _PLACES} more: see -o json")
+        yield Item(words("and {count} more: see {fields}", count=len(same) - _PLACES), _INDENT)
 
 
 def _name_finding(rated: RatedFinding, path: str = "") -> FindingHead:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from ckpt.advice import Code, Hole, Option, join, words
 from ckpt.checkpoint.history import Pattern
 from ckpt.checkpoint.pipelines import FlowVersion
 from ckpt.checkpoint.sources.kind import Advance, Unit
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
     from .inspection import InspectionDocument
 
 _SOURCES = 10  # how many sources are named
-_OPTIONS = {"sources": "the sources (--sources)", "sink": "the sink (--sink URI)"}
+_NOT_ASKED = {
+    "sources": words("the sources ({option})", option=Option("sources")),
+    "sink": words("the sink ({option})", option=Option("sink", Hole.URI)),
+}
 _PATTERNS = {
     Pattern.CONTIGUOUS: "no gaps",
     Pattern.ASYNC_PROGRESS: "gaps as asynchronous progress tracking leaves them",
@@ -119,8 +123,11 @@ def show_flow(inspection: Inspection) -> Iterator[Block]:
     version = inspection.checkpoint.flow
     if version is not None:
         table = version.flow.refreshed
-        alone = f" (of its flows only those of this table: `--refresh {quote_word(table)}`)" if table else ""
-        yield Item(f"`spark-pipelines run` in its project starts the query{alone}", 13, "  pipeline   ")
+        starts = words("{run} in its project starts the query", run=Code("spark-pipelines run"))
+        if table:
+            only = Code(f"--refresh {quote_word(table)}")
+            starts += words(" (of its flows only those of this table: {only})", only=only)
+        yield Item(starts, 13, "  pipeline   ")
 
 
 def _name_kind(source: SourceView, inspection: Inspection) -> str:
@@ -186,7 +193,7 @@ def _show_sources(inspection: Inspection) -> Iterator[Block]:
 def show_not_asked(inspection: Inspection) -> Iterator[Block]:
     """Name in one line what was not asked: only that shows some losses."""
     if inspection.not_asked:
-        yield Item(", ".join(_OPTIONS[name] for name in inspection.not_asked), 24, "  not asked  ")
+        yield Item(join((_NOT_ASKED[name] for name in inspection.not_asked), ", "), 24, "  not asked  ")
 
 
 def _describe_reading(reading: SourceRange) -> str:

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
+from ckpt.advice import Hole, Option, Words, call, words
 from ckpt.inspection.preflight import Readiness
 from ckpt.restart.recorded_settings import SettingOutlook, SettingUse
-from ckpt.texts import plural, quote_path
+from ckpt.texts import plural
 
-from ..arguments import as_options
 from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Tone, bullets, page_of
 from .change_keys import StepKeys
 from .document import DocumentKeys
@@ -22,10 +22,11 @@ from .reports import Exit, Report
 if TYPE_CHECKING:
     from ckpt.changes.fixes.unattended import FixOutcome
 
+_SOURCES, _SINK = Option("sources"), Option("sink", Hole.URI)
 _ASK = {
-    "sources": "what the sources have now: --sources",
-    "sink": "which batches the sink has: --sink URI",
-    "query": "whether the query fits the state: --expect query.json",
+    "sources": words("what the sources have now: {sources}", sources=_SOURCES),
+    "sink": words("which batches the sink has: {sink}", sink=_SINK),
+    "query": words("whether the query fits the state: {query}", query=Option("expect", Hole.QUERY)),
 }
 
 
@@ -80,7 +81,7 @@ class PreflightReport(Report[Readiness]):
     """Report of ``ckpt preflight``."""
 
     outcome: "FixOutcome | None" = None  # of ``--fix``
-    how_to_ask: ClassVar[Mapping[str, str]] = _ASK
+    how_to_ask: ClassVar[Mapping[str, Words]] = _ASK
 
     @property
     def exit(self) -> Exit:
@@ -117,14 +118,13 @@ class PreflightReport(Report[Readiness]):
         if outcome is None or not (outcome.fixed or outcome.not_fixed):
             return
         if outcome.not_fixed:
-            yield Item(f"Nothing was changed: {as_options(outcome.not_fixed)}")
+            yield Item(f"Nothing was changed: {outcome.not_fixed}")
             return
         yield Heading("Fixed", "by fixes that touch no row")
         for fix in outcome.fixed:
             yield Item(f"{fix.does} ({plural(len(fix.steps), 'file')})", 4, f"  {fix.fix}: ")
-        path, backup = (quote_path(uri) for uri in (self.record.inspection.checkpoint.uri, outcome.backup or ""))
         yield Item("until the query has run, this restores every byte:", 4, "  ")
-        yield Command(f"ckpt repair {path} --undo {backup}")
+        yield Command(call("repair", self.record.inspection.checkpoint.uri, undo=outcome.backup or ""))
 
     def _show_forecasts(self) -> Iterator[Block]:
         inspection = self.record.inspection
@@ -142,9 +142,7 @@ class PreflightReport(Report[Readiness]):
         if not (readiness.unknown or readiness.not_asked):
             return
         yield Heading("Not checked", plural(len(readiness.unknown) + len(readiness.not_asked), "thing"))
-        yield from bullets(
-            [*map(as_options, readiness.unknown), *(self.how_to_ask[name] for name in readiness.not_asked)]
-        )
+        yield from bullets([*readiness.unknown, *(self.how_to_ask[name] for name in readiness.not_asked)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,10 +150,10 @@ class RecordedPreflightReport(PreflightReport):
     """Report of ``ckpt preflight`` on a document of ``ckpt inspect``, which has the checkpoint as it was there."""
 
     checkpoint: CheckpointKeys
-    how_to_ask: ClassVar[Mapping[str, str]] = {
+    how_to_ask: ClassVar[Mapping[str, Words]] = {
         **_ASK,
-        "sources": "what the sources have now: where the checkpoint is, --sources",
-        "sink": "which batches the sink has: where the checkpoint is, --sink URI",
+        "sources": words("what the sources have now: where the checkpoint is, {sources}", sources=_SOURCES),
+        "sink": words("which batches the sink has: where the checkpoint is, {sink}", sink=_SINK),
     }
 
     def document(self) -> PreflightDocument:

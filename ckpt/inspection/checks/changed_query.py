@@ -6,6 +6,7 @@ Seen in two descriptions, because a checkpoint does not have what the query comp
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from ckpt.advice import Option, Words, words
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.inspection.checks.query import QueryComparison, compare_operators, compare_sources
 from ckpt.inspection.evolution import (
@@ -40,7 +41,11 @@ def compare_with_old(
     """
     wrong = _find_misfit(old, checkpoint)
     if wrong is not None:
-        why = f"`old` describes another query than the one that wrote the checkpoint ({wrong.detail}): it is not used"
+        why = words(
+            "{old} describes another query than the one that wrote the checkpoint ({wrong}): it is not used",
+            old=Option("old"),
+            wrong=wrong.detail,
+        )
         return QueryComparison(compared.findings, (*compared.unknown, why))
     refused = {finding.path for finding in compared.findings if finding.diagnosis.severity is Severity.ERROR}
     if any(path in ("", "state") or path.startswith("sources") for path in refused):
@@ -51,7 +56,7 @@ def compare_with_old(
     ids = range(min(len(old.operators), len(query.operators)))
     operators = {number: number for number in ids if old.operators[number].name == query.operators[number].name}
     findings: list[Finding] = []
-    unknown: list[str] = []
+    unknown: list[str | Words] = []
     explained: set[str] = set()
     begins: set[str] = set()  # operators with a column that knows rows from now on only
     metadata = None if checkpoint.offsets.newest is None else checkpoint.offsets.newest.metadata
@@ -95,12 +100,12 @@ def _list_findings(parts: Sequence[PartComparison], path: str) -> Iterator[Findi
         silent = [part for part in parts if part.kind is kind and part.silent]
         if not silent:
             continue
-        verdicts, remedy = {part.verdict for part in silent}, None
+        verdicts, advice = {part.verdict for part in silent}, None
         if kind is not PartKind.ROWS and (impossible or unknown):  # of any part: then nothing is carried over
-            remedy = diagnoses.starting.NOT_THERE if impossible else diagnoses.starting.READ_OTHERWISE
+            advice = diagnoses.starting.NOT_THERE if impossible else diagnoses.starting.READ_OTHERWISE
         elif kind in (PartKind.VALUE, PartKind.WINDOW) and Knowledge.FROM_NOW_ON in verdicts:
-            remedy = diagnoses.starting.EVOLVE_FROM_NOW_ON
-        yield Finding(diagnosis, path, "; ".join(part.why for part in silent), remedy)
+            advice = diagnoses.starting.EVOLVE_FROM_NOW_ON
+        yield Finding(diagnosis, path, "; ".join(part.why for part in silent), advice)
 
 
 def _explains_names(pair: OperatorComparison) -> bool:

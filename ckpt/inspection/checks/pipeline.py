@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from ckpt.advice import Code, Do, advise, do, words
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.live.sink.records import SinkKind, SinkLog
 from ckpt.restart import diagnoses
@@ -19,16 +20,20 @@ def find_versions(checkpoint: Checkpoint) -> Iterator[Finding]:
     elif flow.before is not None and checkpoint.commits.latest is None:
         detail = f"no batch is committed in version {flow.version}, and version {flow.before} has batches"
         table = quote_word(flow.flow.refreshed or "TABLE")
-        folder, name = (
-            ("folder", "a name that is no number") if len(flow.above) == 1 else ("folders", "names of no number")
+        refresh = words(
+            "If the table was to be refreshed in full, run {run}: it empties the table, and reads again what the "
+            "sources still have.",
+            run=Code(f"spark-pipelines run --full-refresh {table}"),
         )
-        rename = f"rename the {folder} {', '.join(flow.above)} to {name}, such as {flow.version}.unused"
-        remedy = (
-            f"If the table was to be refreshed in full, `spark-pipelines run --full-refresh {table}`: it empties the "
-            "table, and reads again what the sources still have. If the table has its rows, before any other run "
-            f"{rename}: the flow then continues in version {flow.before}."
+        rename = words(
+            "If the table has its rows, give each of these folders a name that is no number before any other run, such "
+            "as {unused}: {folders}. The flow then continues in version {before}.",
+            unused=f"{flow.version}.unused",
+            folders=", ".join(flow.above),
+            before=flow.before,
         )
-        yield Finding(diagnoses.modes.UNFINISHED_VERSION, "", detail, remedy)
+        advice = advise(do(Do.CHANGE, refresh).or_(do(Do.CHANGE, rename)))
+        yield Finding(diagnoses.modes.UNFINISHED_VERSION, "", detail, advice)
 
 
 def find_shared_table(checkpoint: Checkpoint, sink: SinkLog | None) -> Iterator[Finding]:

@@ -5,11 +5,13 @@ Sources by number and order (``OffsetSeq.toStreamProgress``), stateful operators
 their order count, names do not.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
 from ckpt import settings
+from ckpt.advice import Words
 from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.file_logs import find_refused_file, name_folder
@@ -56,7 +58,7 @@ class QueryComparison:
     """Result of comparing a query with a checkpoint."""
 
     findings: tuple[Finding, ...] = ()
-    unknown: tuple[str, ...] = ()  # what could not be compared, a sentence each
+    unknown: tuple[str | Words, ...] = ()  # what could not be compared, a sentence each
 
 
 def compare_operators(query: QueryDescription, checkpoint: Checkpoint, spark: Spark) -> QueryComparison:
@@ -361,7 +363,9 @@ def _compare_source(wants: DescribedSource, has: SourceView, checkpoint: Checkpo
     missing = _find_missing_topics(wants, has)
     if missing:
         skips = "" if wants.fail_on_data_loss else "; failOnDataLoss=false lets it run, and leave out what waits there"
-        yield Finding(diagnoses.starting.OTHER_TOPIC, path, f"not subscribed to {', '.join(sorted(missing))}{skips}")
+        detail = f"not subscribed to {', '.join(sorted(missing))}{skips}"
+        advice = None if missing == has.topics else diagnoses.starting.give_up(has.index, _leave_out(has, missing))
+        yield Finding(diagnoses.starting.OTHER_TOPIC, path, detail, advice)
     if folder is None or not has.kind.reads_files:
         return
     outside = None if wants.recursive else find_refused_file(history.batch_files(checkpoint, has.index), folder)
@@ -372,6 +376,13 @@ def _compare_source(wants: DescribedSource, has: SourceView, checkpoint: Checkpo
     elif _reads_elsewhere(wants, has):
         detail = f"it reads {folder}, and its last batch read {has.files[0]}"
         yield Finding(diagnoses.starting.OTHER_FOLDER, path, detail)
+
+
+def _leave_out(source: SourceView, topics: frozenset[str]) -> str:
+    """The offset of a source without topics, as ``offsets_set`` takes it: null for each of their partitions."""
+    ends = source.offset.items() if isinstance(source.offset, dict) else ()
+    kept = {topic: dict.fromkeys(each) if topic in topics and isinstance(each, dict) else each for topic, each in ends}
+    return json.dumps(kept, separators=(",", ":"), ensure_ascii=False)
 
 
 def _reads_elsewhere(wants: DescribedSource, has: SourceView) -> bool:

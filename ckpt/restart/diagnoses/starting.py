@@ -234,17 +234,7 @@ OTHER_FOLDER = warning(
         ),
     ),
 )
-
-
-def subscribe(source: int | None = None, without: str | None = None) -> Advice:
-    """Advise what to do with topics that a query gives up; ``without`` is the offset of the source without them."""
-    step = do(Do.CHANGE, words("Subscribe to the old topics too."))
-    if without is None:
-        return advise(step)
-    remove = call("offsets_set", CHECKPOINT, source=source, to=without)
-    return advise(step.or_(run(remove, words("To give the old topics up, first remove them from the checkpoint."))))
-
-
+_SUBSCRIBE = do(Do.CHANGE, words("Subscribe to the old topics too."))
 OTHER_TOPIC = error(
     "CKPT444 query-reads-another-topic",
     words(
@@ -252,8 +242,18 @@ OTHER_TOPIC = error(
         "Set ... have been deleted) and leaves an offsets file of the new topics. With failOnDataLoss=false it runs, "
         "and waiting rows of the old topic are never read."
     ),
-    subscribe(),
+    _SUBSCRIBE,
 )
+
+
+def give_up(source: int, offset: str) -> Advice:
+    """Advise how a source gives up topics; ``offset`` is the newest one without them."""
+    remove = call("offsets_set", CHECKPOINT, source=source, to=offset)
+    return advise(
+        _SUBSCRIBE.or_(run(remove, words("To give the old topics up, first remove them from the checkpoint.")))
+    )
+
+
 OTHER_KEY = error(
     "CKPT447 query-computes-another-state-key",
     words(
