@@ -24,7 +24,7 @@ from ckpt.errors import (
     UsageError as UsageError,
 )
 from ckpt.inspection.explain.explain import explain as explain
-from ckpt.inspection.inspection import Inspection as Inspection, inspect as inspect
+from ckpt.inspection.inspection import Inspection as Inspection
 from ckpt.inspection.scan.scan import scan as scan
 from ckpt.migrate.handoff.plan import handoff as handoff
 from ckpt.migrate.provider import migrate_provider as migrate_provider
@@ -41,6 +41,7 @@ from ckpt.spark.calls import (
 )
 from ckpt.spark.preflight import describe_query as describe_query, preflight as preflight
 from ckpt.spark.rehearse import rehearse as rehearse
+from ckpt.state.inspect import inspect as inspect
 from ckpt.state.native.api import read_state_arrow as read_state_arrow, read_state_batches as read_state_batches
 from ckpt.state.native.diff import state_diff as state_diff
 from ckpt.state.native.show import state_count as state_count, state_keys as state_keys, state_show as state_show

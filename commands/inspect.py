@@ -2,13 +2,10 @@
 
 import typer
 
+import ckpt
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.checkpoint.reader import open_to_look
 from ckpt.errors import UsageError
-from ckpt.inspection.inspection import inspect as inspect_checkpoint
 from ckpt.live.kind import source_options
-from ckpt.live.records import LiveSource
-from ckpt.live.sink.records import SinkLog
 from ckpt.restart.findings import Asked
 
 from . import options
@@ -48,25 +45,18 @@ def inspect(
         batches = _PLOTTED
     if not deep and (typed := [option for option, word in run.words.items() if word]):
         raise UsageError(f"{typed[0]} is for --deep")
-    if source_option and not sources:
-        raise UsageError("--source-options is for --sources")
     reader = source_options(source_option or ())
-    opened = (
-        open_deep(checkpoint, storage_options, batches, run, quiet=common.quiet)
-        if deep
-        else open_to_look(checkpoint, storage_options, batches=batches)
+    opened = open_deep(checkpoint, storage_options, batches, run, quiet=common.quiet) if deep else checkpoint
+    inspection = ckpt.inspect(
+        opened,
+        spark or (),
+        progress,
+        batches,
+        sink,
+        sources,
+        source_options=reader,
+        storage_options=storage_options,
     )
-    has: SinkLog | None = None
-    live: tuple[LiveSource, ...] = ()
-    if sink is not None:
-        from ckpt.live.sink.reader import ask_sink  # a plain look imports nothing of it
-
-        has = ask_sink(sink, checkpoint, storage_options, partial=True)
-    if sources:
-        from ckpt.live.asking import ask_sources
-
-        live = ask_sources(opened, reader, storage_options, partial=True)
-    inspection = inspect_checkpoint(opened, spark or (), progress, batches, has, live)
     complain(inspection.unreached)
     emit(InspectionReport(inspection), common.output)
 

@@ -77,7 +77,7 @@ def set_command(
         to=None if to is None else _read(to),
         shift=shift or (),
         expect_batch=expect_batch,
-        versions=spark or (),
+        spark=spark or (),
         sink=sink,
         **change.how(of_plan, accepted),
     )
@@ -134,9 +134,9 @@ def import_command(
         checkpoint,
         None if file is None else _read(f"@{file}"),
         change.storage_options,
-        topics=options.pairs("--topic", topic, once=True),
+        topic=options.pairs("--topic", topic, once=True),
         expect_batch=expect_batch,
-        versions=spark or (),
+        spark=spark or (),
         **change.how(of_plan, accepted),
     )
     typed = call("offsets_import", *filter(None, (file,))).but(topic=tuple(topic) if topic else None)

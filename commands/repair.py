@@ -43,7 +43,7 @@ def repair(
         query_id=query_id,
         choose=choose,
         leftovers=leftovers,
-        versions=spark or (),
+        spark=spark or (),
         sink=sink,
         **change.how({"--choose": choose, "--query-id": query_id, "--sink": sink}, accepted),
     )

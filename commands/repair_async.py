@@ -36,7 +36,7 @@ def repair_async(
         checkpoint,
         change.storage_options,
         strategy=strategy,
-        versions=spark or (),
+        spark=spark or (),
         sink=sink,
         **change.how({"--sink": sink}, accepted),
     )

@@ -1,11 +1,9 @@
 """ckpt scan."""
 
-import re
 import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -14,7 +12,7 @@ from typing import Annotated, assert_never
 import typer
 
 import ckpt
-from ckpt.errors import UsageError, one_line
+from ckpt.errors import UsageError
 from ckpt.inspection.scan.scan import Scan, present_worst
 from ckpt.restart.findings import Severity
 from ckpt.texts import mask_json, quote_path
@@ -27,8 +25,6 @@ from .render.prometheus import exposition, write_metrics
 from .report import Output, complain, show, show_text
 from .watching import bar
 
-_AGO = re.compile(r"(\d{1,9})([smhd])", re.ASCII)
-_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _CLEAR = "\x1b[H\x1b[2J"  # of the screen
 
 
@@ -104,15 +100,15 @@ def scan(
     if textfile is not None:
         must_be_writable("--textfile", textfile)
     while True:
-        since = None if changed_since is None else _parse_moment(changed_since)
         with continued_by(resume), bar(quiet=quiet, of="checkpoints") as watcher:
             scan = ckpt.scan(
                 roots,
                 storage_options,
                 depth=depth,
                 jobs=jobs,
-                changed_since_ms=since,
-                kafka_options=kafka,
+                changed_since=changed_since,
+                sources=sources,
+                source_options=kafka,
                 all_versions=all_versions,
                 resume=resume,
                 watcher=watcher,
@@ -166,17 +162,3 @@ def _print_lines(scan: Scan, lines: Iterable[str]) -> None:
     for line in lines:
         show_text(line)
     complain(scan.problems)
-
-
-def _parse_moment(word: str) -> int:
-    """An ISO 8601 time (UTC unless it says otherwise), or how long ago: ``15m``; in ms since 1970 UTC.
-
-    Raises UsageError.
-    """
-    if ago := _AGO.fullmatch(word):
-        return time.time_ns() // 1_000_000 - int(ago[1]) * _MS[ago[2]]
-    try:
-        parsed = datetime.fromisoformat(word)
-    except ValueError:
-        raise UsageError(f"--changed-since {one_line(word)}: write 2026-11-22T08:00:00Z, or 15m, 8h, 7d") from None
-    return int((parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp() * 1000)

@@ -1,16 +1,14 @@
 """Everything ``ckpt inspect`` says of a checkpoint, as one value; every other command consults it too."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
 from ckpt.advice import NO_ROWS, Advice, Do, Known, Words, advise, do, words
 from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.checkpoint.reader import open_to_look
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.checkpoint.state.space import find_temporary_files, size_of
-from ckpt.errors import parse_choice, parse_choices
 from ckpt.inspection.checks.pipeline import find_shared_table
 from ckpt.inspection.checks.sink import SinkOutcome, SinkOutlook, add_query_id, find_noop_start, foresee_sink
 from ckpt.inspection.checks.stored import check
@@ -19,7 +17,7 @@ from ckpt.inspection.written_by import WrittenBy, written_by
 from ckpt.live.outlook import SourceOutlook
 from ckpt.live.records import LiveSource
 from ckpt.live.sink.records import SinkLog
-from ckpt.model import Kind, Location, Unneeded
+from ckpt.model import Kind, Unneeded
 from ckpt.restart.diagnoses.logs import ASYNC_REFUSES_STATE
 from ckpt.restart.diagnoses.others import EMPTY
 from ckpt.restart.diagnoses.state import NO_STATE_FOLDER, STATE_SEEMS_LOST
@@ -188,52 +186,16 @@ class Inspection(Value):
 
 
 def inspect(
-    checkpoint: Location,
-    versions: Sequence[Spark | str] = (),
-    asked: Asked | str = Asked.BOTH,
+    checkpoint: Checkpoint,
+    versions: Sequence[Spark] = (),
+    progress: Asked = Asked.BOTH,
     batches: int = 10,
-    sink: SinkLog | str | None = None,
-    live: Sequence[LiveSource] | Mapping[int, Mapping[str, str]] = (),
+    sink: SinkLog | None = None,
+    live: Sequence[LiveSource] = (),
     more: Sequence[Finding] = (),
-    storage_options: Mapping[str, str] | None = None,
 ) -> Inspection:
-    """Judge a checkpoint; only reads, and nothing but the checkpoint unless ``sink`` or ``live`` ask for more.
-
-    Args:
-        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``, which is not read again.
-        versions: The Spark versions to forecast for, as ``"4.2"``; none named is all.
-        asked: How the query is to be started: ``sync``, ``async``, ``both`` of them,
-            ``realtime`` or ``continuous``.
-        batches: How many of the newest batches are shown, 0 for all; of a ``Checkpoint``, those that were read.
-        sink: The place that the query writes to (a table or folder, or ``kafka://...``), to compare its log too; or
-            what the sink does, if it keeps no batch ids: ``upsert``, ``append``, ``kafka`` or ``noop``.
-        live: Ask the sources what they have now: the options of the reader of each source by its number, as Spark calls
-            them, for Kafka at least ``kafka.bootstrap.servers``, for others ``path``.
-        more: What whoever asks has found besides, to be judged with the rest.
-        storage_options: For the file systems of the checkpoint and of the sink.
-
-    Raises:
-        NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint cannot be read. A sink or source that does
-            not answer is named in ``unreached``, and nothing is raised.
-
-    >>> inspection = ckpt.inspect("sample_checkpoints/async-kafka-4.2")
-    >>> inspection.verdict
-    'Will not restart without asynchronous progress tracking'
-    >>> inspection.sound, inspection.findings[0].finding.diagnosis.code
-    (False, 'CKPT201')
-
-    """
-    checkpoint = open_to_look(checkpoint, storage_options, batches=batches)
-    asked, versions = parse_choice(Asked, asked, "asked"), parse_choices(Spark, versions, "versions")
-    if isinstance(sink, str):
-        from ckpt.live.sink.reader import ask_sink  # a plain look imports nothing of it
-
-        sink = ask_sink(sink, checkpoint.uri, storage_options or {}, partial=True)
-    if isinstance(live, Mapping):
-        from ckpt.live.asking import ask_sources
-
-        live = ask_sources(checkpoint, live, storage_options, partial=True)
-    return judge(gather_evidence(checkpoint), versions, asked, batches, sink, live, more)
+    """Judge a checkpoint that was read, with what a sink and sources have answered, and with findings of the caller."""
+    return judge(gather_evidence(checkpoint), versions, progress, batches, sink, live, more)
 
 
 def judge(

@@ -165,7 +165,7 @@ def test_the_call_of_a_plan_carries_it_out(copy_of: CopyOf) -> None:
         ckpt.repair(lost, query_id=ID),
         ckpt.relocate(copy_of("tws-rocksdb-4.2", to="moved"), to="s3a://bucket/moved"),
         ckpt.offsets_set(copy_of("kafka-4.2", to="set"), source=0, to={"orders": {"0": 51, "1": 52}}),
-        ckpt.offsets_import(copy_of("kafka-4.2", to="import"), RENAMED, topics={"o'1": "orders"}),
+        ckpt.offsets_import(copy_of("kafka-4.2", to="import"), RENAMED, topic={"o'1": "orders"}),
     )
     for plan, _ in plans:
         call = str(plan).splitlines()[-1].strip()

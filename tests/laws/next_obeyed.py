@@ -20,10 +20,10 @@ from typing import Any
 
 from typer.testing import CliRunner
 
+from ckpt import Inspection, inspect
 from ckpt.advice import Do
 from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.checkpoint.reader import open_checkpoint
-from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.restart.findings import Severity
 from ckpt.versions import Progress
 from tests.restart.oracle import answers

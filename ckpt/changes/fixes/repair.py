@@ -113,7 +113,7 @@ def repair(
     query_id: str | None = None,
     choose: WayName | str | None = None,
     leftovers: bool = False,
-    versions: Sequence[Spark | str] = (),
+    spark: Sequence[Spark | str] = (),
     sink: str | None = None,
     **how: Unpack[How],
 ) -> ChangeResult[WaysPlan]:
@@ -125,7 +125,7 @@ def repair(
         query_id: The id of the query, a UUID, where ``metadata`` is lost.
         choose: Which way; by default the recommended one.
         leftovers: Remove temporary files of interrupted writes too.
-        versions: The Spark versions that the query may be started with; none named is all.
+        spark: The Spark versions that the query may be started with; none named is all.
         sink: The place that the query writes to, as ``inspect`` takes it: costs are then those in that sink.
         how: ``apply=True`` performs the plan, ``undo`` undoes an earlier repair; see ``How``.
 
@@ -139,7 +139,7 @@ def repair(
 
     """
     uri, way = fspath(checkpoint), None if choose is None else parse_choice(WayName, choose, "choose")
-    sparks = parse_choices(Spark, versions, "versions")
+    sparks = parse_choices(Spark, spark, "spark")
 
     def plan(storage: Storage) -> WaysPlan:
         log = ask_sink(sink, uri, storage_options or {})

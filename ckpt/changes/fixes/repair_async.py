@@ -64,7 +64,7 @@ def repair_async(
     storage_options: Mapping[str, str] | None = None,
     *,
     strategy: Strategy | str = Strategy.AUTO,
-    versions: Sequence[Spark | str] = (),
+    spark: Sequence[Spark | str] = (),
     sink: str | None = None,
     **how: Unpack[How],
 ) -> ChangeResult[RepairPlan]:
@@ -74,7 +74,7 @@ def repair_async(
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the URI, and of the backup where that is remote.
         strategy: ``fill``, ``rewind`` or ``auto``, which picks the one that reads less again.
-        versions: The Spark versions that the query may be started with, as ``"4.2"``; none named is all.
+        spark: The Spark versions that the query may be started with, as ``"4.2"``; none named is all.
         sink: The place that the query writes to, as ``inspect`` takes it: the plan is then for that sink.
         how: ``apply=True`` performs the plan, ``undo`` undoes an earlier repair; see ``How``.
 
@@ -88,7 +88,7 @@ def repair_async(
 
     """
     uri, wanted = fspath(checkpoint), parse_choice(Strategy, strategy, "strategy")
-    sparks = parse_choices(Spark, versions, "versions")
+    sparks = parse_choices(Spark, spark, "spark")
 
     def plan(storage: Storage) -> RepairPlan:
         log = ask_sink(sink, uri, storage_options or {})

@@ -47,7 +47,7 @@ class OffsetsCommit(Value):
 def offsets_commit(
     roots: Location | Sequence[Location],
     group: str,
-    kafka_options: Mapping[str, str],
+    source_options: Mapping[str, str],
     storage_options: Mapping[str, str] | None = None,
     *,
     depth: int | None = None,
@@ -62,7 +62,7 @@ def offsets_commit(
         roots: Local paths or URIs, of a checkpoint or of any folder above checkpoints.
         group: A group is called like this and the name of its checkpoint. A group that somebody else has
             committed to, or that has members, is refused.
-        kafka_options: Options of a Kafka reader as Spark calls them, at least ``kafka.bootstrap.servers``.
+        source_options: Options of a Kafka reader as Spark calls them, at least ``kafka.bootstrap.servers``.
         storage_options: For the file system of the URIs.
         depth: How many levels below a root are searched; 0 is the root alone, None is all.
         jobs: How many processes look at checkpoints, at most; by default one for each core.
@@ -73,15 +73,15 @@ def offsets_commit(
 
     >>> ckpt.types.offsets_commit("sample_checkpoints/kafka-4.2", "lag-", {})
     Traceback (most recent call last):
-    ckpt.errors.UsageError: `kafka_options`: name the brokers: kafka.bootstrap.servers
+    ckpt.errors.UsageError: `source_options`: name the brokers: kafka.bootstrap.servers
 
     """
-    if not kafka_options:
-        raise UsageError("`kafka_options`: name the brokers: kafka.bootstrap.servers")
-    scanned = scan(roots, storage_options, depth=depth, jobs=jobs, kafka_options=kafka_options, watcher=watcher)
+    if not source_options:
+        raise UsageError("`source_options`: name the brokers: kafka.bootstrap.servers")
+    scanned = scan(roots, storage_options, depth=depth, jobs=jobs, source_options=source_options, watcher=watcher)
     rows = {row.path: row for row in scanned.checkpoints if row.positions}
     names = {path: f"{group}{row.name}" for path, row in rows.items()}
-    refused = _commit_positions(translate_options(kafka_options), names, rows)
+    refused = _commit_positions(translate_options(source_options), names, rows)
     groups = (
         CommittedGroup(path, name, rows[path].positions, refused.get(name)) for path, name in sorted(names.items())
     )

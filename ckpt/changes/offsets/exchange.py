@@ -224,9 +224,9 @@ def offsets_import(
     document: str | Mapping[str, Any] | None = None,
     storage_options: Mapping[str, str] | None = None,
     *,
-    topics: Mapping[str, str] | None = None,
+    topic: Mapping[str, str] | None = None,
     expect_batch: int | None = None,
-    versions: Sequence[Spark | str] = (),
+    spark: Sequence[Spark | str] = (),
     **how: Unpack[How],
 ) -> ChangeResult[ImportPlan]:
     """All that ``ckpt offsets import`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
@@ -236,9 +236,9 @@ def offsets_import(
             ``Checkpoint``.
         document: The ``document`` of ``offsets_export``, or its text as JSON; needed without ``undo``.
         storage_options: For the file system of the URI, and of the backup where that is remote.
-        topics: Topics of Kafka in the document, and what they are called now.
+        topic: Topics of Kafka in the document, and what they are called now.
         expect_batch: The batch whose end changes, as a plan has shown it; refused if that is not the latest.
-        versions: The Spark versions that the query may be started with; none named is all.
+        spark: The Spark versions that the query may be started with; none named is all.
         how: ``apply=True`` performs the plan, ``undo`` undoes an earlier change; see ``How``.
 
     Raises:
@@ -251,22 +251,22 @@ def offsets_import(
     (False, False)
 
     """
-    uri, sparks = fspath(checkpoint), parse_choices(Spark, versions, "versions")
+    uri, sparks = fspath(checkpoint), parse_choices(Spark, spark, "spark")
     if document is None and how.get("undo") is None:
         raise UsageError("name the file that ckpt offsets export wrote")
-    offsets = {} if document is None else _rename_topics(_parse_document(document), topics or {})
+    offsets = {} if document is None else _rename_topics(_parse_document(document), topic or {})
 
     def ask(views: Sequence[SourceView]) -> dict[int, RequestedEnd]:
         ends = {}
         for view in _match_sources(views, offsets):
             check_settable(view)
             new = view.kind.parse_end(offsets[view.index].offset, f"source {view.index} of the document")
-            own = {old: name for old, name in (topics or {}).items() if old in view.topics}
+            own = {old: name for old, name in (topic or {}).items() if old in view.topics}
             ends[view.index] = replace(new, renamed=own)
         return ends
 
     text = document if isinstance(document, str) else json.dumps(document)
-    asked = call("offsets_import", text).but(topic=dict(topics) if topics else None)
+    asked = call("offsets_import", text).but(topic=dict(topic) if topic else None)
 
     def plan(storage: Storage) -> ImportPlan:
         return plan_offsets(ImportPlan, storage, asked, ask=ask, batch=expect_batch, versions=sparks)

@@ -96,7 +96,7 @@ def offsets_set(
     to: Json = None,
     shift: Sequence[str] = (),
     expect_batch: int | None = None,
-    versions: Sequence[Spark | str] = (),
+    spark: Sequence[Spark | str] = (),
     sink: str | None = None,
     **how: Unpack[How],
 ) -> ChangeResult[OffsetsPlan]:
@@ -110,7 +110,7 @@ def offsets_set(
             Kafka given as null is left out, and read from its beginning.
         shift: For Kafka instead of ``to``: how far partitions move, as ``topic/partition=+n`` or ``-n``.
         expect_batch: The batch whose end changes, as a plan has shown it; refused if that is not the latest.
-        versions: The Spark versions that the query may be started with; none named is all.
+        spark: The Spark versions that the query may be started with; none named is all.
         sink: The place that the query writes to, as ``inspect`` takes it: the plan is then for that sink.
         how: ``apply=True`` performs the plan, ``undo`` undoes an earlier change; see ``How``.
 
@@ -123,7 +123,7 @@ def offsets_set(
     (5, '{"orders":{"0":41,"1":49}}', 'rows of finished batches would be read again', False)
 
     """
-    uri, sparks = fspath(checkpoint), parse_choices(Spark, versions, "versions")
+    uri, sparks = fspath(checkpoint), parse_choices(Spark, spark, "spark")
     if how.get("undo") is None and (to is None) != bool(shift):
         raise UsageError("say where the next batch begins: give `to` or `shift`, one of the two")
     value = parse_json(to, "`to`") if isinstance(to, str) else to

@@ -11,6 +11,7 @@ from typing import BinaryIO
 from urllib.parse import unquote
 
 from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.reader import open_to_look
 from ckpt.inspection.explain.catalog import KnownError, catalog
 from ckpt.inspection.explain.lines import read_chunks
 from ckpt.inspection.explain.search import Hit, Search
@@ -160,7 +161,7 @@ def explain(
     inspection = (
         checkpoint
         if checkpoint is None or isinstance(checkpoint, Inspection)
-        else inspect(checkpoint, storage_options=storage_options)
+        else inspect(open_to_look(checkpoint, storage_options, batches=10))
     )
     search = Search()
     if isinstance(text, str) and _CLASS.fullmatch(text.strip()):

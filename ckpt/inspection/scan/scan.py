@@ -1,13 +1,16 @@
 """``ckpt scan`` as one call: finds all checkpoints below some folders, and inspects each."""
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial
 from os import PathLike, fspath
 from typing import Annotated, Any
 
+from ckpt.advice import Option, words
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES, STATE
 from ckpt.checkpoint.history import sources
 from ckpt.checkpoint.pipelines import parse_flow, sort_versions
@@ -36,6 +39,8 @@ from ckpt.storage.remote import share_requests
 from ckpt.values import Value
 from ckpt.versions import __version__
 
+_AGO = re.compile(r"(\d{1,9})([smhd])", re.ASCII)
+_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _PARTS = frozenset((OFFSETS, COMMITS, METADATA, SOURCES, STATE))
 _TABLES = frozenset(("_delta_log", "_spark_metadata"))  # a Delta table, the output of a file sink
 _NEVER = _TABLES | {"_temporary", ".hoodie"}  # folders that hold no checkpoint
@@ -179,8 +184,9 @@ def scan(
     *,
     depth: int | None = None,
     jobs: int | None = None,
-    changed_since_ms: int | None = None,
-    kafka_options: Mapping[str, str] | None = None,
+    changed_since: str | datetime | None = None,
+    sources: bool = False,
+    source_options: Mapping[str, str] | None = None,
     all_versions: bool = False,
     resume: str | PathLike[str] | None = None,
     watcher: Watcher | None = None,
@@ -194,9 +200,10 @@ def scan(
         storage_options: For the file system of the URIs.
         depth: How many levels below a root are searched; 0 is the root alone, None is all.
         jobs: How many processes look at checkpoints, at most; by default one for each core.
-        changed_since_ms: Leave out those whose logs have no file written since then, in ms since 1970 UTC.
-        kafka_options: Also ask every Kafka source what it has now: options of its reader as Spark calls them, at least
-            ``kafka.bootstrap.servers``, the same for all checkpoints.
+        changed_since: Leave out those whose logs have no file written since this time, or for so long: ``"8h"``.
+        sources: Also ask every Kafka source what it has now.
+        source_options: For ``sources``: options of the reader of every Kafka source as Spark calls them, at least
+            ``kafka.bootstrap.servers``.
         all_versions: Of a flow of a declarative pipeline, also the versions that a full refresh has superseded.
         resume: A local file for rows until the scan has ended. If it has those of a scan of the last day that was
             interrupted, they are not made again.
@@ -217,15 +224,18 @@ def scan(
         raise UsageError("`depth` has to be 0 or more")
     if jobs is not None and jobs < 1:
         raise UsageError("`jobs` has to be 1 or more")
-    if kafka_options:
-        translate_options(kafka_options)
+    since = None if changed_since is None else _parse_moment(changed_since)
+    if source_options and not sources:
+        raise UsageError(words("{given} is for {needed}", given=Option("source_options"), needed=Option("sources")))
+    if sources:
+        translate_options(source_options or {})
     locations = [roots] if isinstance(roots, str | PathLike) else roots
     uris = tuple(dict.fromkeys(fspath(root) for root in locations))
-    brokers = (kafka_options or {}).get(SERVERS)
+    brokers = (source_options or {}).get(SERVERS)
     storage_options = storage_options or {}
     places = uris, None if resume is None else find_folder(uris), name_store(storage_options)
-    request = ScanRequest(__version__, *places, depth, all_versions, brokers, changed_since_ms, read_clock_ms())
-    look = partial(_scan, storage_options, jobs or os.cpu_count() or 1, kafka_options, watcher)
+    request = ScanRequest(__version__, *places, depth, all_versions, brokers, since, read_clock_ms())
+    look = partial(_scan, storage_options, jobs or os.cpu_count() or 1, source_options, watcher)
     if resume is None:
         return look(request, None)
     with keep_unfinished(fspath(resume), request) as unfinished:
@@ -284,6 +294,23 @@ def _must_answer(uri: str, options: Mapping[str, str], unfinished: Unfinished) -
         open_storage(uri, options).list_level()
     except StorageError as error:
         raise _stay(error, unfinished) from error
+
+
+def _parse_moment(moment: str | datetime) -> int:
+    """An ISO 8601 time (UTC unless it says otherwise), or how long ago: ``15m``; in ms since 1970 UTC.
+
+    Raises UsageError.
+    """
+    if isinstance(moment, str):
+        text = moment
+        if ago := _AGO.fullmatch(text):
+            return read_clock_ms() - int(ago[1]) * _MS[ago[2]]
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            given = Option("changed_since", one_line(text))
+            raise UsageError(words("{given}: write 2026-11-22T08:00:00Z, or 15m, 8h, 7d", given=given)) from None
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 def _stay(error: CkptError, unfinished: Unfinished) -> StorageError:

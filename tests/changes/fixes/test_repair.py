@@ -12,7 +12,7 @@ from ckpt.changes.fixes.repair import LOST_ID, WayName, WaysPlan, repair
 from ckpt.changes.fixes.write_logs import find_commit
 from ckpt.changes.plan import NoWay
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.inspection.inspection import inspect
+from ckpt.state.inspect import inspect
 from ckpt.storage import open_storage
 from tests.changes.applying import facts
 from tests.changes.fixes.async_gap.test_command import after_next

@@ -155,7 +155,7 @@ def test_a_topic_that_moved_continues_with_the_record_that_comes_next(
     source["offset"] = {"one": {part: at + ahead for part, at in source["offset"]["one"].items()}}
     backup = str(tmp_path / "backup")
     plan, receipt = offsets_import(
-        str(checkpoint), json.dumps(document), topics={"one": "moved"}, apply=True, backup=backup, grace=0
+        str(checkpoint), json.dumps(document), topic={"one": "moved"}, apply=True, backup=backup, grace=0
     )
     assert receipt.applied, plan.refused
     ran = run(spark, lambda session: records(session, broker, "moved").selectExpr(*NUMBERED), checkpoint)

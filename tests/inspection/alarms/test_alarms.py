@@ -8,8 +8,9 @@ import pytest
 
 from ckpt.inspection.inspection import inspect
 from ckpt.restart.diagnoses.state import OTHER_STATE_DAMAGED, STATE_AHEAD, STATE_MOVED_JOIN
-from ckpt.restart.findings import Severity
+from ckpt.restart.findings import Asked, Severity
 from ckpt.state.verify.verify import read_every_byte
+from ckpt.versions import Spark
 from tests.inspection.alarms.damages import Damage, damages
 from tests.inspection.alarms.record import SUITE
 from tests.restart.oracle.cases import SAMPLES
@@ -81,7 +82,7 @@ def does_harm(damage: Damage, minor: str) -> bool | None:
 def _look(damage: Damage, folder: Path) -> dict[str, tuple[bool, bool]]:
     """Tell for each version whether a look gives the all-clear, and whether it holds the start."""
     checkpoint = read_every_byte(str(mutations.copy_of(SAMPLES / damage.sample, folder, damage.mutations)))
-    looks = {minor: inspect(checkpoint, [minor], asked="sync") for minor in RECORDED}
+    looks = {minor: inspect(checkpoint, [Spark(minor)], Asked.SYNC) for minor in RECORDED}
     answers = {}
     for minor, look in looks.items():
         runs = all(forecast.outcome.runs for forecast in look.counted)

@@ -24,7 +24,7 @@ FORMAT_2 = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 def test_a_start_that_the_forecast_lets_run_is_a_go(sample: str, ckpt: Ckpt) -> None:
     run = ckpt("preflight", f"sample_checkpoints/{sample}", "-o", "json")
     document = run.json()
-    seen = inspect(open_checkpoint(f"sample_checkpoints/{sample}"), asked=Asked.SYNC)
+    seen = inspect(open_checkpoint(f"sample_checkpoints/{sample}"), progress=Asked.SYNC)
     safe = all(one.severity is not Severity.ERROR for one in seen.findings)
 
     assert contract.disagreements(document, "preflight") == []

@@ -28,7 +28,7 @@ def test_the_lag_is_what_the_topic_has_beyond_the_latest_batch(kafka: str, tmp_p
     end = json.loads((checkpoint / "offsets/1").read_text().splitlines()[-1])
     broker.fill(topic, 5)
 
-    found = scan([str(tmp_path), str(SAMPLES / "stateless-4.2")], kafka_options=given)
+    found = scan([str(tmp_path), str(SAMPLES / "stateless-4.2")], sources=bool(given), source_options=given)
 
     lags = {one.path: one.lag for one in found.checkpoints}
     assert lags[str(SAMPLES / "stateless-4.2")] is None
@@ -42,7 +42,7 @@ def test_the_lag_is_what_the_topic_has_beyond_the_latest_batch(kafka: str, tmp_p
 @pytest.mark.slow
 def test_brokers_that_do_not_answer_are_said_and_the_rest_is_as_without_them() -> None:
     path = str(SAMPLES / "kafka-4.2")
-    (one,) = scan(path, kafka_options={"kafka.bootstrap.servers": "127.0.0.1:1"}).checkpoints
+    (one,) = scan(path, sources=True, source_options={"kafka.bootstrap.servers": "127.0.0.1:1"}).checkpoints
     assert one.lag is None
     assert one.sources_error is not None
     assert "127.0.0.1:1" in one.sources_error

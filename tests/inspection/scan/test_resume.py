@@ -9,6 +9,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -97,12 +98,12 @@ def test_what_could_not_be_looked_at_is_tried_again(copy_of: CopyOf, tmp_path: P
 
 
 def test_those_without_a_change_are_not_asked_again(tree: str, tmp_path: Path) -> None:
-    file, later = tmp_path / "rows", 1 << 50
+    file, later = tmp_path / "rows", datetime(2500, 1, 1, tzinfo=UTC)
     with pytest.raises(KeyboardInterrupt):
-        ckpt.scan(tree, jobs=1, resume=file, changed_since_ms=later, watcher=interrupt_after(12))
+        ckpt.scan(tree, jobs=1, resume=file, changed_since=later, watcher=interrupt_after(12))
     kept = lines_in(file)
     assert [row for *_, row in kept] == [None] * len(kept)
-    found = ckpt.scan(tree, resume=file, changed_since_ms=later + 1)
+    found = ckpt.scan(tree, resume=file, changed_since=later + timedelta(1))
     assert found.resumed == len(kept)
 
 
@@ -110,7 +111,7 @@ OTHER_STORE = {"storage_options": {"endpoint_override": "elsewhere:9000", "secre
 
 
 @pytest.mark.parametrize(
-    "change", [{"depth": 1}, {"all_versions": True}, {"changed_since_ms": 1}, {"roots": "."}, OTHER_STORE]
+    "change", [{"depth": 1}, {"all_versions": True}, {"changed_since": "1970-01-02"}, {"roots": "."}, OTHER_STORE]
 )
 def test_rows_of_another_scan_are_refused(change: dict[str, object], tree: str, tmp_path: Path) -> None:
     file = tmp_path / "rows"

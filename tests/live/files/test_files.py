@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import ckpt as library
-from ckpt import inspect, open_checkpoint
+from ckpt import open_checkpoint
+from ckpt.inspection.inspection import inspect
 from ckpt.inspection.preflight import PlannedStart, judge_start
 from ckpt.inspection.query import parse_query
 from ckpt.live.asking import ask_sources

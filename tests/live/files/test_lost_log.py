@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
-from ckpt import explain, inspect, open_checkpoint
+from ckpt import explain, open_checkpoint
 from ckpt.changes.fixes.repair import repair
+from ckpt.inspection.inspection import inspect
+from ckpt.live.asking import ask_sources
 from tests.laws.next_obeyed import End, obey
 from tests.live.first_remedy import ckpt
 from tests.support.remedies import remove
@@ -76,7 +78,7 @@ def query(spark: Any, tmp_path: Path) -> Query:
 
 
 def codes(query: Query) -> set[str]:
-    return {rated.finding.diagnosis.code for rated in inspect(str(query.checkpoint)).troubles}
+    return {rated.finding.diagnosis.code for rated in inspect(open_checkpoint(str(query.checkpoint))).troubles}
 
 
 def put_back(query: Query) -> None:
@@ -155,7 +157,15 @@ def test_a_file_that_goes_under_a_batch_is_put_back_before_the_start(query: Quer
         return
     _, page = ckpt("inspect", query.checkpoint, "--sources")
     assert "Do not start the query before the files are back" in " ".join(page.split())
-    assert inspect(open_checkpoint(str(query.checkpoint)), live={0: {}}).troubles[0].finding.diagnosis.code == "CKPT461"
+    assert (
+        inspect(
+            open_checkpoint(str(query.checkpoint)),
+            live=ask_sources(open_checkpoint(str(query.checkpoint)), {0: {}}, partial=True),
+        )
+        .troubles[0]
+        .finding.diagnosis.code
+        == "CKPT461"
+    )
     kept.rename(gone)
     assert ckpt("inspect", query.checkpoint, "--sources")[0] == 0
     assert query.start() == ""

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ckpt import Inspection, Spark, inspect, open_checkpoint
+from ckpt import Inspection, Spark, open_checkpoint
+from ckpt.inspection.inspection import inspect
 from ckpt.live.outlook import SourceOutcome
 from ckpt.live.records import IcebergNow, LiveSource
 from ckpt.restart.findings import Outcome

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ckpt import Inspection, inspect, open_checkpoint
+from ckpt import Inspection, open_checkpoint
 from ckpt.checkpoint.sources.registry import SourceRange
+from ckpt.inspection.inspection import inspect
 from ckpt.live.kafka.ask import Mark
 from ckpt.live.kafka.outlook import foresee_partitions
 from ckpt.live.outlook import Fate

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ckpt import inspect, open_checkpoint
+from ckpt import open_checkpoint
 from ckpt.changes.check_fix import Cost
 from ckpt.changes.fixes.repair import WayName, repair
 from ckpt.changes.fixes.repair_async import repair_async
@@ -16,6 +16,7 @@ from ckpt.changes.plan import OTHERS_REPEAT, SINK_DROPS, SINK_REPEATS, First
 from ckpt.changes.rewind.plan import Replayed
 from ckpt.changes.rewind.rewind import rewind
 from ckpt.inspection.checks.sink import SinkOutcome
+from ckpt.inspection.inspection import inspect
 from ckpt.live.sink.reader import read_sink
 from ckpt.restart.findings import Asked
 from ckpt.restart.sinks import AboutSinks
@@ -70,7 +71,7 @@ def test_a_rewind_promises_what_inspect_says_afterwards(
     receipt = rewind(str(checkpoint), to_batch=BACK_TO, replay=replay, sink=place, **NOW)[1]
     assert receipt.applied, receipt.problem
 
-    seen = inspect(open_checkpoint(str(checkpoint)), asked=Asked.SYNC, sink=read_sink(place)).sink
+    seen = inspect(open_checkpoint(str(checkpoint)), progress=Asked.SYNC, sink=read_sink(place)).sink
 
     assert seen is not None
     assert (plan.sink.outcome, plan.sink.dropped, plan.sink.said) == (seen.outcome, seen.dropped, seen.said)

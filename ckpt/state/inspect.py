@@ -1,0 +1,81 @@
+"""The call ``inspect``: asks the sink and the sources, and reads every byte of the state, where that is wanted."""
+
+from collections.abc import Mapping, Sequence
+from os import fspath
+
+from ckpt.advice import Option, words
+from ckpt.checkpoint.reader import open_to_look
+from ckpt.errors import UsageError, parse_choice, parse_choices
+from ckpt.inspection.inspection import Inspection, inspect as inspect_opened
+from ckpt.live.records import LiveSource
+from ckpt.live.sink.records import SinkLog
+from ckpt.model import Location
+from ckpt.restart.findings import Asked
+from ckpt.versions import Spark
+
+
+def inspect(
+    checkpoint: Location,
+    spark: Sequence[Spark | str] = (),
+    progress: Asked | str = Asked.BOTH,
+    batches: int = 10,
+    sink: str | None = None,
+    sources: bool = False,
+    *,
+    deep: bool = False,
+    jobs: int | None = None,
+    source_options: Mapping[int, Mapping[str, str]] | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> Inspection:
+    """Judge a checkpoint; only reads, and nothing but the checkpoint unless ``sink`` or ``sources`` ask for more.
+
+    Args:
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``, which is not read again unless
+            ``deep``.
+        spark: The Spark versions to forecast for, as ``"4.2"``; none named is all.
+        progress: How the query is to be started: ``sync``, ``async``, ``both`` of them,
+            ``realtime`` or ``continuous``.
+        batches: How many of the newest batches are shown, 0 for all; of a ``Checkpoint``, those that were read.
+        sink: The place that the query writes to (a table or folder, or ``kafka://...``), to compare its log too; or
+            what the sink does, if it keeps no batch ids: ``upsert``, ``append``, ``kafka`` or ``noop``.
+        sources: Ask the sources what they have now.
+        deep: Read every byte of the state, as ``state_verify`` does.
+        jobs: How many processes do that at a time; by default as many as there are cores.
+        source_options: For ``sources``: the options of the reader of each source by its number, as Spark calls them,
+            for Kafka at least ``kafka.bootstrap.servers``, for others ``path``.
+        storage_options: For the file systems of the checkpoint and of the sink.
+
+    Raises:
+        NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint cannot be read. A sink or source that does
+            not answer is named in ``unreached``, and nothing is raised.
+
+    >>> inspection = ckpt.inspect("sample_checkpoints/async-kafka-4.2")
+    >>> inspection.verdict
+    'Will not restart without asynchronous progress tracking'
+    >>> inspection.sound, inspection.findings[0].finding.diagnosis.code
+    (False, 'CKPT201')
+
+    """
+    mode, versions = parse_choice(Asked, progress, "progress"), parse_choices(Spark, spark, "spark")
+    if source_options and not sources:
+        raise UsageError(words("{given} is for {needed}", given=Option("source_options"), needed=Option("sources")))
+    if jobs is not None and not deep:
+        raise UsageError(words("{given} is for {needed}", given=Option("jobs"), needed=Option("deep")))
+    if deep:
+        from ckpt.state.verify.verify import read_every_byte  # a plain look imports nothing of it
+
+        opened = read_every_byte(fspath(checkpoint), storage_options, batches=batches, jobs=jobs)
+    else:
+        opened = open_to_look(checkpoint, storage_options, batches=batches)
+    has: SinkLog | None = None
+    live: tuple[LiveSource, ...] = ()
+    if sink is not None:
+        from ckpt.live.sink.reader import ask_sink
+
+        has = ask_sink(sink, opened.uri, storage_options or {}, partial=True)
+    if sources:
+        from ckpt.live.asking import ask_sources
+
+        options = {int(index): given for index, given in (source_options or {}).items()}
+        live = ask_sources(opened, options, storage_options, partial=True)
+    return inspect_opened(opened, versions, mode, batches, has, live)
