@@ -7,13 +7,17 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 from typer.testing import CliRunner
 
+from ckpt import Inspection, inspect
+from ckpt.advice import Advice, Call, Code, Do, Instruction, Setting, Step
+from ckpt.advice.spelling import list_words, quote_line
+from ckpt.restart.diagnoses.common import AT_NEW
 from tests.support.remedies import remove
 from tests.support.spark.mutations import copied
 
@@ -30,64 +34,102 @@ def ckpt(*words: object) -> tuple[int, str]:
 
 
 @dataclass
-class Advice:
-    """The remedy of the first finding about a source, and what it takes."""
+class Obeyed:
+    """The advice of the first finding about a source, and what it takes."""
 
-    code: str
-    remedy: str
+    code: str = ""
+    advice: Advice = field(default_factory=Advice)
 
-    def commands(self, of: int = 0) -> list[str]:
-        """Those that change the checkpoint before the start, of the first or second way to go on."""
-        ways = self.remedy.partition(" Afterwards ")[0].split(" instead, ")
-        return _changing(ways[of])
+    def commands(self, of: int = 0) -> list[Call]:
+        """Those that change the checkpoint before the start, of the first or second way to continue."""
+        way = self._way(of)
+        return _changing(way[: way.index(self._start)] if self._start in way else way)
 
     @property
-    def commands_afterwards(self) -> list[str]:
+    def commands_afterwards(self) -> list[Call]:
         """Those after it."""
-        return _changing(self.remedy.partition(" Afterwards ")[2])
+        way = self._way(0)
+        return _changing(way[way.index(self._start) :] if self._start in way else [])
 
     @property
     def options(self) -> dict[str, str]:
         """Of the reader."""
-        said = re.findall(r"Start the query with (?:the option )?(\w+)=(\w+)", self.remedy)
-        return dict(said + re.findall(r"and with the option (\w+)=(\w+)", self.remedy))
+        return {key: value for key, value in self._set().items() if not key.startswith("spark.")}
 
     @property
     def settings(self) -> dict[str, str]:
-        return dict(re.findall(r"with the setting (spark\.[\w.]+)=(\w+)", self.remedy))
+        return {key: value for key, value in self._set().items() if key.startswith("spark.")}
 
     @property
     def new_checkpoint(self) -> bool:
-        return "Start the query with a new checkpoint" in self.remedy
+        return self._start is not None and AT_NEW in self._start.what.parts
+
+    @property
+    def once(self) -> bool:
+        return self._start is not None and "trigger once" in str(self._start.what)
+
+    @property
+    def takes(self) -> Answer:
+        """All of it, as it is recorded."""
+        lines = [quote_line(step.call) for step in self.advice.all_steps() if step.call is not None]
+        return {
+            "advised": lines,
+            "options": self.options,
+            "settings": self.settings,
+            "new_checkpoint": self.new_checkpoint,
+        }
+
+    def others(self) -> dict[str, Any]:
+        """Ends of other topics that a command is to have if the sink has the planned batch."""
+        parts = (part for step in self.advice.all_steps() for part in step.what.parts)
+        ends = [part.text for part in parts if isinstance(part, Code) and part.text.startswith('"')]
+        return dict(json.loads(f"{{{ends[0]}}}")) if ends else {}
+
+    def _way(self, of: int) -> list[Step]:
+        return [(step, *step.alternatives)[of if step.alternatives else 0] for step in self.advice.steps]
+
+    @property
+    def _start(self) -> Step | None:
+        starts = (step for step in self.advice.all_steps() if isinstance(step.do, Instruction))
+        return next((step for step in starts if isinstance(step.do, Instruction) and step.do.do is Do.START), None)
+
+    def _set(self) -> dict[str, str]:
+        parts = () if self._start is None else self._start.what.parts
+        pairs = (part.text.partition("=") for part in parts if isinstance(part, Setting))
+        return {key: value for key, _, value in pairs}
 
 
-def _changing(text: str) -> list[str]:
-    """The commands in a text, but those that only show something."""
-    found = re.findall("`ckpt ([^`]+)`", text)
-    return [one for one in found if one.startswith(("offsets set", "skip", "rewind", "repair"))]
+def _changing(steps: list[Step]) -> list[Call]:
+    """The calls of steps, but those that only show something."""
+    calls = (step.call for step in steps)
+    return [call for call in calls if call is not None and call.name in ("offsets_set", "skip", "rewind", "repair")]
 
 
-def advised(checkpoint: Path, options: Mapping[str, str]) -> Advice:
-    """What the page says of a source."""
-    asked = [word for key, value in options.items() for word in ("--source-options", f"0.{key}={value}")]
-    found = json.loads(ckpt("inspect", checkpoint, "--sources", *asked, "--spark", "4.2", "-o", "json")[1])["findings"]
-    said = [one for one in found if re.match("CKPT4(01|[256])", one["code"])]
-    return Advice(said[0]["code"], said[0]["remedy"]) if said else Advice("", "")
+def about_source(inspection: Inspection) -> Obeyed:
+    """The advice that is obeyed: of the first finding about a source."""
+    of = (rated for rated in inspection.findings if re.match("CKPT4(01|[256])", rated.finding.diagnosis.code))
+    rated = next(of, None)
+    return Obeyed() if rated is None else Obeyed(rated.finding.diagnosis.code, rated.advice or Advice())
 
 
-def done(command: str, number: int, place: Path) -> list[str]:
+def advised(checkpoint: Path, options: Mapping[str, str]) -> Obeyed:
+    """What ckpt says of a source."""
+    return about_source(inspect(str(checkpoint), ["4.2"], live={0: options}))
+
+
+def done(call: Call, number: int, place: Path) -> list[str]:
     """Run a command that shows a plan, and then the one that its page ends with."""
-    words = shlex.split(command)
-    code, page = ckpt(*words)
+    code, page = ckpt(*list_words(call)[1:], "-o", "json")
     assert code == 1, page
-    (last,) = [line.strip() for line in page.partition("\nNext")[2].splitlines() if line.strip().endswith("--apply")]
-    code, page = ckpt(*shlex.split(last)[1:], "--grace", "0", "--backup", place / f"backup-{number}")
+    steps = [step["command"] for step in json.loads(page)["next"]]
+    (last,) = [words for words in steps if words and words[-1] == "--apply"]
+    code, page = ckpt(*last[1:], "--grace", "0", "--backup", place / f"backup-{number}")
     assert code == 0, page
     for batch in re.findall(r"put a file (\d+) that holds v1", " ".join(page.split())):
         entry = place / "out" / "_spark_metadata" / batch
         if entry.parent.exists() and not entry.exists():
             entry.write_text("v1")
-    return [last.replace(str(place), "/place")]
+    return [shlex.join(last).replace(str(place), "/place")]
 
 
 class Query:

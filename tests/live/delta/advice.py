@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,11 @@ class FromDelta(Query):
             options = {**(given or {}), **(advice.options if with_it else {})}
             how["settings"] = advice.settings if with_it else {}
             errors.append(self.read(place, options, **how))
-        remedy = advice.remedy.replace(str(place), "/place")
-        found = {"code": advice.code, "remedy": remedy, "ran": ran, "options": advice.options}
-        return {**found, "errors": errors, "before": before, "times": self.times(place)}
+        said = json.dumps({"code": advice.code, "remedy": str(advice.advice), **advice.takes})
+        return {
+            **json.loads(said.replace(str(place), "/place")),
+            "ran": ran,
+            "errors": errors,
+            "before": before,
+            "times": self.times(place),
+        }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ckpt.advice import Call
 from tests.live.first_remedy import BATCHES, Answer, Query, advised, done
 from tests.live.kafka.cases import Broker
 from tests.live.kafka.worker import WAITS
@@ -61,12 +61,11 @@ class FromKafka(Query):
         advice = advised(place / "checkpoint", {**self.options(self.topics), **given})
         unread += what.then(self)
         first, after = advice.commands(what.of), advice.commands_afterwards
-        others = re.search(r"give (.*) for them then", advice.remedy)
-        if others and state == "written":
-            first = [re.sub(rf'"{self.topics[0]}":{{.*?}}', others[1], one) for one in first]
+        if state == "written" and advice.others():
+            first = [_with(one, advice.others()) for one in first]
         ran = [line for number, one in enumerate(first) for line in done(one, number, place)]
         topics = [topic for topic in self.topics if topic not in what.left_out(self)]
-        errors = [self.read(place, topics, {**given, **advice.options}, once="trigger once" in advice.remedy)]
+        errors = [self.read(place, topics, {**given, **advice.options}, once=advice.once)]
         ran += [line for number, one in enumerate(after, len(first)) for line in done(one, number, place)]
         for topic in topics:
             unread += self.fill(topic, 2)
@@ -74,12 +73,18 @@ class FromKafka(Query):
         batch = self.newest if state == "unwritten" else [[]]
         there, gone = (batch, []) if what.keeps else (batch[:-1], batch[-1])
         unread += [number for numbers in there for number in numbers]
-        told = {"remedy": advice.remedy.replace(str(place), "/place"), "ran": ran, "errors": errors}
-        text = json.dumps({"code": advice.code, **told, "options": advice.options})
+        told = {"remedy": str(advice.advice), "ran": ran, "errors": errors, **advice.takes}
+        text = json.dumps({"code": advice.code, **told}).replace(str(place), "/place")
         for number, topic in enumerate(self.topics):
             text = text.replace(topic, f"topic-{number}")
         found = {"before": before, "of the batch": gone, "unread": unread, "times": self.times(place)}
         return {**json.loads(text), **found}
+
+
+def _with(call: Call, ends: Mapping[str, Any]) -> Call:
+    """A command that moves the query, with the ends of some topics."""
+    to = dict(call.options).get("to")
+    return call if to is None else call.but(to=json.dumps(json.loads(str(to)) | ends))
 
 
 def _none(_: FromKafka) -> list[Any]:
