@@ -25,6 +25,9 @@ class Hole(StrEnum):
     URI = "URI"  # a sink
     OUTPUT = "OUTPUT"  # the output folder of a file sink
     VERSION = "V"  # of a table
+    TABLE = "TABLE"
+    SOURCE = "I"  # the number of a source
+    OFFSETS = "OFFSETS"  # of a source
     FILE = "FILE"
     FOLDER = "FOLDER"
     DIR = "DIR"
