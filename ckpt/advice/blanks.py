@@ -26,6 +26,7 @@ class Hole(StrEnum):
     OUTPUT = "OUTPUT"  # the output folder of a file sink
     VERSION = "V"  # of a table
     TABLE = "TABLE"
+    HOST = "HOST:PORT"
     SOURCE = "I"  # the number of a source
     OFFSETS = "OFFSETS"  # of a source
     FILE = "FILE"
@@ -48,6 +49,7 @@ class Known:
     sink: str | None = None  # the URI of the sink that was asked
     sink_kind: str | None = None  # of that sink, if it keeps no batch ids: see ``ckpt.restart.sinks``
     deep: bool = False  # every byte of the state was read
+    source_options: Mapping[str, str] = field(default_factory=dict)  # that asking its sources needs
     files: Mapping[Hole, str] = field(default_factory=dict)  # that the user has named
 
     def name(self, blank: Blank) -> str | None:

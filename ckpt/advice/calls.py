@@ -28,6 +28,9 @@ class Call:
     arguments: tuple[Value, ...] = ()  # without a name: the checkpoint first, NEW second
     options: tuple[tuple[str, Value], ...] = ()
 
+    def __hash__(self) -> int:  # values may be mappings
+        return hash((self.name, *(name for name, _ in self.options)))
+
     def but(self, **options: "Value | None") -> "Call":
         """Return the call with other options; None leaves one out."""
         kept = dict(self.options) | options
@@ -40,6 +43,8 @@ class Call:
         options |= {name: _fill(value, known) for name, value in self.options}
         if self.arguments and known.sink is not None and self.name in PLANS_FOR_A_SINK:
             options.setdefault("sink", known.sink)
+        if options.get("sources") is True and known.source_options:
+            options.setdefault("source_option", known.source_options)
         if self.arguments and self.name in COMPARES_QUERIES and Hole.OLD_QUERY in known.files:
             options.setdefault("from_query", known.files[Hole.OLD_QUERY])
         return Call(self.name, tuple(_fill(value, known) for value in self.arguments), tuple(options.items()))

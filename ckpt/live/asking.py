@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 
+from ckpt.advice import Hole
 from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.kind import SourceType
@@ -20,10 +21,10 @@ from ckpt.live.records import Answer, LiveSource, NotAsked, Unreached
 from ckpt.model import Json
 
 _KIND_OF: dict[str, LiveKind] = {
-    SourceType.KAFKA: LiveKind("the brokers", SERVERS, "HOST:PORT", ask_kafka, asked_for_query=True),
-    SourceType.DELTA: LiveKind("the table", "path", "URI", ask_delta),
-    SourceType.ICEBERG: LiveKind("the table", "path", "URI", ask_iceberg),
-    SourceType.FILE: LiveKind("the folder", "path", "URI", ask_files, find_place=find_folder),
+    SourceType.KAFKA: LiveKind("the brokers", SERVERS, Hole.HOST, ask_kafka, asked_for_query=True),
+    SourceType.DELTA: LiveKind("the table", "path", Hole.URI, ask_delta),
+    SourceType.ICEBERG: LiveKind("the table", "path", Hole.URI, ask_iceberg),
+    SourceType.FILE: LiveKind("the folder", "path", Hole.URI, ask_files, find_place=find_folder),
 }
 
 
@@ -87,12 +88,12 @@ def _find_options(checkpoint: Checkpoint, views: Iterable[SourceView]) -> dict[i
     return {index: options for index, kind in kinds if (options := kind.find_options(checkpoint, index))}
 
 
-def list_missing_options(checkpoint: Checkpoint) -> tuple[str, ...]:
-    """List the options that have to be given so that every source is asked which can be, as they are typed."""
+def list_missing_options(checkpoint: Checkpoint) -> dict[str, str]:
+    """List the options, by ``I.KEY``, that have to be given so that every source is asked which can be."""
     views = history.sources(checkpoint)
     known = _find_options(checkpoint, views)
     kinds = ((view.index, kind) for view in views if (kind := live_kind_of(view)) and view.index not in known)
-    return tuple(kind.describe_option(checkpoint, index) for index, kind in kinds)
+    return {f"{index}.{kind.option}": kind.name_place(checkpoint, index) for index, kind in kinds}
 
 
 def _ask_source(

@@ -149,9 +149,12 @@ class LiveKind:
 
     def describe_option(self, checkpoint: Checkpoint, index: int) -> str:
         """Write the option of a source as it is typed in a shell."""
+        return quote_word(f"{index}.{self.option}={self.name_place(checkpoint, index)}")
+
+    def name_place(self, checkpoint: Checkpoint, index: int) -> str:
+        """Return the place of a source, or what stands for it where only the user knows it."""
         uri = self.find_place(checkpoint, index)
-        value = self.example if uri is None else one_line(mask_secrets(uri))
-        return quote_word(f"{index}.{self.option}={value}")
+        return self.example if uri is None else one_line(mask_secrets(uri))
 
     def find_options(self, checkpoint: Checkpoint, index: int) -> dict[str, str]:
         """Find the option of a source that names a place where the checkpoint is; nothing else is opened unasked."""

@@ -3,23 +3,24 @@
 from collections.abc import Iterator
 from typing import Annotated
 
-from ckpt.advice import Step
-from ckpt.inspection.explain.catalog import KnownError
+from ckpt.advice import CHECKPOINT, Hole, Known, Step, advise, call, join, left_out, plain, run, words
+from ckpt.advice.spelling import quote_line
+from ckpt.inspection.explain.catalog import KnownError, list_calls
 from ckpt.inspection.explain.explain import ErrorMatch, Explanation
 from ckpt.inspection.inspection import Inspection
-from ckpt.inspection.next_steps import NextStep, RowCost, split_remedy
 from ckpt.restart.diagnoses import all_diagnoses, sources
 from ckpt.restart.findings import Diagnosis
-from ckpt.texts import plural, quote_path
+from ckpt.texts import plural
 
 from .blocks import Block, Headline, Item, Line, Next, Page, Tone, more, page_of
 from .document import DocumentKeys
-from .keys import ForPeople, Keys, of
+from .keys import Keys, of
 from .reports import Exit, Report
 
 _OTHERS = 5  # further matches that are named
 _SHOWN = 3  # findings of the checkpoint that are named
 _WIDTH = 10
+_NOTHING = "Nothing has to be done."
 _SOURCES = {value.code for value in vars(sources).values() if isinstance(value, Diagnosis)}
 """Codes of findings that a checkpoint shows only with its sources."""
 
@@ -38,11 +39,11 @@ class _Match(Keys):
     ]
     title: Annotated[str, "for people; its words are not fixed", of("error.title")]
     system: Annotated[str, "who says it: spark, rocksdb, kafka, delta, storage, ...", of("error.system")]
-    cause: Annotated[str, "for people; its words are not fixed", of("error.cause")]
-    cure: ForPeople
+    cause: Annotated[str, "for people; its words are not fixed", lambda match: str(match.error.cause)]
+    cure: Annotated[str, "for people; its words are not fixed", lambda match: str(match.cure) or _NOTHING]
     since: Annotated[str, "the versions that say it", of("error.since")]
     codes: Annotated[tuple[Annotated[str, "a finding of `ckpt inspect` that shows it"], ...], of("error.codes")]
-    command: Annotated[str | None, "of ckpt, which helps"]
+    command: Annotated[str | None, "of ckpt, which helps", lambda match: match.command and quote_line(match.command)]
     matched: Annotated[str, "the line that says it, without secrets, at most 504 characters"]
     times: Annotated[int, "how many lines say it"]
     innermost: Annotated[
@@ -132,7 +133,7 @@ def _show_first(match: ErrorMatch) -> Iterator[Block]:
     if error.id in error.codes:  # a finding of ckpt: the headline names it
         yield Item(error.cause, _WIDTH, "  Means   ")
         return
-    yield Item(f"{error.cause} Said by {_name_system(error)}.", _WIDTH, "  Means   ")
+    yield Item(error.cause + f" Said by {_name_system(error)}.", _WIDTH, "  Means   ")
     if error.codes:
         yield Item(_name_codes(error.codes), _WIDTH, "  Finding ")
 
@@ -140,13 +141,15 @@ def _show_first(match: ErrorMatch) -> Iterator[Block]:
 def _show_cure(match: ErrorMatch, inspection: Inspection | None) -> Iterator[Block]:
     """Remedy of the checkpoint's finding, which knows the files, or else the cure of the catalog."""
     if _LOG_OF_FILES in match.error.frames and not match.shown and inspection is not None and inspection.sound:
-        yield Next((_look_into_sink(inspection),))  # the log of a file sink is read by the same class
+        yield Next(
+            (_LOOK_INTO_SINK.fill(Known(inspection.checkpoint.uri)),)
+        )  # the log of a file sink is read by the same class
         return
-    here = next((rated.remedy for rated in match.shown if rated.remedy), None)
-    steps = split_remedy(here or match.cure)
-    if match.command and not here and f"`{match.command}`" not in match.cure:
-        steps += (NextStep("see what this checkpoint shows of it", match.command, RowCost.NONE),)
-    yield Next(steps)
+    here = next((rated.advice for rated in match.shown if rated.advice), None)
+    steps = (here or match.cure).mark_stop().steps
+    if match.command is not None and not here and match.command not in list_calls(match.cure):
+        steps += (run(match.command, words("See what this checkpoint shows of it.")),)
+    yield Next(steps, _NOTHING)
 
 
 _LOG_OF_FILES = "CompactibleFileStreamLog"
@@ -186,7 +189,8 @@ def _show_elsewhere(explanation: Explanation) -> Iterator[Block]:
 def _show_twins(twins: list[ErrorMatch]) -> Iterator[Block]:
     """Other causes of the same text, with what to do about them."""
     for match in twins:
-        yield Item(f"{match.error.title}. {match.error.cause} {match.cure}", _WIDTH, "Or        ")
+        error = match.error
+        yield Item(join((plain(f"{error.title}."), error.cause, *match.cure.sentences())), _WIDTH, "Or        ")
 
 
 def _show_others(others: list[ErrorMatch]) -> Iterator[Block]:
@@ -207,28 +211,30 @@ def _show_unknown(explanation: Explanation) -> Iterator[Block]:
     if explanation.inspection is not None:
         yield Item(explanation.inspection.verdict, _WIDTH, "  Here    ")
     yield from _show_elsewhere(explanation)
-    checkpoint = "CHECKPOINT" if explanation.inspection is None else quote_path(explanation.inspection.checkpoint.uri)
-    text = f"Run `ckpt inspect {checkpoint}`: it says what the next start will do, whatever the message was."
-    yield Next((*split_remedy(text), *_show_hidden_causes(explanation.inspection)))
+    look = run(
+        call("inspect", CHECKPOINT),
+        words("Whatever the message was, see what the next start of the checkpoint does."),
+    )
+    steps = advise(look, *_show_hidden_causes(explanation.inspection))
+    inspection = explanation.inspection
+    yield Next(steps.fill(Known(None if inspection is None else inspection.checkpoint.uri)).steps)
 
 
 def _show_hidden_causes(inspection: Inspection | None) -> Iterator[Step]:
     """Name what a checkpoint alone does not show: a sink that fails the batch, and rows that always do."""
     if inspection is None or not inspection.sound:
         return
-    checkpoint = quote_path(inspection.checkpoint.uri)
-    yield _look_into_sink(inspection)
-    again = [forecast.batch_id for forecast in inspection.counted if forecast.reexecutes]
-    if again:
-        command = f"ckpt skip {checkpoint}"
-        what = f"If a row of batch {again[0]} makes each start fail, `{command}` plans how to leave the batch out."
-        yield NextStep(what, command, RowCost.LEFT_OUT)
+    yield _LOOK_INTO_SINK
+    again = next((forecast.batch_id for forecast in inspection.counted if forecast.reexecutes), None)
+    if again is not None:
+        what = words("If a row of batch {number} makes each start fail, plan how to leave the batch out.", number=again)
+        yield run(call("skip", CHECKPOINT), what, rows=left_out(again))
 
 
-def _look_into_sink(inspection: Inspection) -> Step:
-    what = "If the query writes files, or to a Delta or Iceberg table, what fails may be there"
-    command = f"ckpt inspect {quote_path(inspection.checkpoint.uri)} --sink URI"
-    return NextStep(f"{what}: `{command}`.", rows=RowCost.NONE)
+_LOOK_INTO_SINK = run(
+    call("inspect", CHECKPOINT, sink=Hole.URI),
+    words("If the query writes files, or to a Delta or Iceberg table, what fails may be there: ask it."),
+)
 
 
 def _name_codes(codes: tuple[str, ...]) -> str:

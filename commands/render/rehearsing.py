@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from itertools import zip_longest
 
 from ckpt.copies.rehearsal import Rehearsal, RehearsalEnd, RehearsedBatch, RehearsedQuery
-from ckpt.restart.legacy import to_words
 from ckpt.texts import plural
 
-from .blocks import Block, Heading, Headline, Item, Page, Table, Tone, page_of
+from .blocks import Block, Heading, Headline, Item, Page, Table, Tone, page_of, show_advice
 from .rows import show_changes
 
 _ENDS = {
@@ -54,7 +53,7 @@ def _show_result(rehearsal: Rehearsal) -> Iterator[Block]:
             yield Item(f"{name}: {query.error}")
         for match in query.explanation.matches[:1] if query.explanation else ():
             yield Item(match.error.title, label="cause")
-            yield Item(to_words(match.cure), label="cure")
+            yield from show_advice(match.cure, 2, "cure")
 
 
 def _show_less(query: RehearsedQuery) -> Iterator[Block]:

@@ -1,5 +1,6 @@
 """``docs/errors.md``, from the catalog of errors."""
 
+from ckpt.advice.spelling import quote_line
 from ckpt.inspection.explain.catalog import KnownError, catalog
 from ckpt.restart.diagnoses import all_diagnoses
 from tests.inspection.explain.classes import versions_of
@@ -43,12 +44,12 @@ def _error(error: KnownError, names: dict[str, str]) -> str:
         f"Said by {error.system}, {error.since}.",
         *([f"Error class: {', '.join(classes)}."] if classes else []),
         *([f"Findings: {_codes(error, names)}."] if error.codes else []),
-        *([f"Command: `{error.command}`."] if error.command else []),
+        *([f"Command: `{quote_line(error.command)}`."] if error.command else []),
         f"Source: {error.source}.",
     ]
     says = f"```text\n{error.sample}\n```"
     head = f"## {error.id}\n\n**{error.title}**\n\n{says}"
-    cause, cure = in_lines(error.cause), in_lines(error.cure)
+    cause, cure = in_lines(str(error.cause)), in_lines(str(error.cure))
     shown = "\n".join(facts)
     return f"{head}\n\n{cause}\n\n**What to do**: {cure}\n\n{shown}\n"
 

@@ -10,15 +10,16 @@ from functools import cache
 from typing import BinaryIO
 from urllib.parse import unquote
 
+from ckpt.advice import Advice, Call, Known
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import open_to_look
-from ckpt.inspection.explain.catalog import KnownError, catalog
+from ckpt.inspection.explain.catalog import KnownError, catalog, list_calls
 from ckpt.inspection.explain.lines import read_chunks
 from ckpt.inspection.explain.search import Hit, Search
 from ckpt.inspection.inspection import Inspection, RatedFinding, inspect
 from ckpt.model import Location
 from ckpt.settings import PROVIDER_CLASS
-from ckpt.texts import mask_secrets, quote_path, span
+from ckpt.texts import mask_secrets, span
 from ckpt.values import Value
 
 _MOST = 3
@@ -116,8 +117,8 @@ class ErrorMatch:
     matched: str  # the line that says it, without secrets, cut
     times: int  # how often the text says it
     innermost: str | None  # of an error that only says that other code failed: the line of the innermost cause
-    cure: str  # as of the error, with the checkpoint's location where one was given
-    command: str | None  # the same
+    cure: Advice  # as of the error, with the checkpoint's location where one was given
+    command: Call | None  # the same
     shown: tuple[RatedFinding, ...]  # findings of the checkpoint that are of its codes
 
 
@@ -199,11 +200,10 @@ def _match(hit: Hit, thrown: str, inspection: Inspection | None) -> ErrorMatch:
     innermost = innermost if innermost != line else ""
     if inspection is None:
         return ErrorMatch(error, line, hit.times, innermost or None, error.cure, error.command, ())
-    checkpoint = quote_path(inspection.checkpoint.uri.rstrip("/") or inspection.checkpoint.uri)
-    texts = (error.cure, error.command or "")
-    cure, command = (_fill_in(text, checkpoint, inspection.checkpoint) for text in texts)
+    known = _list_known(error, inspection.checkpoint)
     shown = tuple(rated for rated in inspection.findings if rated.finding.diagnosis.code in error.codes)
-    return ErrorMatch(error, line, hit.times, innermost or None, cure, command or None, shown)
+    command = error.command and error.command.fill(known)
+    return ErrorMatch(error, line, hit.times, innermost or None, error.cure.fill(known), command, shown)
 
 
 def _cut_to_cause(line: str) -> str:
@@ -225,15 +225,15 @@ def _put_likelier_first(matches: tuple[ErrorMatch, ...], inspection: Inspection 
     return tuple(sorted(matches, key=rank))
 
 
-def _fill_in(text: str, quoted: str, checkpoint: Checkpoint) -> str:
-    """Fill in the location of a checkpoint, ``quoted``, and the options that asking its sources needs."""
-    text = re.sub(r"\bCHECKPOINT\b", lambda _: quoted, text)
-    if "--sources" not in text:
-        return text
+def _list_known(error: KnownError, checkpoint: Checkpoint) -> Known:
+    """List what fills the blanks of an error: the location, and the options that asking the sources needs."""
+    uri = checkpoint.uri.rstrip("/") or checkpoint.uri
+    calls = (*list_calls(error.cure), error.command)
+    if not any(call is not None and "sources" in dict(call.options) for call in calls):
+        return Known(uri)
     from ckpt.live.asking import list_missing_options  # what asks nobody imports nothing of it
 
-    options = "".join(f" --source-options {option}" for option in list_missing_options(checkpoint))
-    return re.sub(r"--sources\b(?! --source-options)", lambda _: f"--sources{options}", text)
+    return Known(uri, source_options=list_missing_options(checkpoint))
 
 
 def _shorten(line: str) -> str:

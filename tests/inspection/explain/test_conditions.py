@@ -55,7 +55,7 @@ def test_what_is_planned_is_said_to_be_about_the_query() -> None:
         if condition.family.kind == QUERY:
             entry = entry_of(condition)
             assert entry is not None
-            assert "the query, not the checkpoint" in entry.cure
+            assert "the query, not the checkpoint" in str(entry.cure)
 
 
 def test_a_message_without_its_class_is_never_explained_as_another() -> None:
@@ -82,7 +82,7 @@ def test_a_line_of_it_alone_is_explained_only_as_what_other_code_says_too() -> N
     for line in {line for text in FOREIGN for line in text.splitlines()}:
         for error in entries_in(line):
             assert error.frames, line
-            assert re.search(r"says the same|Other code", error.cause), line
+            assert re.search(r"says the same|Other code", str(error.cause)), line
 
 
 @pytest.mark.spark
