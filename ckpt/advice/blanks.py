@@ -49,7 +49,7 @@ class Known:
     sink: str | None = None  # the URI of the sink that was asked
     sink_kind: str | None = None  # of that sink, if it keeps no batch ids: see ``ckpt.restart.sinks``
     deep: bool = False  # every byte of the state was read
-    source_options: Mapping[str, str] = field(default_factory=dict)  # that asking its sources needs
+    source_options: Mapping[int, Mapping[str, str]] = field(default_factory=dict)  # that asking its sources needs
     files: Mapping[Hole, str] = field(default_factory=dict)  # that the user has named
 
     def name(self, blank: Blank) -> str | None:

@@ -6,7 +6,9 @@ from typing import TypeAlias
 
 from ckpt.advice.blanks import Blank, Hole, Known
 
-Value: TypeAlias = str | int | bool | float | Hole | Blank | tuple["Value", ...] | Mapping[str, "Value"]
+Value: TypeAlias = (
+    str | int | bool | float | Hole | Blank | tuple["Value", ...] | Mapping[str, "Value"] | Mapping[int, "Value"]
+)
 """A value of an argument. Mappings and tuples become an option that is given several times."""
 
 PLANS_FOR_A_SINK = frozenset(("repair", "repair_async", "rewind", "skip", "preflight", "offsets_set"))
@@ -44,7 +46,7 @@ class Call:
         if self.arguments and known.sink is not None and self.name in PLANS_FOR_A_SINK:
             options.setdefault("sink", known.sink)
         if options.get("sources") is True and known.source_options:
-            options.setdefault("source_option", known.source_options)
+            options.setdefault("source_options", known.source_options)
         if self.arguments and self.name in COMPARES_QUERIES and Hole.OLD_QUERY in known.files:
             options.setdefault("from_query", known.files[Hole.OLD_QUERY])
         return Call(self.name, tuple(_fill(value, known) for value in self.arguments), tuple(options.items()))
@@ -84,7 +86,7 @@ def _fill(value: Value, known: Known) -> Value:
         case tuple():
             return tuple(_fill(each, known) for each in value)
         case Mapping():
-            return {name: _fill(each, known) for name, each in value.items()}
+            return {name: _fill(each, known) for name, each in value.items()}  # type: ignore[return-value]
     return value
 
 

@@ -97,7 +97,7 @@ def _spell_option(name: str, value: Value) -> Iterator[str]:
             yield from (f"{option}={text}",) if text.startswith("-") else (option, text)
 
 
-def _list_pairs(mapping: Mapping[str, Value]) -> Iterator[str]:
+def _list_pairs(mapping: Mapping[str, Value] | Mapping[int, Value]) -> Iterator[str]:
     """``key=value``; of a mapping of mappings ``0.key=value``."""
     for key, value in mapping.items():
         if isinstance(value, Mapping):

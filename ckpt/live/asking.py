@@ -88,12 +88,12 @@ def _find_options(checkpoint: Checkpoint, views: Iterable[SourceView]) -> dict[i
     return {index: options for index, kind in kinds if (options := kind.find_options(checkpoint, index))}
 
 
-def list_missing_options(checkpoint: Checkpoint) -> dict[str, str]:
-    """List the options, by ``I.KEY``, that have to be given so that every source is asked which can be."""
+def list_missing_options(checkpoint: Checkpoint) -> dict[int, Mapping[str, str]]:
+    """List the options, by source, that have to be given so that every source is asked which can be."""
     views = history.sources(checkpoint)
     known = _find_options(checkpoint, views)
     kinds = ((view.index, kind) for view in views if (kind := live_kind_of(view)) and view.index not in known)
-    return {f"{index}.{kind.option}": kind.name_place(checkpoint, index) for index, kind in kinds}
+    return {index: {kind.option: kind.name_place(checkpoint, index)} for index, kind in kinds}
 
 
 def _ask_source(

@@ -243,10 +243,10 @@ def more(left: int) -> Iterable[Line]:
     return (Line(str(words("  and {left} more: see {fields}", left=f"{left:,}"))),) if left > 0 else ()
 
 
-def _change_pair(key: str, value: Any, change: Callable[[str], str]) -> tuple[str, Any]:
+def _change_pair(key: str | int, value: Any, change: Callable[[str], str]) -> tuple[str | int, Any]:
     """A key and its value, which both may tell a secret: they are changed together."""
-    if not isinstance(value, str):
-        return change(key), change_texts(value, change)
+    if not isinstance(value, str) or isinstance(value, Enum):
+        return change_texts(key, change), change_texts(value, change)
     changed, _, rest = change(f"{key}={value}").partition("=")
     return changed, rest
 

@@ -190,5 +190,5 @@ def _read_call(entry: list[Any]) -> Call:
 
 def _read_value(value: Any) -> Value:
     if isinstance(value, dict):
-        return {name: _read_value(each) for name, each in value.items()}
+        return {int(name) if name.isdigit() else name: _read_value(each) for name, each in value.items()}
     return _BLANKS.get(value, value) if isinstance(value, str) else value
