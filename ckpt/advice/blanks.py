@@ -21,6 +21,8 @@ class Hole(StrEnum):
     QUERY = "query.json"  # the description of the query that is to be started
     OLD_QUERY = "old.json"  # the description of the query that wrote the checkpoint
     ID = "ID"  # a query id
+    BACKUP = "BACKUP"  # of an earlier change
+    FLOW = "FLOW"  # the folder of a flow of a pipeline
     N = "N"  # a batch
     URI = "URI"  # a sink
     OUTPUT = "OUTPUT"  # the output folder of a file sink

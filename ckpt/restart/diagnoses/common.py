@@ -19,17 +19,26 @@ _LOOK_AGAIN_DEEP = words("Then look again at every byte before you start the que
 
 def put_back(*paths: str | Blank, named: Words | None = None, then: Words = _LOOK_AGAIN) -> Step:
     """Advise to put files back from a copy of the checkpoint; ``named`` is how a sentence names them."""
-    return do(
-        Do.PUT_BACK,
-        words(
-            "Stop the query and put {paths} back from a copy of the checkpoint (object stores with versioning keep "
-            "one). {only_that} {then}",
-            paths=named or words("{path}"),
-            only_that=ONLY_THAT,
-            then=then,
-        ),
-        *(paths or (PATH,)),
+    what = words(
+        "Stop the query and put {paths} back from a copy of the checkpoint (object stores with versioning keep one). "
+        "{only_that} {then}",
+        paths=named or words("{path}"),
+        only_that=ONLY_THAT,
+        then=then,
     )
+    return do(Do.PUT_BACK, what, *(paths or (PATH,)))
+
+
+def or_put_back(*paths: str | Blank, named: Words | None = None, then: Words = _LOOK_AGAIN) -> Step:
+    """Advise the same as an alternative, for whoever has a copy."""
+    what = words(
+        "If there is a copy of the checkpoint (object stores with versioning keep one), stop the query and put {paths} "
+        "back from it. {only_that} {then}",
+        paths=named or words("{path}"),
+        only_that=ONLY_THAT,
+        then=then,
+    )
+    return do(Do.PUT_BACK, what, *(paths or (PATH,)))
 
 
 SHOW_FIXES = words("See the fixes, and what each costs.")
@@ -40,21 +49,24 @@ RESTORE_DEEP = advise(put_back(then=_LOOK_AGAIN_DEEP))
 
 def repair(*paths: str | Blank, named: Words | None = None, deep: bool = False) -> Advice:
     """Advise ``ckpt repair``, or to put files back where there is a copy."""
-    put = put_back(*paths, named=named, then=_LOOK_AGAIN_DEEP if deep else _LOOK_AGAIN)
-    if_there = words("If there is a copy of the checkpoint: ")
     fixes = call("repair", CHECKPOINT, deep=True) if deep else call("repair", CHECKPOINT)
-    return advise(run(fixes, SHOW_FIXES).or_(do(Do.PUT_BACK, if_there + put.what, *(paths or (PATH,)))))
+    then = _LOOK_AGAIN_DEEP if deep else _LOOK_AGAIN
+    return advise(run(fixes, SHOW_FIXES).or_(or_put_back(*paths, named=named, then=then)))
 
 
 REPAIR = repair()
 REPAIR_DEEP = repair(deep=True)
 """For errors that show only where every byte is read."""
+REPAIR_ASYNC = run(
+    call("repair_async", CHECKPOINT), words("See the plan that fills the gap or goes back, and what is read again.")
+)
+"""For offsets that only a synchronous start misses."""
 
 NEW_CHECKPOINT = do(
     Do.START,
     words(
         "Start the query with {at_new}, a new checkpoint: it reads its sources from their beginning, so its state is "
-        "right if they still have every row. Of its sinks, {sinks}.",
+        "right if they still have every row. With a new checkpoint, {sinks}.",
         at_new=AT_NEW,
         sinks=OnSinks(Ids.NEW_QUERY),
     ),

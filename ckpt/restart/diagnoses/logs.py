@@ -1,252 +1,409 @@
 """Diagnoses of the offset and commit logs, of ``metadata``, and of what a start makes of them (CKPT1xx, CKPT2xx)."""
 
 from ckpt import settings
-from ckpt.advice import words
-from ckpt.restart.diagnoses.common import REPAIR, error, note, repair, warning
+from ckpt.advice import CHECKPOINT, Code, Do, Hole, Name, Setting, advise, call, do, run, words
+from ckpt.restart.diagnoses.common import (
+    NEW_CHECKPOINT,
+    REPAIR,
+    REPAIR_ASYNC,
+    error,
+    note,
+    or_put_back,
+    repair,
+    warning,
+)
 from ckpt.restart.findings import Asked, Severity
-from ckpt.restart.sinks import DROPS, NEW_CHECKPOINT, REMEMBERING
+from ckpt.restart.sinks import Ids, OnSinks
 
-_ASYNCHRONOUS = (
-    'Or start the query with `.writeStream.option("asyncProgressTrackingEnabled", "true")`, which Spark allows for '
-    "stateless queries into Kafka (not through foreachBatch) without a once or availableNow trigger; once it has run "
-    'two batches with `.option("asyncProgressTrackingCheckpointIntervalMs", "0")` as well, both can be left out.'
+_ASYNCHRONOUS = do(
+    Do.START,
+    words(
+        "Start the query with {tracking}, which Spark allows for stateless queries into Kafka (not through "
+        "foreachBatch) without a once or availableNow trigger. Once it has run two batches with {interval} as well, "
+        "leave both out.",
+        tracking=Code('.writeStream.option("asyncProgressTrackingEnabled", "true")'),
+        interval=Code('.option("asyncProgressTrackingCheckpointIntervalMs", "0")'),
+    ),
 )
-QUERY_ID = (
+QUERY_ID = words(
     "The old id is in the driver log, in the query's progress events and, for a Delta sink, in the log of the table: "
-    '`grep -ho \'"appId":"[^"]*","version":[0-9]*\' TABLE/_delta_log/*.json | tail -n 3` prints who wrote last, '
-    "and its batch. With another id, a Delta or Iceberg table gets the rows of a batch that runs again twice. No other "
-    "sink knows the id: for them, any new UUID will do."
+    "{grep} prints who wrote last, and its batch. With another id, a Delta or Iceberg table gets the rows of a batch "
+    "that runs again twice. No other sink knows the id: for them, any new UUID will do.",
+    grep=Code('grep -ho \'"appId":"[^"]*","version":[0-9]*\' TABLE/_delta_log/*.json | tail -n 3'),
 )
+_WRITE_METADATA = run(
+    call("repair", CHECKPOINT, query_id=Hole.ID),
+    words("Before the start, write the file again, with the old id for ID. {query_id}", query_id=QUERY_ID),
+)
+_OTHER_VERSION = do(Do.START, words("Start the query with a Spark version for which the forecast is a restart."))
 UNREADABLE_LOG = error(
     "CKPT101 unreadable-log-file",
-    "A file of the offset or commit log that every start reads cannot be read, so the query fails at start. "
-    "Spark's own message often names no file.",
+    words(
+        "A file of the offset or commit log that every start reads cannot be read, so the query fails at start. "
+        "Spark's own message often names no file."
+    ),
     REPAIR,
 )
 UNREADABLE_LOG_IGNORED = note(
     "CKPT102 unreadable-log-file-ignored",
-    "A log file that no start reads is unreadable. Spark does not notice it unless you go back to that batch by hand.",
+    words("A log file that no start reads is unreadable. Spark only notices if you go back to that batch by hand."),
 )
 MISSING_METADATA = error(
     "CKPT103 missing-metadata",
-    "The file metadata, which contains the query id, is missing. Spark 4.2 and later refuse to start; earlier "
-    "versions start under a new query id, so sinks that remember the id (Delta's txnAppId) treat old batches as "
-    "new.",
-    f"`ckpt repair {{checkpoint}} --query-id ID` writes it again. {QUERY_ID}",
+    words(
+        "The file metadata, which contains the query id, is missing. Spark 4.2 and later refuse to start; earlier "
+        "versions start under a new query id, so sinks that remember the id (Delta's txnAppId) treat old batches as "
+        "new."
+    ),
+    _WRITE_METADATA,
 )
 UNREADABLE_METADATA = error(
     "CKPT104 unreadable-metadata",
-    "The file metadata cannot be read, so no Spark version starts the query.",
-    f"`ckpt repair {{checkpoint}} --query-id ID` writes it again. {QUERY_ID}",
+    words("The file metadata cannot be read, so no Spark version starts the query."),
+    _WRITE_METADATA,
 )
 NEWER_LOG_VERSION = error(
     "CKPT105 log-version-not-supported",
-    "A log file that a start reads has a version line that this Spark version cannot read.",
-    "Start the query with a Spark version for which `ckpt inspect {checkpoint}` forecasts a restart. If there is "
-    "none, `ckpt repair {checkpoint}` shows the fixes, and what each costs.",
+    words("A log file that a start reads has a version line that this Spark version cannot read."),
+    _OTHER_VERSION.or_(
+        run(call("repair", CHECKPOINT), words("If there is none, see the fixes, and what each costs.")),
+    ),
 )
 SOURCES_DIFFER = error(
     "CKPT106 number-of-sources-changed",
-    "Offset files name different numbers of sources. A query must keep its number of sources as long as it keeps "
-    'its checkpoint. A start reads the newest two files, and refuses a query with a different number: "There are '
-    '[1] sources in the checkpoint offsets and now there are [2]".',
+    words(
+        "Offset files name different numbers of sources. A query must keep its number of sources as long as it keeps "
+        "its checkpoint. A start reads the newest two files, and refuses a query with a different number: "
+        '"There are [1] sources in the checkpoint offsets and now there are [2]".'
+    ),
     REPAIR,
 )
 SOURCE_LEFT_OUT = error(
     "CKPT119 source-without-newest-offset",
-    "The newest offsets (offset log v2, which names its sources) have no offset of a source, and those of the batch "
-    "before have one. Spark does not fail: it continues this source from the end of the batch before, so that all rows "
-    "that the newest batch has read of it are read again.",
+    words(
+        "The newest offsets (offset log v2, which names its sources) lack the offset of a source that those of the "
+        "batch before have. Spark does not fail: it continues this source from the end of the batch before, and reads "
+        "all rows of this source again that the newest batch has read."
+    ),
     REPAIR,
 )
 MALFORMED_OFFSET = error(
     "CKPT107 malformed-source-offset",
-    "The offset of a source, in an offset file that a start reads, is not JSON, or is at the largest number that there "
-    "is. Spark reads the log and then fails when it passes the offset to the source, or when the source counts on.",
+    words(
+        "The offset of a source, in an offset file that a start reads, is not JSON, or is the largest number possible. "
+        "Spark reads the log and then fails when it passes the offset to the source, or when the source counts on."
+    ),
     REPAIR,
 )
 NEW_QUERY_ID = warning(
     "CKPT108 new-query-id",
-    "The file metadata is missing, and this Spark version starts anyway, under a new query id. Sinks that remember "
-    "the id (Delta's txnAppId) treat the batch that runs next as new, even if they have it already.",
-    f"Before the start, `ckpt repair {{checkpoint}} --query-id ID` writes it again. {QUERY_ID}",
+    words(
+        "The file metadata is missing, and this Spark version starts anyway, under a new query id. Sinks that remember "
+        "the id (Delta's txnAppId) treat the batch that runs next as new, even if they have it already."
+    ),
+    _WRITE_METADATA,
 )
 NEWER_SETTING = error(
     "CKPT109 recorded-setting-not-supported",
-    "The offsets record a setting, which a restart restores, with a value that this Spark version does not know.",
-    "Start the query with a Spark version for which `ckpt inspect {checkpoint}` forecasts a restart.",
+    words(
+        "The offsets record a setting, which a restart restores, with a value that this Spark version does not know."
+    ),
+    _OTHER_VERSION,
 )
 REFUSED_SETTING = error(
     "CKPT115 recorded-setting-refused",
-    "The newest offsets record a setting with a value that Spark refuses. A restart takes it from there, whatever the "
-    "session has, and fails before it writes anything.",
+    words(
+        "The newest offsets record a setting with a value that Spark refuses. A restart takes it from there, whatever "
+        "the session has, and fails before it writes anything."
+    ),
     REPAIR,
 )
 CONTRADICTING_SETTING = error(
     "CKPT116 recorded-setting-contradicts-state",
-    "The newest offsets record a setting with another value than the one that the state was written with, or have lost "
-    "it, which counts as an old default. A restart takes it from there, whatever the session has, and does not load "
-    "the state, or not all of it.",
+    words(
+        "The newest offsets record a setting with another value than the one that the state was written with, or have "
+        "lost it, which counts as an old default. A restart takes it from there, whatever the session has, and loads "
+        "only a part of the state, or none."
+    ),
     REPAIR,
 )
 OTHER_PROVIDER = warning(
     "CKPT117 state-store-provider-unknown",
-    "The newest offsets record a state store provider that is none of Spark's. A restart takes it from there, whatever "
-    "the session has. Without that class it plans a batch and fails, and Spark's whole message is the class name "
-    "(ClassNotFoundException). With it, ckpt does not know what it makes of the state.",
-    "Start the query with the library that has this class, as before. If there is none, and Spark's own provider wrote "
-    "the state files, `ckpt repair {checkpoint} --choose name-provider` plans to record that.",
+    words(
+        "The newest offsets record a state store provider that is none of Spark's. A restart takes it from there, "
+        "whatever the session has. Without that class it plans a batch and fails, and Spark's whole message is the "
+        "class name (ClassNotFoundException). With it, ckpt does not know what it makes of the state."
+    ),
+    do(Do.START, words("Start the query with the library that has this class, as before.")).or_(
+        run(
+            call("repair", CHECKPOINT, choose="name-provider"),
+            words("If there is none, and Spark's own provider wrote the state files, see the plan that records that."),
+        )
+    ),
 )
 REAL_TIME_OPERATOR = error(
     "CKPT125 state-of-real-time-mode",
-    "Real-time mode wrote this aggregation, which needs Spark 4.3 or later. Spark 4.3 continues from it in real-time "
-    "mode and in micro-batches. Earlier versions compare the operator's name with the query's, and fail at start, "
-    "which leaves an offsets file planned.",
-    "Start the query with Spark 4.3 or later.",
+    words(
+        "Real-time mode wrote this aggregation, which needs Spark 4.3 or later. Spark 4.3 continues from it in "
+        "real-time mode and in micro-batches. Earlier versions compare the operator's name with the query's, and fail "
+        "at start, which leaves an offsets file planned."
+    ),
+    do(Do.START, words("Start the query with Spark 4.3 or later.")),
 )
 UNFINISHED = error(
     "CKPT113 unfinished-checkpoint",
-    "`ckpt copy`, `ckpt rewrite` or `ckpt import-state` was interrupted while it wrote this checkpoint. Files are "
-    "missing. ckpt writes the newest offsets only when all other files are there, so no query starts on it.",
-    "Remove {checkpoint}, with every other checkpoint that the interrupted command was to write, and run it again. The "
-    "checkpoint that it read from is unchanged.",
+    words(
+        "{copy}, {rewrite} or {import_state} was interrupted while it wrote this checkpoint. Files are missing. ckpt "
+        "writes the newest offsets only when all other files are there, so no query starts on it.",
+        copy=call("copy"),
+        rewrite=call("rewrite"),
+        import_state=call("import_state"),
+    ),
+    do(
+        Do.DELETE,
+        words(
+            "Remove {checkpoint}, with every other checkpoint that the interrupted command was to write, and run the "
+            "command again. The checkpoint that it read from is unchanged."
+        ),
+        "",
+    ),
 )
 UNFINISHED_CHANGE = error(
     "CKPT114 unfinished-change",
-    "`ckpt evolve --in-place` was interrupted while it changed the sources of this checkpoint. It writes the newest "
-    "offsets only when all other files are changed, so no query starts on it.",
-    "Undo the change with the backup that it has made beside {checkpoint}: `ckpt evolve {checkpoint} --undo BACKUP`. "
-    "Then run it again.",
+    words(
+        "{evolve} was interrupted while it changed the sources of this checkpoint. It writes the newest offsets only "
+        "when all other files are changed, so no query starts on it.",
+        evolve=call("evolve", in_place=True),
+    ),
+    run(
+        call("evolve", CHECKPOINT, undo=Hole.BACKUP),
+        words("Undo the change with the backup that it has made beside {checkpoint}, and then run it again."),
+        writes=True,
+    ),
 )
 MISSING_PREDECESSOR = error(
     "CKPT201 missing-predecessor",
-    "A synchronous start looks for the offsets of the batch before the latest one, and they are missing: Spark "
-    'fails with "batch {batch} doesn\'t exist" or, from 4.2 on, "Previous batch {batch} not found in offset '
-    'log". Asynchronous progress tracking leaves such gaps and starts across them.',
-    f"`ckpt repair-async {{checkpoint}}` plans a repair. {_ASYNCHRONOUS}",
+    words(
+        "A synchronous start looks for the offsets of the batch before the latest one, and they are missing: Spark "
+        'fails with "batch {batch} doesn\'t exist" or, from 4.2 on, "Previous batch {batch} not found in offset log". '
+        "Asynchronous progress tracking leaves such gaps and starts across them."
+    ),
+    REPAIR_ASYNC.or_(_ASYNCHRONOUS),
     ((Asked.ASYNC, Severity.NOTE), (Asked.BOTH, Severity.WARNING)),
 )
 LOST_PREDECESSOR = error(
     "CKPT202 lost-predecessor",
-    "A synchronous start looks for the offsets of the batch before the latest one, and they are missing. The logs "
-    "do not have the gaps that asynchronous progress tracking leaves, so the file was lost or removed.",
-    f"`ckpt repair-async {{checkpoint}}` plans a repair, unless you can restore {{path}} from a copy. {_ASYNCHRONOUS}",
+    words(
+        "A synchronous start looks for the offsets of the batch before the latest one, and they are missing. The logs "
+        "do not have the gaps that asynchronous progress tracking leaves, so the file was lost or removed."
+    ),
+    REPAIR_ASYNC.or_(or_put_back(), _ASYNCHRONOUS),
 )
 UNCOMMITTED_LATEST = note(
     "CKPT203 latest-batch-uncommitted",
-    "The latest batch was planned but not committed. The next start runs it again over the same offsets; rows it had "
-    f"already written are written again, but not by {REMEMBERING}.",
+    words(
+        "The latest batch was planned but not committed. The next start runs it again over the same offsets, with the "
+        "rows that it may have written: {sinks}.",
+        sinks=OnSinks(Ids.SAME),
+    ),
 )
 COMMITS_AHEAD = error(
     "CKPT204 commits-ahead-of-offsets",
-    "The commit log ends after the offset log: offset files were lost or removed. Spark runs the latest planned "
-    "batch again, and then fails when it finds that batch's commit: CONCURRENT_STREAM_LOG_UPDATE, which mentions "
-    "several streaming jobs though there is only one.",
-    repair(named=words("the missing offset files")),
+    words(
+        "The commit log ends after the offset log: offset files were lost or removed. Spark runs the latest planned "
+        "batch again, and then fails when it finds that batch's commit: CONCURRENT_STREAM_LOG_UPDATE, which mentions "
+        "several streaming jobs though there is only one."
+    ),
+    repair("offsets", named=words("the missing offset files")),
 )
 COMMITS_BEHIND = error(
     "CKPT205 batches-never-run",
-    "The commit log ends more than one batch before the offset log. Spark runs only the latest planned batch and "
-    "never returns to those in between. If they had not finished, their rows are lost without an error.",
-    "Check in the sink or the driver log whether these batches were written. If so, nothing is lost. If not, `ckpt "
-    "repair {checkpoint}` plans how to read their rows again.",
+    words(
+        "The commit log ends more than one batch before the offset log. Spark runs only the latest planned batch and "
+        "never returns to those in between. If they had not finished, their rows are lost without an error."
+    ),
+    advise(
+        do(
+            Do.FIND_OUT,
+            words(
+                "Check in the sink or the driver log whether these batches were written. If so, nothing is lost."
+            ),
+        ),
+        run(call("repair", CHECKPOINT), words("If not, see the plan that reads their rows again.")),
+    ),
 )
 COMMITS_WITHOUT_OFFSETS = error(
     "CKPT206 commits-without-offsets",
-    "There are commits (or state) but no offsets at all: Spark treats the query as new, and then fails because of "
-    "the files that are left.",
-    "Restore {checkpoint}/offsets from a copy that reaches the newest commit. Or start over in a new checkpoint "
-    f"folder: {NEW_CHECKPOINT}.",
+    words(
+        "There are commits (or state) but no offsets at all: Spark treats the query as new, and then fails because of "
+        "the files that are left."
+    ),
+    do(
+        Do.PUT_BACK,
+        words("Put {checkpoint}/offsets back from a copy of the checkpoint that reaches the newest commit."),
+        "offsets",
+    ).or_(NEW_CHECKPOINT),
 )
 FIRST_REAL_TIME_BATCH = error(
     "CKPT215 first-real-time-batch",
-    "No batch is planned, and state/ has schemas and temporary files, but no state. A query in real-time mode (Spark "
-    "4.3) leaves this in its first batch, which it plans only at its end: it is running now, or was killed. A start in "
-    "real-time mode runs batch 0. A start in micro-batches is refused from Spark 4.1 on, because state/ is not empty. "
-    "Rows that a killed batch has written are written again.",
-    "If the query is running, wait for the end of the batch. If not, start it in real-time mode, as before: "
-    '`.trigger(realTime="5 minutes")`. To start it in micro-batches instead, delete the folder {checkpoint}/state '
-    "first: it holds no state.",
+    words(
+        "No batch is planned, and state/ has schemas and temporary files, but no state. A query in real-time mode "
+        "(Spark 4.3) leaves this in its first batch, which it plans only at its end: it is running now, or was killed. "
+        "A start in real-time mode runs batch 0. A start in micro-batches is refused from Spark 4.1 on, because state/ "
+        "is not empty. Rows that a killed batch has written are written again."
+    ),
+    do(Do.WAIT, words("If the query is running, wait for the end of the batch.")).or_(
+        do(
+            Do.START,
+            words(
+                "If not, start it in real-time mode, as before: {trigger}.",
+                trigger=Code('.trigger(realTime="5 minutes")'),
+            ),
+        ),
+        do(
+            Do.DELETE,
+            words(
+                "If not, and it is to start in micro-batches, first delete the folder {checkpoint}/state: it holds no "
+                "state."
+            ),
+            "state",
+        ),
+    ),
 )
 ID_WITHOUT_BATCHES = warning(
     "CKPT112 query-id-without-batches",
-    "The file metadata has a query id, but no batch is planned or committed. Either no start of this query reached a "
-    f"batch, or its logs were deleted. In that case batch 0 runs again under the old id: {DROPS}.",
-    "Start the query only if it has never written a row. If it has, put offsets, commits and state back from a copy of "
-    f"the checkpoint that reaches the newest batch in the sink, or start over in a new checkpoint folder: "
-    f"{NEW_CHECKPOINT}.",
+    words(
+        "The file metadata has a query id, but no batch is planned or committed. Either no start of this query reached "
+        "a batch, or its logs were deleted. In that case batch 0 runs again under the old id: {sinks}.",
+        sinks=OnSinks(Ids.REUSED),
+    ),
+    do(Do.START, words("Start the query only if it has never written a row.")).or_(
+        do(
+            Do.PUT_BACK,
+            words(
+                "If it has written rows, put offsets, commits and state back from a copy of the checkpoint that "
+                "reaches the newest batch in the sink."
+            ),
+            "offsets",
+            "commits",
+            "state",
+        ),
+        NEW_CHECKPOINT,
+    ),
 )
 GAP_IGNORED = note(
     "CKPT207 gap-that-no-start-looks-at",
-    "Batches are missing from the middle of a log. No start looks at them.",
+    words("Batches are missing from the middle of a log. No start looks at them."),
 )
 ASYNC_REFUSES_STATE = error(
     "CKPT208 asynchronous-tracking-refuses-state",
-    "Spark refuses asynchronous progress tracking for a stateful query.",
-    "Start the query without the option asyncProgressTrackingEnabled.",
+    words("Spark refuses asynchronous progress tracking for a stateful query."),
+    do(Do.START, words("Start the query without the option asyncProgressTrackingEnabled.")),
 )
 REPLAY_FROM_BEGINNING = warning(
     "CKPT209 replay-from-the-beginning",
-    "A start with asynchronous tracking runs the latest batch again. There are no earlier offsets, so its range "
-    "starts at the beginning of its sources: rows of earlier batches are read and written again.",
-    "Accept the replay, or restore an earlier offset file from a copy of the checkpoint before the start.",
+    words(
+        "A start with asynchronous tracking runs the latest batch again. There are no earlier offsets, so its range "
+        "starts at the beginning of its sources: rows of earlier batches are read and written again."
+    ),
+    do(Do.START, words("Accept the replay.")).or_(
+        do(
+            Do.PUT_BACK,
+            words("Before the start, put an earlier offset file back from a copy of the checkpoint."),
+            "offsets",
+        )
+    ),
 )
 UNFINISHED_REPARTITION = error(
     "CKPT210 unfinished-repartition",
-    "The latest batch is not committed and records a different number of shuffle partitions than the batch before: "
-    "Spark 4.2 and later treat that as an interrupted offline repartitioning, and refuse to start.",
-    "Run the repartitioning again with the same number of partitions. If there was none (Spark 4.2 and "
-    "later mistake a changed setting for one), set "
-    f"{settings.CHECK_UNFINISHED_REPARTITION}=false.",
+    words(
+        "The latest batch is not committed and records a different number of shuffle partitions than the batch before: "
+        "Spark 4.2 and later treat that as an interrupted offline repartitioning, and refuse to start."
+    ),
+    do(Do.CHANGE, words("Run the repartitioning again with the same number of partitions.")).or_(
+        do(
+            Do.CHANGE,
+            words(
+                "If there was none (Spark 4.2 and later mistake a changed setting for one), set {setting}.",
+                setting=Setting(f"{settings.CHECK_UNFINISHED_REPARTITION}=false"),
+            ),
+        )
+    ),
 )
 FINISHED_ROWS_AGAIN = warning(
     "CKPT213 finished-rows-read-again",
-    "A start with asynchronous tracking runs the latest batch again, from the nearest earlier offsets that exist. "
-    "Batches after those offsets are committed but have lost their own: their rows are read and written again.",
-    "`ckpt repair-async {checkpoint}` plans a repair and says what is read again, unless you can restore the lost "
-    "offset files from a copy of the checkpoint.",
+    words(
+        "A start with asynchronous tracking runs the latest batch again, from the nearest earlier offsets that exist. "
+        "Batches after those offsets are committed but have lost their own: their rows are read and written again."
+    ),
+    REPAIR_ASYNC.or_(or_put_back("offsets", named=words("the lost offset files"))),
 )
 TWO_WRITERS = warning(
     "CKPT211 two-writers-suspected",
-    "Files of the log contradict each other in a way that a single query does not cause: two queries may be "
-    "writing to this checkpoint.",
-    "Make sure that exactly one query uses {checkpoint}: stop all others before the next start.",
+    words(
+        "Files of the log contradict each other in a way that a single query does not cause: two queries may be "
+        "writing to this checkpoint."
+    ),
+    do(
+        Do.FIND_OUT,
+        words("Make sure that exactly one query uses {checkpoint}: stop all others before the next start."),
+    ),
 )
 FAR_WATERMARK = warning(
     "CKPT214 watermark-in-the-future",
-    "The watermark is more than a day ahead of the time at which its batch was planned: a row has an event time in the "
-    "future. Spark has closed every window up to there and dropped its state, and silently leaves out all later rows "
-    "as late, until real time gets there.",
-    "Find the row in the source, and let the query leave out such rows before withWatermark. The batch that read it is "
-    "too far back for `ckpt rewind`: start the query with a new checkpoint, which reads its sources from their "
-    "beginning.",
+    words(
+        "The watermark is more than a day ahead of the time at which its batch was planned: a row has an event time in "
+        "the future. Spark has closed every window up to there and dropped its state, and silently leaves out all "
+        "later rows as late, until real time gets there."
+    ),
+    advise(
+        do(
+            Do.CHANGE,
+            words(
+                "Find the row in the source, and let the query leave out such rows before withWatermark. The batch "
+                "that read it is too far back for {rewind}.",
+                rewind=call("rewind"),
+            ),
+        ),
+        NEW_CHECKPOINT,
+    ),
 )
 LOG_LAGS_BEHIND = note(
     "CKPT212 log-lags-behind-the-sink",
-    "Asynchronous progress tracking left these gaps. Its log lags: batches that ran after the last logged one are "
-    "not in it. Any start reads and writes their rows again, under batch ids that were used before.",
+    words(
+        "Asynchronous progress tracking left these gaps. Its log lags: it lacks the batches that ran after the last "
+        "logged one. Any start reads and writes their rows again, under batch ids that were used before."
+    ),
 )
 REAL_TIME = note(
     "CKPT216 written-in-real-time-mode",
-    "Real-time mode (Spark 4.3) wrote this checkpoint. It plans a batch only at its end: if it was killed before, rows "
-    "after the newest offsets are in the sink already, and any start writes them again. The forecasts `sync` and "
-    "`async` are of starts in micro-batches, `realtime` is of a start in real-time mode.",
+    words(
+        "Real-time mode (Spark 4.3) wrote this checkpoint. It plans a batch only at its end: if it was killed before, "
+        "rows after the newest offsets are in the sink already, and any start writes them again. The forecasts {sync} "
+        "and {async} are of starts in micro-batches, {realtime} is of a start in real-time mode.",
+        **{mode: Name(mode) for mode in ("sync", "async", "realtime")},
+    ),
 )
 COMMIT_CUT_SHORT = note(
     "CKPT110 commit-without-content",
-    "The newest commit has only its version line: it was truncated. Every Spark version accepts it.",
+    words("The newest commit has only its version line: it was truncated. Every Spark version accepts it."),
 )
 COMMIT_WITH_OTHER_IDS = error(
     "CKPT118 commit-with-other-state-ids",
-    "State store checkpoint format 2 finds its files by the unique ids in the commit of the batch before: one for each "
-    "store of each partition. This commit has another number of them: it was written by hand. A partition without ids "
-    "fails the batch; one with too many lets it run and write its rows, and from 4.2 on fails its commit.",
+    words(
+        "State store checkpoint format 2 finds its files by the unique ids in the commit of the batch before: one for "
+        "each store of each partition. This commit has another number of them: it was written by hand. A partition "
+        "without ids fails the batch; one with too many lets it run and write its rows, and from 4.2 on fails its "
+        "commit."
+    ),
     REPAIR,
 )
 COMMIT_WITHOUT_STATE_IDS = error(
     "CKPT111 commit-without-state-ids",
-    "State store checkpoint format 2 finds its files by the unique ids in the commit of the batch before, and this "
-    "commit names none: it was written by hand, or in a session without the setting. Spark then looks for other "
-    "files.",
+    words(
+        "State store checkpoint format 2 finds its files by the unique ids in the commit of the batch before, and this "
+        "commit names none: it was written by hand, or in a session without the setting. Spark then looks for other "
+        "files."
+    ),
     REPAIR,
 )
