@@ -103,9 +103,9 @@ def _find_operators_astray(start: Start) -> Forecast | None:
     if not start.rules.operator_metadata:
         return None
     each_batch = any(operator.id == folder and operator.schema_paths for operator in start.checkpoint.operators)
-    remedy = diagnoses.common.REPAIR if each_batch else None  # of metadata v2 the file of an older batch may be right
+    advice = diagnoses.common.REPAIR if each_batch else None  # of metadata v2 the file of an older batch may be right
     path = f"{STATE}/{folder}/_metadata"
-    return start.fails(diagnoses.state.OPERATOR_ASTRAY, path, detail, messages.OPERATORS_DIFFER, remedy)
+    return start.fails(diagnoses.state.OPERATOR_ASTRAY, path, detail, messages.OPERATORS_DIFFER, advice)
 
 
 def _find_renamed_operator(start: Start) -> Forecast | None:
@@ -268,10 +268,10 @@ def _find_moved_schemas(start: Start) -> Forecast | None:
         moved = [path for path in operator.schema_paths if operator.variables and kept and path in kept.moved_schemas]
         if moved:
             folder = f"{STATE}/{operator.id}/_stateSchema"
-            remedy = remedies.moved(moved[0], operator.id, checkpoint)
+            advice = remedies.moved(moved[0], operator.id, checkpoint)
             if not any(True for _ in checkpoint.listing.walk(folder)):
-                remedy = remedies.moved_and_lost(folder)
-            finding = Finding(diagnoses.state.STATE_MOVED, STATE, f"schemas are read from {moved[0]}", remedy)
+                advice = remedies.moved_and_lost(folder)
+            finding = Finding(diagnoses.state.STATE_MOVED, STATE, f"schemas are read from {moved[0]}", advice)
             if not any(path in checkpoint.lost_schemas for path in moved):
                 return start.ends(Outcome.UNKNOWN, finding)
             error = messages.NO_SCHEMA_FILE.format(f"{moved[0].rpartition('/_stateSchema/')[0]}/_stateSchema/")
@@ -286,8 +286,8 @@ def _make_finding(start: Start, damage: StateDamage, contradicting: str | None) 
     damaged, of_sst = diagnoses.state.STATE_FILE_DAMAGED, damage.file_kind is StateFileKind.SST
     diagnosis = diagnoses.state.STATE_SST_MISSING if of_sst else _STATE_DIAGNOSES.get(damage.kind, damaged)
     is_folder = diagnosis is diagnoses.state.STATE_FOLDER_MISSING
-    remedy = remedies.lost_state(damage, contradicting) if is_folder else None
-    return Finding(diagnosis, damage.path, damage.detail, remedy)
+    advice = remedies.lost_state(damage, contradicting) if is_folder else None
+    return Finding(diagnosis, damage.path, damage.detail, advice)
 
 
 def write_descriptions(start: Start) -> Forecast | None:

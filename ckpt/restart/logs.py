@@ -48,8 +48,8 @@ def _check_log_file(
         reads = f"Spark {start.spark} reads at most v{newest}"
         reads = "no known Spark version reads that" if remedies.nobody_reads(version) else reads
         detail = f"its version line is v{version}, and {reads}"
-        remedy = remedies.newer_version(version)
-        return start.fails(diagnoses.logs.NEWER_LOG_VERSION, path, detail, messages.NEWER_VERSION, remedy)
+        advice = remedies.newer_version(version)
+        return start.fails(diagnoses.logs.NEWER_LOG_VERSION, path, detail, messages.NEWER_VERSION, advice)
     if isinstance(entry, Unreadable) and entry.fault is Fault.TOO_LARGE:
         return start.stays_unknown(diagnoses.others.TOO_LARGE, path, entry.reason)
     if isinstance(entry, Unreadable) and entry.fault is Fault.UNFINISHED:
@@ -131,8 +131,8 @@ def _fail_without_predecessor(start: Start, latest: int, error: str) -> Forecast
     nearest = start.checkpoint.offsets.before(latest)
     there = "there is no earlier batch" if nearest is None else f"the nearest earlier batch is {nearest}"
     detail = f"a synchronous start looks for the offsets of batch {latest - 1}; {there}"
-    remedy = remedies.no_predecessor(start.checkpoint, latest)
-    return start.fails(diagnosis, f"{OFFSETS}/{latest - 1}", detail, error, remedy)
+    advice = remedies.no_predecessor(start.checkpoint, latest)
+    return start.fails(diagnosis, f"{OFFSETS}/{latest - 1}", detail, error, advice)
 
 
 def _check_number_of_sources(start: Start) -> Forecast | None:

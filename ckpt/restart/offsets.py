@@ -138,7 +138,7 @@ def doubtful_offsets(start: Start) -> Forecast | None:
         if doubt is not None:
             diagnosis, detail = doubt
             detail = f"source {index} {detail} batch {start.predecessor}"
-            moved, remedy = advance(*offsets), None
+            moved, advice = advance(*offsets), None
             if diagnosis is diagnoses.others.TOPIC_SWITCHED and moved and moved.switched:
                 detail += f": topic {moved.switched[1]}, where that had {moved.switched[0]}"
             if diagnosis is diagnoses.others.OFFSETS_WENT_BACK and moved and moved.recreated:
@@ -146,12 +146,12 @@ def doubtful_offsets(start: Start) -> Forecast | None:
                 others = f", and {len(more)} more" if more else ""
                 detail = f"{detail}: {first}{others}; {_KAFKA_BACK.format(start.latest)}"
                 beginning = _find_beginning(offsets[0], moved.recreated)
-                remedy = remedies.topic_recreated(start.latest, index, beginning, alone=len(end.sources) == 1)
+                advice = remedies.topic_recreated(start.latest, index, beginning, alone=len(end.sources) == 1)
             rows = [end.rows for end in offsets if isinstance(end, RateMicroBatchOffset)]
             if rows and diagnosis is diagnoses.others.OFFSETS_WENT_BACK:
-                error, remedy = messages.OFFSETS_REVERSED.format(*rows), remedies.offsets_reversed(start.latest)
-                return start.fails(diagnosis, f"{OFFSETS}/{start.latest}", detail, error, remedy)
-            return start.stays_unknown(diagnosis, f"{OFFSETS}/{start.latest}", detail, remedy)
+                error, advice = messages.OFFSETS_REVERSED.format(*rows), remedies.offsets_reversed(start.latest)
+                return start.fails(diagnosis, f"{OFFSETS}/{start.latest}", detail, error, advice)
+            return start.stays_unknown(diagnosis, f"{OFFSETS}/{start.latest}", detail, advice)
     return None
 
 
@@ -244,8 +244,8 @@ def source_entries(start: Start) -> Forecast | None:
             planned = (
                 not start.resumes
             )  # by a start that failed, if nobody has edited the file: no copy has a better one
-            remedy = diagnoses.common.REPAIR if planned else remedies.offsets_reversed(start.latest)
-            return start.fails(diagnoses.others.OFFSETS_WENT_BACK, path, detail, messages.FILES_REVERSED, remedy)
+            advice = diagnoses.common.REPAIR if planned else remedies.offsets_reversed(start.latest)
+            return start.fails(diagnoses.others.OFFSETS_WENT_BACK, path, detail, messages.FILES_REVERSED, advice)
     return None
 
 
@@ -268,8 +268,8 @@ def _find_lost_log(start: Start, log: FileSourceLog, last: int) -> Finding | Non
     ends = "is empty" if log.log.latest is None else f"ends at entry {log.log.latest}"
     detail = f"the log {ends}, and batches have read up to entry {last}: the next files get number {log.next_entry}"
     begun_again = find_renumbered_entry(start.checkpoint, min(start.checkpoint.offsets.entries)) is not None
-    remedy = None if log.log.latest is None or begun_again else diagnoses.common.REPAIR
-    return Finding(diagnoses.others.SOURCE_LOG_LOST, log.folder, detail, remedy)
+    advice = None if log.log.latest is None or begun_again else diagnoses.common.REPAIR
+    return Finding(diagnoses.others.SOURCE_LOG_LOST, log.folder, detail, advice)
 
 
 def find_skipping_logs(start: Start) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Remedies that depend on which files exist: those of findings whose place matters.
+"""Advice that depends on which files exist: that of findings whose place matters.
 
 What ``ckpt repair`` can plan is left to it: it knows every fix, what each costs, and changes all files that belong
 together.
@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from ckpt import settings
-from ckpt.advice import CHECKPOINT, Advice, Hole, advise, call, run, words
+from ckpt.advice import CHECKPOINT, PATH, Advice, Code, Do, Hole, Words, advise, call, do, run, words
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.checkpoint.sources.file_logs import file_source_logs
 from ckpt.checkpoint.sources.files import entry_at
@@ -17,22 +17,25 @@ from ckpt.formats.names import compactible_id
 from ckpt.model import Json, StateDamage
 from ckpt.restart import diagnoses
 from ckpt.storage.locations import local_path
-from ckpt.texts import quote_path, quote_word, span
+from ckpt.texts import quote_path, span
 from ckpt.versions import RULES
 
-_PUT_BACK = (
-    "stop the query and put {path} back from a copy of the checkpoint (object stores with versioning keep one), and "
-    "only that."
-)
-_REPAIR = f"`ckpt repair-async {{checkpoint}}` plans a repair. Or: {_PUT_BACK}"
-NO_BATCH_YET = (
-    "No batch was planned. If the query has never run, delete {path}: the next start writes it. If it has run before, "
-    "do NOT start it: the path is wrong or its batches were deleted, and every source would be read from its beginning."
+_REPAIR = advise(diagnoses.common.REPAIR_ASYNC.or_(diagnoses.common.or_put_back()))
+NO_BATCH_YET = advise(
+    do(
+        Do.DELETE,
+        words(
+            "No batch was planned. If the query has never run, delete {path}: the next start writes it. If it has run "
+            "before, do NOT start it: the path is wrong or its batches were deleted, and every source would be read "
+            "from its beginning."
+        ),
+        PATH,
+    )
 )
 """For a file of a source that was cut off before the first batch."""
 
 
-def unreadable_log(checkpoint: Checkpoint, folder: str, batch_id: int) -> str | None:
+def unreadable_log(checkpoint: Checkpoint, folder: str, batch_id: int) -> Advice | None:
     """For a file of the logs that a start reads and cannot; None leaves it to the diagnosis."""
     latest = checkpoint.offsets.latest
     if folder == OFFSETS and not latest:
@@ -44,7 +47,7 @@ def unreadable_log(checkpoint: Checkpoint, folder: str, batch_id: int) -> str | 
     return None
 
 
-def unreadable_source_log(checkpoint: Checkpoint, path: str) -> str | None:
+def unreadable_source_log(checkpoint: Checkpoint, path: str) -> Advice | None:
     """For an entry of a file source's log: no copy has one complete that no batch has read; None leaves it."""
     folder, _, name = path.rpartition("/")
     entry, newest = compactible_id(name), checkpoint.offsets.newest
@@ -53,10 +56,11 @@ def unreadable_source_log(checkpoint: Checkpoint, path: str) -> str | None:
     last = entry_at(offset_of(newest, source)) if newest and source is not None else -1
     if entry is None or entry <= last:
         return None
-    return (
-        "`ckpt repair {checkpoint}` plans to remove the file: its write was cut off before a batch had read the entry, "
-        "so no copy has it complete, and the next start writes it again."
+    remove = words(
+        "See the plan that removes the file: its write was cut off before a batch had read the entry, so no copy has "
+        "it complete, and the next start writes it again."
     )
+    return advise(run(call("repair", CHECKPOINT), remove))
 
 
 def pair_below(checkpoint: Checkpoint, latest: int) -> bool:
@@ -65,8 +69,8 @@ def pair_below(checkpoint: Checkpoint, latest: int) -> bool:
     return all(checkpoint.offsets.readable(batch_id) is not None for batch_id in wanted)
 
 
-def no_predecessor(checkpoint: Checkpoint, latest: int) -> str | None:
-    """For missing offsets, if asynchronous tracking is no remedy; None leaves it to the diagnosis."""
+def no_predecessor(checkpoint: Checkpoint, latest: int) -> Advice | None:
+    """For missing offsets, if asynchronous tracking does not help; None leaves it to the diagnosis."""
     committed = latest in checkpoint.commits
     if checkpoint.stateful and not committed:
         return diagnoses.common.REPAIR
@@ -82,92 +86,117 @@ def repair_offsets(batch_ids: Sequence[int]) -> Advice:
     return diagnoses.common.repair(*(f"{OFFSETS}/{batch}" for batch in batch_ids), named=words("{files}", files=named))
 
 
-def topic_recreated(latest: int | None, source: int, beginning: Mapping[str, Json], *, alone: bool) -> str:
+def topic_recreated(latest: int | None, source: int, beginning: Mapping[str, Json], *, alone: bool) -> Advice:
     """For the end of an uncommitted batch that is below its start: Kafka had fewer rows than had been read.
 
     A start that finds them gone fails, and has written the offsets that are there now (measured on 3.5 to 4.3).
     ``beginning`` has the offsets at which the new topic begins, and other topics go on; ``alone`` says that the query
     has no other source.
     """
-    to = quote_word(json.dumps(beginning, separators=(",", ":")))
-    others = "" if alone else " What that batch had of other sources is left out: `ckpt offsets show {checkpoint}`."
-    return (
-        f"Do not start the query with failOnDataLoss=false: batch {latest} would read no row, the query would "
-        "resume from the end of that batch, and no row below it would ever be read. If the topic was recreated, "
-        f"`ckpt skip {{checkpoint}}` counts batch {latest} as done (it has read no row of the new topic); then "
-        f"`ckpt offsets set {{checkpoint}} --source {source} --to {to}` shows the plan to begin at the earliest rows "
-        f"of the new topic; apply it.{others} If the topic was not recreated, put {OFFSETS}/{latest} back from a copy "
-        "of the checkpoint, and only this file."
+    skip = words(
+        "Do not start the query with failOnDataLoss=false: batch {latest} would read no row, the query would resume "
+        "from the end of that batch, and no row below it would ever be read. If the topic was recreated, count batch "
+        "{latest} as done: it has read no row of the new topic.",
+        latest=str(latest),
+    )
+    put_back = words(
+        "If the topic was not recreated, put {file} back from a copy of the checkpoint, and only this file.",
+        file=f"{OFFSETS}/{latest}",
+    )
+    others = words("See what batch {latest} had of other sources: a skip leaves that out.", latest=str(latest))
+    show = run(call("offsets_show", CHECKPOINT), others)
+    begin = words("After the skip, begin at the earliest rows of the new topic.")
+    to = json.dumps(beginning, separators=(",", ":"))
+    return advise(
+        run(call("skip", CHECKPOINT), skip).or_(do(Do.PUT_BACK, put_back, f"{OFFSETS}/{latest}")),
+        *(() if alone else (show,)),
+        run(call("offsets_set", CHECKPOINT, source=source, to=to), begin),
     )
 
 
-def offsets_reversed(latest: int | None) -> str:
+def offsets_reversed(latest: int | None) -> Advice:
     """For a batch of a source that refuses to read backwards."""
-    return (
-        f"Put {OFFSETS}/{latest} back from a copy of the checkpoint, and only this file. Without a copy, `ckpt repair "
-        "{checkpoint}` shows the fixes, and what each costs."
-    )
+    file = f"{OFFSETS}/{latest}"
+    put_back = words("Put {file} back from a copy of the checkpoint, and only this file.", file=file)
+    repair = run(call("repair", CHECKPOINT), words("Without a copy, see the fixes, and what each costs."))
+    return advise(do(Do.PUT_BACK, put_back, file).or_(repair))
 
 
-def commit_planned(checkpoint: Checkpoint, query: str = "the query") -> str:
+def commit_planned(checkpoint: Checkpoint, query: str = "the query") -> Words:
     """For a planned batch that has to be committed first.
 
     With TTL, which is in processing time, a start with trigger availableNow may not end: each batch leads to another
     one that only looks for expired values (measured on 4.2.0). Other triggers run the planned batch at once, too.
     """
     if any(variable.ttl for operator in checkpoint.operators for variable in operator.variables):
-        committed = f"{COMMITS}/{checkpoint.offsets.latest}"
-        return f"start {query} once with trigger processingTime='1 hour', and stop it when {committed} is there"
-    return f"start {query} once with trigger availableNow, which commits it"
+        return words(
+            "start {query} once with trigger processingTime='1 hour', and stop it when {committed} is there",
+            query=query,
+            committed=f"{COMMITS}/{checkpoint.offsets.latest}",
+        )
+    return words("start {query} once with trigger availableNow, which commits it", query=query)
 
 
-def foreign_snapshot(batch: int) -> str:
+def foreign_snapshot(batch: int) -> Advice:
     """For a snapshot of abandoned batches: ``batch`` is the newest whose state is loaded without any of them."""
-    return (
-        f"Stop the query. `ckpt rewind {{checkpoint}} --to-batch {batch}` plans to go back to the state before the "
-        "snapshot, also where a start has loaded it since, reads the rows again, and says what the sink does with them."
+    what = words(
+        "Stop the query, and see the plan that goes back to the state before the snapshot, also where a start has "
+        "loaded it since, and reads the rows again, and what the sink does with them."
     )
+    return advise(run(call("rewind", CHECKPOINT, to_batch=batch), what))
 
 
-def far_watermark(batch: int) -> str:
+def far_watermark(batch: int) -> Advice:
     """For a watermark in the future that the rows of a batch have brought."""
-    return (
-        f"Find the row: `ckpt offsets show {{checkpoint}} --batch {batch}` says what batch {batch} read. Let the query "
-        "leave out such rows before withWatermark, or each of them does this again. Then stop it: `ckpt rewind "
-        f"{{checkpoint}} --to-batch {batch - 1}` plans to go back to the state before, reads the rows again, and says "
-        "what the sink does with them. To move a source with `ckpt offsets` does not help: that leaves the watermark."
+    find = words(
+        "Find the row: see what batch {number} read. Let the query leave out such rows before withWatermark, or each "
+        "of them does this again.",
+        number=batch,
+    )
+    back = words(
+        "Stop the query, and see the plan that goes back to the state before and reads the rows again, and what the "
+        "sink does with them. To move a source with {offsets_set} does not help: that leaves the watermark.",
+        offsets_set=call("offsets_set"),
+    )
+    return advise(
+        run(call("offsets_show", CHECKPOINT, batch=batch), find),
+        run(call("rewind", CHECKPOINT, to_batch=batch - 1), back),
     )
 
 
-def offsets_moved_back(before: int) -> str:
+def offsets_moved_back(before: int) -> Advice:
     """For committed offsets of a source that only ever go forward, below those of batch ``before``."""
-    return (
+    back = words(
         "Unless somebody moved them back on purpose, the file was edited or restored by hand, and a start reads rows "
-        f"again that the query has read. `ckpt rewind {{checkpoint}} --to-batch {before} --replay new` plans to go "
-        f"back to the state after batch {before} and read on from there, and says what the sink does with those rows. "
-        "If they were moved back on purpose, start the query as usual."
+        "again that the query has read. See the plan that goes back to the state after batch {before} and reads on "
+        "from there, and what the sink does with those rows.",
+        before=before,
     )
+    on_purpose = words("If they were moved back on purpose, start the query as usual.")
+    return advise(run(call("rewind", CHECKPOINT, to_batch=before, replay="new"), back).or_(do(Do.START, on_purpose)))
 
 
-def topic_was_recreated(before: int) -> str:
+def topic_was_recreated(before: int) -> Advice:
     """For a committed batch that ends below the one before: the query has already skipped what was there."""
-    return (
+    what = words(
         "If the topic was recreated, find out which of its rows below these offsets are missing in the sink: the query "
-        f"has not read them. `ckpt handoff {{checkpoint}} --batch {before}` starts a new query at the earliest rows of "
-        "the topic: it loses no row, and reads again what this query has read since."
+        "has not read them. See how a new query starts at the earliest rows of the topic: it loses no row, and reads "
+        "again what this query has read since."
     )
+    return advise(run(call("handoff", CHECKPOINT, batch=before), what))
 
 
-def never_run(checkpoint: Checkpoint, lost: Sequence[int]) -> str:
+def never_run(checkpoint: Checkpoint, lost: Sequence[int]) -> Advice:
     """For planned batches that no start comes back to."""
-    which = span("batch", lost[0], lost[-1])
-    question = f"Find out from the sink or the driver log whether {which} had been written. If so, nothing is lost."
-    if not checkpoint.commits.ids:
-        return f"{question} If not, put commits/ back from a copy of the checkpoint before the start, and only that."
-    return (
-        f"{question} If not, stop the query before it continues: `ckpt repair {{checkpoint}}` plans how their rows are "
-        "read again."
+    question = words(
+        "Find out from the sink or the driver log whether {which} had been written. If so, nothing is lost.",
+        which=span("batch", lost[0], lost[-1]),
     )
+    if checkpoint.commits.ids:
+        stop = words("If not, stop the query before it continues, and see the plan that reads their rows again.")
+        return advise(do(Do.FIND_OUT, question), run(call("repair", CHECKPOINT), stop))
+    back = words("If not, put commits/ back from a copy of the checkpoint before the start, and only that.")
+    return advise(do(Do.FIND_OUT, question), do(Do.PUT_BACK, back, COMMITS))
 
 
 def nobody_reads(version: int) -> bool:
@@ -175,15 +204,18 @@ def nobody_reads(version: int) -> bool:
     return version > max(max(rules.newest_offset_log, rules.newest_commit_log) for rules in RULES.values())
 
 
-def newer_version(version: int) -> str:
+def newer_version(version: int) -> Advice:
     """For a version line that some Spark version, or none that is known, reads."""
     if not nobody_reads(version):
-        return "Start the query with a Spark version for which `ckpt inspect {checkpoint}` forecasts a restart."
-    return (
-        f"No Spark version up to {list(RULES)[-1]} writes v{version}: if a newer one wrote this checkpoint, start the "
-        "query with that one. Otherwise the file is damaged: `ckpt repair {checkpoint}` shows the fixes, and what each "
-        "costs."
+        return advise(diagnoses.logs.OTHER_VERSION)
+    newer = words(
+        "No Spark version up to {newest} writes v{version}: if a newer one wrote this checkpoint, start the query with "
+        "that one.",
+        newest=str(list(RULES)[-1]),
+        version=version,
     )
+    damaged = words("If not, the file is damaged: see the fixes, and what each costs.")
+    return advise(do(Do.START, newer).or_(run(call("repair", CHECKPOINT), damaged)))
 
 
 def contradicting_setting(checkpoint: Checkpoint) -> str | None:
@@ -196,14 +228,16 @@ def contradicting_setting(checkpoint: Checkpoint) -> str | None:
     return None
 
 
-def lost_state(damage: StateDamage, contradicting: str | None) -> Advice | str | None:
+def lost_state(damage: StateDamage, contradicting: str | None) -> Advice | None:
     """For a folder of state that is missing, with ``contradicting_setting``; None leaves it to the diagnosis."""
     if contradicting:
-        return (
-            f"Offsets record different values of {contradicting}. If nobody moved the state on purpose, the newest "
-            "were edited, and `ckpt repair {checkpoint}` shows the fixes, and what each costs. If the state was moved, "
-            "put {path} back from a copy of the checkpoint."
+        edited = words(
+            "Offsets record different values of {setting}. If nobody moved the state on purpose, the newest were "
+            "edited: see the fixes, and what each costs.",
+            setting=contradicting,
         )
+        was_moved = words("If the state was moved, put {path} back from a copy of the checkpoint.")
+        return advise(run(call("repair", CHECKPOINT), edited).or_(do(Do.PUT_BACK, was_moved, PATH)))
     if damage.path.count("/") < 2:
         return None  # nothing of the operator is left
     salvage = call("rewrite", CHECKPOINT, Hole.NEW, salvage=True)
@@ -213,7 +247,7 @@ def lost_state(damage: StateDamage, contradicting: str | None) -> Advice | str |
     return advise(diagnoses.common.put_back().or_(*alternatives, *diagnoses.common.NEW_STATE))
 
 
-def moved(recorded: str, operator: int, checkpoint: Checkpoint) -> str | None:
+def moved(recorded: str, operator: int, checkpoint: Checkpoint) -> Advice | None:
     """For schemas that are recorded under another path; None where one of the two is not on this machine."""
     root = recorded.rpartition(f"/state/{operator}/_stateSchema/")[0]
     scheme, colon, path = root.partition(":")
@@ -221,18 +255,21 @@ def moved(recorded: str, operator: int, checkpoint: Checkpoint) -> str | None:
     if (colon and scheme != "file") or here is None:
         return None
     old = "/" + (path if colon else root).lstrip("/")
-    paths = (old.rpartition("/")[0] or "/", here, old)
-    above, there, old_path = (quote_path(path).replace("{", "{{") for path in paths)  # in which nothing is filled in
-    link = f'`mkdir -p {above} && ln -s "$(realpath {there})" {old_path}`'
-    return (
-        f"`ckpt relocate {{checkpoint}}` makes the query find its schemas here. Or move the checkpoint back to "
-        f"{old_path}, or link that path to this one (first remove the empty folders that a failed start leaves): {link}"
+    above, there, old_path = map(quote_path, (old.rpartition("/")[0] or "/", here, old))
+    link = words(
+        "Remove the empty folders that a failed start leaves at {old}, and link that path to this one: {link}",
+        old=old_path,
+        link=Code(f'mkdir -p {above} && ln -s "$(realpath {there})" {old_path}'),
+    )
+    return advise(
+        run(call("relocate", CHECKPOINT), words("Let the query find its schemas here.")).or_(
+            do(Do.MOVE, words("Move the checkpoint back to {old}.", old=old_path), ""), do(Do.CHANGE, link)
+        )
     )
 
 
-def moved_and_lost(folder: str) -> str:
+def moved_and_lost(folder: str) -> Advice:
     """For schemas that are recorded under another path, and are not here either."""
-    return (
-        f"Put {folder} back from a copy of the checkpoint: it is missing here too. Then run `ckpt inspect "
-        "{checkpoint}` again, which says what to do about the path."
-    )
+    back = words("Put {folder} back from a copy of the checkpoint: it is missing here too.", folder=folder)
+    again = words("Look again: the report then says what to do about the path.")
+    return advise(do(Do.PUT_BACK, back, folder), run(call("inspect", CHECKPOINT), again))

@@ -59,8 +59,8 @@ def source_logs(start: Start) -> Forecast | None:
             return start.fails(diagnoses.others.SOURCE_LOG_HOLE, path, detail, messages.GONE.format(path))
     for path, entry in checkpoint.source_entries.items() if start.latest is not None else ():
         if isinstance(entry, Unreadable):
-            remedy = remedies.unreadable_source_log(checkpoint, path)
-            return start.fails(diagnoses.others.SOURCE_LOG_UNREADABLE, path, entry.reason, entry.says, remedy)
+            advice = remedies.unreadable_source_log(checkpoint, path)
+            return start.fails(diagnoses.others.SOURCE_LOG_UNREADABLE, path, entry.reason, entry.says, advice)
     return None
 
 

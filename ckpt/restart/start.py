@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from ckpt.advice import Advice
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.history import is_empty
 from ckpt.checkpoint.sources.registry import SourceRange, indexed, source_ranges
@@ -134,8 +135,8 @@ class Start:
             committed = f"the latest commit is {self.committed}" if self.committed is not None else "there is no commit"
             were = "was" if len(lost) == 1 else "were"
             detail = f"{which} {were} planned, {committed}, and the next start runs only batch {self.latest}"
-            remedy = remedies.never_run(self.checkpoint, lost)
-            because = (*because, Finding(diagnoses.logs.COMMITS_BEHIND, f"{OFFSETS}/{first}", detail, remedy))
+            advice = remedies.never_run(self.checkpoint, lost)
+            because = (*because, Finding(diagnoses.logs.COMMITS_BEHIND, f"{OFFSETS}/{first}", detail, advice))
         forecast = Forecast(
             self.spark, self.progress, outcome, error=error, never_run=never, lost=lost, because=because
         )
@@ -145,11 +146,11 @@ class Start:
         return replace(forecast, batch_id=self.first_batch, reexecutes=again, sources=self._list_ranges())
 
     def fails(
-        self, diagnosis: Diagnosis, path: str, detail: str, error: str | None, remedy: str | None = None
+        self, diagnosis: Diagnosis, path: str, detail: str, error: str | None, advice: Advice | None = None
     ) -> Forecast:
         """A failure before any batch is executed."""
-        return self.ends(Outcome.FAILS_AT_START, Finding(diagnosis, path, detail, remedy), error=error)
+        return self.ends(Outcome.FAILS_AT_START, Finding(diagnosis, path, detail, advice), error=error)
 
-    def stays_unknown(self, diagnosis: Diagnosis, path: str, detail: str, remedy: str | None = None) -> Forecast:
+    def stays_unknown(self, diagnosis: Diagnosis, path: str, detail: str, advice: Advice | None = None) -> Forecast:
         """An outcome that ckpt cannot foresee."""
-        return self.ends(Outcome.UNKNOWN, Finding(diagnosis, path, detail, remedy))
+        return self.ends(Outcome.UNKNOWN, Finding(diagnosis, path, detail, advice))

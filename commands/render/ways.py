@@ -20,7 +20,6 @@ from ckpt.inspection.verdict import spell
 from ckpt.restart.diagnoses.common import NEW_STATE, put_back
 from ckpt.restart.diagnoses.logs import QUERY_ID
 from ckpt.restart.findings import Severity
-from ckpt.restart.legacy import to_words
 from ckpt.texts import plural
 from ckpt.versions import Progress
 
@@ -117,7 +116,7 @@ class WaysReport(ChangeReport[WaysPlan]):
             return show_call(once_more.but(query_id=plan.found_id), this)
         if plan.lacks_id:
             write = run(once_more.but(query_id=Hole.ID), words("Write metadata again with the old id."))
-            return iter((Next((do(Do.FIND_OUT, to_words(QUERY_ID), METADATA), write)),))
+            return iter((Next((do(Do.FIND_OUT, QUERY_ID, METADATA), write)),))
         if not errors:
             return iter((Next(plan.inspection.advice.without_repairs().steps),))
         cures = [rated.advice for rated in errors if rated.advice]

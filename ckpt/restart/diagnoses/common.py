@@ -57,9 +57,7 @@ def repair(*paths: str | Blank, named: Words | None = None, deep: bool = False) 
 REPAIR = repair()
 REPAIR_DEEP = repair(deep=True)
 """For errors that show only where every byte is read."""
-REPAIR_ASYNC = run(
-    call("repair_async", CHECKPOINT), words("See the plan that fills the gap or goes back, and what is read again.")
-)
+REPAIR_ASYNC = run(call("repair_async", CHECKPOINT), words("See the plan of a repair, and what is read again."))
 """For offsets that only a synchronous start misses."""
 
 NEW_CHECKPOINT = do(

@@ -35,7 +35,7 @@ _WRITE_METADATA = run(
     call("repair", CHECKPOINT, query_id=Hole.ID),
     words("Before the start, write the file again, with the old id for ID. {query_id}", query_id=QUERY_ID),
 )
-_OTHER_VERSION = do(Do.START, words("Start the query with a Spark version for which the forecast is a restart."))
+OTHER_VERSION = do(Do.START, words("Start the query with a Spark version for which the forecast is a restart."))
 UNREADABLE_LOG = error(
     "CKPT101 unreadable-log-file",
     words(
@@ -65,7 +65,7 @@ UNREADABLE_METADATA = error(
 NEWER_LOG_VERSION = error(
     "CKPT105 log-version-not-supported",
     words("A log file that a start reads has a version line that this Spark version cannot read."),
-    _OTHER_VERSION.or_(
+    OTHER_VERSION.or_(
         run(call("repair", CHECKPOINT), words("If there is none, see the fixes, and what each costs.")),
     ),
 )
@@ -108,7 +108,7 @@ NEWER_SETTING = error(
     words(
         "The offsets record a setting, which a restart restores, with a value that this Spark version does not know."
     ),
-    _OTHER_VERSION,
+    OTHER_VERSION,
 )
 REFUSED_SETTING = error(
     "CKPT115 recorded-setting-refused",
@@ -225,9 +225,7 @@ COMMITS_BEHIND = error(
     advise(
         do(
             Do.FIND_OUT,
-            words(
-                "Check in the sink or the driver log whether these batches were written. If so, nothing is lost."
-            ),
+            words("Check in the sink or the driver log whether these batches were written. If so, nothing is lost."),
         ),
         run(call("repair", CHECKPOINT), words("If not, see the plan that reads their rows again.")),
     ),
@@ -380,8 +378,10 @@ REAL_TIME = note(
     words(
         "Real-time mode (Spark 4.3) wrote this checkpoint. It plans a batch only at its end: if it was killed before, "
         "rows after the newest offsets are in the sink already, and any start writes them again. The forecasts {sync} "
-        "and {async} are of starts in micro-batches, {realtime} is of a start in real-time mode.",
-        **{mode: Name(mode) for mode in ("sync", "async", "realtime")},
+        "and {asynchronous} are of starts in micro-batches, {realtime} is of a start in real-time mode.",
+        sync=Name("sync"),
+        asynchronous=Name("async"),
+        realtime=Name("realtime"),
     ),
 )
 COMMIT_CUT_SHORT = note(
