@@ -1,6 +1,7 @@
 """Steps that are not values yet."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from ckpt.advice import Call, Do, Instruction, Needs, RowCost, RowsEffect, Step, Words, plain
 from ckpt.restart.legacy import _FROM_COPY, to_advice, to_call, to_words
@@ -40,7 +41,7 @@ def needs_copy(text: str) -> bool:
 
 def drop_repairs(steps: Iterable[Step]) -> tuple[Step, ...]:
     return tuple(
-        step
+        replace(step, alternatives=())  # of those that it had, the ones that are kept are in ``steps`` too
         for step in steps
         if not any(isinstance(part, Call) and part.name == "repair" for part in (step.do, *step.what.parts))
         and step.needs is not Needs.COPY

@@ -210,7 +210,7 @@ def test_settings_that_were_edited_in_the_newest_offsets_lead_to_the_repair(
 def test_a_partition_that_is_lost_leads_to_what_is_left(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
     checkpoint = copy_of("aggregation-hdfs-4.2", {"op": "delete_tree", "path": "state/0/1"})
     remedy = remedy_of("CKPT304", checkpoint, ckpt)
-    assert f"`ckpt rewrite {checkpoint} NEW --salvage` says how much of the state is left" in remedy
+    assert f"how much of the state is left: `ckpt rewrite {checkpoint} NEW --salvage --plan`" in remedy
     assert ckpt("rewrite", checkpoint, tmp_path / "new", "--salvage").exit_code == 3
     assert ckpt("rewrite", checkpoint, tmp_path / "new", "--salvage", "--accept-loss").exit_code == 0
 
@@ -219,7 +219,7 @@ def test_the_other_progress_mode_gets_a_remedy_of_its_own(ckpt: Ckpt) -> None:
     kafka = ckpt("inspect", "sample_checkpoints/async-kafka-4.2", "--progress", "async").stdout
     assert '.writeStream.option("asyncProgressTrackingEnabled", "true")' in kafka.split("\nNext")[1]
     moved = ckpt("inspect", "sample_checkpoints/tws-rocksdb-4.2", "--progress", "async")
-    assert moved.stdout.split("\nNext")[1].split()[:2] == ["ckpt", "relocate"]
+    assert "ckpt relocate" in moved.stdout.split("\nNext")[1]
     assert "CKPT208" in moved.stdout
 
 
@@ -247,7 +247,7 @@ def test_the_next_step_is_never_the_command_that_says_so(sample: str, words: lis
 def test_offsets_that_were_edited_back_are_rewound(ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of("damaged-offset-backwards")
     remedy = remedy_of("CKPT401", checkpoint, ckpt)
-    assert "--to-batch 4 --replay new` plans" in remedy
+    assert "--to-batch 4 --replay new`" in remedy
     (command,) = re.findall(r"`ckpt ([^`]*)`", remedy)
     assert ckpt(*shlex.split(command), "--accept-skip", "--accept-replay", "--apply", "--grace", "0").exit_code == 0
     assert ckpt("inspect", checkpoint).exit_code == 0

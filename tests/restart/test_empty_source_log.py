@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import ckpt
+from ckpt.advice import Do, Instruction
 from ckpt.restart.findings import Outcome
 from tests.support.spark.queries import QUERIES, start
 
@@ -23,8 +24,8 @@ def test_the_start_is_unknown_until_the_file_is_deleted(checkpoint: Path) -> Non
     assert {forecast.outcome for forecast in inspection.forecasts} == {Outcome.UNKNOWN}
     (trouble,) = inspection.troubles
     assert (trouble.finding.diagnosis.code, trouble.finding.path) == ("CKPT404", "sources/0/0")
-    (step,) = inspection.next_steps
-    assert "If the query has never run, delete sources/0/0" in step.what
+    (step,) = inspection.advice.steps
+    assert step.do == Instruction(Do.DELETE, ("sources/0/0",))
     (checkpoint / "sources/0/0").unlink()
     inspection = ckpt.inspect(str(checkpoint))
     assert {forecast.outcome for forecast in inspection.forecasts} == {Outcome.STARTS_FRESH}
@@ -36,7 +37,7 @@ def test_so_it_is_with_a_first_line_that_is_no_version(checkpoint: Path, content
     (checkpoint / "sources/0/0").write_bytes(content)
     inspection = ckpt.inspect(str(checkpoint))
     assert {forecast.outcome for forecast in inspection.forecasts} == {Outcome.UNKNOWN}
-    assert "If the query has never run, delete sources/0/0" in inspection.next_steps[0].what
+    assert inspection.advice.steps[0].do == Instruction(Do.DELETE, ("sources/0/0",))
 
 
 @pytest.mark.parametrize("content", [b"v1", b"v1\n1700000000000", b'\0v1\n{"orders":{"0":4}}', b'\0{"orders":{"0":4}}'])

@@ -5,6 +5,7 @@ import json
 import pytest
 
 import ckpt as library
+from ckpt.advice import Do, Instruction
 from ckpt.changes.fixes.repair import WayName
 from ckpt.versions import Progress
 from tests.conftest import Ckpt, CopyOf
@@ -46,10 +47,13 @@ def test_setting_offsets_of_a_planned_batch_says_that_a_start_in_real_time_mode_
 
 def test_a_query_killed_in_its_first_real_time_batch_gets_both_ways_out(ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of(younger.AGGREGATE, *younger.FIRST_BATCH)
-    page = ckpt("inspect", checkpoint).stdout
-    assert "realTime" in page
-    assert "first: it holds no" in " ".join(page.split())
-    assert "CKPT112" not in page
+    inspection = library.inspect(str(checkpoint))
+    assert [step.do for step in inspection.advice.all_steps()] == [
+        Instruction(Do.WAIT),
+        Instruction(Do.START),
+        Instruction(Do.DELETE, ("state",)),
+    ]
+    assert "CKPT112" not in ckpt("inspect", checkpoint).stdout
     with_state = copy_of(younger.AGGREGATE, *younger.FIRST_BATCH, write("state/0/0/1.delta", "x"), to="other")
     assert "CKPT215" not in ckpt("inspect", with_state).stdout
 

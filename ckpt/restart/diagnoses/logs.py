@@ -33,7 +33,7 @@ QUERY_ID = words(
 )
 _WRITE_METADATA = run(
     call("repair", CHECKPOINT, query_id=Hole.ID),
-    words("Before the start, write the file again, with the old id for ID. {query_id}", query_id=QUERY_ID),
+    words("{where} Before the start, write the file again, with that id for ID.", where=QUERY_ID),
 )
 OTHER_VERSION = do(Do.START, words("Start the query with a Spark version for which the forecast is a restart."))
 UNREADABLE_LOG = error(
@@ -175,10 +175,13 @@ UNFINISHED_CHANGE = error(
         "when all other files are changed, so no query starts on it.",
         evolve=call("evolve", in_place=True),
     ),
-    run(
-        call("evolve", CHECKPOINT, undo=Hole.BACKUP),
-        words("Undo the change with the backup that it has made beside {checkpoint}, and then run it again."),
-        writes=True,
+    advise(
+        run(
+            call("evolve", CHECKPOINT, undo=Hole.BACKUP),
+            words("Undo the change with the backup that it has made beside {checkpoint}."),
+            writes=True,
+        ),
+        do(Do.CHANGE, words("Run the interrupted command again.")),
     ),
 )
 MISSING_PREDECESSOR = error(
@@ -261,8 +264,8 @@ FIRST_REAL_TIME_BATCH = error(
         do(
             Do.DELETE,
             words(
-                "If not, and it is to start in micro-batches, first delete the folder {checkpoint}/state: it holds no "
-                "state."
+                "If not, and you want to start it in micro-batches, first delete the folder {checkpoint}/state: it "
+                "holds no state."
             ),
             "state",
         ),
@@ -286,7 +289,7 @@ ID_WITHOUT_BATCHES = warning(
             "commits",
             "state",
         ),
-        NEW_CHECKPOINT,
+        do(Do.START, words("If it has, and there is no copy: ") + NEW_CHECKPOINT.what),
     ),
 )
 GAP_IGNORED = note(
@@ -304,7 +307,7 @@ REPLAY_FROM_BEGINNING = warning(
         "A start with asynchronous tracking runs the latest batch again. There are no earlier offsets, so its range "
         "starts at the beginning of its sources: rows of earlier batches are read and written again."
     ),
-    do(Do.START, words("Accept the replay.")).or_(
+    do(Do.START, words("Start the query, and accept the replay.")).or_(
         do(
             Do.PUT_BACK,
             words("Before the start, put an earlier offset file back from a copy of the checkpoint."),

@@ -157,8 +157,8 @@ AUTO_LOADER_INCOMPLETE = warning(
         run(
             call("handoff", CHECKPOINT),
             words(
-                "Without a copy, let a new query with a new checkpoint begin at files that this one has not read: see "
-                "what it needs for that."
+                "Without a copy, let a new query with a new checkpoint begin at files that this one has not read, and "
+                "see what it needs for that."
             ),
         )
     ),

@@ -30,7 +30,7 @@ TOPIC_SWITCHED = warning(
     advise(
         run(
             call("handoff", CHECKPOINT),
-            words("Read the rest of the old topic with a query of its own: see where that starts."),
+            words("Read the rest of the old topic with a query of its own, and see where that starts."),
         ),
         do(Do.START, words("Start this query with failOnDataLoss=false, until its next batch is committed.")),
     ),
@@ -201,8 +201,8 @@ LINK_OUT = warning(
         run(
             call("inspect", Hole.COPY),
             words(
-                "Make a copy in which the files themselves are in the place of the link, with {cp}, and inspect it. Do "
-                "not start the query on the copy.",
+                "Make a copy in which the files themselves are in the place of the link, with {cp}. Do not start the "
+                "query on it. Inspect it.",
                 cp=Code("cp -rL"),
             ),
         ),
@@ -226,7 +226,7 @@ CONTINUOUS = warning(
     do(Do.START, words("Start the query with a continuous trigger, as it ran before.")).or_(
         run(
             call("repair", CHECKPOINT),
-            words("If the source is Kafka, micro-batches can continue instead: see the plan that writes the metadata."),
+            words("If the source is Kafka, micro-batches can continue instead. See the plan that writes the metadata."),
         )
     ),
 )
