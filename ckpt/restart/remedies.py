@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from ckpt import settings
-from ckpt.advice import CHECKPOINT, PATH, Advice, Code, Do, Hole, Words, advise, call, do, run, words
+from ckpt.advice import CHECKPOINT, PATH, Advice, Do, Hole, Words, advise, call, do, run, words
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.checkpoint.sources.file_logs import file_source_logs
 from ckpt.checkpoint.sources.files import entry_at
@@ -257,13 +257,12 @@ def moved(recorded: str, operator: int, checkpoint: Checkpoint) -> Advice | None
     old = "/" + (path if colon else root).lstrip("/")
     above, there, old_path = map(quote_path, (old.rpartition("/")[0] or "/", here, old))
     link = words(
-        "Remove the empty folders that a failed start leaves at {old}, and link that path to this one: {link}",
-        old=old_path,
-        link=Code(f'mkdir -p {above} && ln -s "$(realpath {there})" {old_path}'),
+        "Remove the empty folders that a failed start leaves at {old}, and link that path to this one.", old=old_path
     )
     return advise(
         run(call("relocate", CHECKPOINT), words("Let the query find its schemas here.")).or_(
-            do(Do.MOVE, words("Move the checkpoint back to {old}.", old=old_path), ""), do(Do.CHANGE, link)
+            do(Do.MOVE, words("Move the checkpoint back to {old}.", old=old_path), ""),
+            do(Do.CHANGE, link, line=f'mkdir -p {above} && ln -s "$(realpath {there})" {old_path}'),
         )
     )
 

@@ -3,7 +3,7 @@
 from ckpt.advice import CHECKPOINT, PATH, Code, Do, Hole, Setting, advise, call, do, run, words
 from ckpt.restart.diagnoses.common import error, note, warning
 
-_FULL_REFRESH = Code("spark-pipelines run --full-refresh TABLE")
+_FULL_REFRESH = "spark-pipelines run --full-refresh TABLE"
 REAL_TIME_REFUSED = error(
     "CKPT250 real-time-mode-refused",
     words(
@@ -87,10 +87,10 @@ UNFINISHED_VERSION = error(
     do(
         Do.START,
         words(
-            "If the table was to be refreshed in full, refresh it again: {refresh}. That empties the table, and reads "
-            "again what the sources still have.",
-            refresh=_FULL_REFRESH,
+            "If the table was to be refreshed in full, refresh it again. That empties the table, and reads again what "
+            "the sources still have."
         ),
+        line=_FULL_REFRESH,
     ).or_(
         do(
             Do.MOVE,
@@ -123,10 +123,10 @@ SHARED_TABLE = warning(
         do(
             Do.CHANGE,
             words(
-                "Let one flow write the table, with the union of the sources, and refresh the table: {refresh}. That "
-                "reads again what the sources still have.",
-                refresh=_FULL_REFRESH,
+                "Let one flow write the table, with the union of the sources, and refresh the table. That reads again "
+                "what the sources still have."
             ),
+            line=_FULL_REFRESH,
         ),
         do(Do.MOVE, words("Move the folders of the flows that are gone out of _checkpoints.")),
     ),
