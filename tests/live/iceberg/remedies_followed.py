@@ -6,8 +6,6 @@ Beside the rows stands what ckpt was told, so that the remedy of today can be co
 from __future__ import annotations
 
 import json
-import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
@@ -16,6 +14,10 @@ from typing import Any
 
 from typer.testing import CliRunner
 
+from ckpt import Inspection, inspect
+from ckpt.advice import Advice, Do, Instruction, Setting
+from ckpt.advice.spelling import list_words, quote_line
+from ckpt.restart.diagnoses.common import AT_NEW
 from tests.live.delta.record import ends
 from tests.live.iceberg.cases import Case
 from tests.live.iceberg.record import Tables, asked, happened, to_json
@@ -85,6 +87,23 @@ OBEYED: dict[Case, Obeyed] = {
 """Every kind of remedy, by what it is printed for."""
 
 
+def advice_on_a_table(found: Inspection) -> list[Advice]:
+    return [rated.advice or Advice() for rated in found.findings if rated.finding.diagnosis.code.startswith("CKPT47")]
+
+
+def takes(advice: Advice) -> dict[str, Any]:
+    """What advice asks for."""
+    steps = list(advice.all_steps())
+    parts = [part for step in steps for part in step.what.parts]
+    acts = [step.do for step in steps if isinstance(step.do, Instruction)]
+    return {
+        "calls": [quote_line(step.call) for step in steps if step.call is not None],
+        "settings": [part.text for part in parts if isinstance(part, Setting)],
+        "deletes": [path for act in acts if act.do is Do.DELETE for path in act.paths],
+        "new_checkpoint": AT_NEW in parts,
+    }
+
+
 def ckpt(*words: object) -> Any:
     (script,) = entry_points(group="console_scripts", name="ckpt")
     return CliRunner().invoke(script.load(), [*map(str, words)], catch_exceptions=False)
@@ -95,22 +114,20 @@ def obeyed(session: Session, case: Case, folder: Path) -> dict[str, Any]:
     place, wanted = happened(session, case, folder), OBEYED[case]
     checkpoint = place / "checkpoint"
     answer: dict[str, Any] = {"offsets": ends(checkpoint), "now": to_json(asked(place, case))}
-    words = ["inspect", checkpoint, "--sources", "--source-options", f"0.path={place / 'db' / 't'}"]
-    document = json.loads(ckpt(*words, "-o", "json").stdout)
-    remedies = [one["remedy"] for one in document["findings"] if one["code"].startswith("CKPT47")]
-    answer["remedies"] = [one.replace(str(checkpoint), "CHECKPOINT") for one in remedies]
-    for number, command in enumerate(re.findall("`ckpt ([^`]+)`", remedies[0])):
-        accepted = [] if command.startswith("skip") else ["--accept-replay", "--accept-skip"]
+    given = advice_on_a_table(inspect(str(checkpoint), sources=True, source_options={0: {"path": str(place / "db" / "t")}}))
+    answer["remedies"] = [json.loads(json.dumps(takes(one)).replace(str(checkpoint), "CHECKPOINT")) for one in given]
+    for number, call in enumerate(step.call for step in given[0].all_steps() if step.call is not None):
+        accepted = [] if call.name == "skip" else ["--accept-replay", "--accept-skip"]
         backup = ["--backup", str(place / f"backup-{number}")]
-        run = ckpt(*shlex.split(command), *accepted, "--apply", "--grace", "0", *backup)
+        run = ckpt(*list_words(call)[1:], *accepted, "--apply", "--grace", "0", *backup)
         assert run.exit_code == 0, run.output
     if wanted.deletes:
-        assert wanted.deletes in remedies[-1]
+        assert wanted.deletes in answer["remedies"][-1]["deletes"]
         remove(checkpoint / wanted.deletes)
-    assert all(f"{key}={value}" in remedies[0] for key, value in wanted.options.items())
+    assert all(f"{key}={value}" in answer["remedies"][0]["settings"] for key, value in wanted.options.items())
     how: dict[str, Any] = {"do": "start", "place": str(place), "out": True, "available_now": case.available_now}
     if wanted.new_checkpoint:
-        assert "new checkpoint" in remedies[0]
+        assert answer["remedies"][0]["new_checkpoint"]
         how["checkpoint"] = "new"
     answer["read"] = session.ask({**how, "options": wanted.options})
     for number, options in ((50, wanted.options), (51, wanted.options if wanted.kept else {})):

@@ -1,5 +1,6 @@
 """The remedies for Iceberg tables as they were followed: rows that were read, and the words."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from tests.live.delta.judging import checkpoint_of
 from tests.live.iceberg.cases import Case
 from tests.live.iceberg.judging import inspected
 from tests.live.iceberg.record import from_json
-from tests.live.iceberg.remedies_followed import OBEYED, SUITE, of
+from tests.live.iceberg.remedies_followed import OBEYED, SUITE, advice_on_a_table, of, takes
 
 ((MINOR, RECORD),) = SUITE.answers.read_all().items()
 ANSWERS = RECORD["answers"]
@@ -27,5 +28,5 @@ def test_the_remedy_of_today_is_the_one_that_was_obeyed(case: Case, tmp_path: Pa
     answer = ANSWERS[case.name]
     checkpoint = checkpoint_of(tmp_path / "checkpoint", answer["offsets"], committed=case.committed)
     found = inspected(checkpoint, from_json(answer["now"], case), MINOR)
-    remedies = [one.remedy for one in found.findings if one.finding.diagnosis.code.startswith("CKPT47")]
-    assert [(one or "").replace(str(checkpoint), "CHECKPOINT") for one in remedies] == answer["remedies"]
+    today = json.dumps([takes(advice) for advice in advice_on_a_table(found)])
+    assert json.loads(today.replace(str(checkpoint), "CHECKPOINT")) == answer["remedies"]
