@@ -114,7 +114,9 @@ def obeyed(session: Session, case: Case, folder: Path) -> dict[str, Any]:
     place, wanted = happened(session, case, folder), OBEYED[case]
     checkpoint = place / "checkpoint"
     answer: dict[str, Any] = {"offsets": ends(checkpoint), "now": to_json(asked(place, case))}
-    given = advice_on_a_table(inspect(str(checkpoint), sources=True, source_options={0: {"path": str(place / "db" / "t")}}))
+    given = advice_on_a_table(
+        inspect(str(checkpoint), sources=True, source_options={0: {"path": str(place / "db" / "t")}})
+    )
     answer["remedies"] = [json.loads(json.dumps(takes(one)).replace(str(checkpoint), "CHECKPOINT")) for one in given]
     for number, call in enumerate(step.call for step in given[0].all_steps() if step.call is not None):
         accepted = [] if call.name == "skip" else ["--accept-replay", "--accept-skip"]
