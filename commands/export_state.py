@@ -5,10 +5,9 @@ from typing import Annotated
 
 import typer
 
-from ckpt.errors import UsageError
 from ckpt.spark.calls import export_state as export
 from ckpt.state.export.engines import is_under_spark_submit
-from ckpt.state.export.request import Action, Engine, ExportRequest
+from ckpt.state.export.request import Engine, ExportRequest
 from ckpt.state.export.targets import Format, Mode
 from ckpt.state.reading.columns import Shape
 
@@ -52,15 +51,6 @@ class LookOptions:
     count: Annotated[bool, typer.Option("--count", help="Only count the rows.")] = False
     show: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only show N rows.")] = None
 
-    @property
-    def action(self) -> Action:
-        """Action that was chosen. Raises UsageError for several."""
-        chosen = {Action.PLAN: self.plan, Action.COUNT: self.count, Action.SHOW: self.show is not None}
-        looks = [action for action, on in chosen.items() if on]
-        if len(looks) > 1:
-            raise UsageError(f"{' and '.join(f'--{action}' for action in looks)}: one of them")
-        return looks[0] if looks else Action.EXPORT
-
 
 def export_state(
     checkpoint: options.CheckpointArg,
@@ -89,8 +79,7 @@ def export_state(
         **asdict(target),
         **asdict(state),
         **asdict(part),
-        action=look.action,
-        rows=look.show or 0,
+        **asdict(look),
         engine=engine,
         jobs=jobs,
     )

@@ -55,7 +55,7 @@ def export_state(
         SparkMissing, SparkFailed: Spark is not installed, or failed; nothing was written.
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
 
-    >>> export = ckpt.export_state("sample_checkpoints/join-hdfs-3.5", side="left", action="plan")
+    >>> export = ckpt.export_state("sample_checkpoints/join-hdfs-3.5", side="left", plan=True)
     >>> [column.name for column in export.parts[0].columns_of(export.plan.request).kept][:2]
     ['key_field0', 'value_left_time']
 
@@ -116,7 +116,7 @@ def _run_with_spark(plan: ExportPlan, session: Session) -> Iterator[ExportPart]:
             if request.action is Action.COUNT:
                 yield ExportPart(shape.reading, shape.columns, count_rows(spark, shape, watcher))
             else:
-                shown = take_first_rows(spark, shape, request.rows, watcher)
+                shown = take_first_rows(spark, shape, request.show or 0, watcher)
                 yield ExportPart(shape.reading, shape.columns, shown=shown)
 
 

@@ -38,7 +38,7 @@ VALUES: dict[str, Callable[[], Any]] = {
     "state_diff": lambda: ckpt.state_diff(HDFS, from_batch=3),
     "state_history": lambda: ckpt.state_show(HDFS, key={"key": "3"}).history(limit=3),
     "state_keys": lambda: ckpt.state_keys(HDFS),
-    "export_state": lambda: ckpt.export_state(HDFS, action="plan"),
+    "export_state": lambda: ckpt.export_state(HDFS, plan=True),
     "offsets_commit": lambda: types.OffsetsCommit(
         ckpt.scan(KAFKA), (types.CommittedGroup(KAFKA, "lag-kafka-4.2", {"orders": {"0": 51}}, None),)
     ),

@@ -152,7 +152,7 @@ def carry_out(plan: ExportPlan, chosen: Chosen) -> tuple[ExportPart, ...]:
             counts = (count_rows(chosen, part.reading.unit, request.jobs) for part in parts)
             return tuple(replace(part, rows=rows) for part, rows in zip(parts, counts, strict=True))
         case Action.SHOW:
-            return tuple(_show_part(chosen, part, request.rows) for part in parts)
+            return tuple(_show_part(chosen, part, request.show or 0) for part in parts)
     return _export_parts(plan, chosen, parts)
 
 

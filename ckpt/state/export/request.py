@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from ckpt.advice import Option, words
 from ckpt.errors import UsageError, argument, parse_choice
 from ckpt.state.export.targets import ExportTarget, Format, Mode, check_place, check_types, choose_target
 from ckpt.state.reading.choose import RequestedPart, StateDamaged
@@ -52,8 +53,9 @@ class ExportOptions(TypedDict, total=False):
     timers: bool
     all_units: bool
     partition_id: bool
-    action: Action | str
-    rows: int
+    plan: bool
+    count: bool
+    show: int | None
     engine: Engine | str
     jobs: int | None
     salvage: bool
@@ -83,8 +85,9 @@ class ExportRequest:
     timers: bool = False  # of transformWithState
     all_units: bool = False  # every unit, in a folder of its own
     partition_id: bool = False  # keep the state partition of each row
-    action: Action = Action.EXPORT
-    rows: int = 20  # how many to show
+    plan: bool = False  # only say what would be read, and how; starts no JVM
+    count: bool = False  # only count the rows
+    show: int | None = None  # only show so many rows
     engine: Engine = Engine.AUTO
     jobs: int | None = None  # processes of the engine native at a time; None is one for each core
     salvage: bool = False  # of damaged state what can be read; only without Spark
@@ -93,9 +96,21 @@ class ExportRequest:
 
     def __post_init__(self) -> None:
         """Take the values of enumerations as texts too. Raises UsageError."""
-        kinds = {"format": Format, "mode": Mode, "shape": Shape, "action": Action, "engine": Engine}
+        kinds = {"format": Format, "mode": Mode, "shape": Shape, "engine": Engine}
         for name, kind in kinds.items():
             object.__setattr__(self, name, parse_choice(kind, getattr(self, name), name))
+        looks = tuple(Option(name) for name in ("plan", "count", "show") if getattr(self, name))
+        if len(looks) > 1:
+            raise UsageError(words("{first} and {second}: one of them", first=looks[0], second=looks[1]))
+
+    @property
+    def action(self) -> Action:
+        """What is to be done with the state."""
+        if self.plan:
+            return Action.PLAN
+        if self.count:
+            return Action.COUNT
+        return Action.EXPORT if self.show is None else Action.SHOW
 
     @property
     def wanted(self) -> RequestedPart:
@@ -206,7 +221,14 @@ def _check(request: ExportRequest, to: ExportTarget) -> None:
         raise UsageError("`partition_id`: a grouping key has no partition once its query keeps its state elsewhere")
     if request.action is Action.EXPORT and not to.name:
         raise UsageError(
-            'where to? Name `to` or `table`; or look first with `action="plan"`, `action="count"` or `action="show"`'
+            words(
+                "where to? Name {to} or {table}; or look first with {plan}, {count} or {show}",
+                to=Option("to"),
+                table=Option("table"),
+                plan=Option("plan", True),
+                count=Option("count", True),
+                show=Option("show", 20),
+            )
         )
     if not request.all_units:
         return

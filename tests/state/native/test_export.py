@@ -198,7 +198,7 @@ def test_auto_plans_with_spark_what_is_left_to_it(ckpt: Ckpt, tmp_path: Path) ->
 
 
 def auto(checkpoint: str | Path) -> Any:
-    request = ExportRequest(str(checkpoint), action=ckpt_library.types.Action.COUNT, engine=Engine.AUTO)
+    request = ExportRequest(str(checkpoint), count=True, engine=Engine.AUTO)
     found = engines.export_without_spark(request)
     return found if isinstance(found, str) else found.parts[0].rows
 
