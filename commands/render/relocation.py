@@ -73,7 +73,7 @@ class RelocationReport(ChangeReport[RelocationPlan]):
 
     def start(self) -> Advice:
         if not self.plan.away:
-            return super().start()
+            return ChangeReport.start(self)
         there = words("Move the checkpoint to {to}, and start the query there.", to=self.plan.to or "")
         return advise(do(Do.START, there, rows=self.rows))
 
