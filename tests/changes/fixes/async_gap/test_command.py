@@ -24,9 +24,8 @@ def everything(folder: Path) -> dict[str, tuple[bytes, int, int]]:
 
 
 def after_next(page: str) -> list[str]:
-    """The words of the command that the page ends with."""
-    line = page.rstrip().splitlines()[-1].strip()
-    assert line.startswith("ckpt ")
+    """The words of the last command of the page."""
+    *_, line = (line.strip() for line in page.splitlines() if line.strip().startswith("ckpt "))
     return shlex.split(line)[1:]
 
 
