@@ -4,6 +4,7 @@
 
     CkptError               the base: one line that names the path and the cure
     ├── StorageError        something is there that cannot be reached, listed or read
+    │   ├── DiskFull        a disk has no room for a file
     │   └── NotFound        nothing is there
     │       └── NotThereYet     nothing is there, and it could be made there
     ├── SourceError         a source of the query cannot be asked
@@ -23,8 +24,6 @@ from ckpt.advice.words import name_in_python
 
 Choice = TypeVar("Choice", bound=StrEnum)
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), 127)}
-DISK_FULL = "the disk is full"
-"""Said in a StorageError: another place for the backup helps."""
 
 
 class CkptError(Exception):
@@ -45,6 +44,10 @@ class StorageError(CkptError):
 
 class NotFound(StorageError):
     """There is nothing at a path, or no longer."""
+
+
+class DiskFull(StorageError):
+    """A file cannot be written: the disk is full."""
 
 
 class NotAFolder(NotFound):

@@ -10,9 +10,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic, NamedTuple, TypedDict, Unpack
 
+from ckpt.advice import Option, Words, join, words
+from ckpt.advice.words import name_in_python
 from ckpt.changes.backup import (
     Manifest,
     ManifestEntry,
+    NoBackup,
     backup_at,
     backup_to,
     compute_fingerprint,
@@ -27,7 +30,7 @@ from ckpt.changes.steps import Changed, FileContent, Step
 from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.checkpoint.pipelines import find_version, sort_versions
 from ckpt.checkpoint.reader import NotACheckpoint, read_checkpoint
-from ckpt.errors import CkptError, NotFound, StorageError, one_line
+from ckpt.errors import CkptError, DiskFull, NotFound, StorageError, one_line
 from ckpt.inspection.activity import Refused, must_be_quiet, must_be_seconds
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.restart.findings import Forecast
@@ -48,6 +51,7 @@ class Receipt(Value):
     undone: bool = False  # everything is as it was
     backup: str | None = None
     problem: str | None = None  # why it was not applied, was reverted, or could not be reverted
+    other_backup: bool = False  # another folder for the backup helps
     steps: tuple[Step, ...] = ()  # those that an undo performed
     undone_command: str | None = None  # whose change was undone
 
@@ -78,7 +82,10 @@ def apply(
                 discard(plan, backup)
                 receipt = replace(receipt, backup=None)
     except CkptError as error:
-        return receipt if receipt.backup else Receipt(problem=f"nothing was changed: {error}")
+        if receipt.backup:
+            return receipt
+        elsewhere = isinstance(error, NoBackup | DiskFull)
+        return Receipt(problem=f"nothing was changed: {error}", other_backup=elsewhere)
     except KeyboardInterrupt:
         return receipt
     return receipt
@@ -109,6 +116,7 @@ def _perform_steps(
 ) -> Receipt:
     """All steps, or none. Raises only what interrupts."""
     problem: str | None
+    other_backup = False
     try:
         first()
         for folder in _list_folders(step.path for step in steps if step.before is None):
@@ -119,7 +127,7 @@ def _perform_steps(
         broken = check()
         problem = _warn_of_other_writes(manifest, storage.list_tree()) or broken
     except CkptError as error:
-        problem = str(error)
+        problem, other_backup = str(error), isinstance(error, DiskFull)
     except KeyboardInterrupt:
         problem = "interrupted"
     except BaseException:
@@ -135,7 +143,7 @@ def _perform_steps(
         _restore(manifest, backup, storage, writer)
     except CkptError as error:
         return Receipt(backup=backup.uri, problem=f"{problem}; what had been done could not be reverted: {error}")
-    return Receipt(undone=True, backup=backup.uri, problem=problem)
+    return Receipt(undone=True, backup=backup.uri, problem=problem, other_backup=other_backup)
 
 
 def _do(step: Step, entry: ManifestEntry, storage: Storage, writer: Writer, like: Attributes | None) -> None:
@@ -349,16 +357,19 @@ def _look_beside(plan: Planned, options: Mapping[str, str]) -> Planned:
     plan = replace(plan, inspection=replace(plan.inspection, checkpoint=replace(checkpoint, flow=flow)))
     if not (flow.superseded and plan.steps):
         return plan
-    return replace(plan, warnings=(*plan.warnings, f"Runs of the pipeline do not use this version, but {flow.live}."))
+    unused = words("Runs of the pipeline use {live}, not this version.", live=str(flow.live))
+    return replace(plan, warnings=(*plan.warnings, unused))
 
 
 def _name_unaccepted_cost(plan: ChangePlan, how: How) -> str | None:
     """Why a plan is not applied: what it costs, and nobody has accepted."""
     costs = {"accept_skip": plan.skips, "accept_replay": plan.repeats}
-    missing = {name: cost for name, cost in costs.items() if cost is not None and not how.get(name)}
+    missing = {name: cost.what for name, cost in costs.items() if cost is not None and not how.get(name)}
     if not missing:
         return None
-    return f"{'; '.join(map(str, missing.values()))}: check the plan, then add {' and '.join(f'`{name}`' for name in missing)}"
+    options = join((Words((Option(name),)) for name in missing), " and ")
+    cost = join(missing.values(), "; ")
+    return name_in_python(words("{cost}: check the plan, then add {options}", cost=cost, options=options))
 
 
 def apply_plan(

@@ -14,7 +14,7 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
-from ckpt.errors import DISK_FULL, StorageError, one_line
+from ckpt.errors import DiskFull, StorageError, one_line
 from ckpt.storage.base import temporary
 from ckpt.storage.locations import local_path
 from ckpt.storage.lock_files import LeaseHolder, LocalFolder
@@ -245,7 +245,7 @@ class LocalWriter(LeaseHolder, Writer):
                     cure = "run ckpt as the user that runs the query"
                     raise StorageError(f"{shown} cannot be written ({reason}): {cure}") from error
                 case errno.ENOSPC | errno.EDQUOT:
-                    raise StorageError(f"{shown} cannot be written: {DISK_FULL}; free some space first") from error
+                    raise DiskFull(f"{shown} cannot be written: the disk is full; free some space first") from error
                 case errno.ELOOP | errno.ENOTDIR:
                     cure = "ckpt writes to the folder itself only"
                     raise StorageError(f"{shown} is behind a symbolic link or not in a folder: {cure}") from error

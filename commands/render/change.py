@@ -11,7 +11,6 @@ from ckpt.changes.apply import Receipt
 from ckpt.changes.check_fix import find_trouble
 from ckpt.changes.plan import ChangePlan, First
 from ckpt.changes.steps import FileContent, Step
-from ckpt.errors import DISK_FULL
 from ckpt.restart.findings import Forecast
 from ckpt.restart.sinks import REMEMBERING
 from ckpt.texts import plural
@@ -181,13 +180,12 @@ class ChangeReport(Report[Planned]):
     def _repeated(self) -> Call:
         """The request with what the plan asks to accept; a refused folder for the backup is not."""
         sink = self.plan.sink
-        other_folder = any(why in (self.receipt.problem or "") for why in ("`backup`", DISK_FULL))
         return self.request.but(
             sink=None if sink is None else sink.log.uri,
             deep=self.deep,
             accept_skip=self.plan.skips is not None or None,
             accept_replay=self.plan.repeats is not None or None,
-            backup=Hole.DIR if other_folder else self.backup,
+            backup=Hole.DIR if self.receipt.other_backup else self.backup,
             apply=True,
         )
 

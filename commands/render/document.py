@@ -38,8 +38,8 @@ class NextKeys(Keys):
     do: Annotated[
         Do | Literal["run"],
         "`run`: the command, or one like it; else what a person does: `put-back` files from a copy of the checkpoint, "
-        "`delete` or `move` files, `start` the query, `wait`: start nothing yet, `change` the query, a setting, a table "
-        "or Spark's version, `find-out` what only a person can know",
+        "`delete` or `move` files, `start` the query, `wait`: start nothing yet, `change` the query, a setting, a "
+        "table or Spark's version, `find-out` what only a person can know",
         lambda step: "run" if step.call is not None else step.do.do,
     ]
     paths: Annotated[

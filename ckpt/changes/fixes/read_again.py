@@ -10,16 +10,17 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 
+from ckpt.advice import words
 from ckpt.changes.check_fix import MOST_TRIES, Cost, Draft
-from ckpt.changes.plan import STOP_FIRST, NoWay, Replay, name_lost_part
-from ckpt.changes.rewind.plan import Replayed, has_batch, list_possible_targets, plan_rewind
+from ckpt.changes.plan import NoWay, Replay, name_lost_part
+from ckpt.changes.rewind.plan import Replayed, list_possible_targets, plan_rewind, show_batch
 from ckpt.changes.steps import plan_writing
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.sources.registry import source_ranges
 from ckpt.checkpoint.state.ranges import contains
 from ckpt.inspection.inspection import Inspection
 from ckpt.model import Unreadable
-from ckpt.restart.sinks import ANY_SINK_AGAIN, AboutSinks
+from ckpt.restart.sinks import AnySink, Ids, OnSinks, list_sinks
 from ckpt.storage import Storage
 from ckpt.texts import span
 
@@ -90,6 +91,11 @@ def _draft_from(origin: int, top: int, checkpoint: Checkpoint, storage: Storage)
     ]
     is_finished = top > first or first in checkpoint.commits  # a batch is planned when the one before is finished
     emptied = span("batch", first, top)
+    said = words(
+        "No sink loses a row. Rows of {emptied} are read again under a new batch id: {sinks}.",
+        emptied=emptied,
+        sinks=OnSinks(Ids.NEW),
+    )
     ranges = source_ranges(offsets.readable(origin), offsets.readable(top))
     return Draft(
         f"{emptied} {'becomes' if first == top else 'become'} empty, and the rows after batch {origin} are read again "
@@ -98,9 +104,5 @@ def _draft_from(origin: int, top: int, checkpoint: Checkpoint, storage: Storage)
         tuple(steps),
         new - first,
         (Replay(new, ranges, finished=is_finished),),
-        (
-            STOP_FIRST,
-            f"No sink loses a row. Rows of {emptied} {ANY_SINK_AGAIN}.",
-            AboutSinks(f"The sink has batch {top}: {has_batch(checkpoint, top)}."),
-        ),
+        any_sink=AnySink(said, Ids.NEW, kinds=show_batch(checkpoint, top, list_sinks(Ids.NEW))),
     )

@@ -27,7 +27,7 @@ def draft_real_time(storage: Storage, inspection: Inspection) -> Iterator[Draft]
     if commit is None:
         raise NoWay("no commit can be read")
     if checkpoint.state is not None or checkpoint.stateful is not False:
-        raise NoWay("the query keeps state, or may keep some: `ckpt migrate real-time` says how it goes over")
+        raise NoWay("the query keeps state, or may keep some, so its commits alone do not decide it")
     if commit.version >= _VERSION:
         raise NoWay(f"{COMMITS}/{committed} has version {commit.version} already")
     path = f"{COMMITS}/{committed}"

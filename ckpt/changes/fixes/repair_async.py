@@ -11,11 +11,12 @@ from enum import StrEnum
 from os import fspath
 from typing import ClassVar, Unpack
 
+from ckpt.advice import words
 from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.check_fix import NO_LOST_BATCH, Cost, Draft, Drafter, find_starts, plan_first
 from ckpt.changes.plan import STOP_FIRST, ChangePlan, NoWay, Replay, adapt_to_sink
 from ckpt.changes.predecessor import find_origin, write_predecessor
-from ckpt.changes.rewind.plan import describe_named_sink, name_cures
+from ckpt.changes.rewind.plan import name_sink
 from ckpt.changes.steps import Step, plan_removals, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.checkpoint.history import Pattern, pattern
@@ -28,9 +29,8 @@ from ckpt.live.sink.records import SinkLog
 from ckpt.model import Kind, Location
 from ckpt.restart.findings import Forecast
 from ckpt.restart.remedies import pair_below
-from ckpt.restart.sinks import DROPS, DROPS_OR_REPEATS, REMEMBERING, AboutSinks
+from ckpt.restart.sinks import AnySink, Ids, OnSinks, Seen, list_sinks
 from ckpt.storage import Storage
-from ckpt.texts import quote_path
 from ckpt.versions import Progress, Spark
 
 
@@ -221,40 +221,50 @@ def _build(
 
     ``logged`` is the newest batch whose offsets can be read now; ids above ``reused_after`` get other rows than before.
     """
-    cost, warnings = Cost.UNFINISHED_AGAIN if replay else Cost.NOTHING, [STOP_FIRST]
+    cost, warnings, sinks = Cost.UNFINISHED_AGAIN if replay else Cost.NOTHING, [STOP_FIRST], None
     by_design = pattern(checkpoint) is Pattern.ASYNC_PROGRESS
     if not checkpoint.stateful:
-        when = "R" if by_design else "If the query ran with asynchronous progress tracking: r"
-        warnings.append(
-            f"{when}ows after the end of batch {logged} may be in the sink already, written by batches that "
-            "asynchronous tracking had not logged. Any start reads and writes them again, under batch ids that were "
-            "used before, and no log says how far they go."
+        rows = words(
+            "rows after the end of batch {logged} may be in the sink already, written by batches that asynchronous "
+            "tracking had not logged. Any start reads and writes them again, under batch ids that were used before, "
+            "and no log says how far they go.",
+            logged=logged,
         )
+        ran = words("The query ran") if by_design else words("If the query ran")
+        warnings.append(words("{ran} with asynchronous progress tracking: {rows}", ran=ran, rows=rows))
     if any(again.finished for again in replay):
         loses = reused_after is not None and not by_design
         cost = Cost.MAY_LOSE if loses else Cost.FINISHED_AGAIN
-        warnings += map(AboutSinks, _warn_of_sinks(checkpoint, reused_after, by_design=by_design))
-    rows_stay = not replay and reused_after is None
-    texts = tuple(warnings)
-    return Draft(why, cost, tuple(steps), len(replay), replay, texts, reads_after=reads_after, proven=rows_stay)
+        sinks = _describe_sinks(checkpoint, reused_after, by_design=by_design)
+    return Draft(
+        why,
+        cost,
+        tuple(steps),
+        len(replay),
+        replay,
+        tuple(warnings),
+        reads_after=reads_after,
+        any_sink=sinks,
+        proven=not replay and reused_after is None,
+    )
 
 
-def _warn_of_sinks(checkpoint: Checkpoint, reused_after: int | None, *, by_design: bool) -> Iterator[str]:
-    """Say what the sink makes of batches that run again: Spark allows asynchronous tracking for some sinks only."""
-    named = describe_named_sink(checkpoint)
+def _describe_sinks(checkpoint: Checkpoint, reused_after: int | None, *, by_design: bool) -> AnySink:
+    """Describe what sinks make of batches that run again: Spark allows asynchronous tracking for some sinks only."""
+    named = name_sink(checkpoint)
     if by_design:
-        yield (
-            f"Asynchronous tracking cannot have written to {REMEMBERING}. The sinks that Spark allows for it (Kafka, "
-            "console, memory, noop) get again what is read again; upserts by key are safe. If the query has ever "
-            f"written to another sink, `ckpt inspect {quote_path(checkpoint.uri)} --sink URI` shows which ids that "
-            f"has: it drops new rows under them.{named}"
+        allowed = words(
+            "Spark allows asynchronous tracking for Kafka, console, memory and noop only: these get again what is read "
+            "again; upserts by key are safe. Another sink to which the query has written drops new rows under batch "
+            "ids that it has.{named}",
+            named=named,
         )
-    elif reused_after is None:
-        yield f"What the sink does with batches that run again: {DROPS_OR_REPEATS}; upserts by key are safe.{named}"
-    else:
-        yield f"Old ids are used again: {DROPS}. Any other sink gets again what it had; upserts by key are safe.{named}"
-        newest = max(*checkpoint.offsets.ids[-1:], *checkpoint.commits.ids[-1:], reused_after)
-        yield from name_cures(checkpoint, reused_after, newest)
+        return AnySink(allowed, Ids.REUSED, kinds=list_sinks(Ids.REUSED))
+    said = words("Old batch ids are used again: {sinks}.{named}", sinks=OnSinks(Ids.REUSED), named=named)
+    if reused_after is None:
+        return AnySink(said, Ids.REUSED, kinds=list_sinks(Ids.REUSED))
+    newest = max(*checkpoint.offsets.ids[-1:], *checkpoint.commits.ids[-1:], reused_after)
+    return AnySink(said, Ids.REUSED, kinds=list_sinks(Ids.REUSED, Seen(reused_after + 1, newest)))
 
 
 def _find_newest_readable(checkpoint: Checkpoint) -> int:

@@ -7,6 +7,7 @@ on 3.5 to 4.3 with state that Spark's own provider wrote). No files of another c
 from collections.abc import Iterator
 
 from ckpt import settings
+from ckpt.advice import call, words
 from ckpt.changes.check_fix import Cost, Draft
 from ckpt.changes.plan import STOP_FIRST, NoWay
 from ckpt.changes.steps import Step, plan_writing
@@ -40,10 +41,15 @@ def draft_provider(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
     name = shown.rpartition(".")[2]
     warnings = (
         STOP_FIRST,
-        f"Only if no library has {quoted(recorded, 80)}, and nothing but names shows that {name} wrote the files: read "
-        "every byte first (`ckpt state verify`). That a query continues was tried with files that Spark wrote, never "
-        "with those of another class.",
-        "Older offsets keep the other class: a rewind to them needs this fix again.",
+        words(
+            "Do this only if no library has {recorded}. Nothing but names shows that {name} wrote the files: read "
+            "every byte first ({verify}). That a query continues was tried with files that Spark wrote, never with "
+            "those of another class.",
+            recorded=quoted(recorded, 80),
+            name=name,
+            verify=call("state_verify"),
+        ),
+        words("Older offsets keep the other class: a rewind to them needs this fix again."),
     )
     does = f"the newest offsets record Spark's {name}, whose layout the state files have"
     yield Draft(does, Cost.NOTHING, tuple(steps), warnings=warnings)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from ckpt.advice import words
 from ckpt.changes.check_fix import Cost, Draft
 from ckpt.changes.plan import END_FIRST, STOP_FIRST, First, Replay
 from ckpt.changes.rewind.files_after import state_above
@@ -18,7 +19,7 @@ from ckpt.checkpoint.state.descriptions import list_descriptions
 from ckpt.errors import UsageError, argument
 from ckpt.formats.metadata import build_metadata, is_query_id
 from ckpt.model import DamageKind, Unreadable
-from ckpt.restart.sinks import DROPS_OR_REPEATS, AboutSinks
+from ckpt.restart.sinks import AnySink, Ids, OnSinks, Seen, list_sinks
 from ckpt.storage import Storage
 
 _SCHEMA = "/_metadata/schema"  # of every operator but transformWithState, and joins from state format 3 on
@@ -101,23 +102,37 @@ def draft_tidying(checkpoint: Checkpoint, tidied: Sequence[Tidied]) -> Draft | N
         if latest is None or latest in checkpoint.commits or not (misnamed or is_lost):
             return Draft(does, Cost.NOTHING, steps, proven=all(files.proven for files in tidied))
         ranges = source_ranges(checkpoint.offsets.readable(latest - 1), checkpoint.offsets.readable(latest))
+        name = f"{COMMITS}/{misnamed}" if misnamed else sidecar(f"{COMMITS}/{latest}")
+        parts = {"name": name, "batch": str(latest), "commit": f"{COMMITS}/{latest}"}
         finished = (
-            f"{COMMITS}/{misnamed} says that batch {latest} is done, and it runs again. Rename the file to "
-            f"{COMMITS}/{latest} instead: then no row is read again."
+            words(
+                "{name} says that batch {batch} is done, and it runs again. Rename the file to {commit} instead: then "
+                "no row is read again.",
+                **parts,
+            )
             if misnamed
-            else f"{COMMITS}/.{latest}.crc shows that batch {latest} was committed, and it runs again. If a copy of "
-            f"the checkpoint has {COMMITS}/{latest}, put it back instead: then no row is read again."
+            else words(
+                "{name} shows that batch {batch} was committed, and it runs again. If a copy of the checkpoint has "
+                "{commit}, put it back instead: then no row is read again.",
+                **parts,
+            )
         )
         again = (Replay(latest, ranges, finished=True),)
         return Draft(does, Cost.FINISHED_AGAIN, steps, 1, again, (STOP_FIRST, finished))
     assert latest is not None  # or nothing would be later
-    ran = AboutSinks(f"Batches after {latest} ran, and their ids are used again: {DROPS_OR_REPEATS}.")
-    copied = (
-        f"If a copy of the checkpoint has the offsets and commits of batches after {latest}, put these back instead: "
-        "then no row is read again."
+    ran = words(
+        "Batches after {latest} ran, and their ids are used again: {sinks}.", latest=latest, sinks=OnSinks(Ids.REUSED)
     )
+    copied = words(
+        "If a copy of the checkpoint has the offsets and commits of batches after {latest}, put these back instead: "
+        "then no row is read again.",
+        latest=latest,
+    )
+    newer = checkpoint.state.newer if checkpoint.state else None
+    seen = Seen(latest + 1, newer.last_version - 1 if newer else None)
+    sinks = AnySink(ran, Ids.REUSED, kinds=list_sinks(Ids.REUSED, seen))
     replay = Replay(latest + 1, source_ranges(checkpoint.offsets.readable(latest), None), finished=True)
-    return Draft(does, Cost.MAY_LOSE, steps, 1, (replay,), (END_FIRST, ran, copied), First.SINK)
+    return Draft(does, Cost.MAY_LOSE, steps, 1, (replay,), (END_FIRST, copied), First.SINK, any_sink=sinks)
 
 
 def find_lost_commits(checkpoint: Checkpoint) -> Iterator[int]:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from ckpt.advice import RowCost
 from ckpt.changes.apply import apply_plan
 from ckpt.changes.backup import backup_to
 from ckpt.changes.fixes.repair import plan_repairs
@@ -20,7 +21,6 @@ from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.errors import CkptError, UsageError, one_line
 from ckpt.inspection.checks.sink import SinkOutcome
-from ckpt.inspection.next_steps import RowCost
 from ckpt.inspection.preflight import Readiness
 from ckpt.live.outlook import SourceOutcome
 from ckpt.live.sink.records import SinkLog
@@ -174,7 +174,7 @@ def _choose_fix(storage: Storage, versions: Sequence[Spark], sink: SinkLog | Non
     if repairs.refused is not None:
         return "", repairs
     if chosen is None:
-        return "", repairs.refusing("no fix of `ckpt repair` or `ckpt relocate` touches no row and helps")
+        return "", repairs.refusing("no repair and no relocation that touches no row helps")
     rows = {RowCost.AGAIN: "reads rows again", RowCost.LEFT_OUT: "may leave rows out"}
     effect = rows.get(chosen.plan.rows, "is not proven to touch no row")
     return "", repairs.refusing(f"the fix that helps, {chosen.name.value}, {effect}: a person decides")

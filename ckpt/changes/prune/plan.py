@@ -14,6 +14,7 @@ from operator import attrgetter
 from os import fspath
 from typing import ClassVar, Unpack
 
+from ckpt.advice import Option, words
 from ckpt.changes.apply import ChangeResult, How, inspect_root, run_change
 from ckpt.changes.check_fix import Rule, check_fix
 from ckpt.changes.plan import STOP_FIRST, ChangePlan
@@ -39,8 +40,11 @@ from ckpt.state.verify.verify import state_verify
 from ckpt.storage import Listing, Root, Storage
 from ckpt.versions import Progress, Spark
 
-_BACKUP = "The backup takes up the freed space until you delete it: on a full disk, put it elsewhere with `backup`."
-_BY_PATH = "A pipeline is known by its path alone: if these folders are of queries of your own, each may be in use."
+_BACKUP = words(
+    "The backup takes up the freed space until you delete it: on a full disk, put it elsewhere with {backup}.",
+    backup=Option("backup"),
+)
+_BY_PATH = words("A pipeline is known by its path alone: if these folders are of your own queries, each may be in use.")
 
 
 class PruneReason(StrEnum):
@@ -113,10 +117,11 @@ def prune(
     """
     uri = fspath(checkpoint)
     if keep_batches is not None and keep_batches < 1:
-        raise UsageError("`keep_batches` has to be 1 or more")
+        raise UsageError(words("{keep} must be at least 1", keep=Option("keep_batches")))
 
     if superseded and keep_batches is not None:
-        raise UsageError("`superseded` removes whole versions: leave out `keep_batches`")
+        both = {"whole": Option("superseded"), "keep": Option("keep_batches")}
+        raise UsageError(words("{whole} removes whole versions: leave out {keep}", **both))
 
     def plan(storage: Root) -> PrunePlan:
         if superseded:
@@ -140,8 +145,9 @@ def plan_superseded(storage: Root) -> PrunePlan:
     """
     parsed = parse_flow(storage.uri)
     if parsed is None or parsed[1] is not None:
+        this = Option("superseded")
         like = "STORAGE/_checkpoints/CATALOG/SCHEMA/TABLE/FLOW"
-        raise UsageError(f"`superseded` is for the folder of a flow of a declarative pipeline, {like}")
+        raise UsageError(words("{this} is for a flow's folder in a declarative pipeline, {like}", this=this, like=like))
     inspection = inspect_root(storage)
     listing = storage.list_tree()
     versions = sort_versions(listing.subfolders(""))

@@ -18,6 +18,7 @@ from enum import StrEnum
 from os import fspath
 from typing import Annotated, ClassVar, Unpack
 
+from ckpt.advice import Option, RowCost, Setting, Words, words
 from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.plan import STOP_FIRST, ChangePlan, NoWay, inspect_changed
 from ckpt.changes.steps import must_fit, plan_writing, read_files
@@ -30,14 +31,12 @@ from ckpt.formats.names import compactible_log
 from ckpt.formats.operators import parse_operator_metadata, replace_schema_paths
 from ckpt.formats.sourcelogs import SinkFile, SourceFile, parse_sink_log
 from ckpt.inspection.inspection import inspect
-from ckpt.inspection.next_steps import RowCost
 from ckpt.model import Location, Unreadable
 from ckpt.storage import Storage
 from ckpt.storage.locations import HADOOP_NAMES, SCHEMES, SchemeFamily, family, is_same_place, local_path, without_keys
 from ckpt.texts import mask_secrets
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//[^/]*)?(/.*)?", re.S)
-_NAME_IT = "name with `to` the URI that Spark will use"
 
 
 def read_spark_root(uri: str) -> str:
@@ -49,20 +48,25 @@ def read_spark_root(uri: str) -> str:
     in it is refused: the checkpoint would keep it.
     """
     if mask_secrets(uri) != uri:
-        raise UsageError(f"`to` {one_line(uri)} holds a secret, which the checkpoint would keep: leave it out")
+        raise UsageError(_refuse(uri, words("contains a secret, which the checkpoint would keep: leave it out")))
     if uri.startswith("/"):
         return "file:" + _tidy(uri)
     parts = _SCHEME.fullmatch(uri)
     if parts is None:
-        raise UsageError(f"`to` {one_line(uri)} is not an absolute path: write /path or scheme://authority/path")
+        raise UsageError(_refuse(uri, words("is not an absolute path: write /path or scheme://authority/path")))
     scheme, authority, path = parts[1], parts[2] or "", parts[3] or "/"
     if scheme.lower() == "file":
         if parts[3] is None or authority not in ("", "//"):
-            raise UsageError(f"`to` {one_line(uri)} is not an absolute path: write file:///path")
+            raise UsageError(_refuse(uri, words("is not an absolute path: write file:///path")))
         return "file:" + _tidy(path)
     if len(authority) < 3 and scheme.lower() != "dbfs":
-        raise UsageError(f"`to` {one_line(uri)} names no bucket or host: write {scheme}://authority/path")
+        raise UsageError(_refuse(uri, words("names no bucket or host: write {s}://authority/path", s=scheme)))
     return scheme + ":" + ("" if authority == "//" else authority) + _tidy(path)
+
+
+def _refuse(uri: str, reason: Words) -> Words:
+    """Say why a URI is not one under which Spark opens a checkpoint."""
+    return words("{to} {uri} {reason}", to=Option("to"), uri=one_line(uri), reason=reason)
 
 
 def guess_spark_root(uri: str, recorded: Iterable[str]) -> str:
@@ -81,7 +85,13 @@ def guess_spark_root(uri: str, recorded: Iterable[str]) -> str:
     authority = rest.removeprefix("//").partition("/")[0]
     known = like in SCHEMES and like not in HADOOP_NAMES
     if not known or (family(like) == SchemeFamily.AZURE and "@" not in authority):
-        raise UsageError(f"{one_line(uri)} is how ckpt opens it: {_NAME_IT} (such as s3a://bucket/path)")
+        raise UsageError(
+            words(
+                "{uri} is how ckpt opens it: name with {to} the URI that Spark will use (such as s3a://bucket/path)",
+                uri=one_line(uri),
+                to=Option("to"),
+            )
+        )
     if family(like) == SchemeFamily.S3:
         rest = without_keys(rest)
     return read_spark_root(f"{like}:{rest}")
@@ -115,20 +125,21 @@ class OutsidePaths:
     example: Annotated[str | None, "one of the paths"]  # percent-encoded; None where it cannot be read, or names none
 
     @property
-    def meaning(self) -> str:
+    def meaning(self) -> Words:
         """A consequence for somebody who moves a checkpoint."""
-        named = f", such as {self.example}" if self.example else ""
+        parts = {"folder": self.folder, "named": f", such as {self.example}" if self.example else ""}
         if self.holder is Holder.FILE_SOURCE:
-            return (
-                f"{self.folder} names the input files that were read by absolute path{named}. The next start "
-                "continues from there as long as the query reads the same folder as before. On another folder it "
-                'fails ("Wrong basePath"); on a glob it reads everything there again, or with fileNameOnly=true '
-                "only files with a new name."
+            return words(
+                "{folder} records the input files that were read by absolute path{named}. The next start continues "
+                'from there as long as the query reads the same folder as before. On another folder it fails ("Wrong '
+                'basePath"); on a glob it reads everything there again, or with {only} only files with a new name.',
+                **parts,
+                only=Setting("fileNameOnly=true"),
             )
-        return (
-            f"{self.folder} names the output files of a file sink by absolute path{named}. Readers of that folder "
-            "look for them there, so moved output can only be read if its old path is reachable, or by listing its "
-            "files."
+        return words(
+            "{folder} records the output files of a file sink by absolute path{named}. Readers of that folder look for "
+            "them there, so moved output can only be read if its old path is reachable, or by listing its files.",
+            **parts,
         )
 
 
@@ -305,20 +316,23 @@ def _read_metadata_files(storage: Storage, checkpoint: Checkpoint) -> Iterator[_
         yield _MetadataFile(path, operator, data, schemas)
 
 
-def _warn_of_relocation(plan: RelocationPlan, target: str) -> Iterator[str]:
+def _warn_of_relocation(plan: RelocationPlan, target: str) -> Iterator[Words]:
     yield STOP_FIRST
     if plan.away:
-        yield (
-            f"Afterwards it opens only as {target}: move all of it there before you start the query or read its state."
+        yield words(
+            "Afterwards it opens only as {to}: move all of it there before you start the query or read its state.",
+            to=target,
         )
     if "%" in target or " " in target:
-        yield (
-            f"Spark uses {target} literally, and runs the query there. But its state reader finds nothing below a "
-            "path with a space or a percent sign; locally a symbolic link without them helps."
+        yield words(
+            "Spark uses {to} literally, and runs the query there. But its state reader finds nothing below a path with "
+            "a space or a percent sign; locally a symbolic link without them helps.",
+            to=target,
         )
     if any(root != target for root in plan.recorded):
-        yield (
-            f"A copied checkpoint is one query in two places: never start it at {plan.recorded[0]} again, or both "
-            "write the same batch ids to the same sink."
+        yield words(
+            "A copied checkpoint is one query in two places: never start it at {old} again, or both write the same "
+            "batch ids to the same sink.",
+            old=plan.recorded[0],
         )
     yield from (paths.meaning for paths in plan.held)

@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import reduce
 from typing import ClassVar
 
-from ckpt.advice import Known, Words, words
+from ckpt.advice import Words, words
 from ckpt.advice.words import AnyPart
 from ckpt.changes.check_fix import check_fix, must_run_first
 from ckpt.changes.plan import (
@@ -44,7 +44,7 @@ from ckpt.errors import UsageError, argument
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.live.sink.versions import SinkVersion
 from ckpt.model import CommitLog, Fault, Kind, OffsetLog, Unreadable
-from ckpt.restart.sinks import SINKS, AnySink, Ids, InSink, OnSinks, Seen, list_sinks
+from ckpt.restart.sinks import AnySink, Ids, InSink, OnSinks, Seen, list_sinks
 from ckpt.storage import Storage
 from ckpt.texts import instant, ranges
 
@@ -184,27 +184,11 @@ def _must_be_there(checkpoint: Checkpoint) -> Words:
     return words("The sources must still have all rows that are read again.")
 
 
-def name_cures(checkpoint: Checkpoint, kept: int, newest: int) -> Iterator[str]:
-    """Not a value yet."""
-    for sink in SINKS:
-        if sink.taken_back is not None:
-            cure = sink.taken_back(Seen(kept + 1, newest)).what
-            yield f"To lose none in {sink.kind}: {cure.fill(Known(checkpoint.uri))}."
-
-
-def has_batch(checkpoint: Checkpoint, batch: int) -> str:
-    """Not a value yet."""
-    return " ".join(str(each.says) for each in show_batch(checkpoint, batch, list_sinks(Ids.SAME)))
-
-
 def name_sink(checkpoint: Checkpoint) -> str:
     """Name the sink of the commit log, if it is there: a sentence after a space."""
     commit = checkpoint.commits.newest
     names = sorted({sink.provider or sink.name for sink in commit.sinks}) if commit else []
     return f" The commit log names {', '.join(names)}." if names else ""
-
-
-describe_named_sink = name_sink
 
 
 class Replayed(StrEnum):
