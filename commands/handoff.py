@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 import ckpt
-from ckpt.errors import CkptError
 from ckpt.migrate.handoff.snippets import Language
 
 from . import options
@@ -35,8 +34,6 @@ def handoff(
     Exit status: 0 no row is lost or read again, 1 some rows are read again, 2 bad usage, 3 refused or could not read.
     """
     handoff = ckpt.handoff(checkpoint, common.storage_options, batch=batch, sink=sink)
-    if snippet_option and handoff.refused and common.output is not Output.JSON:
-        # whoever writes the code to a file gets an empty one
-        raise CkptError(f"{checkpoint}: no code, because no new query can continue here: {handoff.refused}")
-    code = handoff.snippet(snippet_option) if snippet_option and not handoff.refused else None
+    told = common.output is Output.JSON and handoff.refused  # otherwise whoever writes the code to a file gets none
+    code = handoff.snippet(snippet_option) if snippet_option and not told else None
     emit(HandoffReport(handoff, code), common.output)

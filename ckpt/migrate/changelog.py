@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ckpt import settings
+from ckpt.advice import Call, Setting, Words, call, words
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.migrate.comparison import Comparison, TwoWays, Written, find_two_ways, find_written
-from ckpt.migrate.provider import is_rewritable, rewrite_command
+from ckpt.migrate.provider import is_rewritable, rewrite_call
 from ckpt.model import Kind, Provider, StateInventory, ToProvider
 from ckpt.values import Value
 from ckpt.versions import Progress
@@ -49,8 +50,8 @@ class ChangelogSwitch(Value):
     written: tuple[Written, ...] = ()
     ways: tuple[TwoWays, ...] = ()  # verified, and taken everywhere: what Spark can compare
     comparison: Comparison | None = None  # what it said; None where it was not asked
-    warnings: tuple[str, ...] = ()
-    refused: str | None = None
+    warnings: tuple[Words, ...] = ()
+    refused: Words | None = None
 
     @property
     def confs(self) -> Mapping[str, str]:
@@ -58,13 +59,13 @@ class ChangelogSwitch(Value):
         return {settings.CHANGELOG_CHECKPOINTING: str(self.to is Changelog.ON).lower()}
 
     @property
-    def rewrite(self) -> str | None:
-        """The command that moves the state to RocksDB, where that is what is missing, and ckpt can."""
+    def rewrite(self) -> Call | None:
+        """The call that moves the state to RocksDB, where that is what is missing, and ckpt can."""
         checkpoint = self.inspection.checkpoint
         if checkpoint.state is None or checkpoint.state.provider is not Provider.HDFS:
             return None
         possible = is_rewritable(checkpoint, ToProvider.ROCKSDB)
-        return rewrite_command(checkpoint.uri, ToProvider.ROCKSDB) if possible else None
+        return rewrite_call(checkpoint.uri, ToProvider.ROCKSDB) if possible else None
 
     @property
     def next_version(self) -> int | None:
@@ -109,53 +110,65 @@ def switch_changelog(
     return ChangelogSwitch(inspection, to, outcome, parts, ways=tuple(ways) if committed else ())
 
 
-def _refuse(inspection: Inspection, state: StateInventory | None, *, verify: bool) -> str | None:
+def _refuse(inspection: Inspection, state: StateInventory | None, *, verify: bool) -> Words | None:
     """Why the switch cannot be made, or cannot be looked at."""
     if inspection.checkpoint.kind is Kind.EMPTY:
-        return "nothing was planned here yet: set it when the query starts for the first time"
+        return words("nothing was planned here yet: set it when the query starts for the first time")
     if state is None:
-        return "the files do not say whether the query keeps state" if inspection.checkpoint.stateful is None else None
+        unknown = inspection.checkpoint.stateful is None
+        return words("the files do not say whether the query keeps state") if unknown else None
     if state.provider is Provider.HDFS:
-        writes = "ckpt rewrite --provider rocksdb writes it with the same state, and the same query continues on it"
-        way = writes if is_rewritable(inspection.checkpoint, ToProvider.ROCKSDB) else "see ckpt migrate provider"
-        return (
+        writes = words(
+            "{rewrite} writes it with the same state, and the same query continues on it",
+            rewrite=call("rewrite", provider="rocksdb"),
+        )
+        provider = words("see {migrate}", migrate=call("migrate_provider"))
+        return words(
             "the state is HDFS-backed, and only RocksDB has changelog checkpointing. Spark keeps the provider that "
-            f"the checkpoint records, whatever the session says, so RocksDB needs a new checkpoint: {way}"
+            "the checkpoint records, whatever the session says, so RocksDB needs a new checkpoint: {way}",
+            way=writes if is_rewritable(inspection.checkpoint, ToProvider.ROCKSDB) else provider,
         )
     if state.provider is Provider.UNKNOWN:
-        return "neither the logs nor the files say which state store provider wrote the state"
+        return words("neither the logs nor the files say which state store provider wrote the state")
     starts = [f for f in inspection.counted if f.progress is Progress.SYNC]
     if not verify and not any(f.outcome.runs for f in starts):
         verdict = inspection.verdict[:1].lower() + inspection.verdict[1:]
-        return f"as it is, the query {verdict}: fix that first"
+        return words("as it is, the query {verdict}: fix that first", verdict=verdict)
     return None
 
 
 def _list_warnings(
     inspection: Inspection, state: StateInventory, to: Changelog, outcome: SwitchOutcome
-) -> Iterator[str]:
+) -> Iterator[Words]:
     """List the warnings before a switch."""
     checkpoint = inspection.checkpoint
     failing = sorted({f.spark for f in inspection.counted if f.progress is Progress.SYNC and not f.outcome.runs})
     if failing:
-        yield f"Spark {', '.join(failing)} will not start here, with or without the switch: see ckpt inspect."
+        yield words(
+            "Spark {versions} will not start here, with or without the switch: see {inspect}.",
+            versions=", ".join(failing),
+            inspect=call("inspect", checkpoint.uri),
+        )
     if inspection.written_by.at_least is None:
-        yield "Changelog checkpointing came with Spark 3.5; the checkpoint does not say which Spark wrote it."
+        yield words("Changelog checkpointing came with Spark 3.5; the checkpoint does not say which Spark wrote it.")
     if outcome is SwitchOutcome.ALREADY:
         return
     latest = checkpoint.offsets.latest
     if latest is not None and latest not in checkpoint.commits:
-        yield (
-            f"Batch {latest} is not committed, and its state may already be written with the old setting: start "
-            "once more with the old setting, so that the batch finishes, and then switch."
+        yield words(
+            "Batch {latest} is not committed, and its state may already be written with the old setting: start once "
+            "more with the old setting, so that the batch finishes, and then switch.",
+            latest=latest,
         )
     if to is Changelog.ON:
-        yield (
-            f"Maintenance then uploads snapshots ({settings.MAINTENANCE_INTERVAL}, 60 s), once "
-            "minDeltasForSnapshot (10) versions were written since the last one; the fewer there are, the more "
-            "changelogs a start replays."
+        yield words(
+            "Maintenance then uploads snapshots ({interval}, 60 s), once minDeltasForSnapshot (10) versions were "
+            "written since the last one; the fewer there are, the more changelogs a start replays.",
+            interval=Setting(settings.MAINTENANCE_INTERVAL),
         )
     else:
-        yield "Every batch then uploads a snapshot before it finishes, so batches take longer."
+        yield words("Every batch then uploads a snapshot before it finishes, so batches take longer.")
     if state.format_version == 2:
-        yield f"The state has checkpoint format 2: keep {settings.CHECKPOINT_FORMAT} at 2."
+        yield words(
+            "The state has checkpoint format 2: keep {setting} at 2.", setting=Setting(settings.CHECKPOINT_FORMAT)
+        )

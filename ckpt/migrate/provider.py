@@ -10,8 +10,8 @@ here follows from what the tests of this project show.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated
 
+from ckpt.advice import NO_ROWS, Call, Do, Hole, Name, Setting, Step, Words, call, do, run, words
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.state.ranges import contains
 from ckpt.checkpoint.state.rewritable import Form, refuse_rewrite
@@ -25,7 +25,7 @@ from ckpt.state.reading.confs import PROVIDER_CLASSES
 from ckpt.state.reading.initial import InitialShape, plan_initial_states
 from ckpt.state.reading.reading import Question
 from ckpt.state.reading.units import state_units
-from ckpt.texts import quote_path
+from ckpt.texts import quote_word
 from ckpt.values import Value
 
 PROVIDER_NAMES = {
@@ -41,7 +41,7 @@ class MoveOutcome(StrEnum):
     ALREADY = "already"  # the checkpoint is of that provider
     NOTHING = "nothing"  # there is no state
     POSSIBLE = "possible"  # state can be handed over to a new query
-    NO_WAY = "no-way"  # it cannot; what remains is said
+    NO_WAY = "no-way"  # it cannot; the alternatives are named
     REFUSED = "refused"  # ckpt could not tell
 
 
@@ -66,14 +66,6 @@ class OperatorMove:
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
-    """Something to do, for people, and the command line that does it, if there is one."""
-
-    what: Annotated[str, "for people; its words are not fixed"]
-    command: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ProviderMove(Value):
     """A move to another provider, before anybody makes it."""
 
@@ -81,7 +73,7 @@ class ProviderMove(Value):
     to: ToProvider
     outcome: MoveOutcome
     operators: tuple[OperatorMove, ...] = ()
-    refused: str | None = None
+    refused: Words | None = None
     rewritable: bool = False  # the same query can continue: ``ckpt rewrite``
 
     @property
@@ -96,12 +88,12 @@ class ProviderMove(Value):
         return self.handoff.inspection.checkpoint.conf.get(PROVIDER_CLASS)
 
     @property
-    def steps(self) -> tuple[Advice, ...]:
+    def steps(self) -> tuple[Step, ...]:
         """The steps in their order; only where state can be taken."""
         return tuple(_list_steps(self)) if self.outcome is MoveOutcome.POSSIBLE else ()
 
     @property
-    def remains(self) -> tuple[Advice, ...]:
+    def remains(self) -> tuple[Step, ...]:
         """The alternatives; only where state cannot be taken."""
         return tuple(_list_alternatives(self)) if self.outcome is MoveOutcome.NO_WAY else ()
 
@@ -156,11 +148,11 @@ def migrate_provider(
     opened = continuation.inspection.checkpoint
     refused = None
     if opened.kind is Kind.EMPTY:
-        refused = "nothing was planned here yet: set the provider when the query starts for the first time"
+        refused = words("nothing was planned here yet: set the provider when the query starts for the first time")
     elif opened.state is None and opened.stateful is None:
-        refused = "the files do not say whether the query keeps state"
+        refused = words("the files do not say whether the query keeps state")
     elif opened.state is not None and opened.state.provider is Provider.UNKNOWN:
-        refused = "neither the logs nor the files say which state store provider wrote the state"
+        refused = words("neither the logs nor the files say which state store provider wrote the state")
     if refused is not None:
         return ProviderMove(continuation, to, MoveOutcome.REFUSED, refused=refused)
     if opened.state is None:
@@ -177,12 +169,13 @@ def migrate_provider(
     try:
         shapes = [plan.shape for plan in plan_initial_states(question, storage_options)]
     except CkptError as error:
-        return ProviderMove(continuation, to, MoveOutcome.REFUSED, refused=f"its state cannot be loaded: {error}")
+        why = words("its state cannot be loaded: {error}", error=error.words)
+        return ProviderMove(continuation, to, MoveOutcome.REFUSED, refused=why)
     operators = tuple(_judge_moves(shapes, to))
     if any(operator.carry is Carry.NONE for operator in operators):
         return ProviderMove(continuation, to, MoveOutcome.NO_WAY, operators)
     if continuation.refused is not None:
-        why = f"its sources cannot be continued: {continuation.refused}"
+        why = words("its sources cannot be continued: {why}", why=continuation.refused)
         return ProviderMove(continuation, to, MoveOutcome.REFUSED, operators, why)
     return ProviderMove(continuation, to, MoveOutcome.POSSIBLE, operators)
 
@@ -212,29 +205,36 @@ def _judge_moves(shapes: list[InitialShape], to: ToProvider) -> Iterator[Operato
         yield OperatorMove(shape.operator, shape.operator_name, family, carry, why)
 
 
-def _list_steps(move: ProviderMove) -> Iterator[Advice]:
+def _list_steps(move: ProviderMove) -> Iterator[Step]:
     path = move.handoff.inspection.checkpoint.uri
     if move.rewritable:
         yield from _advise_rewrite(move, path)
         return
     new = path.rstrip("/").rpartition("/")[2] + f"-on-{move.to}"
-    settings = " ".join(f"{key}={value}" for key, value in move.confs.items())
-    yield Advice("stop the old query, with no batch left uncommitted (ckpt inspect)")
-    command = f"ckpt migrate transform-with-state {quote_path(path)} --to {quote_path(new)}"
-    yield Advice(f"write the new query: its initial state as of batch {move.handoff.batch}, and the code", command)
-    yield Advice(
-        f"in {new}/processor.py write what the operator did, in {new}/start.py fill in sources, sink and a new "
-        f"checkpoint; it sets {settings}"
+    stop = words("Stop the old query, with no batch left uncommitted ({inspect}).", inspect=call("inspect"))
+    yield do(Do.CHANGE, stop, rows=NO_ROWS)
+    batch = str(move.handoff.batch)
+    write = words("Write the new query: its initial state as of batch {number}, and the code.", number=batch)
+    yield run(call("migrate_transform_with_state", path, to=new), write, writes=True)
+    yield do(
+        Do.CHANGE,
+        words(
+            "In {new}/processor.py write what the operator did, in {new}/start.py fill in sources, sink and a new "
+            "checkpoint; it sets {settings}.",
+            new=new,
+            settings=_name_settings(move),
+        ),
+        rows=NO_ROWS,
     )
-    yield Advice("start it", f"python {quote_path(new + '/start.py')}")
-    yield Advice("check that its checkpoint says State rocksdb: ckpt inspect NEW_CHECKPOINT")
-    yield Advice("to go back: the old checkpoint is unchanged, start the old query again")
+    yield do(Do.START, words("Start it."), line=f"python {quote_word(f'{new}/start.py')}")
+    look = words("Check that its checkpoint says {state}.", state=Name("State rocksdb"))
+    yield run(call("inspect", Hole.NEW), look)
+    yield do(Do.START, words("To go back: the old checkpoint is unchanged, start the old query again."))
 
 
-def rewrite_command(path: str, to: ToProvider) -> str:
-    """The command that writes the state for the other provider."""
-    new = name_beside(path, f"on-{to}")
-    return f"ckpt rewrite {quote_path(path)} {quote_path(new)} --provider {to}"
+def rewrite_call(path: str, to: ToProvider) -> Call:
+    """The call that writes the state for the other provider."""
+    return call("rewrite", path, name_beside(path, f"on-{to}"), provider=to)
 
 
 def name_beside(path: str, ending: str) -> str:
@@ -243,37 +243,54 @@ def name_beside(path: str, ending: str) -> str:
     return f"{path}/../{ending}" if path.rpartition("/")[2] in {"", ".", ".."} else f"{path}-{ending}"
 
 
-def _advise_rewrite(move: ProviderMove, path: str) -> Iterator[Advice]:
+def _name_settings(move: ProviderMove) -> Setting:
+    return Setting(" ".join(f"{key}={value}" for key, value in move.confs.items()))
+
+
+def _advise_rewrite(move: ProviderMove, path: str) -> Iterator[Step]:
     new = name_beside(path, f"on-{move.to}")
     checkpoint = move.handoff.inspection.checkpoint
-    yield Advice("stop the query")
-    yield Advice("write its state for the other provider, into a new checkpoint", rewrite_command(path, move.to))
-    if checkpoint.offsets.latest != checkpoint.commits.latest:
-        what = f"ask what its first start does: batch {checkpoint.offsets.latest} is planned and not committed"
-        yield Advice(what, f"ckpt inspect {quote_path(new)} --sink URI")
-    yield Advice(f"start the same query with {new} as its checkpointLocation, and never on the old one again")
+    latest = checkpoint.offsets.latest
+    yield do(Do.CHANGE, words("Stop the query."), rows=NO_ROWS)
+    write = words("Write its state for the other provider, into a new checkpoint.")
+    yield run(rewrite_call(path, move.to), write, writes=True)
+    if latest != checkpoint.commits.latest:
+        ask = words("Ask what its first start does: batch {latest} is planned and not committed.", latest=str(latest))
+        yield run(call("inspect", new, sink=Hole.URI), ask)
+    yield do(
+        Do.START,
+        words("Start the same query with {new} as its checkpointLocation, and never on the old one again.", new=new),
+    )
 
 
-def _list_alternatives(move: ProviderMove) -> Iterator[Advice]:
-    path = quote_path(move.handoff.inspection.checkpoint.uri)
-    settings = " ".join(f"{key}={value}" for key, value in move.confs.items())
+def _list_alternatives(move: ProviderMove) -> Iterator[Step]:
+    path = move.handoff.inspection.checkpoint.uri
     stays = PROVIDER_NAMES[move.provider or Provider.UNKNOWN]
-    yield Advice(f"stay: the query continues with {stays} state in any session, without any setting")
+    stay = words("Stay: the query continues with {provider} state in any session, without any setting.", provider=stays)
+    yield do(Do.START, stay)
     alone = [operator.family for operator in move.operators] if len(move.operators) == 1 else []
     if OperatorFamily.TRANSFORM not in alone:
-        yield Advice(
-            f"start over: the same query with {settings} in the session, a new checkpoint and an empty output, its "
-            "sources from their beginning. The state is rebuilt from what the sources still have; ckpt cannot see "
-            "how far back that goes"
+        yield do(
+            Do.START,
+            words(
+                "Start over: the same query with {settings} in the session, a new checkpoint and an empty output, its "
+                "sources from their beginning. The state is rebuilt from what the sources still have; ckpt cannot see "
+                "how far back that goes.",
+                settings=_name_settings(move),
+            ),
         )
     if OperatorFamily.TRANSFORM not in alone and move.handoff.refused is None:
-        yield Advice(
-            f"start without state after batch {move.handoff.batch}, with the same setting: counts start at zero, "
-            "and open windows, sessions and waiting rows of joins are gone",
-            f"ckpt handoff {path} --batch {move.handoff.batch} --snippet python",
+        without = words(
+            "Start without state after batch {number}, with the same setting: counts start at zero, and open windows, "
+            "sessions and waiting rows of joins are gone.",
+            number=str(move.handoff.batch),
         )
+        yield run(call("handoff", path).but(batch=move.handoff.batch, snippet="python"), without)
     if move.to is ToProvider.HDFS and alone and OperatorFamily.JOIN not in alone:
-        yield Advice(
-            "rewrite it in Scala: mapGroupsWithState and flatMapGroupsWithState take initial state on any "
-            "provider. ckpt writes no such query, and whether one would give the same results is unknown"
+        yield do(
+            Do.CHANGE,
+            words(
+                "Rewrite it in Scala: mapGroupsWithState and flatMapGroupsWithState take initial state on any "
+                "provider. ckpt writes no such query, and whether one would give the same results is unknown."
+            ),
         )

@@ -9,15 +9,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ckpt.advice import NO_ROWS, Code, Do, Step, Words, call, do, plain, run, words
 from ckpt.checkpoint.reader import as_checkpoint
 from ckpt.errors import parse_choice
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.inspection.verdict import outcome_words
-from ckpt.migrate.provider import Advice, is_rewritable, name_beside
+from ckpt.migrate.provider import is_rewritable, name_beside
 from ckpt.model import Kind, Location, ToProvider
 from ckpt.restart.diagnoses.modes import REAL_TIME_FORMAT
 from ckpt.restart.findings import Asked, Forecast, Outcome
-from ckpt.texts import quote_path
 from ckpt.values import Value
 from ckpt.versions import NEWEST, Spark
 
@@ -48,7 +48,7 @@ class RealTimeMove(Value):
     inspection: Inspection  # of a start in real-time mode
     spark: Spark
     outcome: RealTimeOutcome
-    refused: str | None = None
+    refused: Words | None = None
 
     @property
     def forecast(self) -> Forecast:
@@ -56,12 +56,12 @@ class RealTimeMove(Value):
         return self.inspection.forecasts[0]
 
     @property
-    def steps(self) -> tuple[Advice, ...]:
+    def steps(self) -> tuple[Step, ...]:
         """The steps in their order."""
         return tuple(_list_steps(self))
 
     @property
-    def warnings(self) -> tuple[str, ...]:
+    def warnings(self) -> tuple[Words, ...]:
         """Effects of the change, a sentence each."""
         return tuple(_list_warnings(self))
 
@@ -81,70 +81,88 @@ def migrate_real_time(
 
     >>> from ckpt.migrate.real_time import migrate_real_time
     >>> move = migrate_real_time("sample_checkpoints/kafka-4.2")
-    >>> move.outcome.value, [step.command for step in move.steps if step.command]
-    ('commit', ['ckpt repair sample_checkpoints/kafka-4.2 --choose to-real-time --apply'])
+    >>> move.outcome.value, [step.words for step in move.steps if step.words]
+    ('commit', [('ckpt', 'repair', 'sample_checkpoints/kafka-4.2', '--choose', 'to-real-time', '--apply')])
 
     """
     version = parse_choice(Spark, spark, "spark")
     inspection = inspect(as_checkpoint(checkpoint, storage_options), (version,), Asked.REALTIME)
     start, opened = inspection.forecasts[0], inspection.checkpoint
-    outcome, refused = RealTimeOutcome.ALREADY, None
+    outcome: RealTimeOutcome = RealTimeOutcome.ALREADY
+    refused: Words | None = None
     in_the_way = any(finding.diagnosis is REAL_TIME_FORMAT for finding in start.because)
     if opened.kind is Kind.CONTINUOUS:
         outcome = RealTimeOutcome.REFUSED
-        refused = (
-            "continuous processing wrote its newest offsets: change to micro-batches first, with `ckpt repair "
-            f"{quote_path(opened.uri)}`"
+        refused = words(
+            "continuous processing wrote its newest offsets: change to micro-batches first, with {repair}",
+            repair=call("repair", opened.uri),
         )
     elif start.outcome is Outcome.REFUSED:
-        outcome, refused = RealTimeOutcome.NO_WAY, start.because[0].detail
+        outcome, refused = RealTimeOutcome.NO_WAY, plain(start.because[0].detail)
     elif in_the_way and opened.state is None and opened.stateful is False:
         outcome = RealTimeOutcome.COMMIT
     elif in_the_way and opened.state is not None and is_rewritable(opened, ToProvider.ROCKSDB, 2):
         outcome = RealTimeOutcome.REWRITE
     elif in_the_way and opened.state is None:
-        outcome, refused = RealTimeOutcome.REFUSED, "the files do not say whether the query keeps state"
+        outcome = RealTimeOutcome.REFUSED
+        refused = words("the files do not say whether the query keeps state")
     elif in_the_way:
-        outcome, refused = RealTimeOutcome.REFUSED, "`ckpt rewrite` does not write this state: it says why"
+        outcome = RealTimeOutcome.REFUSED
+        refused = words("{rewrite} does not write this state: it says why", rewrite=call("rewrite"))
     elif not start.outcome.runs:
-        outcome, refused = RealTimeOutcome.REFUSED, f"as it is, a start in real-time mode {outcome_words(start)}"
+        outcome = RealTimeOutcome.REFUSED
+        refused = words("as it is, a start in real-time mode {ends}", ends=outcome_words(start))
     return RealTimeMove(inspection, version, outcome, refused)
 
 
-def _list_steps(move: RealTimeMove) -> Iterator[Advice]:
+def _list_steps(move: RealTimeMove) -> Iterator[Step]:
     path = move.inspection.checkpoint.uri
-    trigger = 'with `.outputMode("update")` and `.trigger(realTime="5 minutes")`'
+    start = words(
+        "Start the same query with {mode} and {trigger}",
+        mode=Code('.outputMode("update")'),
+        trigger=Code('.trigger(realTime="5 minutes")'),
+    )
     match move.outcome:
         case RealTimeOutcome.REWRITE:
             new = name_beside(path, "real-time")
-            command = f"ckpt rewrite {quote_path(path)} {quote_path(new)} --provider rocksdb --format-version 2"
-            yield Advice("stop the query")
-            yield Advice("write its state for RocksDB in format 2, into a new checkpoint", command)
-            yield Advice(f"start the same query {trigger}, with {new} as its checkpointLocation, never on the old one")
+            yield _STOP
+            write = words("Write its state for RocksDB in format 2, into a new checkpoint.")
+            yield run(call("rewrite", path, new, provider="rocksdb", format_version=2), write, writes=True)
+            on_new = words("{start}, with {new} as its checkpointLocation, never on the old one.", start=start, new=new)
+            yield do(Do.START, on_new)
         case RealTimeOutcome.COMMIT:
-            yield Advice("stop the query")
-            command = f"ckpt repair {quote_path(path)} --choose to-real-time --apply"
-            yield Advice("give its newest commit version 2, with a backup", command)
-            yield Advice(f"start the same query {trigger}")
+            yield _STOP
+            give = words("Give its newest commit version 2, with a backup.")
+            yield run(call("repair", path, choose="to-real-time", apply=True), give, writes=True)
+            yield do(Do.START, start + ".")
         case RealTimeOutcome.ALREADY:
-            yield Advice(f"start the same query {trigger}")
+            yield do(Do.START, start + ".")
 
 
-def _list_warnings(move: RealTimeMove) -> Iterator[str]:
+_STOP = do(Do.CHANGE, words("Stop the query."), rows=NO_ROWS)
+
+
+def _list_warnings(move: RealTimeMove) -> Iterator[Words]:
     checkpoint = move.inspection.checkpoint
     if move.outcome in (RealTimeOutcome.NO_WAY, RealTimeOutcome.REFUSED):
         return
     latest, committed = checkpoint.offsets.latest, checkpoint.commits.latest
     if latest is not None and latest != committed:
-        yield (
-            f"Batch {latest} is planned and not committed: a start in real-time mode deletes it, and reads everything "
-            "after the newest commit. No row is lost, but rows that the batch has written are written again. To "
-            "finish it first, start once with `.trigger(availableNow=True)`."
+        yield words(
+            "Batch {latest} is planned and not committed: a start in real-time mode deletes it, and reads everything "
+            "after the newest commit. No row is lost, but rows that the batch has written are written again. To finish "
+            "it first, start once with {trigger}.",
+            latest=latest,
+            trigger=Code(".trigger(availableNow=True)"),
         )
     if move.outcome is not RealTimeOutcome.ALREADY:
-        yield "Spark before 4.2 does not start on it any more, unless the session has state store checkpoint format 2."
+        yield words(
+            "Spark before 4.2 does not start on it any more, unless the session has state store checkpoint format 2."
+        )
     if checkpoint.state is None:
-        yield "The checkpoint has no state/ folder: this holds for a query that keeps no state."
+        yield words("The checkpoint has no state/ folder: this holds for a query that keeps no state.")
     if checkpoint.state is not None:
-        yield "If the query ran in another output mode than update, it emits other rows from now on."
-        yield "To go back, start it in micro-batches with Spark 4.3 or later: the checkpoint says which format it has."
+        yield words("If the query ran in another output mode than update, it emits other rows from now on.")
+        yield words(
+            "To go back, start it in micro-batches with Spark 4.3 or later: the checkpoint says which format it has."
+        )

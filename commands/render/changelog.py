@@ -5,11 +5,11 @@ from itertools import groupby
 from typing import Annotated
 
 from ckpt import settings
-from ckpt.inspection.next_steps import NextStep, RowCost
+from ckpt.advice import Call, Step, call, run, words
 from ckpt.migrate.changelog import Changelog, ChangelogSwitch, SwitchOutcome
 from ckpt.migrate.comparison import Carried, Comparison, ComparisonVerdict, TwoWays, Version, VersionComparison
 from ckpt.model import Operator, Provider, Store
-from ckpt.texts import plural, quote_path
+from ckpt.texts import plural
 
 from ..arguments import as_options
 from .blocks import Block, Heading, Headline, Item, Line, Next, Page, Table, Tone, more, page_of, show_warnings
@@ -104,10 +104,10 @@ def show_comparison(comparison: Comparison) -> Iterator[Block]:
         yield Item("the other rows were rewritten or removed by batches in between", 4, "  ")
     left = max(len(comparison.compared), len(comparison.carried)) - _SHOWN
     if left > 0:
-        yield Line(f"  and {left} more of each: see -o json")
+        yield Item(words("and {left} more of each: see {fields}", left=left))
     yield from _show_one_way(comparison.alone)
     if comparison.failed is not None:
-        yield Item(f"not compared: {as_options(comparison.failed)}", 4, "  ")
+        yield Item(words("not compared: {why}", why=comparison.failed), 4, "  ")
 
 
 def _name_unit(pair: VersionComparison | Carried) -> str:
@@ -143,26 +143,27 @@ def _show_one_way(ways: tuple[TwoWays, ...]) -> Iterator[Block]:
         yield Item(f"unknown: {named}{left}: {why}", 4, "  ")
 
 
-def choose_next(comparison: Comparison | None, verify: str) -> tuple[str, str]:
-    """Advice after a switch that took effect, and a command for it."""
-    verdict = ComparisonVerdict.SAME if comparison is None else comparison.verdict
-    return {
-        ComparisonVerdict.SAME: ("nothing to do; keep the setting", ""),
-        ComparisonVerdict.DIFFERENT: (
-            "stop the query, keep a copy of the checkpoint, and see which files are damaged",
-            "",
-        ),
-        ComparisonVerdict.UNKNOWN: (
-            "the files show that it took effect; keep the setting. If a snapshot is missing, compare again after "
-            "one was uploaded",
-            verify,
-        ),
-        ComparisonVerdict.NOT_COMPARED: (
-            "the files show that it took effect; keep the setting. To skip comparing state, or after the fix "
-            "above, without it",
-            f"{verify} --files-only",
-        ),
-    }[verdict]
+def choose_next(comparison: Comparison | None, verify: Call) -> Next:
+    """Advise what to do after a switch that took effect."""
+    match ComparisonVerdict.SAME if comparison is None else comparison.verdict:
+        case ComparisonVerdict.SAME:
+            return Next((), words("Nothing to do; keep the setting."))
+        case ComparisonVerdict.DIFFERENT:
+            return Next(
+                (), words("Stop the query, keep a copy of the checkpoint, and find out which files are damaged.")
+            )
+        case ComparisonVerdict.UNKNOWN:
+            again = words(
+                "The files show that it took effect; keep the setting. If a snapshot is missing, compare again after "
+                "one was uploaded."
+            )
+            return Next((run(verify, again),))
+        case ComparisonVerdict.NOT_COMPARED:
+            without = words(
+                "The files show that it took effect; keep the setting. To skip comparing state, or after the fix "
+                "above, verify the files only."
+            )
+            return Next((run(verify.but(files_only=True), without),))
 
 
 _SHOWN = 12  # how many partitions are named
@@ -343,25 +344,30 @@ def _name_files(version: Version) -> str:
     return f"{version.version}.{'+'.join(kinds)}"
 
 
-def _choose_cure(switch: ChangelogSwitch, path: str) -> tuple[str, str]:
+def _choose_cure(switch: ChangelogSwitch, path: str) -> Step:
     state = switch.inspection.checkpoint.state
     if switch.rewrite is not None:
-        return "stop the query, write its state for RocksDB, and ask again for that", switch.rewrite
+        return run(switch.rewrite, words("Stop the query, write its state for RocksDB, and ask again for that."))
     if state is not None and state.provider is Provider.HDFS:
-        return "see how to get RocksDB", f"ckpt migrate provider {path} --to rocksdb"
-    return "see what is there", f"ckpt inspect {path}"
+        return run(call("migrate_provider", path, to="rocksdb"), words("See how to get RocksDB."))
+    return run(call("inspect", path), words("See what is there."))
 
 
 def _show_next(switch: ChangelogSwitch) -> Iterator[Block]:
-    path = quote_path(switch.inspection.checkpoint.uri)
-    verify = f"ckpt migrate changelog {path} --to {switch.to} --verify"
-    text, command = {
-        SwitchOutcome.READY: ("stop the query, start it with the setting, and after some batches", verify),
-        SwitchOutcome.ALREADY: ("nothing to do", ""),
-        SwitchOutcome.NOTHING: ("nothing to do", ""),
-        SwitchOutcome.SWITCHED: choose_next(switch.comparison, verify),
-        SwitchOutcome.PARTLY: ("let one more batch run, then", verify),
-        SwitchOutcome.NOT_YET: ("make sure that the session has the setting, let a batch run, then", verify),
-        SwitchOutcome.REFUSED: _choose_cure(switch, path),
-    }[switch.outcome]
-    yield Next((NextStep(text, command, RowCost.NONE),)) if command else Next((), text)
+    path = switch.inspection.checkpoint.uri
+    verify = call("migrate_changelog", path, to=switch.to.value, verify=True)
+    match switch.outcome:
+        case SwitchOutcome.ALREADY | SwitchOutcome.NOTHING:
+            yield Next((), words("Nothing to do."))
+        case SwitchOutcome.READY:
+            start = words("Stop the query, start it with the setting, and after some batches see if it took effect.")
+            yield Next((run(verify, start),))
+        case SwitchOutcome.SWITCHED:
+            yield choose_next(switch.comparison, verify)
+        case SwitchOutcome.PARTLY:
+            yield Next((run(verify, words("Let one more batch run, and look again.")),))
+        case SwitchOutcome.NOT_YET:
+            set_it = words("Make sure that the session has the setting, let a batch run, and look again.")
+            yield Next((run(verify, set_it),))
+        case SwitchOutcome.REFUSED:
+            yield Next((_choose_cure(switch, path),))

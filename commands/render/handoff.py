@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
+from ckpt.advice import NO_ROWS, Do, RowsEffect, again, call, do, run, words
 from ckpt.checkpoint.sources.starts import Begin
-from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.migrate.handoff.plan import Handoff, SinkMeaning
 from ckpt.migrate.handoff.starts import SourceStart
-from ckpt.texts import instant, plural, quote_path
+from ckpt.texts import instant, plural
 
 from . import blocks
 from .blocks import (
@@ -23,7 +23,6 @@ from .blocks import (
     bullets,
     more,
     page_of,
-    show_command,
     show_warnings,
 )
 from .document import DocumentKeys
@@ -97,8 +96,8 @@ class HandoffReport(Report[Handoff]):
         return Exit.OK if self.record.exact else Exit.FOUND
 
     @property
-    def _rows(self) -> RowCost:
-        return RowCost.NONE if self.record.exact else RowCost.AGAIN
+    def _rows(self) -> RowsEffect:
+        return NO_ROWS if self.record.exact else again()
 
     def document(self) -> HandoffDocument:
         starts = [derive(_Source, start.view, live=None, **as_json(start)) for start in self.record.sources]
@@ -106,7 +105,8 @@ class HandoffReport(Report[Handoff]):
 
     def page(self) -> Page:
         if self.code is not None:
-            step = NextStep("start the new query with this code, on a new checkpoint", rows=self._rows)
+            start = words("Start the new query with this code, on a new checkpoint.")
+            step = do(Do.START, start, rows=self._rows)
             return page_of([blocks.Code(self.code), Next((step,), shown=False)])
         parts = (_show_headline, _show_sources, _show_since, _show_watermark, _show_sinks)
         warnings = () if self.record.refused else show_warnings(self.record.warnings)
@@ -149,7 +149,8 @@ def _show_start(start: SourceStart) -> Iterator[Block]:
         yield Item(f"leaves out {plural(len(start.seen), 'file')} that the old query had read:", 5)
         yield from (Line(f"       {path}") for path in start.seen[:_SHOWN])
         if len(start.seen) > _SHOWN:
-            yield Line(f"       and {len(start.seen) - _SHOWN:,} more: see -o json")
+            more_files = words("and {count} more: see {fields}", count=f"{len(start.seen) - _SHOWN:,}")
+            yield Item(more_files, 7)
     for condition in start.conditions:
         yield Item(condition, 7, "     - ")
 
@@ -183,9 +184,9 @@ def _show_sinks(handoff: Handoff) -> Iterator[Block]:
 
 
 def _show_next(handoff: Handoff) -> Iterator[Block]:
-    path = quote_path(handoff.inspection.checkpoint.uri)
+    path = handoff.inspection.checkpoint.uri
     if handoff.refused:
-        yield from show_command("see what is there", f"ckpt inspect {path}")
+        yield Next((run(call("inspect", path), words("See what is there.")),))
     else:
-        command = f"ckpt handoff {path} --batch {handoff.batch} --snippet python"
-        yield from show_command("get the code that starts the sources there", command)
+        code = call("handoff", path).but(batch=handoff.batch, snippet="python")
+        yield Next((run(code, words("Get the code that starts the sources there.")),))

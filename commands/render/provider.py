@@ -1,15 +1,14 @@
 """A move to another state store provider: as a page for a tired person, and as the JSON document of the contract."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Annotated
 
-from ckpt.inspection.next_steps import NextStep, RowCost
-from ckpt.migrate.provider import PROVIDER_NAMES, Advice, Carry, MoveOutcome, OperatorMove, ProviderMove
+from ckpt.advice import Hole, Step, call, run, words
+from ckpt.migrate.provider import PROVIDER_NAMES, Carry, MoveOutcome, OperatorMove, ProviderMove
 from ckpt.model import Provider, ToProvider
-from ckpt.texts import quote_path
 
-from ..arguments import as_options
-from .blocks import Block, Command, Heading, Headline, Item, Next, Page, Tone, bullets, page_of
+from .blocks import Block, Command, Heading, Headline, Item, Next, Page, Tone, bullets, page_of, spell
 from .document import DocumentKeys
 from .inspection import CheckpointKeys
 from .keys import ForPeople, Keys, of
@@ -45,6 +44,13 @@ class _Handoff(Keys):
     doubts: Annotated[tuple[ForPeople, ...], "why rows may be read twice"]
 
 
+class StepKeys(Keys):
+    """A step of a way."""
+
+    what: ForPeople
+    command: Annotated[str | None, "a line of a shell", lambda step: step.line and spell(step.line)]
+
+
 class ProviderDocument(DocumentKeys):
     """The document of ``ckpt migrate provider``."""
 
@@ -58,9 +64,9 @@ class ProviderDocument(DocumentKeys):
     ]
     handoff: Annotated[_Handoff, "of `ckpt handoff`"]
     confs: Annotated[Mapping[str, str], "object: session settings of a new query and their values, all strings"]
-    steps: Annotated[tuple[Advice, ...], "if it is possible: what to do, in order"]
-    remains: Annotated[tuple[Advice, ...], "if it is not: what can be done instead"]
-    refused: Annotated[str | None, lambda move: move.refused and as_options(move.refused)]
+    steps: Annotated[tuple[StepKeys, ...], "if it is possible: what to do, in order"]
+    remains: Annotated[tuple[StepKeys, ...], "if it is not: what can be done instead"]
+    refused: str | None
 
 
 class ProviderReport(Report[ProviderMove]):
@@ -93,7 +99,7 @@ def _show_headline(move: ProviderMove) -> Iterator[Block]:
             f"NOT POSSIBLE for its state from {of} to {to}: {lost[0].why if lost else ''}",
             Tone.ERROR,
         ),
-        MoveOutcome.REFUSED: (f"NO ANSWER: {as_options(move.refused or '')}", Tone.ERROR),
+        MoveOutcome.REFUSED: (f"NO ANSWER: {move.refused or ''}", Tone.ERROR),
     }[move.outcome]
     yield Headline(text, tone)
     yield from bullets(move.handoff.doubts if move.outcome is MoveOutcome.POSSIBLE and not move.rewritable else ())
@@ -125,41 +131,41 @@ def _label_operator(operator: OperatorMove) -> str:
 
 
 def _show_steps(move: ProviderMove) -> Iterator[Block]:
-    for number, step in enumerate(move.steps, 1):
-        if number == 1:
-            how = (
-                "with a new checkpoint"
-                if move.rewritable
-                else "with initial state and a handoff, to its own checkpoint"
-            )
-            yield Heading("How", how)
+    if move.steps:
+        same, other = "with a new checkpoint", "with initial state and a handoff, to its own checkpoint"
+        yield Heading("How", same if move.rewritable else other)
+    yield from list_steps(move.steps)
+
+
+def list_steps(steps: Iterable[Step]) -> Iterator[Block]:
+    """Steps one after the other, by number, each with its command."""
+    for number, step in enumerate(steps, 1):
         yield Item(step.what, 5, f"  {number}. ")
-        if step.command:
-            yield Command(step.command, 5)
+        if step.line is not None:
+            yield Command(step.line, 5)
 
 
 def _show_remains(move: ProviderMove) -> Iterator[Block]:
     for number, step in enumerate(move.remains):
         if number == 0:
-            yield Heading("Remains", "without this state, or without this provider")
+            yield Heading("Alternatives", "without this state, or without this provider")
         yield Item(step.what, 4, "  - ")
-        if step.command:
-            yield Command(step.command, 4)
+        if step.line is not None:
+            yield Command(step.line, 4)
 
 
 def _show_next(move: ProviderMove) -> Iterator[Block]:
     checkpoint = move.handoff.inspection.checkpoint
-    path, clean = quote_path(checkpoint.uri), checkpoint.offsets.latest == checkpoint.commits.latest
-    stopped = "stop the query, then" if clean or move.rewritable else "do step 1 first, then"
-    command = next((step.command for step in move.steps if step.command), "")
-    text, todo = {
-        MoveOutcome.ALREADY: ("nothing to do", ""),
-        MoveOutcome.NOTHING: ("nothing to do", ""),
-        MoveOutcome.POSSIBLE: (stopped, command),
-        MoveOutcome.NO_WAY: (
-            "choose among what remains; its state as data",
-            f"ckpt export-state {path} --all-units --to DIR",
-        ),
-        MoveOutcome.REFUSED: ("see what is there", f"ckpt inspect {path}"),
-    }[move.outcome]
-    yield Next((NextStep(text, todo, RowCost.NONE),)) if todo else Next((), text)
+    match move.outcome:
+        case MoveOutcome.ALREADY | MoveOutcome.NOTHING:
+            yield Next((), words("Nothing to do."))
+        case MoveOutcome.POSSIBLE:
+            clean = checkpoint.offsets.latest == checkpoint.commits.latest
+            first = words("Stop the query.") if clean or move.rewritable else words("Do step 1.")
+            writing = next(step for step in move.steps if step.call is not None)
+            yield Next((replace(writing, before=(first,)),))
+        case MoveOutcome.NO_WAY:
+            export = call("export_state", checkpoint.uri, all_units=True, to=Hole.DIR)
+            yield Next((run(export, words("Choose one of the alternatives, or take its state as data.")),))
+        case MoveOutcome.REFUSED:
+            yield Next((run(call("inspect", checkpoint.uri), words("See what is there.")),))

@@ -1,19 +1,18 @@
 """A change to real-time mode: as a page, and as the JSON document of the contract."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated
 
-from ckpt.inspection.next_steps import NextStep, RowCost
-from ckpt.migrate.provider import Advice
+from ckpt.advice import Code, call, run, words
 from ckpt.migrate.real_time import NEEDS, RealTimeMove, RealTimeOutcome
-from ckpt.texts import quote_path
 
-from ..arguments import as_options
-from .blocks import Block, Command, Heading, Headline, Item, Next, Page, Tone, bullets, page_of, show_warnings
+from .blocks import Block, Heading, Headline, Next, Page, Tone, bullets, page_of, show_warnings
 from .document import DocumentKeys
 from .inspection import CheckpointKeys, RestartKeys
 from .keys import ForPeople, of
 from .page import forecast_cases, show_title
+from .provider import StepKeys, list_steps
 from .reports import Exit, Report
 
 _EXITS = {
@@ -32,9 +31,9 @@ class RealTimeDocument(DocumentKeys):
     spark: Annotated[str, "the version that is to run the query in real-time mode"]
     outcome: RealTimeOutcome
     restart: Annotated[RestartKeys, "the next start in real-time mode, as the checkpoint is", of("forecast")]
-    steps: Annotated[tuple[Advice, ...], "what to do, in order"]
+    steps: Annotated[tuple[StepKeys, ...], "what to do, in order"]
     warnings: tuple[ForPeople, ...]
-    refused: Annotated[str | None, lambda move: move.refused and as_options(move.refused)]
+    refused: str | None
 
 
 class RealTimeReport(Report[RealTimeMove]):
@@ -52,7 +51,7 @@ class RealTimeReport(Report[RealTimeMove]):
 
 
 def _show_headline(move: RealTimeMove) -> Iterator[Block]:
-    reason = as_options(move.refused or "")
+    reason = move.refused or ""
     text, tone = {
         RealTimeOutcome.ALREADY: ("READY: a start in real-time mode continues as it is", Tone.GOOD),
         RealTimeOutcome.REWRITE: ("POSSIBLE in a new checkpoint, with which the same query continues", Tone.WARNING),
@@ -68,12 +67,9 @@ def _show_forecast(move: RealTimeMove) -> Iterator[Block]:
 
 
 def _show_steps(move: RealTimeMove) -> Iterator[Block]:
-    for number, step in enumerate(move.steps, 1):
-        if number == 1:
-            yield Heading("How")
-        yield Item(step.what, 5, f"  {number}. ")
-        if step.command:
-            yield Command(step.command, 5)
+    if move.steps:
+        yield Heading("How")
+    yield from list_steps(move.steps)
 
 
 def _show_needs(move: RealTimeMove) -> Iterator[Block]:
@@ -87,13 +83,14 @@ def _show_warnings(move: RealTimeMove) -> Iterator[Block]:
 
 
 def _show_next(move: RealTimeMove) -> Iterator[Block]:
-    path = quote_path(move.inspection.checkpoint.uri)
-    command = next((step.command for step in move.steps if step.command), None)
-    if command is not None:
-        yield Next((NextStep("stop the query, then", command, RowCost.NONE),))
+    writing = next((step for step in move.steps if step.call is not None), None)
+    if writing is not None:
+        yield Next((replace(writing, before=(words("Stop the query."),)),))
     elif move.outcome is RealTimeOutcome.ALREADY:
-        yield Next((), 'nothing to do; start the query with `.trigger(realTime="5 minutes")`')
+        trigger = Code('.trigger(realTime="5 minutes")')
+        yield Next((), words("Nothing to do; start the query with {trigger}.", trigger=trigger))
     elif move.outcome is RealTimeOutcome.NO_WAY:
-        yield Next((), "nothing to do; start the query in micro-batches")
+        yield Next((), words("Nothing to do; start the query in micro-batches."))
     else:
-        yield Next((NextStep("see what is there", f"ckpt inspect {path} --progress realtime", RowCost.NONE),))
+        look = call("inspect", move.inspection.checkpoint.uri, progress="realtime")
+        yield Next((run(look, words("See what is there.")),))

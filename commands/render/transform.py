@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from ckpt.inspection.next_steps import NextStep, RowCost
+from ckpt.advice import NO_ROWS, Do, Hole, Option, Words, call, do, run, words
 from ckpt.migrate.generate.sources import seen_folder
 from ckpt.migrate.generate.start import to_fill_in, too_many_for_code
 from ckpt.migrate.text import columns, simple
@@ -21,9 +21,8 @@ from ckpt.migrate.transform import (
 from ckpt.migrate.variables import Variable, VariableForm
 from ckpt.state.export.targets import Format
 from ckpt.storage.locations import spark_uri
-from ckpt.texts import instant, plural, quote_path, quote_word
+from ckpt.texts import instant, plural, quote_path
 
-from ..arguments import all_as_options, as_options
 from .blocks import Block, Heading, Headline, Item, Line, Next, Page, Tone, page_of, show_warnings
 from .document import DocumentKeys
 from .inspection import CheckpointKeys
@@ -85,7 +84,7 @@ class TransformDocument(DocumentKeys):
         "variables whose time to live must be filled in",
         lambda migration: [variable.name for variable in migration.plan.variables if variable.ttl],
     ] = ()
-    warnings: Annotated[Sentences, lambda migration: all_as_options(warnings_of(migration.plan))] = ()
+    warnings: Annotated[Sentences, lambda migration: tuple(warnings_of(migration.plan))] = ()
     refused: Annotated[str | None, "why no new query can continue from this checkpoint; for people", lambda _: None]
 
 
@@ -100,7 +99,7 @@ class TransformReport(Report[TransformMigration]):
 
     def page(self) -> Page:
         parts = (_show_headline, _show_state, _show_files, _show_fill_in)
-        warnings = show_warnings(all_as_options(warnings_of(self.record.plan)))
+        warnings = show_warnings(warnings_of(self.record.plan))
         end = (warnings, _show_next(self.record), _show_back(self.record))
         return page_of(show_title(self.record.plan.handoff.inspection), *(part(self.record) for part in parts), *end)
 
@@ -127,11 +126,11 @@ class RefusalReport(Report[TransformRefused]):
             format=self.format,  # type: ignore[arg-type]  # the command takes these two only
             api=self.api,
             batch=handoff.batch,
-            refused=as_options(str(self.record)),
+            refused=str(self.record),
         )
 
     def page(self) -> Page:
-        return page_of(show_title(self.record.handoff.inspection), [Headline(as_options(str(self.record)), Tone.ERROR)])
+        return page_of(show_title(self.record.handoff.inspection), [Headline(str(self.record), Tone.ERROR)])
 
 
 def _show_headline(migration: TransformMigration) -> Iterator[Block]:
@@ -188,32 +187,37 @@ def _show_fill_in(migration: TransformMigration) -> Iterator[Block]:
 
 def _show_next(migration: TransformMigration) -> Iterator[Block]:
     plan = migration.plan
-    old = quote_path(plan.initial.checkpoint)
     folder = quote_path(migration.target.shown)
     if migration.keys is None:
-        yield Next((NextStep("the same without --plan", before=("stop the old query",)),))
+        write = do(Do.CHANGE, words("Repeat this call without {plan}.", plan=Option("plan")), before=[_STOP])
+        yield Next((write,))
         return
     latest = plan.handoff.inspection.checkpoint.offsets.latest
-    text = f"Stop the old query. If its newest batch is no longer {latest} then, do all this again with another folder:"
-    steps = [NextStep(text, f"ckpt handoff {old}", RowCost.NONE)]
-    logic = "" if plan.folds else "put your logic into processor.py, "
+    again = words(
+        "If its newest batch is no longer {latest} then, do all this again with another folder.", latest=str(latest)
+    )
     start = f"spark-submit --py-files {folder}/{PROCESSOR} {folder}/{START}"
     if migration.target.name.startswith("file:"):
         start = f"cd {folder} && python {START}"
-    steps.append(NextStep(f"Fill in the constants, {logic}and start it:", start, RowCost.NONE))
-    text = (
-        "Until the new checkpoint has its first commit, start it again in the same way: start.py passes the state "
-        "as long as it has none, and never after that."
+    logic = Words() if plan.folds else words("put your logic into {processor}, ", processor=PROCESSOR)
+    fill_in = words("Fill in the constants, {logic}and start it.", logic=logic)
+    once_more = words(
+        "Until the new checkpoint has its first commit, start it again in the same way: start.py passes the state as "
+        "long as it has none, and never after that."
     )
-    steps.append(NextStep(text, rows=RowCost.NONE))
-    variable = quote_word(plan.variables[0].name)
-    count = f"ckpt export-state NEW_CHECKPOINT --variable {variable} --batch 0 --count"
-    text = f"Check that {plural(migration.keys, 'key')} were loaded; new keys are added to them:"
-    steps += [
-        NextStep(text, count, RowCost.NONE),
-        NextStep(f"Then {INITIAL_STATE}/ is no longer needed.", rows=RowCost.NONE),
-    ]
-    yield Next(tuple(steps), numbered=True)
+    count = call("export_state", Hole.NEW, variable=plan.variables[0].name, batch=0, count=True)
+    loaded = words("Check that {keys} were loaded; new keys are added to them.", keys=plural(migration.keys, "key"))
+    steps = (
+        run(call("handoff", plan.initial.checkpoint), _STOP + " " + again),
+        do(Do.START, fill_in, rows=NO_ROWS, line=start),
+        do(Do.START, once_more, rows=NO_ROWS),
+        run(count, loaded),
+        do(Do.DELETE, words("Then {folder} is no longer needed.", folder=f"{INITIAL_STATE}/"), rows=NO_ROWS),
+    )
+    yield Next(steps, numbered=True)
+
+
+_STOP = words("Stop the old query.")
 
 
 def _show_back(migration: TransformMigration) -> Iterator[Block]:

@@ -95,7 +95,7 @@ def test_the_format_of_a_file_source_is_what_all_names_say_or_to_be_filled_in(
 
 
 def test_a_migration_says_which_sinks_drop_batches_of_a_new_query() -> None:
-    told = " ".join(warnings_of(plan("aggregation-hdfs-4.2")))
+    told = " ".join(map(str, warnings_of(plan("aggregation-hdfs-4.2"))))
     assert "Sink file: use a new output folder" in told
     assert "Sink foreachBatch with txnAppId: choose another txnAppId" in told
     assert "Sink delta" not in told
@@ -274,10 +274,10 @@ def test_the_row_api_needs_a_spark_that_has_it() -> None:
 
 
 def test_a_null_key_is_spoken_of_where_pandas_mixes_it_up() -> None:
-    told = " ".join(warnings_of(plan("windowed-aggregation-hdfs-4.2")))
+    told = " ".join(map(str, warnings_of(plan("windowed-aggregation-hdfs-4.2"))))
     assert "A NULL in key key stops" in told
     assert "window_start" not in told
-    assert "NULL" not in " ".join(warnings_of(plan("windowed-aggregation-hdfs-4.2", api=Api.ROW)))
+    assert "NULL" not in " ".join(map(str, warnings_of(plan("windowed-aggregation-hdfs-4.2", api=Api.ROW))))
 
 
 def test_a_buffer_that_only_spark_can_read_is_warned_of() -> None:
@@ -287,11 +287,11 @@ def test_a_buffer_that_only_spark_can_read_is_warned_of() -> None:
     for name, kind, said in (("buf", "binary", True), ("buf_2", "binary", True), ("max", "binary", False)):
         state = (*found.shape.state[:-1], replace(last, name=name, type=kind))
         changed = replace(found, initial=replace(found.initial, shape=replace(found.shape, state=state)))
-        assert (f"{name} holds bytes" in " ".join(warnings_of(changed))) == said
+        assert (f"{name} holds bytes" in " ".join(map(str, warnings_of(changed)))) == said
 
 
 def test_other_operators_are_named_as_left_out() -> None:
-    told = " ".join(warnings_of(plan("dedup-aggregation-hdfs-4.2", operator=1)))
+    told = " ".join(map(str, warnings_of(plan("dedup-aggregation-hdfs-4.2", operator=1))))
     assert "more stateful operators: 0" in told
 
 

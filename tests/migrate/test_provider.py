@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from ckpt.migrate.provider import rewrite_command
+from ckpt.advice.spelling import list_words
+from ckpt.migrate.provider import rewrite_call
 from ckpt.model import ToProvider
 from tests.changes.fixes.async_gap.test_command import everything
 from tests.commands import contract
@@ -120,7 +121,8 @@ def test_spark_goes_on_with_the_recorded_provider_whatever_the_session_says(
 @pytest.mark.parametrize("sample", ["aggregation-hdfs-4.2", "aggregation-killed-hdfs-4.0"])
 def test_a_planned_batch_is_asked_about_after_the_command(sample: str, ckpt: Ckpt) -> None:
     page = ckpt("migrate", "provider", SAMPLES / sample, "--to", "rocksdb").stdout
-    assert "\nNext      stop the query, then\n          ckpt rewrite " in page
+    assert "\nNext      Stop the query. Write its state for the other provider, into a new\n" in page
+    assert "\n          checkpoint.\n          ckpt rewrite " in page
     assert ("-on-rocksdb --sink URI" in page) == ("-killed-" in sample)
 
 
@@ -134,6 +136,6 @@ def test_a_planned_batch_is_asked_about_after_the_command(sample: str, ckpt: Ckp
 )
 def test_the_new_checkpoint_is_next_to_the_old_one(path: str, new: str) -> None:
     """In the folder that ckpt happens to run in, the query would find none, and start over."""
-    assert shlex.split(rewrite_command(path, ToProvider.ROCKSDB)) == [
+    assert [*list_words(rewrite_call(path, ToProvider.ROCKSDB))] == [
         *("ckpt", "rewrite", path, new, "--provider", "rocksdb")
     ]

@@ -43,10 +43,10 @@ def test_what_is_said_of_samples(ckpt: Ckpt, sample: str, outcome: str, exit_cod
 def test_state_goes_over_by_a_rewrite(ckpt: Ckpt, tmp_path: Path) -> None:
     checkpoint = _read_kafka(tmp_path, COUNTS)
     move = migrate_real_time(str(checkpoint))
-    (command,) = [step.command for step in move.steps if step.command]
+    (command,) = [step.words for step in move.steps if step.words]
     new = f"{checkpoint}-real-time"
-    assert command == f"ckpt rewrite {checkpoint} {new} --provider rocksdb --format-version 2"
-    assert ckpt(*command.split()[1:]).exit_code == 0
+    assert command == ("ckpt", "rewrite", str(checkpoint), str(new), "--provider", "rocksdb", "--format-version", "2")
+    assert ckpt(*command[1:]).exit_code == 0
     assert migrate_real_time(new).outcome.value == "already"
     assert library.inspect(new, ["4.3"], Asked.REALTIME).verdict == "Restarts in real-time mode with new batch 10"
 
@@ -55,7 +55,7 @@ def test_a_planned_batch_is_said_to_be_deleted(tmp_path: Path) -> None:
     checkpoint = _read_kafka(tmp_path, COUNTS)
     mutations.apply(checkpoint, delete_logs(commits=[9]))
     move = migrate_real_time(str(checkpoint))
-    assert any(warning.startswith("Batch 9 is planned and not committed") for warning in move.warnings)
+    assert any(str(warning).startswith("Batch 9 is planned and not committed") for warning in move.warnings)
 
 
 def test_a_commit_gets_version_2_only_if_that_is_chosen(ckpt: Ckpt, copy_of: CopyOf) -> None:

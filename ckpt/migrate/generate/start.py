@@ -92,7 +92,7 @@ def _collect_values(plan: TransformPlan, folder: str | None) -> dict[str, Any]:
 
 
 def _write_facts(plan: TransformPlan) -> Iterator[str]:
-    facts = list(plan.handoff.doubts)
+    facts = [*map(str, plan.handoff.doubts)]
     if plan.time_mode is TimeMode.EVENT_TIME:
         facts.insert(
             0,

@@ -7,6 +7,7 @@ from itertools import pairwise
 from os import fspath
 from typing import Annotated
 
+from ckpt.advice import Hole, Words, call, join, plain, words
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.history import name_lagging_mode
 from ckpt.checkpoint.reader import read_checkpoint
@@ -47,7 +48,7 @@ def describe_sinks(checkpoint: Checkpoint, batch: int, only: Sink | None = None)
 
 def list_doubts(
     checkpoint: Checkpoint, batch: int, starts: Sequence[SourceStart], *, newest_readable: bool
-) -> Iterator[str]:
+) -> Iterator[Words]:
     """Say why a new query that continues after a batch may read some rows twice.
 
     ``newest_readable`` says whether the state of the newest committed batch can be loaded in all partitions.
@@ -55,61 +56,84 @@ def list_doubts(
     commits, latest = checkpoint.commits, checkpoint.offsets.latest
     newest = commits.ids[-1]
     if newest > batch:
-        why = "" if newest_readable else ", but its state cannot be loaded (ckpt inspect says why; fix that first)"
-        yield (
-            f"Batch {newest} is committed{why}: what the old query read after batch {batch} is in the sink, and is "
-            "read again."
+        look = call("inspect", checkpoint.uri)
+        unreadable = words(", but its state cannot be loaded ({inspect} says why; fix that first)", inspect=look)
+        yield words(
+            "Batch {newest} is committed{why}: what the old query read after batch {chosen} is in the sink, and is "
+            "read again.",
+            newest=newest,
+            why=Words() if newest_readable else unreadable,
+            chosen=batch,
         )
     earliest = [start for start in starts if start.begin is Begin.EARLIEST]
     if latest is not None and latest > max(batch, newest):
-        yield f"Batch {latest} was planned and not committed" + (
-            ", and ends before it starts: do not start the old query again, because once it commits this batch it "
-            "skips every row below its end."
-            if earliest
-            else ": its rows may be in the sink, and are read again. Start the old query once more, so that it "
-            "commits the batch, and then run this again."
+        ends_before = words(
+            "Batch {latest} was planned and not committed, and ends before it starts: do not start the old query "
+            "again, because once it commits this batch it skips every row below its end.",
+            latest=latest,
         )
+        once_more = words(
+            "Batch {latest} was planned and not committed: its rows may be in the sink, and are read again. Start the "
+            "old query once more, so that it commits the batch, and then run this again.",
+            latest=latest,
+        )
+        yield ends_before if earliest else once_more
     for start in earliest:
-        yield (
-            f"The offsets of source {start.view.index} ({start.view.type}) went back after batch {batch}: a topic was "
-            "recreated, and is read from its earliest rows, so that none is lost. If rows were taken from its end "
-            "instead, those that are left are read again."
+        yield words(
+            "The offsets of source {index} ({kind}) went back after batch {chosen}: a topic was recreated, and is read "
+            "from its earliest rows, so that none is lost. If rows were taken from its end instead, those that are "
+            "left are read again.",
+            index=start.view.index,
+            kind=start.view.type,
+            chosen=batch,
         )
     if mode := name_lagging_mode(checkpoint):
-        yield (
-            f"The log was written {mode}: rows after batch {batch} may be in the "
-            "sink, written by batches that were not logged, and are read again."
+        yield words(
+            "The log was written {mode}: rows after batch {chosen} may be in the sink, written by batches that were "
+            "not logged, and are read again.",
+            mode=mode,
+            chosen=batch,
         )
     for start in starts:
         if start.begin is Begin.FROM_ZERO:
-            yield (
-                f"Source {start.view.index} ({start.view.type}) starts over from the beginning; it cannot "
-                "continue where the old query stopped."
+            yield words(
+                "Source {index} ({kind}) starts over from the beginning; it cannot continue where the old query "
+                "stopped.",
+                index=start.view.index,
+                kind=start.view.type,
             )
 
 
-def warn(checkpoint: Checkpoint, batch: int, *, state_readable: bool) -> Iterator[str]:
+def warn(checkpoint: Checkpoint, batch: int, *, state_readable: bool) -> Iterator[Words]:
     """Give other warnings about continuing after a batch."""
-    yield "Stop the old query first, and give the new one its own checkpoint."
+    yield words("Stop the old query first, and give the new one its own checkpoint.")
     if checkpoint.state is not None and not state_readable:
-        yield f"The state of batch {batch} can no longer be loaded: this only helps if you exported it before."
+        yield words(
+            "The state of batch {chosen} can no longer be loaded: this only helps if you exported it before.",
+            chosen=batch,
+        )
     if checkpoint.stateful:
-        yield (
-            f"The new query needs the state of batch {batch} too: ckpt export-state --batch {batch} exports it. "
-            "This handoff covers only the sources."
+        yield words(
+            "This handoff covers only the sources. The new query needs the state of batch {chosen} too: {export}",
+            chosen=batch,
+            export=call("export_state", checkpoint.uri, batch=batch, all_units=True, to=Hole.DIR),
         )
     commit = checkpoint.commits.readable(batch)
     names = sorted({sink.provider or sink.name for sink in commit.sinks}) if commit else []
     if names:
-        yield f"The commit log names this sink: {', '.join(names)}."
+        yield words("The commit log names this sink: {names}.", names=", ".join(names))
 
 
-def warn_of_lost_rows(findings: Iterable[RatedFinding], batch: int) -> Iterator[str]:
+def warn_of_lost_rows(findings: Iterable[RatedFinding], batch: int) -> Iterator[Words]:
     """Say where the old query had skipped rows before the chosen batch."""
     for rated in findings:
-        back = rated.finding.diagnosis is OFFSETS_WENT_BACK and rated.remedy
-        if back and int(rated.finding.path.rpartition("/")[2]) <= batch:
-            yield f"The old query went back: {rated.finding.detail}. {rated.remedy}"
+        back = rated.finding.diagnosis is OFFSETS_WENT_BACK
+        if back and rated.advice and int(rated.finding.path.rpartition("/")[2]) <= batch:
+            yield words(
+                "The old query went back: {detail}. {advice}",
+                detail=rated.finding.detail,
+                advice=join(rated.advice.sentences()),
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +157,9 @@ class Handoff(Value):
     sources: tuple[SourceStart, ...] = ()
     later: tuple[Later, ...] = ()
     sinks: tuple[SinkMeaning, ...] = ()
-    doubts: tuple[str, ...] = ()  # why rows may be read twice; none is ever left out
-    warnings: tuple[str, ...] = ()
-    refused: str | None = None
+    doubts: tuple[Words, ...] = ()  # why rows may be read twice; none is ever left out
+    warnings: tuple[Words, ...] = ()
+    refused: Words | None = None
 
     @property
     def exact(self) -> bool:
@@ -149,7 +173,9 @@ class Handoff(Value):
         """
         uri = self.inspection.checkpoint.uri
         if self.refused:
-            raise CkptError(f"{uri}: no code, because no new query can continue here: {self.refused}")
+            raise CkptError(
+                words("{uri}: no code, because no new query can continue here: {why}", uri=uri, why=self.refused)
+            )
         language = parse_choice(Language, language, "language")
         return write_snippet(uri, self.batch, self.watermark_ms, self.sources, language)
 
@@ -189,7 +215,7 @@ def handoff(
     refused = _refuse(read, chosen, possible)
     log = read.offsets.readable(chosen)
     if chosen is None or log is None or refused is not None:
-        return Handoff(inspection, possible, chosen, refused=refused or "a new query can continue after no batch")
+        return Handoff(inspection, possible, chosen, refused=refused or _AFTER_NONE)
     starts = tuple(start_sources(storage, inspection, chosen))
     commit = read.commits.readable(chosen)
     newest_readable = contains(possible, read.commits.ids[-1])
@@ -211,6 +237,9 @@ def handoff(
     )
 
 
+_AFTER_NONE = words("a new query can continue after no batch")
+
+
 def _choose_batch(checkpoint: Checkpoint, possible: Ranges) -> int | None:
     """Choose the newest committed batch, even without its offsets; an older one only where its state is lost."""
     newest = next(iter(checkpoint.commits.ids[-1:]), None)
@@ -229,41 +258,50 @@ def _find_possible(checkpoint: Checkpoint) -> Ranges:
     return possible
 
 
-def _refuse(checkpoint: Checkpoint, batch: int | None, possible: Ranges) -> str | None:
+def _refuse(checkpoint: Checkpoint, batch: int | None, possible: Ranges) -> Words | None:
     """Say why no query can continue after a batch, before its sources are checked."""
     offsets, commits = checkpoint.offsets, checkpoint.commits
     if checkpoint.kind is Kind.EMPTY:
-        return "nothing was ever planned in this checkpoint: start the new query as if it were the first"
+        return words("nothing was ever planned in this checkpoint: start the new query as if it were the first")
     if batch is None:
         return _refuse_all(checkpoint)
     unreadable = offsets.entries.get(batch)
     if batch not in offsets:
-        why = f"there is no offsets/{batch}"
+        why = words("there is no offsets/{chosen}", chosen=batch)
     elif isinstance(unreadable, Unreadable):
-        why = f"offsets/{batch} cannot be read: {unreadable.reason}"
+        why = words("offsets/{chosen} cannot be read: {reason}", chosen=batch, reason=unreadable.reason)
     elif batch not in commits:
-        why = f"batch {batch} is not committed, so it is unknown whether its rows are in the sink and in the state"
+        why = words(
+            "batch {chosen} is not committed, so it is unknown whether its rows are in the sink and in the state",
+            chosen=batch,
+        )
     else:
         return None
     spans = ranges(possible[-4:])
-    return f"{why}; " + (f"possible batches: {spans}" if spans else "a new query can continue after no batch")
+    rest = words("possible batches: {spans}", spans=spans) if spans else _AFTER_NONE
+    return words("{why}; {rest}", why=why, rest=rest)
 
 
-def _refuse_all(checkpoint: Checkpoint) -> str:
+def _refuse_all(checkpoint: Checkpoint) -> Words:
     if not checkpoint.commits.ids:
         began = [f"source {k} at {json.dumps(offset)}" for k, offset in sorted(checkpoint.initial_offsets.items())]
         if not began:
-            return "no batch is committed"
-        return (
-            f"no batch is committed; the old query began to read {', '.join(began)}: a new query with these "
-            f"startingOffsets leaves no row out, and reads again what batch {checkpoint.offsets.latest} read"
+            return words("no batch is committed")
+        return words(
+            "no batch is committed; the old query began to read {began}: a new query with these startingOffsets leaves "
+            "no row out, and reads again what batch {latest} read",
+            began=", ".join(began),
+            latest=str(checkpoint.offsets.latest),
         )
-    return "no committed batch has state that can be loaded in all partitions: see ckpt inspect"
+    return words(
+        "no committed batch has state that can be loaded in all partitions: see {inspect}",
+        inspect=call("inspect", checkpoint.uri),
+    )
 
 
-def _refuse_sources(starts: tuple[SourceStart, ...]) -> str | None:
+def _refuse_sources(starts: tuple[SourceStart, ...]) -> Words | None:
     refusals = [f"source {start.view.index} ({start.view.type}): {start.refused}" for start in starts if start.refused]
-    return "; ".join(refusals) or None
+    return plain("; ".join(refusals)) or None
 
 
 def _list_later(checkpoint: Checkpoint, batch: int) -> Iterator[Later]:

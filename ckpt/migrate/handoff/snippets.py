@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from textwrap import wrap
 
+from ckpt.advice import words
 from ckpt.checkpoint.sources.starts import Begin
 from ckpt.errors import CkptError
 from ckpt.migrate.handoff.starts import SourceStart
@@ -32,8 +33,14 @@ def write_snippet(
     for start in starts:
         if len(start.seen) > MOST_FILES:
             raise CkptError(
-                f"{uri}: source {start.view.index} has read {len(start.seen):,} files, "
-                f"more than a snippet names ({MOST_FILES:,}); take them from sources[].seen of -o json and anti-join"
+                words(
+                    "{uri}: source {index} has read {many} files, more than a snippet names ({most}); take them from "
+                    "sources[].seen of {fields} and anti-join",
+                    uri=uri,
+                    index=start.view.index,
+                    many=f"{len(start.seen):,}",
+                    most=f"{MOST_FILES:,}",
+                )
             )
         if any(mask_secrets(path) != path for path in start.seen):
             raise CkptError(
