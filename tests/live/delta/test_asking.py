@@ -91,7 +91,7 @@ def test_the_version_since_which_columns_have_their_names(checkpoint: Path, tmp_
 def test_a_place_without_a_table_is_one_line(checkpoint: Path, tmp_path: Path, ckpt: Ckpt) -> None:
     run = ckpt("inspect", checkpoint, "--sources", "--source-options", f"0.path={tmp_path / 'nowhere'}")
     assert run.exit_code == 3
-    assert "it has no _delta_log; check the option `path` of source 0" in run.unreached()
+    assert "it has no _delta_log; check the option path of source 0" in run.unreached()
 
 
 def test_a_table_that_may_be_newer_in_a_catalog_is_not_judged(checkpoint: Path, tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,12 +9,14 @@ from typing import Any
 
 import pytest
 
+from ckpt.advice.spelling import list_words
 from tests.commands import contract
 from tests.conftest import Ckpt
 from tests.live.delta import worker
 from tests.live.delta.cases import CASES, OPTIONS, Case, Table
 from tests.live.delta.judging import disagreements, inspected
 from tests.live.delta.record import ask
+from tests.live.first_remedy import advised
 from tests.support.services.kafka import SPARK
 from tests.support.spark.live import EVERY_CASE, Here
 
@@ -82,15 +82,13 @@ def test_obeying_the_advice(case: Case, driver: Here, folder: Path, ckpt: Ckpt) 
     document = ckpt("inspect", place / "checkpoint", *asked, "-o", "json").json()
     assert contract.disagreements(document) == []
     assert list(contract.contradictions(document)) == []
-    remedy = next(one["remedy"] for one in document["findings"] if one["code"].startswith("CKPT45"))
-    for given in (how.get("options"), how.get("conf")):
-        for key, value in (given or {}).items():
-            assert f"{key}={value}" in remedy
-    for number, words in enumerate(re.findall("`ckpt ([^`]+)`", remedy)):
-        accepted = [] if words.startswith("skip") else ["--accept-replay", "--accept-skip"]
-        run = ckpt(
-            *shlex.split(words), *accepted, "--apply", "--grace", "0", "--backup", str(place / f"backup-{number}")
-        )
+    obeyed = advised(place / "checkpoint", {"path": str(place / "table")})
+    assert (obeyed.options, obeyed.settings) == (how.get("options", {}), how.get("conf", {}))
+    assert obeyed.new_checkpoint is ("checkpoint" in how)
+    for number, call in enumerate(obeyed.commands()):
+        accepted = [] if call.name == "skip" else ["--accept-replay", "--accept-skip"]
+        backup = ["--backup", str(place / f"backup-{number}")]
+        run = ckpt(*list_words(call)[1:], *accepted, "--apply", "--grace", "0", *backup)
         assert run.exit_code == 0, run.refusal()
     said = driver.ask({"do": "start", "place": str(place), **how})
     assert said["error"] is None

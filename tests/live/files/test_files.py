@@ -235,4 +235,4 @@ def test_a_place_that_is_not_there_is_one_line(tmp_path: Path, ckpt: Ckpt) -> No
     checkpoint, _ = sample(tmp_path)
     run = ckpt("inspect", checkpoint, "--sources", "--source-options", f"0.path={tmp_path / 'nowhere'}")
     assert run.exit_code == 3
-    assert "nothing is there; check the option `path` of source 0" in run.unreached()
+    assert "nothing is there; check the option path of source 0" in run.unreached()

@@ -150,7 +150,7 @@ def test_a_file_that_goes_under_a_batch_is_put_back_before_the_start(query: Quer
     error = query.start(before=lambda: gone.rename(kept))
     (match, *_) = explain(error, str(query.checkpoint)).matches
     assert match.error.codes[0] == "CKPT461"
-    assert f"`ckpt inspect {query.checkpoint} --sources`" in match.cure
+    assert f"`ckpt inspect {query.checkpoint} --sources`" in str(match.cure)
     if not obeys:
         assert query.start() == ""
         assert query.lost == {4}  # as the cure says

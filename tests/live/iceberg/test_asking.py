@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from ckpt import UsageError, open_checkpoint
+from ckpt import UsageError, inspect, open_checkpoint
 from ckpt.errors import SourceError
 from ckpt.live.asking import ask_sources
 from ckpt.live.records import IcebergNow, SnapshotNow
 from tests.commands import contract
 from tests.conftest import Ckpt
 from tests.live.delta.judging import checkpoint_of
+from tests.live.iceberg.remedies_followed import takes
 
 ID = "9c12d441-03fe-4693-9a96-a0705ddf69c1"
 LATER = 1_900_000_000_000  # than any batch of the samples
@@ -112,7 +113,7 @@ def test_places_without_a_table_are_one_line(checkpoint: Path, tmp_path: Path, c
     for place in ("nowhere", "empty", "nowhere/metadata/v1.metadata.json"):
         run = ckpt("inspect", checkpoint, "--sources", "--source-options", f"0.path={tmp_path / place}")
         assert run.exit_code == 3
-        assert "check the option `path` of source 0" in run.unreached()
+        assert "check the option path of source 0" in run.unreached()
 
 
 _DAMAGED = (
@@ -185,7 +186,7 @@ def test_where_the_query_began_matters_to_a_start_with_available_now(
 
 @pytest.mark.parametrize("there", [True, False])
 def test_snapshots_that_were_passed_stop_a_start_with_available_now_too(
-    there: bool, checkpoint: Path, tmp_path: Path, ckpt: Ckpt
+    there: bool, checkpoint: Path, tmp_path: Path
 ) -> None:
     """The options with which they were passed are needed for good, also where the query begins anew."""
     first = checkpoint / "sources" / "0" / "offsets" / "0"
@@ -193,12 +194,13 @@ def test_snapshots_that_were_passed_stop_a_start_with_available_now_too(
     first.write_text(json.dumps(end(1, 0)))
     line = [snapshot(5, parent=1), snapshot(6, "overwrite", parent=5), snapshot(7, "delete", parent=6)]
     line = [*([snapshot(1)] if there else ()), *line, snapshot(2, parent=7)]
-    words = ["--sources", "--source-options", f"0.path={table(tmp_path / 't', *line)}", "-o", "json"]
-    found = ckpt("inspect", checkpoint, *words).json()["findings"]
-    (remedy,) = [one["remedy"] for one in found if one["code"] == "CKPT476"]
-    assert ("delete sources/0/offsets/0" in remedy) is not there
-    for kind in ("delete", "overwrite"):
-        assert f"streaming-skip-{kind}-snapshots=true" in remedy
+    options = {0: {"path": str(table(tmp_path / "t", *line))}}
+    inspection = inspect(str(checkpoint), sources=True, source_options=options)
+    (rated,) = [rated for rated in inspection.findings if rated.finding.diagnosis.code == "CKPT476"]
+    assert rated.advice is not None
+    asked_for = takes(rated.advice)
+    assert ("sources/0/offsets/0" in asked_for["deletes"]) is not there
+    assert asked_for["settings"] == [f"streaming-skip-{kind}-snapshots=true" for kind in ("delete", "overwrite")]
 
 
 def test_a_place_has_to_be_given(checkpoint: Path, ckpt: Ckpt) -> None:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ckpt import open_checkpoint
+from ckpt.advice.spelling import list_words
 from ckpt.live.asking import ask_sources
 from ckpt.live.records import KafkaNow
 from tests.changes.fixes.async_gap.test_kafka_incident import pytestmark as of_the_connector
 from tests.commands import contract
 from tests.conftest import Ckpt
+from tests.live.first_remedy import advised
 from tests.live.kafka import worker
 from tests.live.kafka.cases import CASES, Broker, Case
 from tests.live.kafka.judging import disagreements, inspected
@@ -76,18 +76,15 @@ def test_obeying_the_advice_reads_every_row_that_is_there(
     assert list(contract.contradictions(document)) == []
     seen = contract.keys_in(document)
     assert {key for key in contract.shapes() if key.startswith("sources[].live")} - seen == set()
-    remedy = next(one["remedy"] for one in document["findings"] if one["code"].startswith("CKPT42"))
-
-    remedy = remedy.partition(" Afterwards ")[0]
-    commands = re.findall("`ckpt ([^`]+)`", remedy)
-    for number, words in enumerate(commands):
-        if words.startswith(("offsets set", "skip")):
-            more = ["--accept-replay", "--accept-skip"] if words.startswith("offsets") else []
-            how = ["--apply", "--grace", "0", "--backup", str(tmp_path / f"backup-{number}")]
-            assert ckpt(*shlex.split(words), *more, *how).exit_code == 0
+    obeyed = advised(checkpoint, given)
+    commands = obeyed.commands()
+    for number, call in enumerate(commands):
+        more = [] if call.name == "skip" else ["--accept-replay", "--accept-skip"]
+        how = ["--apply", "--grace", "0", "--backup", str(tmp_path / f"backup-{number}")]
+        assert ckpt(*list_words(call)[1:], *more, *how).exit_code == 0
     job = case.job(subscribe, checkpoint, broker.servers)
-    if "failOnDataLoss=false" in remedy and not committed and "offsets set" not in remedy:
-        job["options"]["failOnDataLoss"] = "false"
+    if not committed and not commands:
+        job["options"] |= obeyed.options
     said = driver.ask(job)
 
     assert said["error"] is None

@@ -1,14 +1,14 @@
 """The rules for partitions of Kafka and the advice, for what no recorded case has: no broker, no JVM."""
 
 import json
-import re
-import shlex
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ckpt import Inspection, open_checkpoint
+from ckpt.advice import Advice, Call, Do, Instruction
 from ckpt.checkpoint.sources.registry import SourceRange
 from ckpt.inspection.inspection import inspect
 from ckpt.live.kafka.ask import Mark
@@ -61,18 +61,23 @@ def told(folder: Path, there: KafkaNow, *, committed: bool = True) -> Inspection
     return inspect(open_checkpoint(str(written(folder / "ck", "t", committed=committed))), live=[LiveSource(0, there)])
 
 
-def command(found: Inspection, word: str) -> list[str]:
-    """The words of the command that a remedy names, without the sink that was asked."""
-    remedy = found.troubles[0].remedy or ""
-    (line,) = [one for one in re.findall("`([^`]+)`", remedy) if one.startswith(f"ckpt {word}")]
-    return shlex.split(line.partition(" --sink ")[0])
+def calls(found: Inspection, name: str) -> list[Call]:
+    """The calls of a name that the first trouble advises."""
+    steps = (found.troubles[0].advice or Advice()).all_steps()
+    return [step.call for step in steps if step.call is not None and step.call.name == name]
+
+
+def moved_to(found: Inspection) -> Any:
+    """The offset to which the first trouble moves the query."""
+    (call,) = calls(found, "offsets_set")
+    return json.loads(str(dict(call.options)["to"]))
 
 
 def test_one_short_partition_gives_away_the_whole_topic(tmp_path: Path) -> None:
     found = told(tmp_path, now({("t", 0): (0, 4), ("t", 1): (0, 50)}))
     assert [one.fate for one in found.live[0].parts] == [Fate.ENDS_EARLIER, Fate.LOOKS_RECREATED]
     assert found.live[0].lost == 4 + 20
-    assert json.loads(command(found, "offsets set")[-1]) == {"t": {"0": 0, "1": 0}}
+    assert moved_to(found) == {"t": {"0": 0, "1": 0}}
     assert {one.error for one in found.counted} == {"offset was changed from 20 to 4"}
 
 
@@ -80,7 +85,7 @@ def test_what_several_partitions_have_in_common_is_foretold(tmp_path: Path) -> N
     found = told(tmp_path, now({("t", 0): (25, 30), ("t", 1): (27, 30)}))
     assert {one.outcome for one in found.counted} == {Outcome.FAILS_IN_BATCH}
     assert {one.error for one in found.counted} == {"Could not read records in offset [20, "}
-    assert json.loads(command(found, "offsets set")[-1]) == {"t": {"0": 25, "1": 27}}
+    assert moved_to(found) == {"t": {"0": 25, "1": 27}}
     changed = told(tmp_path / "other", now({("t", 0): (0, 3), ("t", 1): (0, 11)}))
     assert {one.error for one in changed.counted} == {"offset was changed from 20 to "}
 
@@ -93,8 +98,8 @@ def test_advice_about_a_planned_batch_keeps_what_it_had_of_other_topics(tmp_path
         file.write_text("\n".join([*lines[:2], json.dumps({"t": {"0": at, "1": at}, "u": {"0": at}})]))
     there = now({("t", 0): (0, 4), ("t", 1): (0, 4), ("u", 0): (0, 20)})
     found = inspect(open_checkpoint(str(checkpoint)), live=[LiveSource(0, there)])
-    assert command(found, "skip")
-    assert json.loads(command(found, "offsets set")[-1]) == {"t": {"0": 0, "1": 0}, "u": {"0": 10}}
+    assert calls(found, "skip")
+    assert moved_to(found) == {"t": {"0": 0, "1": 0}, "u": {"0": 10}}
 
 
 def passed(folder: Path, there: KafkaNow) -> Inspection:
@@ -119,18 +124,21 @@ def test_what_stops_the_batch_after_one_that_the_sink_has(ends: tuple[int, int],
     found = passed(tmp_path, now({("t", 0): ends, ("t", 1): ends}))
     assert [one.outcome for one in found.counted] == [Outcome.RESUMES]
     (trouble,) = found.troubles
-    assert trouble.remedy is not None
-    assert "Batch 1 is already in the sink, which skips it: start the query with trigger once" in trouble.remedy
-    assert "ckpt skip" not in trouble.remedy
-    assert json.loads(command(found, "offsets set")[-1]) == {"t": {"0": to, "1": to}}
+    assert trouble.advice is not None
+    first, _ = trouble.advice.steps
+    assert isinstance(first.do, Instruction)
+    assert first.do.do is Do.START
+    assert "Batch 1 is already in the sink, which skips it: start the query with trigger once" in str(first.what)
+    assert calls(found, "skip") == []
+    assert moved_to(found) == {"t": {"0": to, "1": to}}
 
 
 def test_a_topic_that_is_gone_after_a_batch_that_the_sink_has(tmp_path: Path) -> None:
     found = passed(tmp_path, KafkaNow({"t": TopicNow(None)}, {}))
     (trouble,) = found.troubles
     assert trouble.finding.diagnosis.code == "CKPT423"
-    assert "ckpt skip" not in (trouble.remedy or "")
-    assert json.loads(command(found, "offsets set")[-1]) == {"t": {"0": 0, "1": 0}}
+    assert calls(found, "skip") == []
+    assert moved_to(found) == {"t": {"0": 0, "1": 0}}
 
 
 def test_a_topic_recreated_after_a_batch_without_rows_of_it_is_read_from_its_beginning(tmp_path: Path) -> None:
@@ -140,14 +148,14 @@ def test_a_topic_recreated_after_a_batch_without_rows_of_it_is_read_from_its_beg
     there = now({("t", 0): (0, 4), ("t", 1): (0, 4)})
     found = inspect(open_checkpoint(str(checkpoint)), (Spark.V4_2,), Asked.SYNC, live=[LiveSource(0, there)])
     assert "Batch 1 still runs" in (found.troubles[0].remedy or "")
-    assert json.loads(command(found, "offsets set")[-1]) == {"t": {"0": 0, "1": 0}}
+    assert moved_to(found) == {"t": {"0": 0, "1": 0}}
 
 
 def test_a_topic_given_up_is_taken_out(tmp_path: Path) -> None:
     there = now({("t", 0): (0, 25), ("t", 1): (0, 20), ("u", 0): (4, 9)}, subscribed=frozenset({"u"}))
     found = told(tmp_path, there)
     assert found.troubles[0].finding.diagnosis.code in ("CKPT422", "CKPT424")
-    assert json.loads(command(found, "offsets set")[-1]) == {"t": {"0": None, "1": None}, "u": {"0": 4}}
+    assert moved_to(found) == {"t": {"0": None, "1": None}, "u": {"0": 4}}
 
 
 def test_a_forecast_that_fails_anyway_stays(tmp_path: Path) -> None:
