@@ -60,6 +60,7 @@ class ExportOptions(TypedDict, total=False):
     jobs: int | None
     salvage: bool
     accept_loss: bool
+    schema: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,129 @@
+"""One vocabulary: an argument of a call and the option of its command have the same name."""
+
+from collections.abc import Callable, Iterator
+from inspect import Parameter, signature
+from typing import Any, get_args
+
+import pytest
+from typer.main import get_command
+
+import ckpt
+from ckpt.advice.spelling import name_command
+from ckpt.migrate.real_time import migrate_real_time
+from ckpt.state.native.history import state_history
+from commands.main import _MOVED, app
+
+OF_THE_TERMINAL = {"output", "quiet", "help", "watch", "textfile", "fail_on"}
+"""Options that say how an answer is printed, how often, and what exit status it has."""
+BARS = {"watcher", "told", "new_watcher"}
+"""Arguments that are called with how far the work is; in a terminal a bar shows it."""
+WORKERS = {"engine", "master", "conf", "by", "session", "jobs"}
+"""Who works: a terminal starts Spark (``--engine``, ``--master``, ``--conf``); Python has a session, or executors."""
+ACCEPTED = {"accept_skip", "accept_replay"}
+"""Arguments that every change takes, also one that neither leaves rows out nor reads them again; it needs no option."""
+ELSEWHERE: dict[str, Callable[..., Any]] = {
+    "migrate real-time": migrate_real_time,
+    "state history": state_history,
+    "offsets commit": ckpt.types.offsets_commit,
+    "state export": ckpt.export_state,
+    "state import": ckpt.import_state,
+}
+"""Calls that have another name, or are not in ``ckpt`` itself."""
+EXCEPTIONS = {
+    ("preflight", "spark"): "of the data frame",
+    ("preflight", "conf"): "of the data frame's session",
+    ("preflight", "expect"): "in Python the data frame is the query",
+    ("preflight", "frame"): "in Python the data frame is the query",
+    ("preflight", "output_mode"): "of a query that is a data frame",
+    ("preflight", "source_options"): "of the data frame's readers",
+    ("preflight", "progress"): "a start with Python's session is synchronous",
+    ("preflight", "deep"): "it opens a Checkpoint as ``ckpt.inspect`` read it",
+    ("preflight", "fix"): "for an init container, which runs no Python",
+    ("preflight", "backup"): "with --fix",
+    ("preflight", "grace"): "with --fix",
+    ("evolve", "to"): "the query, which is the first argument in Python",
+    ("evolve", "in_place"): "in Python: without ``new``",
+    ("evolve", "query"): "--to",
+    ("evolve", "output_mode"): "of a query that is a data frame",
+    ("handoff", "snippet"): "a method of what the call returns",
+    ("state keys", "skew"): "what is shown of what the call returns",
+}
+"""An option or an argument that the other side has not, and why."""
+
+
+def list_commands() -> Iterator[tuple[str, Any]]:
+    """Yield each command that is no group, with the words that name it."""
+
+    def walk(command: Any, words: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+        if not hasattr(command, "commands"):
+            yield " ".join(words), command
+            return
+        for name in command.commands:
+            yield from walk(command.commands[name], (*words, name))
+
+    yield from walk(get_command(app), ())
+
+
+COMMANDS = dict(list_commands())
+
+
+def find_call(command: str) -> Callable[..., Any] | None:
+    """Find the call of a command."""
+    if command in ELSEWHERE:
+        return ELSEWHERE[command]
+    call = getattr(ckpt, command.replace(" ", "_").replace("-", "_"), None)
+    return call if callable(call) else None
+
+
+def list_arguments(call: Callable[..., Any]) -> list[str]:
+    """List the arguments of a call; of ``**how: Unpack[How]`` each."""
+    names: list[str] = []
+    for parameter in signature(call).parameters.values():
+        if parameter.kind is Parameter.VAR_KEYWORD:
+            (kind,) = get_args(parameter.annotation)
+            names += kind.__annotations__
+        else:
+            names.append(parameter.name)
+    return names
+
+
+def list_options(command: Any) -> set[str]:
+    """List the options of a command as arguments are spelled."""
+    spellings = (param.opts for param in command.params if param.param_type_name == "option")
+    firsts = (next(word for word in words if word.startswith("--")) for words in spellings)  # others are aliases
+    return {word[2:].replace("-", "_") for word in firsts}
+
+
+@pytest.mark.parametrize("command", COMMANDS.keys() - {"sql"})  # ckpt.sql is a package, with a connection of DuckDB's
+def test_an_option_has_the_name_of_its_argument(command: str) -> None:
+    call = find_call(command)
+    assert call is not None
+    options, arguments = list_options(COMMANDS[command]), list_arguments(call)
+    places = [param for param in COMMANDS[command].params if param.param_type_name == "argument"]
+    excepted = {name for of, name in EXCEPTIONS if of == command} | OF_THE_TERMINAL | BARS | WORKERS
+    assert options - set(arguments) - excepted == set()
+    left = [name for name in arguments if name not in options | excepted | ACCEPTED]
+    assert len(left) <= len(places), left
+
+
+def test_each_exception_is_one() -> None:
+    for command, name in EXCEPTIONS:
+        call = find_call(command)
+        assert call is not None
+        assert (name in list_options(COMMANDS[command])) is not (name in list_arguments(call)), (command, name)
+
+
+@pytest.mark.parametrize("name", sorted(ckpt.__all__))
+def test_the_name_of_a_call_is_that_of_its_command(name: str) -> None:
+    call = getattr(ckpt, name)
+    if name_command(name) in COMMANDS:
+        assert find_call(name_command(name)) is call
+
+
+@pytest.mark.parametrize(("command", "option"), _MOVED)
+def test_an_old_spelling_is_refused_and_the_new_one_named(command: str, option: str, ckpt: Any) -> None:
+    words = (command or "inspect").split()
+    run = ckpt(*words, "x", f"{option}=1" if option != "--all" else option)
+    assert run.exit_code == 2
+    assert _MOVED[command, option] in run.stderr
+    assert option[2:].replace("-", "_") not in list_options(COMMANDS[" ".join(words)])
