@@ -26,8 +26,8 @@ def find_versions(checkpoint: Checkpoint) -> Iterator[Finding]:
             run=Code(f"spark-pipelines run --full-refresh {table}"),
         )
         rename = words(
-            "If the table has its rows, give each of these folders a name that is no number before any other run, such "
-            "as {unused}: {folders}. The flow then continues in version {before}.",
+            "If the table has its rows, give each of these folders a name that is no number, such as {unused}, before "
+            "any other run: {folders}. The flow then continues in version {before}.",
             unused=f"{flow.version}.unused",
             folders=", ".join(flow.above),
             before=flow.before,

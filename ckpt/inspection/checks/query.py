@@ -364,7 +364,9 @@ def _compare_source(wants: DescribedSource, has: SourceView, checkpoint: Checkpo
     if missing:
         skips = "" if wants.fail_on_data_loss else "; failOnDataLoss=false lets it run, and leave out what waits there"
         detail = f"not subscribed to {', '.join(sorted(missing))}{skips}"
-        advice = None if missing == has.topics else diagnoses.starting.give_up(has.index, _leave_out(has, missing))
+        advice = diagnoses.starting.NO_TOPIC_LEFT
+        if missing != has.topics:
+            advice = diagnoses.starting.give_up(_leave_out(has, missing), source=has.index)
         yield Finding(diagnoses.starting.OTHER_TOPIC, path, detail, advice)
     if folder is None or not has.kind.reads_files:
         return

@@ -22,11 +22,12 @@ from ckpt.advice import (
 from ckpt.restart.diagnoses.common import error, warning
 
 _START_OLD = do(Do.START, words("Start the query that wrote the checkpoint."))
-_START_ANEW = run(
-    call("handoff", CHECKPOINT),
-    words("Start the new query with a new checkpoint, whose state is empty. See where its sources must start."),
+_HAND_OFF = call("handoff", CHECKPOINT)
+_START = words(
+    "Start the query that wrote the checkpoint, or the new one with a new checkpoint, whose state is empty. See where "
+    "the sources of the new one must start."
 )
-_OLD_QUERY = (_START_OLD, _START_ANEW)
+_OLD_QUERY = run(_HAND_OFF, _START)
 _TO_QUERY = call("evolve", CHECKPOINT, Hole.NEW, to=Hole.QUERY)
 _FROM_QUERY = _TO_QUERY.but(from_query=Hole.OLD_QUERY)
 
@@ -36,15 +37,15 @@ def _evolve(what: Words, to_query: Call = _TO_QUERY) -> Step:
 
 
 _WRITE = words(
-    "Write a new checkpoint from which the changed query continues ({to} is its description, from {describe}).",
+    "Write a new checkpoint from which the changed query continues ({to} names its description, from {describe}).",
     to=Option("to"),
     describe=Code("ckpt.describe_query"),
 )
 _EVOLVE = (_evolve(_WRITE), _START_OLD)
 _CARRY_OVER = words(
     "Write a new checkpoint from which the changed query continues, and see what each column of state then knows, or "
-    "what cannot be carried over ({old} is the description of the query that wrote the checkpoint; without one, leave "
-    "it out).",
+    "what cannot be carried over ({old} names the description of the query that wrote the checkpoint; without one, "
+    "leave it out).",
     old=Option("from_query"),
 )
 _EVOLVE_STATE = (_evolve(_CARRY_OVER, _FROM_QUERY), _START_OLD)
@@ -52,15 +53,12 @@ EVOLVE_FROM_NOW_ON = advise(_evolve(_CARRY_OVER, _FROM_QUERY.but(accept_from_now
 """For a column that is new: it knows rows from now on only."""
 
 NOT_THERE = advise(
-    do(
-        Do.START,
-        words("The checkpoint does not have what the changed query needs: start the query that wrote the checkpoint."),
-    ).or_(_START_ANEW)
+    run(_HAND_OFF, words("The checkpoint does not have what the changed query needs. {start}", start=_START))
 )
 """For a change that no command can carry over."""
 
 READ_OTHERWISE = advise(
-    do(Do.CHANGE, words("Read and compute it as before, with the same options, tables and time zone.")).or_(*_OLD_QUERY)
+    do(Do.CHANGE, words("Read and compute it as before, with the same options, tables and time zone.")).or_(_OLD_QUERY)
 )
 """For values that may differ from those in the state, which nothing at hand says."""
 
@@ -137,13 +135,13 @@ STATE_VARIABLES = error(
         leaves=_LEAVES,
     ),
     do(Do.CHANGE, words("Give a variable of a different kind a new name, and keep the modes of the checkpoint.")).or_(
-        *_OLD_QUERY
+        _OLD_QUERY
     ),
 )
 REFUSED = error(
     "CKPT439 spark-cannot-plan-the-restart",
     words("ckpt had Spark plan the next batch of this query on a copy of the state's metadata, and Spark failed."),
-    _START_OLD.or_(_START_ANEW),
+    _OLD_QUERY,
 )
 _WITH_ITS_VALUE = do(Do.START, words("Start the query with the value of the checkpoint."))
 WRONG_SETTING = error(
@@ -185,8 +183,8 @@ RENAMED_VARIABLE = warning(
     do(Do.CHANGE, words("If it is the same variable, give it its old name.")).or_(
         _evolve(
             words(
-                "If it is the same variable, write a new checkpoint in which its rows have the new name: OLD and NEW "
-                "are its names."
+                "If it is the same variable, write a new checkpoint in which its rows have the new name (OLD and NEW "
+                "are its names)."
             ),
             _TO_QUERY.but(map_column=Hole.OLD_TO_NEW),
         ),
@@ -200,7 +198,7 @@ LEFT_BEHIND = error(
         "wrote none), so no version compares them. Spark starts, and matches operators by number: it reads the state "
         "of one operator as that of another, or never reads it again."
     ),
-    _START_OLD.or_(_START_ANEW),
+    _OLD_QUERY,
 )
 NOTHING_HERE = error(
     "CKPT446 checkpoint-expected",
@@ -235,6 +233,16 @@ OTHER_FOLDER = warning(
     ),
 )
 _SUBSCRIBE = do(Do.CHANGE, words("Subscribe to the old topics too."))
+NO_TOPIC_LEFT = advise(_SUBSCRIBE)
+"""For a query that subscribes to no topic of the checkpoint: not all can be removed."""
+
+
+def give_up(to: str | Hole, **source: int) -> Advice:
+    """Advise how a source gives up topics; ``to`` is its newest offset without them."""
+    remove = call("offsets_set", CHECKPOINT, **source, to=to)
+    return advise(_SUBSCRIBE.or_(run(remove, words("To give topics up, first remove them from the checkpoint."))))
+
+
 OTHER_TOPIC = error(
     "CKPT444 query-reads-another-topic",
     words(
@@ -242,18 +250,8 @@ OTHER_TOPIC = error(
         "Set ... have been deleted) and leaves an offsets file of the new topics. With failOnDataLoss=false it runs, "
         "and waiting rows of the old topic are never read."
     ),
-    _SUBSCRIBE,
+    give_up(Hole.VALUE),
 )
-
-
-def give_up(source: int, offset: str) -> Advice:
-    """Advise how a source gives up topics; ``offset`` is the newest one without them."""
-    remove = call("offsets_set", CHECKPOINT, source=source, to=offset)
-    return advise(
-        _SUBSCRIBE.or_(run(remove, words("To give the old topics up, first remove them from the checkpoint.")))
-    )
-
-
 OTHER_KEY = error(
     "CKPT447 query-computes-another-state-key",
     words(

@@ -167,7 +167,7 @@ def test_a_version_without_a_batch_above_one_with_batches(left: str, tmp_path: P
 
     assert inspection.checkpoint.uri == str(flow / "7")
     assert codes(inspection)["CKPT256"] is Severity.ERROR
-    assert "rename the folder 7 to a name that is no number, such as 7.unused" in (inspection.findings[0].remedy or "")
+    assert "a name that is no number, such as 7.unused, before any other run: 7." in str(inspection.findings[0].advice)
     (flow / "7").rename(flow / "7.unused")
     renamed = ckpt.inspect(str(flow))
     assert renamed.checkpoint.uri == str(flow / "0")
@@ -178,9 +178,9 @@ def test_all_versions_above_the_one_with_batches_are_to_be_renamed(tmp_path: Pat
     storage = build_storage(tmp_path / "storage", "keys/keys/0", "keys/keys/5=", "keys/keys/7=")
     flow = flow_of(storage, "keys/keys")
 
-    remedy = ckpt.inspect(str(flow)).findings[0].remedy or ""
+    advice = str(ckpt.inspect(str(flow)).findings[0].advice)
 
-    assert "rename the folders 5, 7 to names of no number, such as 7.unused: the flow then continues in" in remedy
+    assert "such as 7.unused, before any other run: 5, 7. The flow then continues in version 0." in advice
     for version in ("5", "7"):
         (flow / version).rename(flow / f"{version}.unused")
     assert ckpt.inspect(str(flow)).checkpoint.uri == str(flow / "0")

@@ -234,8 +234,8 @@ def test_the_remedy_names_the_file_that_was_given(ckpt: Ckpt, tmp_path: Path) ->
     file.write_text(json.dumps(query), encoding="utf-8")
     run = ckpt("preflight", AGGREGATION, "--expect", file, "-o", "json")
     (remedy,) = (each["remedy"] for each in run.json()["holds"] if each["code"] == "CKPT432")
-    assert f"--to '{file}'`" in remedy
+    assert f"NEW --to '{file}'`" in remedy
     assert "query.json" not in remedy
     old = ckpt("preflight", AGGREGATION, "--expect", file, "--old", ROOT / "docs/query.json", "-o", "json")
     (remedy,) = (each["remedy"] for each in old.json()["holds"] if each["code"] == "CKPT432")
-    assert f"--to '{file}' --old {ROOT / 'docs/query.json'}`" in remedy
+    assert f"--to '{file}' --from-query {ROOT / 'docs/query.json'}`" in remedy

@@ -71,7 +71,7 @@ def compare(checkpoint: Checkpoint, starts: tuple[PlannedStart, ...], folder: Pa
         there, here = judge_start(checkpoint, start), judge_start(evidence, start)
         expected, said = say(there, PreflightReport(there)), say(here, RecordedPreflightReport(here, checkpoint=shown))
         assert said == expected, start
-        assert {*here.unknown} >= {text for text in there.unknown if not text.startswith("the newest file is")}
+        assert {*here.unknown} >= {text for text in there.unknown if not str(text).startswith("the newest file is")}
         title, other = (PreflightReport(readiness).page()[0] for readiness in (there, here))
         assert title == other
 
@@ -132,7 +132,7 @@ def test_every_byte_that_was_read_there(tmp_path: Path) -> None:
     checkpoint = read_every_byte(SAMPLE)
     compare(checkpoint, STARTS, tmp_path)
     readiness = judge_start(read_evidence(print_document(checkpoint, tmp_path))[0], PlannedStart())
-    assert not any("state verify" in text for text in readiness.unknown)
+    assert not any("state verify" in str(text) for text in readiness.unknown)
 
 
 def test_what_is_refused(ckpt: Ckpt, tmp_path: Path) -> None:

@@ -3,11 +3,13 @@
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import ckpt
 from ckpt import settings
+from ckpt.advice import Advice
 from ckpt.inspection.checks.query import fits_schema
 from ckpt.inspection.preflight import PlannedStart, Readiness, judge_start
 from ckpt.inspection.query import DescribedSource, QueryDescription
@@ -44,7 +46,7 @@ def test_a_source_is_compared_with_its_offset(source: DescribedSource, expected:
 
     assert codes(found) == expected
     assert found.go is not bool(expected)
-    assert any("kinesis" in one for one in found.unknown) == (source.kind == "kinesis")
+    assert any("kinesis" in str(one) for one in found.unknown) == (source.kind == "kinesis")
 
 
 def test_two_topics_that_have_changed_places(copy_of: CopyOf) -> None:
@@ -61,6 +63,23 @@ def test_two_topics_that_have_changed_places(copy_of: CopyOf) -> None:
     assert codes(swapped) == ["CKPT433", "CKPT433"]
     assert "have they changed places?" in swapped.verdict
     assert codes(judged(checkpoint, KAFKA)) == ["CKPT432"]
+
+
+def test_a_topic_that_is_given_up_is_removed_by_the_command_that_is_advised(copy_of: CopyOf) -> None:
+    checkpoint = copy_of("kafka-4.2")
+    for path in (checkpoint / "offsets").glob("[0-9]*"):
+        path.write_text(path.read_text().replace('{"orders":', '{"refunds":{"0":7},"orders":'))
+        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    (held,) = judged(checkpoint, KAFKA).holds
+
+    (remove,) = (step.call for step in (held.advice or Advice()).all_steps() if step.call)
+    options: dict[str, Any] = dict(remove.options)
+    plan, _ = ckpt.offsets_set(str(checkpoint), **options)
+    assert (held.finding.diagnosis.code, remove.name, plan.refused) == ("CKPT444", "offsets_set", None)
+    assert plan.moved[0].new.text == '{"orders":{"0":51,"1":49}}'
+
+    (held,) = judged(checkpoint, replace(KAFKA, sources=(DescribedSource("kafka", ("others",)),))).holds
+    assert [step.call for step in (held.advice or Advice()).all_steps()] == [None]
 
 
 FILES = QueryDescription(ckpt.Spark.V4_2, "append", (), (), None, None, {})
@@ -166,9 +185,9 @@ def test_a_description_of_another_version_or_of_other_settings_is_not_compared()
         judged(sample, replace(query, settings={settings.AGGREGATION_FORMAT: "1"})),
     ):
         assert other.go
-        assert any("described" in one for one in other.unknown)
+        assert any("described" in str(one) for one in other.unknown)
     unplanned = judged(sample, replace(query, operators=None, unplanned="it throws"))
-    assert any("it throws" in one for one in unplanned.unknown)
+    assert any("it throws" in str(one) for one in unplanned.unknown)
     unsupported = judged(sample, replace(query, operators=None, unsupported="no such mode"))
     assert codes(unsupported) == ["CKPT437"]
 

@@ -83,7 +83,7 @@ def answer(spark: Any, change: changes.Change, checkpoint: Path, folder: Path) -
                 "go": found.go,
                 "codes": [one.finding.diagnosis.code for one in (*found.holds, *found.warnings)],
                 "details": [one.finding.detail for one in found.holds],
-                "unknown": list(found.unknown),
+                "unknown": [*map(str, found.unknown)],
                 "touched": touched,
             },
             "query": json.loads(described.to_json()),
