@@ -58,7 +58,7 @@ def test_pages_show_what_ckpt_prints_on_bundled_checkpoints(page: Path) -> None:
 def test_every_diagnosis_is_declared_well(diagnosis: Diagnosis) -> None:
     assert re.fullmatch("CKPT[1-9][0-9]{2}", diagnosis.code)
     assert re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", diagnosis.name)
-    assert diagnosis.meaning.endswith(".")
+    assert str(diagnosis.meaning).endswith(".")
     assert diagnosis.remedy is None or diagnosis.remedy.endswith((".", "}"))
     assert f"## {diagnosis.code} {diagnosis.name}\n" in read(DOCS / "findings.md")
     assert diagnosis.remedy or diagnosis.severity == "note", "what is worth a warning has a way out"
