@@ -71,7 +71,8 @@ def spell_value(value: Value) -> str:
 
 def show_value(value: Value) -> str:
     """Write a value as a word, unquoted."""
-    return str(value.value if isinstance(value, Enum) else value)
+    text = str(value.value if isinstance(value, Enum) else value)
+    return text.removesuffix(".0") if isinstance(value, float) else text
 
 
 def _list_options(call: Call) -> Iterator[str]:

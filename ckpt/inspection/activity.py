@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Collection, Iterator
 
+from ckpt.advice import Option, words
 from ckpt.errors import CkptError, UsageError
 from ckpt.storage import FileInfo, Listing, Storage
 
@@ -17,7 +18,7 @@ class Refused(CkptError):
 def must_be_seconds(grace: float) -> None:
     """Raise UsageError for what is no time to wait: nothing is ever older than ``inf``, and everything than ``nan``."""
     if not (math.isfinite(grace) and grace >= 0):
-        raise UsageError(f"`grace={grace:g}` is no number of seconds: give 0 or more")
+        raise UsageError(words("{given} is no number of seconds: give 0 or more", given=Option("grace", grace)))
 
 
 def must_be_quiet(storage: Storage, first_look: Listing, grace: float, exempt: Collection[str] = ()) -> Listing:
@@ -31,10 +32,15 @@ def must_be_quiet(storage: Storage, first_look: Listing, grace: float, exempt: C
     age = time.time() - youngest / 1000
     if written and grace and age < grace:
         wait = f"try again in {grace - age:.0f} s" if age > -1 else "its time is in the future: check the clocks"
-        raise Refused(
-            f"{path} was written {max(age, 0):.0f} s ago: is the query still running? Make sure that it is stopped "
-            f"(a change that ckpt made counts too), and {wait} (`grace={grace:g}`)"
+        text = words(
+            "{path} was written {age} s ago: is the query still running? Make sure that it is stopped (a change that "
+            "ckpt made counts too), and {wait} ({grace})",
+            path=path,
+            age=f"{max(age, 0):.0f}",
+            wait=wait,
+            grace=Option("grace", grace),
         )
+        raise Refused(text)
     now, changed = look_again(storage, first_look, min(grace, LOOKS_APART_S), exempt)
     if changed is not None:
         raise Refused(f"{changed} changed while ckpt was checking: a query is writing here. Stop it, and try again")

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ckpt.advice import Code, words
 from ckpt.errors import UsageError, one_line
 from ckpt.model import Json
 from ckpt.storage.local import read_text
@@ -196,7 +197,12 @@ class QueryDescription(Value):
         try:
             return parse_query(json.loads(text))
         except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-            raise UsageError(f"{one_line(path)} is no description of a query as `describe_query` writes it") from error
+            text = words(
+                "{path} is no description of a query as {describe} writes it",
+                path=one_line(path),
+                describe=Code("ckpt.describe_query"),
+            )
+            raise UsageError(text) from error
 
 
 def parse_query(value: Any) -> QueryDescription:

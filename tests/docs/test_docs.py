@@ -58,10 +58,10 @@ def test_pages_show_what_ckpt_prints_on_bundled_checkpoints(page: Path) -> None:
 def test_every_diagnosis_is_declared_well(diagnosis: Diagnosis) -> None:
     assert re.fullmatch("CKPT[1-9][0-9]{2}", diagnosis.code)
     assert re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", diagnosis.name)
-    assert str(diagnosis.meaning).endswith(".")
-    assert diagnosis.remedy is None or diagnosis.remedy.endswith((".", "}"))
+    steps = [*diagnosis.advice.all_steps()] if diagnosis.advice else []
+    assert [text for text in map(str, (diagnosis.meaning, *(step.what for step in steps))) if text[-1] != "."] == []
     assert f"## {diagnosis.code} {diagnosis.name}\n" in read(DOCS / "findings.md")
-    assert diagnosis.remedy or diagnosis.severity == "note", "what is worth a warning has a way out"
+    assert steps or diagnosis.severity == "note", "what is worth a warning has a way out"
 
 
 def test_codes_and_names_are_unique() -> None:
