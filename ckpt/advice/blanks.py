@@ -55,7 +55,7 @@ class Known:
     files: Mapping[Hole, str] = field(default_factory=dict)  # that the user has named
 
     def name(self, blank: Blank) -> str | None:
-        """What stands in a blank; None where that is unknown."""
+        """Return what fills a blank; None where that is unknown."""
         match blank:
             case Blank.CHECKPOINT:
                 return self.checkpoint

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated
 
-from ckpt.advice import CHECKPOINT, Hole, Known, Step, advise, call, join, left_out, plain, run, words
+from ckpt.advice import CHECKPOINT, Hole, Known, Step, advise, call, left_out, run, words
 from ckpt.advice.spelling import quote_line
 from ckpt.inspection.explain.catalog import KnownError, list_calls
 from ckpt.inspection.explain.explain import ErrorMatch, Explanation
@@ -12,7 +12,7 @@ from ckpt.restart.diagnoses import all_diagnoses, sources
 from ckpt.restart.findings import Diagnosis
 from ckpt.texts import plural
 
-from .blocks import Block, Headline, Item, Line, Next, Page, Tone, more, page_of
+from .blocks import Block, Headline, Item, Line, Next, Page, Tone, more, page_of, show_advice
 from .document import DocumentKeys
 from .keys import Keys, of
 from .reports import Exit, Report
@@ -141,9 +141,8 @@ def _show_first(match: ErrorMatch) -> Iterator[Block]:
 def _show_cure(match: ErrorMatch, inspection: Inspection | None) -> Iterator[Block]:
     """Remedy of the checkpoint's finding, which knows the files, or else the cure of the catalog."""
     if _LOG_OF_FILES in match.error.frames and not match.shown and inspection is not None and inspection.sound:
-        yield Next(
-            (_LOOK_INTO_SINK.fill(Known(inspection.checkpoint.uri)),)
-        )  # the log of a file sink is read by the same class
+        sink = _LOOK_INTO_SINK.fill(Known(inspection.checkpoint.uri))
+        yield Next((sink,))  # the log of a file sink is read by the same class
         return
     here = next((rated.advice for rated in match.shown if rated.advice), None)
     steps = (here or match.cure).mark_stop().steps
@@ -172,7 +171,7 @@ def _show_findings(match: ErrorMatch, inspection: Inspection | None) -> Iterator
         name = f"{finding.diagnosis.code} {finding.diagnosis.name}"
         yield Item(f"this checkpoint shows {name}:{path} {finding.detail}", _WIDTH, "Here")
     if len(match.shown) > _SHOWN:
-        yield Line(f"{' ' * _WIDTH}and {len(match.shown) - _SHOWN:,} more: see -o json")
+        yield Item(words("and {left} more: see {fields}", left=f"{len(match.shown) - _SHOWN:,}"), _WIDTH)
     codes = " or ".join(match.error.codes)
     if not match.shown and _SOURCES.issuperset(match.error.codes) and codes:
         yield Item(f"its sources were not asked: only they show {codes}", _WIDTH, "Here")
@@ -189,8 +188,8 @@ def _show_elsewhere(explanation: Explanation) -> Iterator[Block]:
 def _show_twins(twins: list[ErrorMatch]) -> Iterator[Block]:
     """Other causes of the same text, with what to do about them."""
     for match in twins:
-        error = match.error
-        yield Item(join((plain(f"{error.title}."), error.cause, *match.cure.sentences())), _WIDTH, "Or        ")
+        yield Item(words("{title}. {cause}", title=match.error.title, cause=match.error.cause), _WIDTH, "Or        ")
+        yield from show_advice(match.cure, _WIDTH, "")
 
 
 def _show_others(others: list[ErrorMatch]) -> Iterator[Block]:
@@ -211,13 +210,10 @@ def _show_unknown(explanation: Explanation) -> Iterator[Block]:
     if explanation.inspection is not None:
         yield Item(explanation.inspection.verdict, _WIDTH, "  Here    ")
     yield from _show_elsewhere(explanation)
-    look = run(
-        call("inspect", CHECKPOINT),
-        words("Whatever the message was, see what the next start of the checkpoint does."),
-    )
-    steps = advise(look, *_show_hidden_causes(explanation.inspection))
     inspection = explanation.inspection
-    yield Next(steps.fill(Known(None if inspection is None else inspection.checkpoint.uri)).steps)
+    look = run(call("inspect", CHECKPOINT), words("Whatever the message was, see what the next start does."))
+    known = Known(None if inspection is None else inspection.checkpoint.uri)
+    yield Next(advise(look, *_show_hidden_causes(inspection)).fill(known).steps)
 
 
 def _show_hidden_causes(inspection: Inspection | None) -> Iterator[Step]:
