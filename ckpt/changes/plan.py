@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar, Self, TypeVar
 
-from ckpt.advice import Code, Known, RowCost, RowsEffect, Words, again, join, left_out, words
+from ckpt.advice import Known, RowCost, RowsEffect, Words, again, join, left_out, words
 from ckpt.changes.steps import Changed, Step
 from ckpt.checkpoint.checkpoint import FIRST_START, OFFSETS, STATE, Checkpoint, Log
 from ckpt.checkpoint.history import find_renumbered_entry
@@ -17,6 +17,7 @@ from ckpt.inspection.checks.sink import SinkOutcome, SinkOutlook, build_first_ma
 from ckpt.inspection.inspection import Inspection, gather_known, inspect
 from ckpt.live.sink.records import SinkKind, SinkLog
 from ckpt.model import CommitLog, OffsetLog, Unreadable
+from ckpt.restart.diagnoses.sinks import INTO_NOOP
 from ckpt.restart.findings import Asked, Forecast
 from ckpt.restart.legacy import to_words
 from ckpt.restart.sinks import AboutSinks, AnySink, Ids, InSink, effect
@@ -233,7 +234,7 @@ def inspect_changed(
 
 
 _NOOP = (First.NOOP, First.NOOP_IF_WRITTEN)
-NOOP_START = words("{start} on this checkpoint", start=Code('.writeStream.format("noop").trigger(once=True)'))
+NOOP_START = words("{noop} on this checkpoint", noop=INTO_NOOP)
 """A start that computes state and writes no row."""
 
 

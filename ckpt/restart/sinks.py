@@ -261,11 +261,10 @@ class OnSinks:
         return self if known.sink_kind not in _KINDS else replace(self, kind=known.sink_kind)
 
 
-_REMEMBERING = "Delta, Iceberg, a file sink or foreachBatch with txnAppId"
+_REMEMBERING = "Delta, Iceberg, file sinks and txnAppId writers"
 _OF_ALL_SINKS = {
-    Ids.SAME: f"{_REMEMBERING} skips rows that it has; any other sink gets them again",
-    Ids.REUSED: f"{_REMEMBERING} silently drops rows under ids that it has seen, new rows included; any other sink "
-    "gets again what it had",
+    Ids.SAME: f"{_REMEMBERING} skip it if they have it; others get its rows again",
+    Ids.REUSED: f"{_REMEMBERING} silently drop new rows under ids that they have seen; others get rows again",
     Ids.NEW: "every sink gets these rows again; upserts by key are safe",
     Ids.NEW_QUERY: "a file sink and foreachBatch with txnAppId drop the batch ids that they know: give them a new "
     "output folder or txnAppId; any other sink gets its rows again",
@@ -275,6 +274,9 @@ _OF_DROPPING_SINK = {
     Ids.REUSED: "the sink silently drops every row under an id that it has seen, new rows included",
     Ids.NEW_QUERY: "the sink drops the batch ids that it knows: give it a new output folder or txnAppId",
 }
+
+
+REUSED = words("Old batch ids are used again: {sinks}.", sinks=OnSinks(Ids.REUSED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,20 +306,22 @@ def _describe_kinds(ids: Ids, seen: Seen | None) -> Iterator[InSink]:
 class AnySink:
     """What a plan does to rows where the sink is not known."""
 
-    said: Words  # with the next line and ``ASK``, at most three lines
+    said: Words  # on a page with how to learn the rest at most three lines
     ids: Ids | None = None  # under which the sink gets rows that it may have; None: it gets none
     first: Words | None = None  # what comes before a usual start
     kinds: tuple[InSink, ...] = ()  # the same for each kind of sink, at length
+    named: str = ""  # the sink that the commit log names
 
     @property
     def texts(self) -> tuple[Words, ...]:
         """What a page says of it."""
-        said = self.said if self.ids is None else join((self.said, ASK))
-        return tuple(filter(None, (said, self.first)))
+        ask, uri = Words(), Option("sink", Hole.URI)
+        if self.named:
+            ask = words("The commit log names {named}: {uri} says what it does.", named=self.named, uri=uri)
+        elif self.ids is not None:
+            ask = words("{uri} (or append, upsert, kafka, noop) says what yours does.", uri=uri)
+        return tuple(filter(None, (join((self.said, ask)), self.first)))
 
-
-ASK = words("{sink} with its URI, or with append, upsert, kafka or noop, says what yours does.", sink=Option("sink"))
-"""How to learn the rest."""
 
 _SAME_KEYS = "has each row once that both have read, and of each key what one of the two wrote last"
 

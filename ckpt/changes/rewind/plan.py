@@ -13,7 +13,6 @@ from functools import reduce
 from typing import ClassVar
 
 from ckpt.advice import Words, words
-from ckpt.advice.words import AnyPart
 from ckpt.changes.check_fix import check_fix, must_run_first
 from ckpt.changes.plan import (
     END_FIRST,
@@ -44,7 +43,7 @@ from ckpt.errors import UsageError, argument
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.live.sink.versions import SinkVersion
 from ckpt.model import CommitLog, Fault, Kind, OffsetLog, Unreadable
-from ckpt.restart.sinks import AnySink, Ids, InSink, OnSinks, Seen, list_sinks
+from ckpt.restart.sinks import REUSED, AnySink, Ids, InSink, OnSinks, Seen, list_sinks
 from ckpt.storage import Storage
 from ckpt.texts import instant, ranges
 
@@ -95,52 +94,38 @@ def rewind_warnings(checkpoint: Checkpoint, again: Again, *, cut: bool) -> Itera
 def _describe_sinks(checkpoint: Checkpoint, again: Again) -> AnySink | None:
     """Describe what sinks make of the batches that run again.
 
-    That one which has a batch never computes its state was measured on Spark 4.2.0 with Delta 4.4.0;
+    That a sink which has a batch never computes its state was measured on Spark 4.2.0 with Delta 4.4.0;
     ``FileStreamSink.addBatch`` does likewise.
     """
-    first, same, reused = again.kept + 1, OnSinks(Ids.SAME), OnSinks(Ids.REUSED)
-    named = name_sink(checkpoint)
+    first, named = again.kept + 1, name_sink(checkpoint)
     if again.loses:
-        said = (
-            words("Only batch {first} runs over its old range: {sinks}.{named}", first=first, sinks=reused, named=named)
-            if again.same
-            else words("Old batch ids are used again: {sinks}.{named}", sinks=reused, named=named)
-        )
-        return AnySink(said, Ids.REUSED, kinds=list_sinks(Ids.REUSED, Seen(first, again.newest)))
+        kinds = list_sinks(Ids.REUSED, Seen(first, again.newest))
+        only = words("Only batch {first} keeps its range: {sinks}.", first=first, sinks=OnSinks(Ids.REUSED))
+        return AnySink(only if again.same else REUSED, Ids.REUSED, kinds=kinds, named=named)
     kinds = list_sinks(Ids.SAME)
-    noop: dict[str, AnyPart | Words | int] = {"first": first, "noop": NOOP_START}
+    runs = words("Batch {first} runs again over its old range: {sinks}.", first=first, sinks=OnSinks(Ids.SAME))
     match again.first:
         case First.NOOP:
-            said = words(
-                "Batch {first} runs again over its old range: {sinks}.{named}", sinks=same, named=named, **noop
-            )
             start = words(
                 "Its sink has the rows of batch {first}, unless the checkpoint had been restored from an older copy "
                 "when it ran. So before any other start, start the query once with {noop}: it computes the state of "
                 "batch {first} and writes no row. If a usual start comes first and the sink skips the batch, the next "
                 "batch fails because its state is missing.",
-                **noop,
+                first=first,
+                noop=NOOP_START,
             )
-            return AnySink(said, Ids.SAME, start, kinds)
+            return AnySink(runs, Ids.SAME, start, kinds, named)
         case First.NOOP_IF_WRITTEN:
-            said = words(
-                "Batch {first} was planned, and its sink may have the rows: {sinks}.{named}",
-                sinks=same,
-                named=named,
-                **noop,
-            )
             start = words(
-                "If the sink has the rows, first start the query once with {noop}, which computes the state of batch "
-                "{first} and writes no row. After a usual start the sink skips the batch, and the next one fails "
-                "because its state is missing. If it does not have the rows, start as usual: a start into noop would "
-                "lose them.",
-                **noop,
+                "Batch {first} was planned, and the sink may have its rows. If it has them, first start the query once "
+                "with {noop}, which computes the state of batch {first} and writes no row. After a usual start the "
+                "sink skips the batch, and the next one fails because its state is missing. If it does not have the "
+                "rows, start as usual: a start into noop would lose them.",
+                first=first,
+                noop=NOOP_START,
             )
-            return AnySink(said, Ids.SAME, start, show_batch(checkpoint, first, kinds))
-    if not again.repeats:
-        return None
-    said = words("Batch {first} runs again over its old range: {sinks}.{named}", first=first, sinks=same, named=named)
-    return AnySink(said, Ids.SAME, kinds=kinds)
+            return AnySink(runs, Ids.SAME, start, show_batch(checkpoint, first, kinds), named)
+    return AnySink(runs, Ids.SAME, kinds=kinds, named=named) if again.repeats else None
 
 
 def show_batch(checkpoint: Checkpoint, batch: int, kinds: tuple[InSink, ...]) -> tuple[InSink, ...]:
@@ -185,10 +170,10 @@ def _must_be_there(checkpoint: Checkpoint) -> Words:
 
 
 def name_sink(checkpoint: Checkpoint) -> str:
-    """Name the sink of the commit log, if it is there: a sentence after a space."""
+    """Name the sink of the commit log; empty if that names none."""
     commit = checkpoint.commits.newest
-    names = sorted({sink.provider or sink.name for sink in commit.sinks}) if commit else []
-    return f" The commit log names {', '.join(names)}." if names else ""
+    names = {(sink.provider or sink.name).rpartition(".")[2].rstrip("$") for sink in commit.sinks} if commit else set()
+    return ", ".join(sorted(names))
 
 
 class Replayed(StrEnum):
