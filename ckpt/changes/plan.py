@@ -1,6 +1,6 @@
 """A planned change of one checkpoint, as a value: what a planner returns, also for one sink, and what is done."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar, Self, TypeVar
@@ -19,8 +19,7 @@ from ckpt.live.sink.records import SinkKind, SinkLog
 from ckpt.model import CommitLog, OffsetLog, Unreadable
 from ckpt.restart.diagnoses.sinks import INTO_NOOP
 from ckpt.restart.findings import Asked, Forecast
-from ckpt.restart.legacy import to_words
-from ckpt.restart.sinks import AboutSinks, AnySink, Ids, InSink, effect
+from ckpt.restart.sinks import AnySink, Ids, InSink, effect
 from ckpt.storage import Listing, Storage
 from ckpt.texts import span
 from ckpt.values import Value
@@ -124,7 +123,7 @@ class ChangePlan(Value):
         """The warnings, with what is said of sinks after the first."""
         of_sinks = self.any_sink.texts if self.any_sink else ()
         texts = (*self.warnings[:1], *of_sinks, *self.warnings[1:])
-        return tuple(to_words(text).fill(self._known) for text in texts)
+        return tuple(text.fill(self._known) for text in texts)
 
     @property
     def in_sinks(self) -> tuple[InSink, ...]:
@@ -308,7 +307,7 @@ def _adapt_to_rows(plan: Planned, sink: SinkOutlook) -> Planned:
         plan,
         sink=sink,
         any_sink=None,
-        warnings=(*_of_no_sink(plan), _describe_outcome(plan, sink), *((first,) if into_noop else ())),
+        warnings=(*plan.warnings, _describe_outcome(plan, sink), *((first,) if into_noop else ())),
         skips=None if plan.skips is not None and plan.skips.any_sink else plan.skips,
         repeats=repeats,
         first=First.NOOP if into_noop else First.NOTHING,
@@ -335,11 +334,7 @@ def _say_of_sink(plan: Planned, sink: SinkOutlook) -> Planned:
     """Say what the sink will do, and no more of others; rows in new batches are new to every sink."""
     general = plan.any_sink
     again = (general.said,) if general is not None and general.ids is Ids.NEW else ()
-    return replace(plan, any_sink=None, warnings=(*_of_no_sink(plan), *again, _describe_outcome(plan, sink)))
-
-
-def _of_no_sink(plan: ChangePlan) -> Iterator[Words]:
-    return (text for text in plan.warnings if not isinstance(text, AboutSinks))
+    return replace(plan, any_sink=None, warnings=(*plan.warnings, *again, _describe_outcome(plan, sink)))
 
 
 def _describe_outcome(plan: ChangePlan, sink: SinkOutlook) -> Words:

@@ -262,6 +262,7 @@ class OnSinks:
 
 
 _REMEMBERING = "Delta, Iceberg, file sinks and txnAppId writers"
+REMEMBERING = words("a sink that remembers batch ids (Delta, Iceberg, files, txnAppId)")
 _OF_ALL_SINKS = {
     Ids.SAME: f"{_REMEMBERING} skip it if they have it; others get its rows again",
     Ids.REUSED: f"{_REMEMBERING} silently drop new rows under ids that they have seen; others get rows again",
@@ -345,32 +346,3 @@ def _state(sink: Sink) -> str:
     """Say what a new checkpoint means to values by key that come from state."""
     lower = "; state begins empty, so a count replaces the old one and has only rows that the sources still have"
     return lower if sink.kind == "upsert" else ""
-
-
-# Texts of before, until nobody imports them.
-REMEMBERING = f"a sink that remembers batch ids ({', '.join(one.kind for one in SINKS if one.drops_same_query)})"
-DROPS = f"{REMEMBERING} drops every row under an id that it has seen, new rows included and without an error"
-"""For whatever moves the batch number of a query back."""
-
-DROPS_OR_REPEATS = f"{DROPS}; any other sink gets again what it had"
-ALWAYS_AGAIN = "every sink writes them again; upserts by key are safe"
-"""For rows that are read again in a new batch."""
-ANY_SINK_AGAIN = "that are in the sink already are written again, by any sink"
-"""For the same rows, after their number."""
-DROP_IDS = (
-    f"{' and '.join(one.kind for one in SINKS if one.drops_new_query)} drop the batch ids they know: give them a new "
-    "output folder or txnAppId"
-)
-AT_NEW = '`.writeStream.option("checkpointLocation", "NEW")`'
-"""How a query is started with a new checkpoint."""
-NEW_CHECKPOINT = (
-    "with a new checkpoint sources are read from their beginning and sinks get their rows again, except that "
-    f"{DROP_IDS}"
-)
-"""For whatever sends somebody to a new checkpoint."""
-
-
-class AboutSinks(str):
-    """Not a value yet."""
-
-    __slots__ = ()

@@ -285,8 +285,14 @@ def start_anew(plan: ChangePlan, rows: RowsEffect) -> Advice:
         case First.NOTHING:
             return advise(start)
         case First.SINK:
-            which = words(" with {remembering}", remembering=REMEMBERING) if plan.sink is None else Words()
-            wait = words("Do not start the query yet{which}: first do what is said above about the sink.", which=which)
+            wait = words("Do not start the query yet: first do what is said above about the sink.")
+            if plan.sink is None:
+                wait = words(
+                    "Do not start the query yet with {remembering}: first make it forget the batches that run again, "
+                    "as {inspect} says.",
+                    remembering=REMEMBERING,
+                    inspect=call("inspect", plan.inspection.checkpoint.uri, sink=Hole.URI),
+                )
             return advise(do(Do.WAIT, wait, rows=rows), start)
         case First.NOOP:
             once = words(

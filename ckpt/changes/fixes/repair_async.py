@@ -29,7 +29,7 @@ from ckpt.live.sink.records import SinkLog
 from ckpt.model import Kind, Location
 from ckpt.restart.findings import Forecast
 from ckpt.restart.remedies import pair_below
-from ckpt.restart.sinks import AnySink, Ids, OnSinks, Seen, list_sinks
+from ckpt.restart.sinks import REUSED, AnySink, Ids, Seen, list_sinks
 from ckpt.storage import Storage
 from ckpt.versions import Progress, Spark
 
@@ -251,20 +251,17 @@ def _build(
 
 def _describe_sinks(checkpoint: Checkpoint, reused_after: int | None, *, by_design: bool) -> AnySink:
     """Describe what sinks make of batches that run again: Spark allows asynchronous tracking for some sinks only."""
-    named = name_sink(checkpoint)
-    if by_design:
-        allowed = words(
-            "Spark allows asynchronous tracking for Kafka, console, memory and noop only: these get again what is read "
-            "again; upserts by key are safe. Another sink to which the query has written drops new rows under batch "
-            "ids that it has.{named}",
-            named=named,
-        )
-        return AnySink(allowed, Ids.REUSED, kinds=list_sinks(Ids.REUSED))
-    said = words("Old batch ids are used again: {sinks}.{named}", sinks=OnSinks(Ids.REUSED), named=named)
-    if reused_after is None:
-        return AnySink(said, Ids.REUSED, kinds=list_sinks(Ids.REUSED))
-    newest = max(*checkpoint.offsets.ids[-1:], *checkpoint.commits.ids[-1:], reused_after)
-    return AnySink(said, Ids.REUSED, kinds=list_sinks(Ids.REUSED, Seen(reused_after + 1, newest)))
+    seen = None
+    if reused_after is not None and not by_design:
+        newest = max(*checkpoint.offsets.ids[-1:], *checkpoint.commits.ids[-1:], reused_after)
+        seen = Seen(reused_after + 1, newest)
+    allowed = words(
+        "Asynchronous tracking writes to Kafka, console, memory and noop only: they get rows again. Another sink that "
+        "has these batch ids drops new rows under them."
+    )
+    return AnySink(
+        allowed if by_design else REUSED, Ids.REUSED, kinds=list_sinks(Ids.REUSED, seen), named=name_sink(checkpoint)
+    )
 
 
 def _find_newest_readable(checkpoint: Checkpoint) -> int:

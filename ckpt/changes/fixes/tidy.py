@@ -19,7 +19,7 @@ from ckpt.checkpoint.state.descriptions import list_descriptions
 from ckpt.errors import UsageError, argument
 from ckpt.formats.metadata import build_metadata, is_query_id
 from ckpt.model import DamageKind, Unreadable
-from ckpt.restart.sinks import AnySink, Ids, OnSinks, Seen, list_sinks
+from ckpt.restart.sinks import REUSED, AnySink, Ids, Seen, list_sinks
 from ckpt.storage import Storage
 
 _SCHEMA = "/_metadata/schema"  # of every operator but transformWithState, and joins from state format 3 on
@@ -120,9 +120,6 @@ def draft_tidying(checkpoint: Checkpoint, tidied: Sequence[Tidied]) -> Draft | N
         again = (Replay(latest, ranges, finished=True),)
         return Draft(does, Cost.FINISHED_AGAIN, steps, 1, again, (STOP_FIRST, finished))
     assert latest is not None  # or nothing would be later
-    ran = words(
-        "Batches after {latest} ran, and their ids are used again: {sinks}.", latest=latest, sinks=OnSinks(Ids.REUSED)
-    )
     copied = words(
         "If a copy of the checkpoint has the offsets and commits of batches after {latest}, put these back instead: "
         "then no row is read again.",
@@ -130,7 +127,7 @@ def draft_tidying(checkpoint: Checkpoint, tidied: Sequence[Tidied]) -> Draft | N
     )
     newer = checkpoint.state.newer if checkpoint.state else None
     seen = Seen(latest + 1, newer.last_version - 1 if newer else None)
-    sinks = AnySink(ran, Ids.REUSED, kinds=list_sinks(Ids.REUSED, seen))
+    sinks = AnySink(REUSED, Ids.REUSED, kinds=list_sinks(Ids.REUSED, seen))
     replay = Replay(latest + 1, source_ranges(checkpoint.offsets.readable(latest), None), finished=True)
     return Draft(does, Cost.MAY_LOSE, steps, 1, (replay,), (END_FIRST, copied), First.SINK, any_sink=sinks)
 
