@@ -9,13 +9,13 @@ from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.plugins import PluginOffset
 from ckpt.checkpoint.sources.registry import SourceView
-from ckpt.errors import SourceError, StorageError, UsageError
+from ckpt.errors import SourceError, StorageError
 from ckpt.live.delta.ask import ask_delta
 from ckpt.live.files.ask import ask_files, find_folder
 from ckpt.live.iceberg.ask import ask_iceberg
 from ckpt.live.kafka.ask import ask_kafka
 from ckpt.live.kafka.options import SERVERS
-from ckpt.live.kind import LiveKind, SourceRequest, lower_options
+from ckpt.live.kind import LiveKind, SourceRequest, lower_options, unusable_option
 from ckpt.live.plugins import find_live_kind
 from ckpt.live.records import Answer, LiveSource, NotAsked, Unreached
 from ckpt.model import Json
@@ -61,15 +61,13 @@ def ask_sources(
     options = {**({} if given_only else _find_options(checkpoint, views)), **options}
     for index in sorted(options):
         if index >= len(views):
-            raise UsageError(f"`source_options`: the checkpoint has no source {index}; the first one is source 0")
+            raise unusable_option(f"the checkpoint has no source {index}; the first one is source 0")
         if live_kind_of(views[index]) is None:
-            raise UsageError(f"`source_options`: source {index}: {_refuse(views[index])}")
+            raise unusable_option(f"source {index}: {_refuse(views[index])}")
     first = next(((kind, view.index) for view in views if (kind := live_kind_of(view)) is not None), None)
     if first is not None and not options:
         kind, index = first
-        raise UsageError(
-            f"`source_options`: name {kind.place} of source {index}: {kind.describe_option(checkpoint, index)}"
-        )
+        raise unusable_option(f"name {kind.place} of source {index}: {kind.describe_option(checkpoint, index)}")
     answers = []
     for view in views:
         try:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
+from ckpt.advice import Option, words
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.registry import SourceRange, SourceView
 from ckpt.errors import UsageError, one_line
@@ -14,6 +15,11 @@ from ckpt.storage.locations import is_same_kind, is_same_store
 from ckpt.texts import mask_secrets, quote_word
 
 _ENVIRONMENT = "env:"
+
+
+def unusable_option(reason: str) -> UsageError:
+    """Build the error of an option of a source that cannot be used; ``reason`` is without a full stop."""
+    return UsageError(words("{option}: {reason}", option=Option("source_options"), reason=reason))
 
 
 def source_options(words: Sequence[str]) -> dict[int, dict[str, str]]:
@@ -30,10 +36,10 @@ def source_options(words: Sequence[str]) -> dict[int, dict[str, str]]:
         name, equals, value = word.partition("=")
         index, dot, key = name.partition(".")
         if not (equals and dot and key) or not (index.isascii() and index.isdecimal() and len(index) < 5):
-            raise UsageError("`source_options`: write it as I.KEY=VALUE, with the number of the source in front")
+            raise unusable_option("write it as I.KEY=VALUE, with the number of the source in front")
         options = options_of.setdefault(int(index), {})
         if key in options:
-            raise UsageError(f"`source_options`: {one_line(name)} is given twice")
+            raise unusable_option(f"{one_line(name)} is given twice")
         options[key] = _read_value(name, value)
     return options_of
 
@@ -44,11 +50,11 @@ def _read_value(name: str, text: str) -> str:
             return read_text(text[1:]).strip()
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is not text"
-            raise UsageError(f"`source_options`: the file of {one_line(name)} cannot be read: {why}") from None
+            raise unusable_option(f"the file of {one_line(name)} cannot be read: {why}") from None
     if text.startswith(_ENVIRONMENT):
         variable = text.removeprefix(_ENVIRONMENT)
         if variable not in os.environ:
-            raise UsageError(f"`source_options`: {one_line(name)}: there is no environment variable of that name")
+            raise unusable_option(f"{one_line(name)}: there is no environment variable of that name")
         return os.environ[variable]
     return text
 
@@ -57,7 +63,7 @@ def lower_options(options: Mapping[str, str]) -> dict[str, str]:
     """Lower the keys of options whose case does not matter. Raises UsageError for one that is given twice."""
     lowered = {key.lower(): value for key, value in options.items()}
     if len(lowered) < len(options):
-        raise UsageError("`source_options`: an option is given twice, in upper and in lower case")
+        raise unusable_option("an option is given twice, in upper and in lower case")
     return lowered
 
 
@@ -65,7 +71,7 @@ def read_flag(options: Mapping[str, str], name: str, default: bool) -> bool:
     """Read an option that is true or false. Raises UsageError."""
     text = options.get(name.lower(), str(default)).lower()
     if text not in ("true", "false"):
-        raise UsageError(f"`source_options`: {name} is true or false")
+        raise unusable_option(f"{name} is true or false")
     return text == "true"
 
 
@@ -73,7 +79,7 @@ def read_number(options: Mapping[str, str], name: str, default: int) -> int:
     """Read an option that is a number. Raises UsageError."""
     text = options.get(name.lower(), str(default))
     if not (text.isascii() and text.isdecimal() and len(text) < 19):
-        raise UsageError(f"`source_options`: {name} is a whole number")
+        raise unusable_option(f"{name} is a whole number")
     return int(text)
 
 
@@ -84,7 +90,7 @@ def refuse_options(options: Mapping[str, str], source: str, known: Set[str], oth
     """
     for key in options:
         if key not in known | others:
-            raise UsageError(f"`source_options`: the {source} source has no option {one_line(key)}")
+            raise unusable_option(f"the {source} source has no option {one_line(key)}")
     option = next((key for key in sorted(options) if key in others), None)
     return None if option is None else NotAsked(f"with the option {option} {source} has rules that ckpt does not know")
 
@@ -122,7 +128,7 @@ class SourceRequest:
         """Return the request to a source that is found by its path, with options in lower case. Raises UsageError."""
         options = lower_options(self.options)
         if not options.get("path"):
-            raise UsageError(f"`source_options`: source {self.index} needs path=URI")
+            raise unusable_option(f"source {self.index} needs path=URI")
         return replace(self, options=options)
 
 

@@ -7,6 +7,7 @@ though its rows are thrown away, so that the end of L must not be before its sta
 
 from dataclasses import dataclass
 
+from ckpt.advice import Words
 from ckpt.changes.plan import NoWay
 from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, RequestedEnd
 from ckpt.checkpoint.sources.registry import SourceRange, SourceView, kind_of, settable_kinds
@@ -39,7 +40,7 @@ class Moved:
     new: RequestedEnd
     ahead: tuple[SourceRange, ...] = ()  # from the old end to the new one, where that is later
     back: tuple[SourceRange, ...] = ()  # from the new end to the old one, where that is earlier
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Words, ...] = ()
 
     @property
     def range(self) -> SourceRange:

@@ -40,7 +40,6 @@ from ckpt.inspection.verdict import verdict
 from ckpt.live.sink.reader import ask_sink
 from ckpt.model import Json, Kind, Location, OffsetLog, Unreadable
 from ckpt.restart.findings import Forecast
-from ckpt.restart.legacy import to_words
 from ckpt.restart.sinks import AnySink, Ids, OnSinks, Seen, effect, list_sinks
 from ckpt.storage import Storage
 from ckpt.versions import Spark
@@ -314,7 +313,7 @@ def _warn(plan: OffsetsPlan) -> Iterator[Words]:
         moved.source.view.kind.like_event_hubs for moved in plan.moved
     ):
         yield words("Offsets of Azure Event Hubs look like those of Kafka: there the numbers are sequence numbers.")
-    yield from map(to_words, dict.fromkeys(text for moved in plan.moved for text in moved.warnings))
+    yield from dict.fromkeys(text for moved in plan.moved for text in moved.warnings)
     if plan.inspection_after is not None:
         yield from warn_of_real_time(plan.inspection_after)
     yield from _warn_of_findings(plan)

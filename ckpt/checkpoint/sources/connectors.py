@@ -149,7 +149,7 @@ CONNECTORS = (
         SourceType.CLOUD_FILES,
         _is_cloud_files,
         "no option of Auto Loader begins after a file: which files it has read is in rocksdb/ of the source's folder, "
-        "and on Databricks `SELECT * FROM cloud_file_state('CHECKPOINT')` lists them. A file source of Spark needs "
+        "and on Databricks the function cloud_file_state('CHECKPOINT') lists them. A file source of Spark needs "
         "that list: it reads every file of the folder again but those that a filter on _metadata.file_path leaves out. "
         "A new query with cloudFiles.includeExistingFiles=false reads only files that arrive after its start, and "
         f"leaves out those in between; {_NOT_TRIED}",

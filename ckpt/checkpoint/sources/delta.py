@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from ckpt.advice import words
 from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, cut_json, move_along
 from ckpt.checkpoint.sources.kind import LONG, Advance, SourceKind, SourceType, Unit, whole_number
 from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
@@ -130,12 +131,12 @@ class DeltaKind(SourceKind[DeltaOffset]):
         if start is not None and to.version <= start.last_read:
             raise CannotEndThere(
                 f"batch {latest.batch} begins at version {start.version}: from an earlier version Delta reads rows "
-                "again under the id of this batch, or reads none. `ckpt rewind` goes further back"
+                "again under the id of this batch, or reads none; a rewind goes further back"
             )
         return move_along(latest, new, latest.offset.version, to.version, _NOT_ASKED)
 
 
-_NOT_ASKED = (
+_NOT_ASKED = words(
     "ckpt does not read the table: its log must have every version from the new end on, and the version before it must "
     "exist (DESCRIBE HISTORY), or the next start fails or waits."
 )

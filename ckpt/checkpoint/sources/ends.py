@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, NoReturn, TypeVar
 
+from ckpt.advice import Words
 from ckpt.errors import UsageError, one_line
 from ckpt.model import Json
 
@@ -83,10 +84,10 @@ class MovedEnd:
 
     ahead: tuple[Span, ...] = ()  # from the old end to the new one, where that is later
     back: tuple[Span, ...] = ()  # from the new end to the old one, where that is earlier
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Words, ...] = ()
 
 
-def move_along(latest: LatestEnd[Record], new: RequestedEnd, old: int, to: int, *warnings: str) -> MovedEnd:
+def move_along(latest: LatestEnd[Record], new: RequestedEnd, old: int, to: int, *warnings: Words) -> MovedEnd:
     """Move the end of a source whose offsets are in one order: ahead, rows are skipped; back, they are read again."""
     if to >= old:
         return MovedEnd(ahead=((latest.value, new.value),) if to > old else (), warnings=warnings)

@@ -66,14 +66,14 @@ class FilesKind(SourceKind[FileOffset]):
         if to < start:
             raise CannotEndThere(
                 f"batch {latest.batch} begins after entry {start}, and a file source fails at a start if it ends "
-                'before that ("assertion failed"): `ckpt rewind` goes further back'
+                'before that ("assertion failed"): a rewind goes further back'
             )
         return move_along(latest, new, old, to)
 
 
 _NO_OPTION = (
-    "no reader option says where a file source begins; `ckpt handoff` writes the filter that leaves out the files that "
-    "were read"
+    "no reader option says where a file source begins; a handoff has the filter that leaves out the files that were "
+    "read"
 )
 _CONDITIONS = (
     "no reader option says where to begin: filter what the reader loads by _metadata.file_path, before anything else "

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ckpt.advice import words
 from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, cut_json, move_along
 from ckpt.checkpoint.sources.kind import LONG, Advance, SourceKind, SourceType, Unit, advance_number, whole_number
 from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
@@ -55,7 +56,7 @@ class IcebergKind(SourceKind[IcebergOffset]):
         refused = (
             "no option of Iceberg's reader names the file or the snapshot to begin with; stream-from-timestamp begins "
             "with the first snapshot that was committed at a time (in ms) or after it: the one after "
-            f"{offset.snapshot or 'none'} in the table's `snapshots`, if the batch ended at the end of that one"
+            f"{offset.snapshot or 'none'} in the table's list of snapshots, if the batch ended at the end of that one"
         )
         return ReaderStart(Begin.REFUSED, refused=refused)
 
@@ -84,12 +85,11 @@ class IcebergKind(SourceKind[IcebergOffset]):
         return MovedEnd((ahead,), (back,), (_NO_ORDER, _NOT_ASKED))
 
 
-_NO_ORDER = (
+_NO_ORDER = words(
     "Snapshot ids do not show whether that is earlier or later: rows in between are read again if it is earlier, and "
     "left out if it is later."
 )
-_NOT_ASKED = (
+_NOT_ASKED = words(
     "ckpt does not read the table: snapshot_id must be the current snapshot or an ancestor of it, or the next start "
-    "fails. position is how many of the files that it added are left out (`ckpt inspect --sources` shows what waits "
-    "then)."
+    "fails. position is how many of the files that it added are left out."
 )

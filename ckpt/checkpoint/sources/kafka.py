@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
+from ckpt.advice import Setting, Words, words
 from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, Span, cut_json
 from ckpt.checkpoint.sources.kind import LONG, Advance, SourceKind, SourceType, Unit, whole_number
 from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
@@ -164,9 +165,10 @@ _CONDITIONS = (
     "offsets of a recreated topic mean other rows, and rows below them are skipped silently: name its partitions "
     "with -2",
 )
-_NOT_ASKED = (
+_NOT_ASKED = words(
     "ckpt does not ask the broker. If a partition does not have the offset, or no longer has it, the next start says "
-    '"Some data may have been lost"; with failOnDataLoss=false it silently reads other rows.'
+    '"Some data may have been lost"; with {option} it silently reads other rows.',
+    option=Setting("failOnDataLoss=false"),
 )
 _NUMBER = re.compile("0|[1-9][0-9]{0,9}")
 _SHIFT = re.compile(rf"(?P<topic>[^/=]+)/(?P<partition>{_NUMBER.pattern})=(?P<by>[+-][0-9]{{1,18}})")
@@ -219,28 +221,34 @@ def _check_named(index: int, old: Set[Partition], to: Set[Partition], left_out: 
         raise CannotEndThere("no partition is left: the source would be read again from its beginning")
 
 
-def _warn(old: Set[Partition], to: Set[Partition], new: RequestedEnd) -> Iterator[str]:
+def _warn(old: Set[Partition], to: Set[Partition], new: RequestedEnd) -> Iterator[Words]:
     yield _NOT_ASKED
     for topic, name in new.renamed.items():
-        yield (
-            f"ckpt cannot know whether the record at an offset of {one_line(name)} is the one that comes next in "
-            f"{one_line(topic)}: a copy of a topic mostly has other offsets. Compare some records at these offsets "
-            "first; rows in between are lost, or read again."
+        yield words(
+            "ckpt cannot know whether the record at an offset of {name} is the one that comes next in {topic}: a copy "
+            "of a topic mostly has other offsets. Compare some records at these offsets first; rows in between are "
+            "lost, or read again.",
+            name=one_line(name),
+            topic=one_line(topic),
         )
     if new.left_out:
-        yield (
-            f"{_list(sorted(new.left_out))} is left out: the next batch reads it from its beginning, as long as the "
-            "query subscribes to its topic."
+        yield words(
+            "{partitions} is left out: the next batch reads it from its beginning, as long as the query subscribes to "
+            "its topic.",
+            partitions=_list(sorted(new.left_out)),
         )
     before, after = ({topic for topic, _ in partitions} for partitions in (old, to))
     if after - before:
-        yield (
-            f"The query must subscribe to {one_line(', '.join(sorted(after - before)))}: partitions that it does not "
-            'read fail the next start ("Partitions Set(...) have been deleted").'
+        yield words(
+            'The query must subscribe to {topics}: partitions that it does not read fail the next start ("Partitions '
+            'Set(...) have been deleted").',
+            topics=one_line(", ".join(sorted(after - before))),
         )
     if before - after:
         topics = one_line(", ".join(sorted(before - after)))
-        yield f"The query must no longer subscribe to {topics}, or it reads that from its beginning."
+        yield words(
+            "The query must no longer subscribe to {topics}, or it reads that from its beginning.", topics=topics
+        )
 
 
 def _write_topics(partitions: Mapping[Partition, int]) -> dict[str, Json]:

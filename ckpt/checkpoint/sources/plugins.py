@@ -8,6 +8,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, NoReturn, TypeVar
 
+from ckpt.advice import plain
 from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd
 from ckpt.checkpoint.sources.kind import BY_SHAPE, Advance, SourceKind, SourceType
 from ckpt.checkpoint.sources.starts import ReaderStart, StartFacts
@@ -110,7 +111,8 @@ class PluginKind(SourceKind[PluginOffset]):
     def move_end(self, latest: LatestEnd[PluginOffset], new: RequestedEnd) -> MovedEnd:
         start = None if latest.start is None else latest.start.record
         own: LatestEnd[Any] = replace(latest, offset=latest.offset.record, start=start)
-        return self.ask_plugin(lambda: self.plugin.move_end(own, new), MovedEnd, self._refuse)
+        moved: MovedEnd = self.ask_plugin(lambda: self.plugin.move_end(own, new), MovedEnd, self._refuse)
+        return replace(moved, warnings=tuple(plain(str(text)) for text in moved.warnings))
 
     def _refuse(self) -> NoReturn:
         raise CannotEndThere(f"the plugin for {self.name} sources failed")

@@ -8,10 +8,10 @@ from urllib.parse import unquote
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.history import batch_entries, walk_source_log
 from ckpt.checkpoint.sources.file_logs import find_refused_file, source_folder
-from ckpt.errors import NotFound, SourceError, StorageError, UsageError, one_line
+from ckpt.errors import NotFound, SourceError, StorageError, one_line
 from ckpt.formats.names import compactible_id, compactible_log
 from ckpt.formats.sourcelogs import SourceFile, parse_source_log
-from ckpt.live.kind import SourceRequest, read_flag
+from ckpt.live.kind import SourceRequest, read_flag, unusable_option
 from ckpt.live.records import FilesNow, NotAsked
 from ckpt.live.sink.records import FILE_LOG
 from ckpt.model import Unreadable
@@ -149,7 +149,7 @@ def _read_log(storage: Storage, checkpoint: Checkpoint, index: int) -> Sequence[
     for answer in storage.read_many([ReadRequest(f"{folder}/{name}") for name in wanted]):
         files = answer if isinstance(answer, StorageError) else parse_source_log(folder, answer)
         if isinstance(files, StorageError | Unreadable) or log.missing:
-            raise SourceError(f"the log of source {index} ({folder}) cannot be read: `ckpt inspect` says why")
+            raise SourceError(f"the log of source {index} ({folder}) cannot be read: the findings say why")
         for file in files:
             log_files.setdefault(file.path, file)
     return tuple(log_files.values())
@@ -163,7 +163,7 @@ def _read_max_age(options: Mapping[str, str]) -> int | None:
     text = options.get("maxfileage", "")
     age = _AGE.fullmatch(text.lower())
     if text and age is None:
-        raise UsageError("`source_options`: maxFileAge is a number with ms, s, m, h or d, such as 30d")
+        raise unusable_option("maxFileAge is a number with ms, s, m, h or d, such as 30d")
     return int(age[1]) * _MS[age[2]] if age else _WEEK_MS
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from ckpt.checkpoint.sources.kafka import KafkaOffset
 from ckpt.checkpoint.sources.registry import offset_of
-from ckpt.errors import SourceError, UsageError, one_line
+from ckpt.errors import SourceError, one_line
 from ckpt.extras import install_command
 from ckpt.live.kafka.options import translate_options
-from ckpt.live.kind import SourceRequest
+from ckpt.live.kind import SourceRequest, unusable_option
 from ckpt.live.records import KafkaNow, NotAsked, Part, PartitionNow, TopicNow, Younger
 from ckpt.model import OffsetLog
 from ckpt.texts import mask_secrets
@@ -158,11 +158,11 @@ def ask_kafka(request: SourceRequest) -> KafkaNow | NotAsked:
         return NotAsked("with the option assign ckpt cannot tell which partitions are read")
     fail_on_data_loss = (options.get("failondataloss") or "true").lower()
     if fail_on_data_loss not in ("true", "false"):
-        raise UsageError("`source_options`: failOnDataLoss is true or false")
+        raise unusable_option("failOnDataLoss is true or false")
     try:  # Java and Python understand a pattern alike but for rare cases
         pattern = re.compile(options["subscribepattern"]) if "subscribepattern" in options else None
     except re.error:
-        raise UsageError("`source_options`: ckpt cannot read this subscribePattern") from None
+        raise unusable_option("ckpt cannot read this subscribePattern") from None
     subscribed = None
     if "subscribe" in options:
         subscribed = frozenset(filter(None, map(str.strip, options["subscribe"].split(","))))

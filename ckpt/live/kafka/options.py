@@ -6,7 +6,8 @@ Each line was tried with librdkafka 2.16; what it refuses, or has another meanin
 import re
 from collections.abc import Iterator, Mapping
 
-from ckpt.errors import UsageError, one_line
+from ckpt.errors import one_line
+from ckpt.live.kind import unusable_option
 
 SERVERS = "kafka.bootstrap.servers"
 _SAME = {
@@ -51,15 +52,15 @@ def translate_options(options: Mapping[str, str]) -> dict[str, str]:
     """
     for key in options:
         if not key.startswith("kafka.") and key.lower() not in _READER:
-            raise UsageError(f"`source_options`: the Kafka source of Spark has no option {one_line(key)}")
+            raise unusable_option(f"the Kafka source of Spark has no option {one_line(key)}")
     settings = {key.removeprefix("kafka."): value for key, value in options.items() if key.startswith("kafka.")}
     if not settings.get("bootstrap.servers"):
-        raise UsageError(f"`source_options`: a Kafka source needs {SERVERS}=HOST:PORT")
+        raise unusable_option(f"a Kafka source needs {SERVERS}=HOST:PORT")
     logs_in = settings.get("security.protocol", "").upper().startswith("SASL")
     mechanism = settings.get("sasl.mechanism", "GSSAPI" if logs_in else "PLAIN")
     if mechanism.upper() not in _MECHANISMS:
         can = ", ".join(_MECHANISMS)
-        raise UsageError(f"`source_options`: ckpt cannot log in with sasl.mechanism {one_line(mechanism)}, only {can}")
+        raise unusable_option(f"ckpt cannot log in with sasl.mechanism {one_line(mechanism)}, only {can}")
     return dict(_translate(settings))
 
 
@@ -89,9 +90,9 @@ def _check_stores(settings: Mapping[str, str]) -> None:
     for store, (types, endings, form) in _STORES.items():
         location, kind = settings.get(f"ssl.{store}.location", ""), settings.get(f"ssl.{store}.type", "").upper()
         if kind not in types or location.lower().endswith(endings):
-            raise UsageError(
-                f"`source_options`: kafka.ssl.{store}.location must be {form}: ckpt cannot read Java key "
-                "stores (JKS), and `keytool` exports them"
+            raise unusable_option(
+                f"kafka.ssl.{store}.location must be {form}: ckpt cannot read Java key "
+                "stores (JKS), and keytool exports them"
             )
 
 
@@ -107,8 +108,8 @@ def _translate_jaas(text: str, settings: Mapping[str, str]) -> Iterator[tuple[st
         yield "sasl.oauthbearer.method", "oidc"
         yield from ((name, entries[key]) for key, name in _OF_OAUTH.items() if key in entries)
     else:
-        raise UsageError(
-            "`source_options`: kafka.sasl.jaas.config is understood as a PlainLoginModule or ScramLoginModule with "
+        raise unusable_option(
+            "kafka.sasl.jaas.config is understood as a PlainLoginModule or ScramLoginModule with "
             'username="..." and password="...", or an OAuthBearerLoginModule with clientId and clientSecret beside '
             "kafka.sasl.oauthbearer.token.endpoint.url"
         )
