@@ -25,7 +25,7 @@ def test_an_entry_is_declared_well(error: KnownError) -> None:
     assert error.cure
     for text in (error.cause, *(step.what for step in error.cure.all_steps())):
         assert str(text).rstrip(")").endswith(".")
-        for part in filter(lambda part: isinstance(part, str), text.parts):
+        for part in (part for part in text.parts if isinstance(part, str)):
             assert not re.search("[`{]|ckpt [a-z-]+ [A-Z]|--[a-z]", part), "it is a value of [code] or [calls]"
     assert error.source
     assert error.since
