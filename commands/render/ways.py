@@ -17,7 +17,7 @@ from ckpt.changes.steps import Step
 from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.inspection.inspection import RatedFinding, gather_known
 from ckpt.inspection.verdict import spell
-from ckpt.restart.diagnoses.common import NEW_STATE, put_back
+from ckpt.restart.diagnoses.common import HAND_OFF, NEW_CHECKPOINT, put_back
 from ckpt.restart.diagnoses.logs import QUERY_ID
 from ckpt.restart.findings import Severity
 from ckpt.texts import plural
@@ -125,7 +125,7 @@ class WaysReport(ChangeReport[WaysPlan]):
             return iter((Next(elsewhere.mark_stop().steps),))
         others = cures[0].without_repairs().steps if cures else ()
         left = advise(self._put_back().or_(*(others or self._without_copy())))
-        return iter((Next(left.mark_stop().steps),))
+        return iter((Next(left.mark_stop(only_copy=not others).steps),))
 
     def next_if_nothing(self) -> Iterator[Block]:
         """Advise what ``ckpt inspect`` does, but never to run this command again."""
@@ -155,10 +155,11 @@ class WaysReport(ChangeReport[WaysPlan]):
         """Advise what is left without a copy of the checkpoint."""
         checkpoint = self.plan.inspection.checkpoint
         known = gather_known(checkpoint, self.plan.inspection.sink)
-        hand_off, new_checkpoint = (step.fill(known) for step in NEW_STATE)
-        if checkpoint.offsets.readable(checkpoint.commits.latest) is not None:  # or no new query can continue
-            yield hand_off
-        yield new_checkpoint
+        latest = checkpoint.commits.latest
+        if checkpoint.offsets.readable(latest) is not None:  # or no new query can continue
+            batch = latest if checkpoint.stateful else None  # whose state is lost: it is named, or it is refused
+            yield replace(HAND_OFF.fill(known), do=call("handoff", self.plan.root).but(batch=batch))
+        yield NEW_CHECKPOINT.fill(known)
 
     @property
     def _errors(self) -> list[RatedFinding]:
@@ -196,8 +197,9 @@ class RepairReport(ChangeReport[RepairPlan]):
         return start_anew(self.plan, self.rows) if self.plan.first is First.SINK else super().start()
 
     def next_if_refused(self) -> Iterator[Block]:
-        other = words("See whether another fix helps, and what each costs.")
-        return show_call(call("repair", self.plan.root).but(deep=self.deep), other)
+        if self.plan.repairs is not None and self.plan.repairs.refused is not None:
+            return WaysReport(self.plan.repairs, self.receipt).next_if_refused()
+        return show_call(call("repair", self.plan.root).but(deep=self.deep), words("See the other fixes."))
 
 
 def _describe_cost(way: Way) -> str | Words:

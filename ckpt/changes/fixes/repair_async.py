@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from os import fspath
-from typing import ClassVar, Unpack
+from typing import TYPE_CHECKING, ClassVar, Unpack
 
 from ckpt.advice import words
 from ckpt.changes.apply import ChangeResult, How, run_change
@@ -33,6 +33,9 @@ from ckpt.restart.sinks import REUSED, AnySink, Ids, Seen, list_sinks
 from ckpt.storage import Storage
 from ckpt.versions import Progress, Spark
 
+if TYPE_CHECKING:
+    from ckpt.changes.fixes.repair import WaysPlan
+
 
 class Strategy(StrEnum):
     """How a synchronous start gets the two consecutive batches that it looks for."""
@@ -50,6 +53,7 @@ class RepairPlan(ChangePlan):
 
     strategy: Strategy | None = None  # fill or rewind; None where there is no plan
     reads_after: int | None = None  # the batch at whose end the next synchronous start begins to read
+    repairs: "WaysPlan | None" = None  # of ``ckpt repair``, where there is no plan
 
     @property
     def starts_after(self) -> tuple[Forecast, ...]:
@@ -94,7 +98,12 @@ def repair_async(
         log = ask_sink(sink, uri, storage_options or {})
         planned = adapt_to_sink(plan_repair(storage, wanted, sparks, log), log)
         certain = planned.skips is not None and planned.sink is not None and planned.sink.certain
-        return planned.refusing(f"{planned.skips}: {planned.warnings[-1]}") if certain else planned
+        planned = planned.refusing(f"{planned.skips}: {planned.warnings[-1]}") if certain else planned
+        if planned.refused is None:
+            return planned
+        from ckpt.changes.fixes.repair import plan_repairs  # not at the top: it needs this module
+
+        return replace(planned, repairs=plan_repairs(storage, versions=sparks, sink=log))
 
     return run_change(RepairPlan, plan, uri, storage_options, sparks, **how)
 

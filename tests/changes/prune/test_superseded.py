@@ -79,7 +79,7 @@ def test_one_version_is_left_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", ["keys/keys/1", "keys"])
 def test_it_is_for_the_folder_of_a_flow(place: str, tmp_path: Path) -> None:
     storage = build_storage(tmp_path / "storage", "keys/keys/0", "keys/keys/1")
-    with pytest.raises(UsageError, match="folder of a flow of a declarative pipeline"):
+    with pytest.raises(UsageError, match="flow's folder in a declarative pipeline"):
         ckpt.prune(str(flow_of(storage, place)), superseded=True)
 
 

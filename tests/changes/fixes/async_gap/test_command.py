@@ -136,11 +136,11 @@ def test_undo_is_refused_once_the_query_has_gone_on(ckpt: Ckpt, copy_of: CopyOf)
         (("--grace", "-1"), "--grace"),
         (("--apply", "--grace", "inf"), "--grace inf is no number of seconds"),
         (("--undo", "b", "--grace", "nan"), "--grace"),
-        (("--backup", ""), "an empty path: name a folder that does not exist yet with --backup DIR"),
+        (("--backup", ""), "an empty path: name a folder that does not exist yet with --backup"),
         (("--apply", "--backup", ""), "an empty path"),
         (
             ("--backup", "memory://b"),
-            "memory://b exists only while ckpt runs: name a permanent folder with --backup DIR",
+            "memory://b exists only while ckpt runs: name a permanent folder with --backup",
         ),
     ],
 )
