@@ -228,8 +228,12 @@ def _list_unseen(
             "waits for rows writes nothing"
         )
     if checkpoint.offsets.latest is None and not start.must_exist:
-        run_before = "whether this query has run before: where no batch is planned, {must_exist} holds"
-        unseen.append(words(run_before, must_exist=Option("must_exist")))
+        unseen.append(
+            words(
+                "whether this query has run before: where no batch is planned, {must_exist} holds",
+                must_exist=Option("must_exist"),
+            )
+        )
     if checkpoint.offsets.latest is None and live is not None:
         unseen.append("what the sources have now: where no batch is planned, no file says what the query reads")
     if checkpoint.state is not None and checkpoint.state.every_byte is None:

@@ -250,7 +250,7 @@ OTHER_TOPIC = error(
         "Set ... have been deleted) and leaves an offsets file of the new topics. With failOnDataLoss=false it runs, "
         "and waiting rows of the old topic are never read."
     ),
-    give_up(Hole.VALUE),
+    give_up(Hole.OFFSETS),
 )
 OTHER_KEY = error(
     "CKPT447 query-computes-another-state-key",
