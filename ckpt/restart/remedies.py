@@ -95,8 +95,8 @@ def topic_recreated(latest: int | None, source: int, beginning: Mapping[str, Jso
     """
     skip = words(
         "Do not start the query with failOnDataLoss=false: batch {latest} would read no row, the query would resume "
-        "from the end of that batch, and no row below it would ever be read. If the topic was recreated, count batch "
-        "{latest} as done: it has read no row of the new topic.",
+        "from the end of that batch, and no row below it would ever be read. If the topic was recreated, batch "
+        "{latest} has read no row of the new one: count it as done.",
         latest=str(latest),
     )
     put_back = words(
@@ -149,13 +149,13 @@ def foreign_snapshot(batch: int) -> Advice:
 def far_watermark(batch: int) -> Advice:
     """For a watermark in the future that the rows of a batch have brought."""
     find = words(
-        "Find the row: see what batch {number} read. Let the query leave out such rows before withWatermark, or each "
-        "of them does this again.",
+        "Let the query leave out such rows before withWatermark, or each of them does this again. To find the row, see "
+        "what batch {number} read.",
         number=batch,
     )
     back = words(
-        "Stop the query, and see the plan that goes back to the state before and reads the rows again, and what the "
-        "sink does with them. To move a source with {offsets_set} does not help: that leaves the watermark.",
+        "To move a source with {offsets_set} does not help: that leaves the watermark. Stop the query, and see the "
+        "plan that goes back to the state before and reads the rows again, and what the sink does with them.",
         offsets_set=call("offsets_set"),
     )
     return advise(
@@ -214,7 +214,7 @@ def newer_version(version: int) -> Advice:
         newest=str(list(RULES)[-1]),
         version=version,
     )
-    damaged = words("If not, the file is damaged: see the fixes, and what each costs.")
+    damaged = words("If not, the file is damaged. See the fixes, and what each costs.")
     return advise(do(Do.START, newer).or_(run(call("repair", CHECKPOINT), damaged)))
 
 
@@ -233,7 +233,7 @@ def lost_state(damage: StateDamage, contradicting: str | None) -> Advice | None:
     if contradicting:
         edited = words(
             "Offsets record different values of {setting}. If nobody moved the state on purpose, the newest were "
-            "edited: see the fixes, and what each costs.",
+            "edited. See the fixes, and what each costs.",
             setting=contradicting,
         )
         was_moved = words("If the state was moved, put {path} back from a copy of the checkpoint.")
