@@ -48,7 +48,7 @@ def _check_log_file(
         reads = f"Spark {start.spark} reads at most v{newest}"
         reads = "no known Spark version reads that" if remedies.nobody_reads(version) else reads
         detail = f"its version line is v{version}, and {reads}"
-        advice = remedies.newer_version(version)
+        advice = remedies.newer_version(version, start.checkpoint)
         return start.fails(diagnoses.logs.NEWER_LOG_VERSION, path, detail, messages.NEWER_VERSION, advice)
     if isinstance(entry, Unreadable) and entry.fault is Fault.TOO_LARGE:
         return start.stays_unknown(diagnoses.others.TOO_LARGE, path, entry.reason)

@@ -38,7 +38,7 @@ NO_BATCH_YET = advise(
 def unreadable_log(checkpoint: Checkpoint, folder: str, batch_id: int) -> Advice | None:
     """For a file of the logs that a start reads and cannot; None leaves it to the diagnosis."""
     latest = checkpoint.offsets.latest
-    if folder == OFFSETS and not latest:
+    if not latest:
         return diagnoses.common.RESTORE  # nothing is before it
     if folder == COMMITS or checkpoint.stateful:
         return None
@@ -72,11 +72,20 @@ def pair_below(checkpoint: Checkpoint, latest: int) -> bool:
 def no_predecessor(checkpoint: Checkpoint, latest: int) -> Advice | None:
     """For missing offsets, if asynchronous tracking does not help; None leaves it to the diagnosis."""
     committed = latest in checkpoint.commits
-    if checkpoint.stateful and not committed:
+    if checkpoint.stateful and (not committed or latest != checkpoint.commits.latest):
         return diagnoses.common.REPAIR
+    if not committed and not _can_go_back(checkpoint, latest):
+        return advise(diagnoses.common.put_back().or_(diagnoses.logs.ASYNCHRONOUS))
     if checkpoint.stateful or (not committed and latest - 1 in checkpoint.commits):
         return _REPAIR
     return None
+
+
+def _can_go_back(checkpoint: Checkpoint, latest: int) -> bool:
+    """Tell whether an earlier batch is one that a run of the latest can begin at, or that the query can go back to."""
+    readable = {batch for batch in checkpoint.offsets.ids if checkpoint.offsets.readable(batch) is not None}
+    pairs = any(batch == 0 or batch - 1 in readable for batch in readable)
+    return pairs or any(batch < latest and batch in checkpoint.commits for batch in readable)
 
 
 def repair_offsets(batch_ids: Sequence[int]) -> Advice:
@@ -105,12 +114,15 @@ def topic_recreated(latest: int | None, source: int, beginning: Mapping[str, Jso
     )
     others = words("See what batch {latest} had of other sources: a skip leaves that out.", latest=str(latest))
     show = run(call("offsets_show", CHECKPOINT), others)
-    begin = words("After the skip, begin at the earliest rows of the new topic.")
     to = json.dumps(beginning, separators=(",", ":"))
+    begin = words(
+        "After the skip, begin at the earliest rows of the new topic: {offsets_set}",
+        offsets_set=call("offsets_set", CHECKPOINT, source=source, to=to),
+    )
     return advise(
         run(call("skip", CHECKPOINT), skip).or_(do(Do.PUT_BACK, put_back, f"{OFFSETS}/{latest}")),
         *(() if alone else (show,)),
-        run(call("offsets_set", CHECKPOINT, source=source, to=to), begin),
+        do(Do.CHANGE, begin),  # refused before the skip
     )
 
 
@@ -204,7 +216,7 @@ def nobody_reads(version: int) -> bool:
     return version > max(max(rules.newest_offset_log, rules.newest_commit_log) for rules in RULES.values())
 
 
-def newer_version(version: int) -> Advice:
+def newer_version(version: int, checkpoint: Checkpoint) -> Advice:
     """For a version line that some Spark version, or none that is known, reads."""
     if not nobody_reads(version):
         return advise(diagnoses.logs.OTHER_VERSION)
@@ -214,6 +226,8 @@ def newer_version(version: int) -> Advice:
         newest=str(list(RULES)[-1]),
         version=version,
     )
+    if not checkpoint.offsets.latest:  # nothing is before it
+        return advise(do(Do.START, newer).or_(diagnoses.common.or_put_back()))
     damaged = words("If not, the file is damaged. See the fixes, and what each costs.")
     return advise(do(Do.START, newer).or_(run(call("repair", CHECKPOINT), damaged)))
 
@@ -244,7 +258,7 @@ def lost_state(damage: StateDamage, contradicting: str | None) -> Advice | None:
     how_much = words("Without a copy, see how much of the state is left.")
     rest = words("Write what is left to NEW; lost keys start from nothing.")
     alternatives = (run(salvage.but(plan=True), how_much), run(salvage.but(accept_loss=True), rest, writes=True))
-    return advise(diagnoses.common.put_back().or_(*alternatives, *diagnoses.common.NEW_STATE))
+    return advise(diagnoses.common.put_back().or_(*alternatives, diagnoses.common.NEW_CHECKPOINT))
 
 
 def moved(recorded: str, operator: int, checkpoint: Checkpoint) -> Advice | None:

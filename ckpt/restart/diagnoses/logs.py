@@ -15,7 +15,7 @@ from ckpt.restart.diagnoses.common import (
 from ckpt.restart.findings import Asked, Severity
 from ckpt.restart.sinks import Ids, OnSinks
 
-_ASYNCHRONOUS = do(
+ASYNCHRONOUS = do(
     Do.START,
     words(
         "Start the query with {tracking}, which Spark allows for stateless queries into Kafka (not through "
@@ -191,7 +191,7 @@ MISSING_PREDECESSOR = error(
         'fails with "batch {batch} doesn\'t exist" or, from 4.2 on, "Previous batch {batch} not found in offset log". '
         "Asynchronous progress tracking leaves such gaps and starts across them."
     ),
-    REPAIR_ASYNC.or_(_ASYNCHRONOUS),
+    REPAIR_ASYNC.or_(ASYNCHRONOUS),
     ((Asked.ASYNC, Severity.NOTE), (Asked.BOTH, Severity.WARNING)),
 )
 LOST_PREDECESSOR = error(
@@ -200,7 +200,7 @@ LOST_PREDECESSOR = error(
         "A synchronous start looks for the offsets of the batch before the latest one, and they are missing. The logs "
         "do not have the gaps that asynchronous progress tracking leaves, so the file was lost or removed."
     ),
-    REPAIR_ASYNC.or_(or_put_back(), _ASYNCHRONOUS),
+    REPAIR_ASYNC.or_(or_put_back(), ASYNCHRONOUS),
 )
 UNCOMMITTED_LATEST = note(
     "CKPT203 latest-batch-uncommitted",
