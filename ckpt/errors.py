@@ -17,7 +17,7 @@ An argument that a message names is an ``Option``: `` `mode="overwrite"` `` for 
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from ckpt.advice import Option, Words, plain, words
 from ckpt.advice.words import name_in_python
@@ -32,6 +32,15 @@ class CkptError(Exception):
     def __init__(self, text: str | Words = "") -> None:
         super().__init__(text)
         self.words = plain(text) if isinstance(text, str) else text
+
+    @classmethod
+    def of(cls, template: str, /, **parts: Any) -> Self:
+        """Make the error of a template and its parts, as ``words`` does.
+
+        >>> str(UsageError.of("{--operator=}: there is {known}", operator=7, known=0))
+        '`operator=7`: there is 0'
+        """
+        return cls(words(template, **parts))
 
     def __str__(self) -> str:
         """Return the text; it names arguments of the library, unless somebody is speaking."""

@@ -103,7 +103,9 @@ class _Worker:
             message = self.pipe.recv_bytes()
         except (EOFError, OSError):
             code = self.process.wait()
-            raise CkptError(f"a process that did a part of the work ended early ({code}): try fewer `jobs`") from None
+            raise CkptError.of(
+                "a process that did a part of the work ended early ({code}): try fewer {--jobs}", code=code
+            ) from None
         if message.startswith(_REFUSED):
             module, name, text = pickle.loads(message[1:])
             raise getattr(import_module(module), name)(text)
@@ -158,7 +160,9 @@ def _send_tasks(worker: _Worker, tasks: bytes) -> None:
         worker.process.stdin.write(tasks)
         worker.process.stdin.close()
     except BrokenPipeError:
-        raise CkptError("a process that was to do a part of the work ended before it began: try fewer `jobs`") from None
+        raise CkptError.of(
+            "a process that was to do a part of the work ended before it began: try fewer {--jobs}"
+        ) from None
 
 
 def _serve() -> None:

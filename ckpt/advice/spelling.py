@@ -61,7 +61,7 @@ def spell_value(value: Value) -> str:
     """Write a value as Python does, with double quotes."""
     match value:
         case bool() | int() | float():
-            return str(value)
+            return show_value(value)
         case Mapping():
             return f"{{{', '.join(f'{spell_value(key)}: {spell_value(each)}' for key, each in value.items())}}}"
         case tuple() | list():
@@ -71,8 +71,7 @@ def spell_value(value: Value) -> str:
 
 def show_value(value: Value) -> str:
     """Write a value as a word, unquoted."""
-    text = str(value.value if isinstance(value, Enum) else value)
-    return text.removesuffix(".0") if isinstance(value, float) else text
+    return f"{value:g}" if isinstance(value, float) else str(value.value if isinstance(value, Enum) else value)
 
 
 def _list_options(call: Call) -> Iterator[str]:

@@ -1,11 +1,11 @@
 """A text with parts: a call, a path or a setting in a sentence is a value until somebody shows it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from string import Formatter
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from ckpt.advice.blanks import Blank, Known
 from ckpt.advice.calls import Call, Speech, Value
@@ -145,28 +145,40 @@ _STANDARD: dict[str, AnyPart] = {
 def words(text: str, /, **parts: "AnyPart | Words | int") -> Words:
     """Make a text of a template, in which ``{name}`` is the part of this name and ``{{`` a brace.
 
-    ``{checkpoint}``, ``{path}``, ``{batch}`` and ``{fields}`` need no part. ``text`` is written out where this is
-    called, so that who edits it changes nothing else; what is found in a checkpoint is a part.
+    ``{checkpoint}``, ``{path}``, ``{batch}`` and ``{fields}`` need no part, nor does ``{--to-batch}``, an ``Option``;
+    ``{--to-batch=}`` has the part ``to_batch`` as its value. ``text`` is written out where this is called, so that who
+    edits it changes nothing else; what is found in a checkpoint is a part.
 
     >>> str(words("{repair} says how; put {path} back", repair=Call("repair", ("/data/cp",))))
     '`ckpt repair /data/cp` says how; put the file named back'
+    >>> str(words("{--to-batch=} and {--shape=flat} without {--limit}", to_batch=5))
+    '--to-batch 5 and --shape flat without --limit'
     """
     made: list[AnyPart] = []
     for literal, name, _, _ in Formatter().parse(text):
         if literal:
             made.append(literal)
         if name is not None:
-            part = parts[name] if name in parts else _STANDARD[name]
+            if name.startswith("--"):
+                made.append(_make_option(name[2:], parts))
+                continue
+            part: Any = parts[name] if name in parts else _STANDARD[name]
             match part:
                 case Words():
                     made += part.parts
-                case Blank() | Call():
+                case Blank():
                     made.append(part)
-                case str() | int():
-                    made.append(str(part))
                 case _:
-                    made.append(part)
+                    made.append(part if hasattr(part, "spell") else str(part))
     return Words(tuple(made))
+
+
+def _make_option(field: str, parts: Mapping[str, Any]) -> Option:
+    """``to-batch``, ``shape=flat`` or ``to-batch=``, whose value is a part."""
+    option, equals, text = field.partition("=")
+    name = option.replace("-", "_")
+    value = text if text else parts[name] if equals else None
+    return Option(name, True if value == "True" else value)
 
 
 def plain(text: str) -> Words:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from ckpt.changes.apply import ChangeResult, How
 from ckpt.changes.evolve.plan import EvolveOptions, EvolvePlan
-from ckpt.errors import CkptError, UsageError, argument, parse_choice
+from ckpt.errors import CkptError, UsageError, parse_choice
 from ckpt.formats.text import quoted
 from ckpt.inspection.query import QueryDescription
 from ckpt.migrate.changelog import Changelog, ChangelogSwitch, SwitchOutcome, switch_changelog
@@ -74,14 +74,17 @@ def export_state(
         if connect:
             raise _refuse_connect(why)
         if request.engine is Engine.NATIVE:
-            raise UsageError(f"{argument('engine', Engine.NATIVE)}: {why}")
+            raise UsageError.of("{--engine=}: {why}", engine=Engine.NATIVE, why=why)
     plans = request.action is Action.PLAN
     plan = plan_export(request, storage_options, _find_spark_version(needed=not plans))
     other = next((reading.other_provider for reading in plan.all_readings if reading.other_provider), None)
     if other is not None and not plans:
-        raise CkptError(
-            f"{request.checkpoint}: its offsets record the state store provider {quoted(other, 80)}, without which "
-            f"Spark's reader fails: use {argument('engine', Engine.NATIVE)}, which goes by the layout of the files"
+        raise CkptError.of(
+            "{checkpoint}: its offsets record the state store provider {other}, without which Spark's "
+            "reader fails: use {--engine=}, which goes by the layout of the files",
+            checkpoint=request.checkpoint,
+            other=quoted(other, 80),
+            engine=Engine.NATIVE,
         )
     return StateExport(plan, plan.parts if plans else tuple(_run_with_spark(plan, session)), not_native=why)
 

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckpt.errors import CkptError, argument
+from ckpt.errors import CkptError
 from ckpt.extras import install_command
 from ckpt.state.reading.reading import OLDEST_SPARK
 from ckpt.versions import Spark, known_version
@@ -84,8 +84,8 @@ def find_pyspark_version() -> Spark:
 def check_delta() -> None:
     """Raise SparkMissing where delta-spark is not installed."""
     if find_spec("delta") is None:
-        raise SparkMissing(
-            f"{argument('format', 'delta')} needs delta-spark, which is not installed: {install_command('delta')}"
+        raise SparkMissing.of(
+            "{--format=delta} needs delta-spark, which is not installed: {command}", command=install_command("delta")
         )
 
 

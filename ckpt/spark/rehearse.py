@@ -105,10 +105,12 @@ def rehearse(
 
     """
     if batches < 1:
-        raise UsageError("`batches`: 1 or more")
+        raise UsageError.of("{--batches}: 1 or more")
     spark, uri = require_classic(new_query.sparkSession, NO_PLAN), fspath(checkpoint)
     if scratch is None and not str(spark.sparkContext.master).startswith("local"):
-        raise UsageError("`scratch`: name a folder that the executors of this session reach; the copy is made in it")
+        raise UsageError.of(
+            "{--scratch}: name a folder that the executors of this session reach; the copy is made in it"
+        )
     stage = _Stage(checkpoint, storage_options, output_mode, batches, seconds, limit)
     new = stage.describe(new_query)
     old = None if old_query is None else stage.describe(old_query)

@@ -55,7 +55,7 @@ def open_session(session: Session, *, delta: bool = False, table: str | None = N
         active = SparkSession.builder.getOrCreate()  # there is one, active in another thread: it is not ours to stop
     if active is not None:
         if session.master is not None:
-            raise UsageError("`master` comes too late: a Spark session is active already")
+            raise UsageError.of("{--master} comes too late: a Spark session is active already")
         yield require_classic(active)
         return
     if delta:
@@ -83,9 +83,11 @@ def _check_lasting(spark: SparkSession, table: str) -> None:
         not (named or other or elsewhere)
         and read_setting("spark.sql.catalogImplementation", "in-memory") == "in-memory"
     ):
-        raise UsageError(
-            f"`table` {table}: the catalog of this session ends with it, and nobody would find the table; use `to`, or "
-            "a catalog that lasts: `conf` spark.sql.catalogImplementation=hive, or spark-submit with yours"
+        raise UsageError.of(
+            "{--table} {table}: the catalog of this session ends with it, and nobody would find the "
+            "table; use {--to}, or a catalog that lasts: {--conf} spark.sql.catalogImplementation=hive, "
+            "or spark-submit with yours",
+            table=table,
         )
 
 
@@ -98,7 +100,7 @@ def _start(master: str | None, conf: Mapping[str, str], *, delta: bool) -> Spark
         builder = builder.master(master or os.environ.get("MASTER") or "local[*]")
         builder = builder.config(map=_LOCAL)
     elif master is not None:
-        raise UsageError("`master` comes too late: give it to spark-submit")
+        raise UsageError.of("{--master} comes too late: give it to spark-submit")
     builder = builder.config(map=dict(conf))
     if delta and not submitted:
         builder = _add_delta(builder, conf)
@@ -109,8 +111,8 @@ def _start(master: str | None, conf: Mapping[str, str], *, delta: bool) -> Spark
             return builder.getOrCreate()
     except SparkFailed as error:
         if "JAVA_GATEWAY_EXITED" in str(error):
-            raise SparkMissing(
-                "Spark could not start its JVM; what it said stands above. Check `master`, `conf` and JAVA_HOME"
+            raise SparkMissing.of(
+                "Spark could not start its JVM; what it said stands above. Check {--master}, {--conf} and JAVA_HOME"
             ) from error
         raise
 

@@ -212,7 +212,7 @@ def make_log_table(catalog: Catalog, table: TableDeclaration) -> LazyTable:
 def open_catalog(roots: Sequence[Location], storage_options: Mapping[str, str] | None, depth: int | None) -> Catalog:
     """Take roots; nothing is listed yet. Raises UsageError."""
     if depth is not None and depth < 0:
-        raise UsageError("`depth` has to be 0 or more")
+        raise UsageError.of("{--depth} has to be 0 or more")
     if not roots:
         raise UsageError("name a checkpoint, or a folder above checkpoints")
     return Catalog(tuple(dict.fromkeys(fspath(root) for root in roots)), storage_options or {}, depth)

@@ -201,9 +201,9 @@ def azure(container: str, path: str, host: str, options: Options) -> ArrowBacken
         values.setdefault("blob_storage_authority", f".blob.{around}")
         values.setdefault("dfs_storage_authority", f".dfs.{around}")
     if "account_name" not in values:
-        raise UsageError(
-            "no Azure account is named: write abfss://container@account.dfs.core.windows.net/path "
-            "or give `storage_options` account_name=…"
+        raise UsageError.of(
+            "no Azure account is named: write abfss://container@account.dfs.core.windows.net/path or "
+            "give {--storage-options} account_name=…"
         )
     cure = "give credentials (az login, AZURE_* variables, `storage_options` account_key=… or sas_token=…)"
     return ArrowBackend(_make("abfs", lambda: fs.AzureFileSystem(**values)), f"{container}/{path}", cure)
@@ -224,11 +224,21 @@ def _convert_options(scheme: str, options: Options, known: Mapping[str, Callable
     for key, text in options.items():
         if key not in known:
             names = ", ".join(sorted(known))
-            raise UsageError(f"`storage_options` {key} is unknown for {scheme}://; known are {names}")
+            raise UsageError.of(
+                "{--storage-options} {key} is unknown for {scheme}://; known are {names}",
+                key=key,
+                scheme=scheme,
+                names=names,
+            )
         try:
             values[key] = known[key](text)
         except ValueError as error:
-            raise UsageError(f"`storage_options` {key}={text} is not understood: {shorten_error(error)}") from error
+            raise UsageError.of(
+                "{--storage-options} {key}={text} is not understood: {why}",
+                key=key,
+                text=text,
+                why=shorten_error(error),
+            ) from error
     return values
 
 

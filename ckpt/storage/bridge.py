@@ -142,7 +142,12 @@ def open_fsspec(uri: str, shown: str, options: Mapping[str, str]) -> FsspecBacke
     for key, text in options.items():
         if key not in named:
             known = ", ".join(sorted(named)) or "none"
-            raise UsageError(f"`storage_options` {key} is unknown for {scheme}://; known are: {known}")
+            raise UsageError.of(
+                "{--storage-options} {key} is unknown for {scheme}://; known are: {known}",
+                key=key,
+                scheme=scheme,
+                known=known,
+            )
         values[key] = _convert_option(text, named.get(key))
     try:
         file_system, root = url_to_fs(uri, skip_instance_cache=True, **values)
@@ -205,4 +210,7 @@ def _convert_option(text: str, default: object) -> object:
             return {"true": True, "false": False}.get(text.lower())
         return json.loads(text) if text[:1] in ("{", "[") else text
     except ValueError as error:
-        raise UsageError(f"`storage_options`: a value of JSON is not understood: {shorten_error(error)}") from error
+        raise UsageError.of(
+            "{--storage-options}: a value of JSON is not understood: {why}",
+            why=shorten_error(error),
+        ) from error

@@ -51,7 +51,9 @@ def spell_for_delta_rs(uri: str, options: Mapping[str, str] = NO_OPTIONS) -> tup
         options = {"access_key": unquote(key), "secret_key": unquote(secret), **options}
     unknown = sorted(options.keys() - _S3.keys() - _BOTH_HAVE)
     if unknown:
-        raise UsageError(f"`storage_options` {one_line(unknown[0])}: delta-rs has no such option for S3")
+        raise UsageError.of(
+            "{--storage-options} {unknown}: delta-rs has no such option for S3", unknown=one_line(unknown[0])
+        )
     spelled = {_S3[name]: value for name, value in options.items() if name in _S3}
     endpoint = options.get("endpoint_override") or os.environ.get("AWS_ENDPOINT_URL_S3")
     if endpoint:

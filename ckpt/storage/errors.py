@@ -45,7 +45,11 @@ def explain(error: Exception, path: str, cure: str, doing: str = "read") -> Stor
     if isinstance(error, NotADirectoryError) or _NO_FOLDER.search(line):
         return NotAFolder(f"{path} is not a folder: give the checkpoint's own folder")
     if elsewhere := _REGION.search(line):
-        return StorageError(f"{path} is in another region: give `storage_options` region={elsewhere[1]}")
+        return StorageError.of(
+            "{path} is in another region: give {--storage-options} region={elsewhere}",
+            path=path,
+            elsewhere=elsewhere[1],
+        )
     reason = shorten_error(error)
     if isinstance(error, PermissionError) or _REFUSED.search(line):
         return StorageError(f"{path} cannot be {doing}: {cure} ({reason})")

@@ -43,7 +43,9 @@ def open_storage(uri: str, options: Mapping[str, str] = NO_OPTIONS) -> Root:
         shown, root, backend = open_backend(uri, options)
         return RemoteStorage(shown, backend, root)
     if options:
-        raise UsageError(f"`storage_options` {next(iter(options))} is unknown for a local path: it takes none")
+        raise UsageError.of(
+            "{--storage-options} {key} is unknown for a local path: it takes none", key=next(iter(options))
+        )
     return LocalStorage(local, uri)
 
 

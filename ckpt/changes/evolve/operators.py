@@ -59,12 +59,14 @@ def _read_mapping(
     for word in mapped:
         old, _, new = word.partition("=")
         if old not in {"-", *ids} or new not in map(str, range(len(wanted))):
-            raise UsageError(
-                f"`map_operator`: write OLD=NEW: the id of an operator of the checkpoint ({', '.join(ids) or 'none'}), "
-                f"or -, and that of one of the query, which has {len(wanted)} from 0 on"
+            raise UsageError.of(
+                "{--map-operator}: write OLD=NEW: the id of an operator of the checkpoint ({ids}), or -, "
+                "and that of one of the query, which has {count} from 0 on",
+                ids=", ".join(ids) or "none",
+                count=len(wanted),
             )
         if int(new) in old_of:
-            raise UsageError(f"`map_operator` names operator {new} of the query twice")
+            raise UsageError.of("{--map-operator} names operator {new} of the query twice", new=new)
         old_of[int(new)] = None if old == "-" else int(old)
         if old != "-" and ids[old].name not in (None, wanted[int(new)].name):
             raise NoWay(f"operator {old} of the checkpoint is of another kind than operator {new} of the query")

@@ -96,7 +96,9 @@ def parse_mapping(words: Sequence[str]) -> dict[str, str]:
     for word in words:
         old, equals, new = word.partition("=")
         if not (old and equals and new) or new in mapped:
-            raise UsageError(f"`map_column`: write OLD=NEW, columns of state as `ckpt state show` names them: {word}")
+            raise UsageError.of(
+                "{--map-column}: write OLD=NEW, columns of state as `ckpt state show` names them: {word}", word=word
+            )
         mapped[new] = old
     return mapped
 

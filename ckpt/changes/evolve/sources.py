@@ -99,7 +99,9 @@ def match_sources(
     for new, wants in enumerate(query.sources):
         old = old_of[new]
         if old is not None and new in seeds:
-            raise UsageError(f"`start` {new}: the query continues with this source; see `ckpt offsets set`")
+            raise UsageError.of(
+                "{--start} {new}: the query continues with this source; see `ckpt offsets set`", new=new
+            )
         if old is not None:
             changes.append(_describe_kept(there[old], wants, new))
             continue
@@ -178,7 +180,7 @@ def _pairs(
     for word in mapped:
         old, equals, new = word.rpartition("=")
         if not (old and equals and new):
-            raise UsageError("`map_source`: write it as OLD=NEW, numbers or names of sources; - is none")
+            raise UsageError.of("{--map-source}: write it as OLD=NEW, numbers or names of sources; - is none")
         names = [view.name for view in there]
         yield (
             None if old == "-" else _find_number(old, names, "`map_source`: the checkpoint"),
@@ -208,7 +210,7 @@ def _read_mapping(
         if new is None:
             continue
         if new in old_of or (old is not None and old in old_of.values()):
-            raise UsageError(f"`map_source` names source {new} of the query, or its old one, twice")
+            raise UsageError.of("{--map-source} names source {new} of the query, or its old one, twice", new=new)
         old_of[new] = old
         if old is not None:
             _check_pair(there[old], wanted[new], new)

@@ -34,7 +34,7 @@ from ckpt.changes.plan import NEVER_FINISHED, ChangePlan, NoWay, adapt_to_sink, 
 from ckpt.changes.steps import Changed
 from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.errors import UsageError, argument, parse_choice, parse_choices
+from ckpt.errors import UsageError, parse_choice, parse_choices
 from ckpt.formats.metadata import is_query_id
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.live.sink.reader import ask_sink
@@ -192,7 +192,7 @@ def plan_repairs(
     ways = tuple(replace(way, recommended=way.name is preferred and way.name not in ONLY_IF_CHOSEN) for way in ways)
     chosen = next((way for way in ways if way.name is (choose or preferred)), None)
     if chosen is None and choose is not None:
-        raise UsageError(f"{argument('choose', choose)}: there is {', '.join(way.name for way in ways)}")
+        raise UsageError.of("{--choose=}: there is {names}", choose=choose, names=", ".join(way.name for way in ways))
     if chosen is None:
         refusals = "; ".join(dict.fromkeys(str(way.plan.refused) for way in ways))
         return WaysPlan(inspection=inspection, needed=True, ways=ways, refused=refusals)

@@ -16,7 +16,7 @@ from ckpt.changes.steps import Step, plan_removals, plan_unread_removals, plan_w
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, Checkpoint
 from ckpt.checkpoint.sources.registry import source_ranges
 from ckpt.checkpoint.state.descriptions import list_descriptions
-from ckpt.errors import UsageError, argument
+from ckpt.errors import UsageError
 from ckpt.formats.metadata import build_metadata, is_query_id
 from ckpt.model import DamageKind, Unreadable
 from ckpt.restart.sinks import REUSED, AnySink, Ids, Seen, list_sinks
@@ -150,9 +150,14 @@ def _write_metadata(checkpoint: Checkpoint, storage: Storage, query_id: str | No
     try:
         text = str(UUID(query_id))
     except ValueError:
-        raise UsageError(f"{argument('query_id', query_id)} is not a UUID, as Spark's query ids are") from None
+        raise UsageError.of("{--query-id=} is not a UUID, as Spark's query ids are", query_id=query_id) from None
     if is_query_id(checkpoint.query_id or ""):
-        raise UsageError(f"{argument('query_id', query_id)}: {METADATA} holds the id {checkpoint.query_id} already")
+        raise UsageError.of(
+            "{--query-id=}: {metadata} holds the id {recorded} already",
+            query_id=query_id,
+            metadata=METADATA,
+            recorded=checkpoint.query_id,
+        )
     yield from plan_writing(storage, checkpoint.listing, METADATA, build_metadata(text))
 
 

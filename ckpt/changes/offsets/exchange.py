@@ -310,12 +310,20 @@ def _rename_topics(sources: Mapping[int, _Imported], topics: Mapping[str, str]) 
     known = {topic for source in sources.values() for topic in _topics_of(source)}
     for old in topics:
         if old not in known:
-            raise UsageError(f"`topic` {one_line(old)}: the document has no such topic; it has {_join_names(known)}")
+            raise UsageError.of(
+                "{--topic} {old}: the document has no such topic; it has {names}",
+                old=one_line(old),
+                names=_join_names(known),
+            )
     renamed = {}
     for index, source in sources.items():
         names = [topics.get(topic, topic) for topic in _topics_of(source)]
         if len(set(names)) < len(names):
-            raise UsageError(f"`topic` gives two topics of source {index} one name: {_join_names(names)}")
+            raise UsageError.of(
+                "{--topic} gives two topics of source {index} one name: {names}",
+                index=index,
+                names=_join_names(names),
+            )
         offset = source.offset
         if names and isinstance(offset, dict):
             offset = {topics.get(topic, topic): parts for topic, parts in offset.items()}

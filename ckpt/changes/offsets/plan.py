@@ -124,7 +124,7 @@ def offsets_set(
     """
     uri, sparks = fspath(checkpoint), parse_choices(Spark, spark, "spark")
     if how.get("undo") is None and (to is None) != bool(shift):
-        raise UsageError("say where the next batch begins: give `to` or `shift`, one of the two")
+        raise UsageError.of("say where the next batch begins: give {--to} or {--shift}, one of the two")
     value = parse_json(to, "`to`") if isinstance(to, str) else to
     new = json.dumps(to) if to is not None and not isinstance(to, str) else to
     asked = call("offsets_set").but(source=source, to=new, shift=tuple(shift) or None)
@@ -337,7 +337,7 @@ def _warn_of_findings(plan: OffsetsPlan) -> Iterator[Words]:
 def choose_source(views: Sequence[SourceView], index: int | None) -> SourceView:
     """Choose the source that was named; the only one needs no name. Raises UsageError, NoWay for another type."""
     if index is None and len(views) > 1:
-        raise UsageError(f"the query has {len(views)} sources: say which with `source`")
+        raise UsageError.of("the query has {count} sources: say which with {--source}", count=len(views))
     view = next((view for view in views if view.index == (index or 0)), None)
     if view is None:
         raise UsageError(f"there is no source {index}; the query has {', '.join(str(view.index) for view in views)}")

@@ -272,7 +272,7 @@ def plan_rewind(
     checkpoint = inspection.checkpoint
     batches = list_possible_targets(checkpoint, replayed)
     if to_batch is None:
-        raise UsageError(f"name the last batch to keep with `to_batch`: {_spell_batches(batches)}")
+        raise UsageError.of("name the last batch to keep with {--to-batch}: {choices}", choices=_spell_batches(batches))
     plan = RewindPlan(inspection=inspection, needed=True, to_batch=to_batch, replayed=replayed, possible=batches)
     if checkpoint.kind is Kind.CONTINUOUS:
         return replace(plan, possible=(), refused=OF_EPOCHS)

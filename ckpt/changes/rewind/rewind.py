@@ -85,8 +85,8 @@ def rewind(
 def _must_fit(to_batch: int | None, version: int | str | None, sink: str | None, *, restore_sink: bool) -> None:
     """Raise UsageError where options do not go together."""
     if version is None and restore_sink:
-        raise UsageError("`restore_sink` goes with `to_sink_version`")
+        raise UsageError.of("{--restore-sink} goes with {--to-sink-version}")
     if version is not None and to_batch is not None:
-        raise UsageError("name `to_batch` or `to_sink_version`, not both")
+        raise UsageError.of("name {--to-batch} or {--to-sink-version}, not both")
     if version is not None and sink is None:
-        raise UsageError("`to_sink_version` needs the table, with `sink`")
+        raise UsageError.of("{--to-sink-version} needs the table, with {--sink}")

@@ -119,16 +119,25 @@ class KafkaKind(SourceKind[KafkaOffset]):
         for word in shifts:
             shift = _SHIFT.fullmatch(word)
             if shift is None:
-                raise UsageError(f"`shift` {one_line(word)} is not TOPIC/PARTITION=+N or TOPIC/PARTITION=-N")
+                raise UsageError.of(
+                    "{--shift} {word} is not TOPIC/PARTITION=+N or TOPIC/PARTITION=-N", word=one_line(word)
+                )
             part = shift["topic"], int(shift["partition"])
             if part not in moved:
-                raise UsageError(f"`shift` {one_line(word)}: the source has no such partition; it has {_list(moved)}")
+                raise UsageError.of(
+                    "{--shift} {word}: the source has no such partition; it has {names}",
+                    word=one_line(word),
+                    names=_list(moved),
+                )
             if moved[part] != offset.partitions[part]:
-                raise UsageError(f"`shift` names {_list([part])} twice")
+                raise UsageError.of("{--shift} names {names} twice", names=_list([part]))
             moved[part] += int(shift["by"])
             if not 0 <= moved[part] <= LONG:
-                raise UsageError(
-                    f"`shift` {one_line(word)} leads to {moved[part]}: the partition is at {offset.partitions[part]}"
+                raise UsageError.of(
+                    "{--shift} {word} leads to {end}: the partition is at {now}",
+                    word=one_line(word),
+                    end=moved[part],
+                    now=offset.partitions[part],
                 )
         return RequestedEnd(_write_sorted(moved))
 

@@ -137,7 +137,9 @@ class SourceKind(ABC, Generic[Record]):
 
     def shift_end(self, offset: Record, shifts: Sequence[str]) -> RequestedEnd:
         """Move parts of an offset as somebody typed it, such as ``topic/partition=+n``. Raises UsageError."""
-        raise UsageError("`shift` moves partitions of Kafka, and this source is not Kafka: give its offset with `to`")
+        raise UsageError.of(
+            "{--shift} moves partitions of Kafka, and this source is not Kafka: give its offset with {--to}"
+        )
 
     def move_end(self, latest: LatestEnd[Record], new: RequestedEnd) -> MovedEnd:
         """Say what another end of the latest batch leads to. Raises CannotEndThere."""

@@ -168,9 +168,12 @@ def _check_start(inspection: Inspection, batch: int) -> None:
     because = forecast.because[0] if forecast and forecast.because else None
     error = f' ("{forecast.error}")' if forecast and forecast.error else ""
     where = f": {because.path}: {because.detail} ({because.diagnosis.code})" if because else ""
-    raise CannotCopy(
-        f"{inspection.checkpoint.uri}: a copy as of batch {batch} would not start{error}{where}; name an earlier "
-        "`batch`, or fix that first"
+    raise CannotCopy.of(
+        "{uri}: a copy as of batch {batch} would not start{error}{where}; name an earlier {--batch}, or fix that first",
+        uri=inspection.checkpoint.uri,
+        batch=batch,
+        error=str(error),
+        where=where,
     )
 
 

@@ -30,7 +30,7 @@ def evolve_checkpoint(
         raise UsageError("name the changed query")
     if target.uri is None:
         if target.by is not None:
-            raise UsageError("`by` writes state, and in place none changes: leave it out")
+            raise UsageError.of("{--by} writes state, and in place none changes: leave it out")
 
         def plan_in_place(storage: Storage) -> EvolvePlan:
             assert query is not None

@@ -57,7 +57,7 @@ class ColumnReshaping:
     def check(self) -> None:
         """Raise UsageError where a value that a person gave is none of its column."""
         if self.columns.key is not None and len(self._constants) != len(self.columns.key):
-            raise UsageError("`default`: name each new column of the key")
+            raise UsageError.of("{--default}: name each new column of the key")
 
     def make_key(self, columns: list[Column], count: int) -> list[Column]:
         """Make the new grouping key of so many rows. Raises Undecodable."""

@@ -31,7 +31,9 @@ def write_evolved(
 ) -> EvolvePlan:
     """Write ``new``; nothing is left of it where that is refused or fails. Raises as ``evolve``."""
     if target.plan and target.by is not None:
-        raise UsageError("`plan`: a plan makes the new state in a temporary folder of this machine; leave out `by`")
+        raise UsageError.of(
+            "{--plan}: a plan makes the new state in a temporary folder of this machine; leave out {--by}"
+        )
     check_apart(uri, new)
     own = choose_options(uri, options)
     opened, placing = open_storage(uri, own), open_new(new, options)

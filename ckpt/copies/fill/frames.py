@@ -266,5 +266,9 @@ def table_of(frame: Any) -> Any:
         try:
             return pa.Table.from_pandas(frame, preserve_index=False)
         except pa.ArrowException as error:
-            raise UsageError(f"`frames`: Arrow cannot make a table of it: {one_line(str(error))}") from None
-    raise UsageError(f"`frames`: {type(frame).__name__} is neither an Arrow table nor a DataFrame of pandas or Spark")
+            raise UsageError.of(
+                "{--frames}: Arrow cannot make a table of it: {error}", error=one_line(str(error))
+            ) from None
+    raise UsageError.of(
+        "{--frames}: {name} is neither an Arrow table nor a DataFrame of pandas or Spark", name=type(frame).__name__
+    )

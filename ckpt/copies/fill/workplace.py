@@ -212,7 +212,7 @@ def fill(
 def _count_processes(chosen: Chosen, source: Export | Frames, jobs: int | None) -> int:
     """How many processes pay for an export; frames in memory stay in this one. Raises UsageError."""
     if jobs is not None and jobs < 1:
-        raise UsageError("`jobs` has to be 1 or more")
+        raise UsageError.of("{--jobs} has to be 1 or more")
     if isinstance(source, Frames) or any(map(is_in_memory, (source.place, chosen.question.checkpoint))):
         return 1
     return max(min(jobs or os.cpu_count() or 1, source.listing.bytes // _WORTH_A_PROCESS), 1)

@@ -74,9 +74,11 @@ class Condition:
         try:
             kinds = self._evaluate("typeof(any_value({}))", schema.empty_table())
         except import_duckdb(_PURPOSE).Error as error:
-            raise UsageError(f"`where`: for {label}: {first_line(error)}") from None
+            raise UsageError.of("{--where}: for {label}: {why}", label=label, why=first_line(error)) from None
         if kinds[0] != "BOOLEAN":
-            raise UsageError(f"`where`: for {label} it has type {kinds[0]}, and is not a condition")
+            raise UsageError.of(
+                "{--where}: for {label} it has type {kinds}, and is not a condition", label=label, kinds=kinds[0]
+            )
 
     def holds(self, batch: Any) -> Any:
         """Evaluate the condition for each row of a batch: a boolean array of numpy. Raises CkptError."""
@@ -100,7 +102,7 @@ class Condition:
 def parse_condition(text: str) -> Condition:
     """A condition from its text. Raises UsageError where it is not one expression on columns; NativeMissing."""
     if not text.strip() or any(char == "\0" or "\ud800" <= char <= "\udfff" for char in text):
-        raise UsageError("`where`: it is empty, or has characters that are not valid text")
+        raise UsageError.of("{--where}: it is empty, or has characters that are not valid text")
     duckdb, query = import_duckdb(_PURPOSE), "SELECT json_serialize_sql(?::VARCHAR)"
     shapes = []
     for expression in ("true", text):
@@ -108,18 +110,18 @@ def parse_condition(text: str) -> Condition:
             ((answer,),) = _connect().execute(query, [f"SELECT {_bracket(expression)}"]).fetchall()
             tree = json.loads(answer)
         except RecursionError:
-            raise UsageError("`where`: its expressions are nested too deeply") from None
+            raise UsageError.of("{--where}: its expressions are nested too deeply") from None
         except (duckdb.Error, ValueError) as error:
-            raise UsageError(f"`where`: {first_line(error)}") from None
+            raise UsageError.of("{--where}: {why}", why=first_line(error)) from None
         if tree.get("error"):
-            raise UsageError(f"`where`: {first_line(tree.get('error_message'))}")
+            raise UsageError.of("{--where}: {why}", why=first_line(tree.get("error_message")))
         shapes.append(tree)
     expressions = [_take_expression(tree) for tree in shapes]
     if shapes[0] != shapes[1] or expressions[1] is None:
-        raise UsageError("`where`: it is not one condition, such as key_user = 'ann' AND value_count > 3")
+        raise UsageError.of("{--where}: it is not one condition, such as key_user = 'ann' AND value_count > 3")
     names = dict.fromkeys(_find_columns(expressions[1]))
     if not names:
-        raise UsageError("`where`: it names no column; in SQL, texts are in 'single quotes', and columns are not")
+        raise UsageError.of("{--where}: it names no column; in SQL, texts are in 'single quotes', and columns are not")
     return Condition(text, tuple(names))
 
 
@@ -160,12 +162,16 @@ def _find_columns(node: Any) -> Iterator[str]:
             kind, function = node.get("class"), node.get("function_name")
             if kind is not None and kind not in _CLASSES:
                 what = str(kind).lower().replace("_", " ")
-                raise UsageError(f"`where`: it may use columns, literals and functions of them, but no {what}")
+                raise UsageError.of(
+                    "{--where}: it may use columns, literals and functions of them, but no {what}", what=what
+                )
             if function is not None and function.lower() not in _FUNCTIONS:
-                raise UsageError(f"`where`: {function} is not one of the functions that depend only on the row")
+                raise UsageError.of(
+                    "{--where}: {function} is not one of the functions that depend only on the row", function=function
+                )
             if kind == "COLUMN_REF":
                 if len(node["column_names"]) != 1:
-                    raise UsageError(f"`where`: there is no column {'.'.join(node['column_names'])}")
+                    raise UsageError.of("{--where}: there is no column {node}", node=".".join(node["column_names"]))
                 yield node["column_names"][0]
             waiting += reversed(node.values())
 

@@ -92,7 +92,7 @@ def choose_dropping(kinds: Iterable[tuple[str, Json]], keys: Iterable[Key]) -> D
             numbers.setdefault(tuple(named), {}).setdefault(values, []).append(number)
     for name in {name for names in numbers for name in names}:
         if sum(name == column for column, _ in columns) > 1:
-            raise UsageError(f"`drop_keys`: two columns of the key are called {name}")
+            raise UsageError.of("{--drop-keys}: two columns of the key are called {name}", name=name)
     return Dropping(numbers)
 
 
@@ -102,8 +102,10 @@ def check_known(keys: Iterable[Key], operators: Mapping[str, Sequence[tuple[str,
     for key in keys:
         if not key or all(_match_key(key, columns) is None for columns in known.values()):
             there = "; ".join(f"{label}: {join_names(columns)}" for label, columns in known.items())
-            raise UsageError(
-                f"`drop_keys`: no operator has the columns {join_names(key)} in its key; there are {there}"
+            raise UsageError.of(
+                "{--drop-keys}: no operator has the columns {names} in its key; there are {there}",
+                names=join_names(key),
+                there=there,
             )
 
 
@@ -118,7 +120,7 @@ def _match_key(key: Key, columns: Mapping[str, Json]) -> dict[str, str | None] |
         if known is None:
             return None
         if known in texts:
-            raise UsageError(f"`drop_keys`: a key has two values of {known}")
+            raise UsageError.of("{--drop-keys}: a key has two values of {known}", known=known)
         texts[known] = text
     return texts
 
@@ -350,7 +352,7 @@ def _make_filter(
         for column in used.values():
             if not can_take(column.type):
                 own = f"{column.name}, by its type: {column.type}"
-                raise UsageError(f"`where`: for {label}: a condition cannot use {own}")
+                raise UsageError.of("{--where}: for {label}: a condition cannot use {own}", label=label, own=own)
         condition.check(label, flat_schema(Columns(tuple(used.values()), ())))
     layout = layout_of(chosen, unit) if unit and not missing else None
     return Filter(condition, Columns(tuple(used.values()), ()), missing, unit, layout)

@@ -309,11 +309,11 @@ def _reads(spark: Spark, form: Form) -> bool:
 def _check_form(provider: str | None, partitions: int | None, version: int | None) -> None:
     """Raise UsageError where it is none."""
     if partitions is not None and partitions < 1:
-        raise UsageError("`partitions`: at least one")
+        raise UsageError.of("{--partitions}: at least one")
     if version not in (None, 1, 2):
-        raise UsageError("`format_version`: 1 or 2")
+        raise UsageError.of("{--format-version}: 1 or 2")
     if provider not in (None, *CLASSES):
-        raise UsageError(f"`provider={provider!r}`: {' or '.join(CLASSES)}")
+        raise UsageError.of("{--provider=}: {known}", provider=provider, known=" or ".join(CLASSES))
 
 
 def choose_leaving(chosen: Chosen, keys: Sequence[Key], where: str | tuple[str, ...] | None) -> Mapping[int, Leaving]:

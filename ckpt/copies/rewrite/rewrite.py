@@ -171,17 +171,17 @@ def _check_options(
 ) -> None:
     """Raise UsageError where options do not go together."""
     if where and keys:
-        raise UsageError("`where` or `drop_keys`: not both")
+        raise UsageError.of("{--where} or {--drop-keys}: not both")
     if salvage and schema is not None:
-        raise UsageError("`salvage` or `schema`: not both")
+        raise UsageError.of("{--salvage} or {--schema}: not both")
     if not old or not new or (len(old) > 1 and len(new) > 1):
         raise UsageError("name one new checkpoint for several old ones, or several for one")
     if len(where) != len(new) and (len(new) > 1 or len(where) > 1):
-        raise UsageError("`where`: name one condition for each new checkpoint")
+        raise UsageError.of("{--where}: name one condition for each new checkpoint")
     if len(old) + len(new) > 2 and (salvage or schema is not None):
-        raise UsageError("`salvage` and `schema` are for one checkpoint and its new one: rewrite each first")
+        raise UsageError.of("{--salvage} and {--schema} are for one checkpoint and its new one: rewrite each first")
     if merges and len(old) == 1:
-        raise UsageError("`expect` and `combine` are for several checkpoints that become one")
+        raise UsageError.of("{--expect} and {--combine} are for several checkpoints that become one")
     for uri, other in combinations(new, 2):
         check_apart(uri, other)
 

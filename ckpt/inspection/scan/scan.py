@@ -221,9 +221,9 @@ def scan(
 
     """
     if depth is not None and depth < 0:
-        raise UsageError("`depth` has to be 0 or more")
+        raise UsageError.of("{--depth} has to be 0 or more")
     if jobs is not None and jobs < 1:
-        raise UsageError("`jobs` has to be 1 or more")
+        raise UsageError.of("{--jobs} has to be 1 or more")
     since = None if changed_since is None else _parse_moment(changed_since)
     if source_options and not sources:
         raise UsageError(words("{given} is for {needed}", given=Option("source_options"), needed=Option("sources")))

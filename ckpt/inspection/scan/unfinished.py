@@ -88,16 +88,18 @@ def keep_unfinished(path: str, request: ScanRequest) -> Iterator[Unfinished]:
 def _open(path: str) -> BinaryIO:
     for folder in Path(os.path.realpath(path)).parents:
         if (folder / METADATA).is_file() or (folder / OFFSETS).is_dir() or (folder / COMMITS).is_dir():
-            raise UsageError(
-                f"`resume` {one_line(path)}: {one_line(str(folder))} is a checkpoint, in which nothing is written"
+            raise UsageError.of(
+                "{--resume} {path}: {folder} is a checkpoint, in which nothing is written",
+                path=one_line(path),
+                folder=one_line(str(folder)),
             )
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o644)
     except OSError as error:
-        raise UsageError(f"`resume` {one_line(path)}: {error.strerror or error}") from error
+        raise UsageError.of("{--resume} {path}: {why}", path=one_line(path), why=error.strerror or error) from error
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise UsageError(f"`resume` {one_line(path)}: it is no file")
+        raise UsageError.of("{--resume} {path}: it is no file", path=one_line(path))
     return os.fdopen(handle, "r+b")
 
 
@@ -125,9 +127,11 @@ def _read(file: BinaryIO, path: str) -> tuple[ScanRequest | None, dict[Key, Scan
                 rows[uri, below] = None if row is None else parse_record(ScannedCheckpoint, row)
             end += len(line)
     except (ValueError, TypeError, KeyError, RecursionError):
-        raise UsageError(f"`resume` {one_line(path)}: it is not the file of an interrupted scan") from None
+        raise UsageError.of(
+            "{--resume} {path}: it is not the file of an interrupted scan", path=one_line(path)
+        ) from None
     if earlier is None and os.fstat(file.fileno()).st_size:
-        raise UsageError(f"`resume` {one_line(path)}: it is not the file of an interrupted scan")
+        raise UsageError.of("{--resume} {path}: it is not the file of an interrupted scan", path=one_line(path))
     file.seek(end)
     file.truncate()
     return earlier, rows
@@ -137,7 +141,9 @@ def _must_continue(request: ScanRequest, earlier: ScanRequest, path: str) -> Non
     """Raise UsageError where rows of the earlier scan would not be those of this one."""
 
     def refuse(why: str) -> NoReturn:
-        raise UsageError(f"`resume` {one_line(path)} is of a scan that {why}: remove it, or name another file")
+        raise UsageError.of(
+            "{--resume} {path} is of a scan that {why}: remove it, or name another file", path=one_line(path), why=why
+        )
 
     if not request.continues(earlier):
         refuse("was asked for something else")

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from itertools import accumulate
 from os import path as os_path
 
-from ckpt.errors import StorageError, UsageError, argument, one_line
+from ckpt.errors import StorageError, UsageError, one_line
 from ckpt.formats.deltalog import Commit, read_commit_info, version_of
 from ckpt.formats.iceberg import IcebergSnapshot, IcebergTable
 from ckpt.formats.text import Damaged
@@ -77,7 +77,7 @@ def read_sink_version(
 
 
 def _refuse(wanted: str, why: str) -> UsageError:
-    return UsageError(f"{argument('to_sink_version', wanted)}: {why}")
+    return UsageError.of("{--to-sink-version=}: {why}", to_sink_version=wanted, why=why)
 
 
 def _choose(wanted: str, times: Mapping[int, int]) -> int:

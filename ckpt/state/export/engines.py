@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 
+from ckpt.advice import Option
 from ckpt.errors import UsageError, argument
 from ckpt.state.export.request import Action, Engine, ExportPlan, ExportRequest, StateExport, plan_export
 from ckpt.state.export.targets import Format, local_target
@@ -60,9 +61,11 @@ def _export_by_ckpt(plan: ExportPlan, storage_options: Mapping[str, str] | None)
 
 def _leave_to_spark(request: ExportRequest, why: str) -> str:
     """Why Spark does it. Raises UsageError for a salvage, and where a schema is stated."""
-    for name, value in (("salvage", request.salvage), ("schema", request.wanted.schema)):
+    for name, value in (("salvage", request.salvage), ("schema", request.schema)):
         if value:
-            raise UsageError(f"{argument(name, value)} is for reading without Spark only, and {why}")
+            raise UsageError.of(
+                "{given} is for reading without Spark only, and {why}", given=Option(name, value), why=why
+            )
     return why
 
 

@@ -60,16 +60,18 @@ class ExportTarget:
 def choose_target(to: str | None, table: str | None, kind: Format, mode: Mode, checkpoint: str) -> ExportTarget:
     """Choose the target that was asked for. Raises UsageError for two, or one that would touch the checkpoint."""
     if to is not None and table is not None:
-        raise UsageError("`to` and `table`: one of them")
+        raise UsageError.of("{--to} and {--table}: one of them")
     if to is None:
         return ExportTarget(None, table, kind, mode)
     path = spark_uri(to)
     if mask_secrets(path) != path:
-        raise UsageError(f"`to` {to} holds a secret, which files there would keep: leave it out, and set it for Spark")
+        raise UsageError.of(
+            "{--to} {to} holds a secret, which files there would keep: leave it out, and set it for Spark", to=to
+        )
     folder_and_name(path)
     if is_inside(to, checkpoint) or is_inside(checkpoint, to):
-        raise UsageError(
-            f"`to` {to} is in the checkpoint, or the checkpoint is in it: ckpt never writes to a checkpoint"
+        raise UsageError.of(
+            "{--to} {to} is in the checkpoint, or the checkpoint is in it: ckpt never writes to a checkpoint", to=to
         )
     return ExportTarget(path, None, kind, mode, to)
 
@@ -83,7 +85,9 @@ def folder_and_name(path: str) -> tuple[str, str]:
     """The folder of a place, and its name there. Raises UsageError for the top of a file system or bucket."""
     match = re.fullmatch(r"([\w+.-]+:(?://[^/]*)?+(?:/+[^/]+)*)/+([^/]+)", path.rstrip("/"))
     if match is None:
-        raise UsageError(f"`to` {path}: write below a folder, because the export is first written next to its target")
+        raise UsageError.of(
+            "{--to} {path}: write below a folder, because the export is first written next to its target", path=path
+        )
     return match[1], match[2]
 
 
@@ -96,10 +100,11 @@ def check_target(target: ExportTarget, names: Collection[str] | None) -> None:
     if names is None or (names and not any(mark in names for mark in _MARKS)):
         raise UsageError(f"{shown} exists and is not an export, so it is not overwritten; name another target")
     if target.mode is Mode.ERROR:
-        raise UsageError(f'{shown} exists already: `mode="overwrite"` replaces it')
+        raise UsageError.of("{shown} exists already: {--mode=overwrite} replaces it", shown=shown)
     if "_delta_log" in names and target.format is not Format.DELTA:
-        raise UsageError(
-            f'{shown} is a Delta table, whose history would be lost: `format="delta"`, or name another target'
+        raise UsageError.of(
+            "{shown} is a Delta table, whose history would be lost: {--format=delta}, or name another target",
+            shown=shown,
         )
 
 
@@ -130,7 +135,9 @@ def check_free(target: ExportTarget) -> None:
     """Raise UsageError if a new local folder exists and is not empty; Spark checks remote ones."""
     path = local_target(target.name)
     if path is not None and os.path.lexists(path) and not (os.path.isdir(path) and not os.listdir(path)):
-        raise UsageError(f"`to` {target.shown}: it exists already and is not changed: name a new folder")
+        raise UsageError.of(
+            "{--to} {shown}: it exists already and is not changed: name a new folder", shown=target.shown
+        )
 
 
 def _check_local(path: Path, target: ExportTarget) -> None:
@@ -142,11 +149,15 @@ def _check_local(path: Path, target: ExportTarget) -> None:
             check_target(target, None)
         above = next(folder for folder in path.parents if folder.exists())
     except OSError as error:
-        raise UsageError(f"`to` {target.given}: it cannot be checked: {error.strerror}") from error
+        raise UsageError.of(
+            "{--to} {given}: it cannot be checked: {why}", given=target.given, why=error.strerror
+        ) from error
     if not above.is_dir():
-        raise UsageError(f"`to` {target.given}: {above} is a file, so nothing can be written below it")
+        raise UsageError.of(
+            "{--to} {given}: {above} is a file, so nothing can be written below it", given=target.given, above=above
+        )
     if not os.access(above, os.W_OK | os.X_OK):
-        raise UsageError(f"`to` {target.given}: no permission to write in {above}")
+        raise UsageError.of("{--to} {given}: no permission to write in {above}", given=target.given, above=above)
 
 
 _NESTED = frozenset({"array", "map", "struct"})
@@ -164,9 +175,12 @@ def check_types(columns: Iterable[Column], kind: Format, shape: Shape = Shape.FL
     for column in columns:
         repeated = repeated_field(column.type)
         if repeated is not None:
-            raise UsageError(
-                f"column {column.name} has several fields called {repeated}, as the query has several buffers of that "
-                f"name, and nothing could read them apart again: use {argument('shape', Shape.FLAT)}"
+            raise UsageError.of(
+                "column {name} has several fields called {repeated}, as the query has several buffers of "
+                "that name, and nothing could read them apart again: use {--shape=}",
+                name=column.name,
+                repeated=repeated,
+                shape=Shape.FLAT,
             )
         refused = _find_refused_type(column, kind)
         if refused is None:
@@ -175,8 +189,12 @@ def check_types(columns: Iterable[Column], kind: Format, shape: Shape = Shape.FL
         cures = [argument("shape", Shape.FLAT)] if flat_helps else []
         if refused != _VOID:
             cures += (argument("format", other) for other in _OTHERS[kind])
-        raise UsageError(
-            f"{argument('format', kind)} does not support column {column.name} ({refused}): use {' or '.join(cures)}"
+        raise UsageError.of(
+            "{--format=} does not support column {name} ({refused}): use {cures}",
+            format=kind,
+            name=column.name,
+            refused=str(refused),
+            cures=" or ".join(cures),
         )
 
 

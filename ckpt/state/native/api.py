@@ -99,7 +99,7 @@ def _open_reader(
     question: Question, shape: str, partition_id: bool, jobs: int | None, storage_options: Mapping[str, str] | None
 ) -> Any:
     if shape not in list(Shape):
-        raise UsageError(f"`shape={shape!r}`: one of {', '.join(Shape)}")
+        raise UsageError.of("{--shape=}: one of {shapes}", shape=shape, shapes=", ".join(Shape))
     if shape == Shape.INITIAL_STATE:
         return _read_initial(question, partition_id, jobs, storage_options)
     chosen = choose(question, storage_options)
@@ -115,7 +115,9 @@ def _read_initial(
     """One row for each grouping key of the one operator that there is, or that was asked for."""
     check_question(question)
     if partition_id:
-        raise UsageError("`partition_id`: a grouping key has no partition once its query keeps its state elsewhere")
+        raise UsageError.of(
+            "{--partition-id}: a grouping key has no partition once its query keeps its state elsewhere"
+        )
     chosen = choose(replace(question, all_units=True), storage_options)
     by_operator = groupby(chosen.units, lambda unit: unit.operator)
     shapes = [plan_initial_shape(list(units), question.checkpoint) for _, units in by_operator]

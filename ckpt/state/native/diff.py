@@ -107,7 +107,7 @@ def state_diff(
     """
     path, later = fspath(checkpoint), fspath(checkpoint if other is None else other)
     if limit < 0:
-        raise UsageError("`limit`: 0 or more")
+        raise UsageError.of("{--limit}: 0 or more")
     wanted = RequestedPart(**part)
     after = choose(Question(later, wanted, all_units=True, batch=to_batch), storage_options)
     earlier = _find_batch_before(after) if other is None and from_batch is None else from_batch

@@ -311,7 +311,7 @@ def count_processes(chosen: Chosen, stores: Sequence[StoreFiles], jobs: int | No
     Raises UsageError for an impossible ``jobs``; None is one for each core.
     """
     if jobs is not None and jobs < 1:
-        raise UsageError("`jobs` has to be 1 or more")
+        raise UsageError.of("{--jobs} has to be 1 or more")
     if not stores or is_in_memory(chosen.question.checkpoint):
         return 1
     sizes = [_size(chosen, files) for files in stores]

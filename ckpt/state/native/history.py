@@ -160,14 +160,14 @@ def state_history(
     """
     path = fspath(checkpoint)
     if limit < 1:
-        raise UsageError("`limit`: at least one event")
+        raise UsageError.of("{--limit}: at least one event")
     chosen = _choose(Question(path, RequestedPart(**part)), storage_options or {})
     (unit,) = chosen.units
     columns = columns_of(unit)
     parts = parse_key_parts(columns, key or {})
     keys = [column.name for column in columns.kept if column.path[0] in ("key", "user_map_key")]
     if keys and not parts:
-        raise UsageError(f"`key`: name the key whose history you want; it has {', '.join(keys)}")
+        raise UsageError.of("{--key}: name the key whose history you want; it has {keys}", keys=", ".join(keys))
     walk = _Walk(chosen, unit, parts)
     steps = list(walk.states())
     if walk.row is not None and not any(step.state for step in steps if step.state):

@@ -123,7 +123,7 @@ def state_show(
     """
     path = fspath(checkpoint)
     if limit < 1:
-        raise UsageError("`limit`: at least one row")
+        raise UsageError.of("{--limit}: at least one row")
     chosen = choose(Question(path, RequestedPart(**part), batch=batch), storage_options)
     (unit,) = chosen.units
     columns = columns_of(unit)
@@ -302,7 +302,7 @@ def state_keys(
     """
     path = fspath(checkpoint)
     if limit < 1:
-        raise UsageError("`limit`: at least one key")
+        raise UsageError.of("{--limit}: at least one key")
     chosen = choose(Question(path, RequestedPart(**part), batch=batch), storage_options)
     (unit,) = chosen.units
     own = Columns(tuple(column for column in columns_of(unit).kept if column.path[0] == "key"), ())

@@ -151,9 +151,9 @@ def check_question(question: Question) -> None:
     """Raise UsageError for a question that initial state does not answer."""
     wanted = question.wanted
     if wanted != RequestedPart(wanted.operator) or question.changes_from is not None:
-        raise UsageError(
-            "initial state is all state of an operator: leave out `store`, `side`, `variable`, `timers` "
-            'and `changes_from`, or use `shape="flat"`'
+        raise UsageError.of(
+            "initial state is all state of an operator: leave out {--store}, {--side}, {--variable}, "
+            "{--timers} and {--changes-from}, or use {--shape=flat}"
         )
 
 

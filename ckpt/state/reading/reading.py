@@ -243,7 +243,7 @@ def _options(unit: StateUnit, batch: int, changes_from: int | None) -> dict[str,
 def _check_changes(uri: str, unit: StateUnit, first: int, last: int) -> None:
     """Raise UsageError unless the changes of all these batches are there and Spark can read them."""
     if first > last:
-        raise UsageError(f"{argument('changes_from', first)}: the changes end at batch {last}")
+        raise UsageError.of("{--changes-from=}: the changes end at batch {last}", changes_from=first, last=last)
     if any(a <= first and last <= b for a, b in unit.change_batches):
         return
     if unit.kind is UnitKind.SIDE:

@@ -109,7 +109,9 @@ def _put(checkpoint: Checkpoint, operator: Operator, store: Store, stated: State
         return store
     if store.key_schema is not None or store.column_families:
         where = f"operator {operator.id}" + ("" if store.name == DEFAULT_STORE else f", {store.name}")
-        raise UsageError(f"{checkpoint.uri}: {where} has a state schema of its own: leave out `schema`")
+        raise UsageError.of(
+            "{uri}: {where} has a state schema of its own: leave out {--schema}", uri=checkpoint.uri, where=where
+        )
     value = _in_its_format(checkpoint.conf, stated) if stated.query_operator else stated.value
     return replace(store, key_schema=stated.key, value_schema=value)
 

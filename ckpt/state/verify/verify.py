@@ -129,7 +129,7 @@ def look_at_every_byte(
     Raises as ``read_every_byte`` does.
     """
     if jobs is not None and jobs < 1:
-        raise UsageError("`jobs` has to be 1 or more")
+        raise UsageError.of("{--jobs} has to be 1 or more")
     checkpoint = read_checkpoint(storage)
     if checkpoint.state is None:
         return
