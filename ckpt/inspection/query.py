@@ -197,12 +197,12 @@ class QueryDescription(Value):
         try:
             return parse_query(json.loads(text))
         except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-            text = words(
+            no_description = words(
                 "{path} is no description of a query as {describe} writes it",
                 path=one_line(path),
                 describe=Code("ckpt.describe_query"),
             )
-            raise UsageError(text) from error
+            raise UsageError(no_description) from error
 
 
 def parse_query(value: Any) -> QueryDescription:
