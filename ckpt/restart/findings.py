@@ -74,13 +74,6 @@ class Finding(Record):
     advice: Advice | None = None  # where this place knows better than the diagnosis
     minor: bool = False  # a note, whatever the diagnosis: about batches further back, or what is usual
 
-    def __post_init__(self) -> None:
-        """Take texts that are not values yet."""
-        if isinstance(self.advice, str):
-            from ckpt.restart.legacy import to_advice
-
-            object.__setattr__(self, "advice", to_advice(self.advice))
-
     @property
     def remedy(self) -> str | None:
         """The advice as text."""

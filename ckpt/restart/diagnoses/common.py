@@ -4,7 +4,6 @@ from functools import partial
 
 from ckpt.advice import CHECKPOINT, PATH, Advice, Blank, Code, Do, Step, Words, advise, call, do, run, words
 from ckpt.restart.findings import Asked, Diagnosis, Severity
-from ckpt.restart.legacy import to_advice, to_words
 from ckpt.restart.sinks import Ids, OnSinks
 
 AT_NEW = Code('.writeStream.option("checkpointLocation", "NEW")')
@@ -84,14 +83,14 @@ NEW_STATE = (HAND_OFF, NEW_CHECKPOINT)
 def _declare(
     severity: Severity,
     title: str,
-    meaning: Words | str,
-    advice: Advice | Step | str | None = None,
+    meaning: Words,
+    advice: Advice | Step | None = None,
     when_asked: tuple[tuple[Asked, Severity], ...] = (),
 ) -> Diagnosis:
     """Declare a diagnosis; ``title`` is its code and its name, such as ``CKPT101 unreadable-log-file``."""
     code, name = title.split()
-    steps = advise(advice) if isinstance(advice, Step) else to_advice(advice)
-    return Diagnosis(code, name, severity, to_words(meaning), steps, when_asked)
+    steps = advise(advice) if isinstance(advice, Step) else advice
+    return Diagnosis(code, name, severity, meaning, steps, when_asked)
 
 
 note = partial(_declare, Severity.NOTE)
