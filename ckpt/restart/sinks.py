@@ -320,7 +320,7 @@ class AnySink:
         if self.named:
             ask = words("The commit log names {named}: {uri} says what it does.", named=self.named, uri=uri)
         elif self.ids is not None:
-            ask = words("{uri} (or append, upsert, kafka, noop) says what yours does.", uri=uri)
+            ask = words("{uri} (or append, upsert, kafka, noop) says more.", uri=uri)
         return tuple(filter(None, (join((self.said, ask)), self.first)))
 
 

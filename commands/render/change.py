@@ -307,7 +307,10 @@ def start_anew(plan: ChangePlan, rows: RowsEffect) -> Advice:
             look = call("preflight", plan.inspection.checkpoint.uri, sink=Hole.URI)
             return advise(run(look, read, rows=rows), into_noop)
         case First.NOOP_IF_WRITTEN:
-            has = words("Find out, as described above, whether the sink has the batch.")
+            has = words(
+                "Find out whether the sink has the batch: {inspect} says so of a sink that ckpt reads.",
+                inspect=call("inspect", plan.inspection.checkpoint.uri, sink=Hole.URI),
+            )
             once = words("If it has, start the query in a new driver ONCE into noop, and then as usual.")
             usual = words("If it has not, start the query in a new driver as usual.")
             starts = do(Do.START, once, rows=rows).or_(do(Do.START, usual, rows=rows))

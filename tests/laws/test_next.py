@@ -99,7 +99,9 @@ def _helped_without_copy(case: Case, folder: Path) -> list[str]:
     only_copy = {
         rated.finding.key
         for rated in troubles
-        if rated.advice and rated.advice.needs_copy and not _names_calls(rated.advice)
+        if rated.advice
+        and rated.advice.needs_copy
+        and not _names_calls(rated.advice)
         and rated.finding.diagnosis is not REPLAY_FROM_BEGINNING  # which can be accepted as it is
     }
     plan = repair(str(checkpoint))[0] if only_copy else None

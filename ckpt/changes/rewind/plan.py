@@ -107,10 +107,10 @@ def _describe_sinks(checkpoint: Checkpoint, again: Again) -> AnySink | None:
     match again.first:
         case First.NOOP:
             start = words(
-                "Its sink has the rows of batch {first}, unless the checkpoint had been restored from an older copy "
-                "when it ran. So before any other start, start the query once with {noop}: it computes the state of "
-                "batch {first} and writes no row. If a usual start comes first and the sink skips the batch, the next "
-                "batch fails because its state is missing.",
+                "Before any other start, start the query once with {noop}: it computes the state of batch {first} and "
+                "writes no row. The sink has its rows, unless the checkpoint had been restored from an older copy when "
+                "it ran. If a usual start comes first and the sink skips the batch, the next batch fails because its "
+                "state is missing.",
                 first=first,
                 noop=NOOP_START,
             )

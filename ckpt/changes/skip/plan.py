@@ -341,8 +341,8 @@ def _warn_of_file_sink(batch: int) -> AnySink:
     fails = "readers of its folder fail, and so does the query when it compacts _spark_metadata next"
     if (batch + 1) % DEFAULT_INTERVAL == 0:
         said = words(
-            "Do not skip the batch for a file sink whose log lacks batch {batch}, if its file is due as {due}, which is "
-            "the default: {fails}.",
+            "Do not skip the batch for a file sink whose log lacks batch {batch}, if its file is due as {due}, which "
+            "is the default: {fails}.",
             batch=batch,
             due=f"{batch}{COMPACT}",
             fails=fails,

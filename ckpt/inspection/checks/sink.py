@@ -469,7 +469,7 @@ def describe_cure(checkpoint: Checkpoint, outlook: SinkOutlook) -> Advice:
         elsewhere = sink.new_checkpoint(seen) if sink.drops_new_query else _NEW_PLACE
         return advise(do(Do.CHANGE, elsewhere if is_there else _START_OVER))
     cure = advise(sink.taken_back(seen))
-    if is_there or sink.record == "transaction" and sink.is_by_query:  # it goes back by itself
+    if is_there or (sink.record == "transaction" and sink.is_by_query):  # it goes back by itself
         return cure
     return advise(run(_rewind_to(seen.kept), words("Go back to batch {kept}.", kept=seen.kept))) + cure
 

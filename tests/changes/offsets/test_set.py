@@ -341,7 +341,7 @@ def test_a_plan_that_was_seen_is_not_applied_to_another_batch(ckpt: Ckpt, copy_o
 def test_what_inspect_will_say_of_it_is_said_before(ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of("kafka-4.2")
     plan = moved(checkpoint, shift=["orders/0=-20"])
-    assert "ckpt inspect will report this change as CKPT401 offsets-went-backwards" in plan.warnings[-1]
+    assert "will report this change as CKPT401 offsets-went-backwards" in str(plan.warnings[-1])
     found = {one["code"] for one in ckpt("inspect", checkpoint, "-o", "json").json()["findings"]}
     assert "CKPT401" in found
-    assert not any("CKPT" in text for text in moved(copy_of("kafka-4.2", to="b"), shift=["orders/0=+20"]).warnings)
+    assert not any("CKPT" in str(text) for text in moved(copy_of("kafka-4.2", to="b"), shift=["orders/0=+20"]).warnings)

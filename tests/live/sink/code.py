@@ -250,7 +250,7 @@ def _change(change: Callable[..., Any], **how: Any) -> Callable[[str, str], str]
     def act(checkpoint: str, kind: str) -> str:
         plan, receipt = change(checkpoint, sink=kind, grace=0, accept_replay=kind == "append", apply=True, **how)
         assert receipt.applied, (plan.refused, receipt.problem)
-        return " ".join(text for text in plan.warnings if "sink" in text)
+        return " ".join(text for text in map(str, plan.notices) if "sink" in text)
 
     return act
 

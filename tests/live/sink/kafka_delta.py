@@ -164,7 +164,11 @@ def _repaired(damage: Callable[[Path], None]) -> Callable[[Incident], dict[str, 
         plan, receipt = repair(str(one.checkpoint), backup=str(one.folder / "backup"), **NOW)
         assert receipt.applied, receipt.problem or plan.refused
         again = [number for start, end in _again(plan) for number in one.numbers(start, end)]
-        told = {"fix": str(plan.chosen and plan.chosen.name), "skips": plan.skips, "repeats": plan.repeats}
+        told = {
+            "fix": str(plan.chosen and plan.chosen.name),
+            "skips": plan.skips and str(plan.skips),
+            "repeats": plan.repeats and str(plan.repeats),
+        }
         if one.query.stateful and not one.query.merges:
             told |= {"without the cure": one.copy(one.folder.with_name(f"{one.folder.name}, uncured")).start()}
             _cure(one, plan)
@@ -175,7 +179,7 @@ def _repaired(damage: Callable[[Path], None]) -> Callable[[Incident], dict[str, 
 
 def _cure(one: Incident, plan: WaysPlan) -> None:
     """What the page says of a sink that remembers batches: once into nothing, or the table taken back and a new id."""
-    text = " ".join(plan.warnings)
+    text = " ".join(map(str, (*plan.notices, *(sink.says for sink in plan.in_sinks))))
     if plan.first is First.NOOP:
         assert "Before any other start" in text
         assert one.start(noop=True) == ""

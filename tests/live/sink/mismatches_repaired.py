@@ -149,7 +149,7 @@ def _skipped(query: Asked, told: Told, *, obeyed: bool) -> Answer:
     if obeyed:
         (place / "out" / "_spark_metadata" / str(newest)).write_text("v1")
     told.ask(place)
-    return {"warnings": list(plan.warnings), **_started(query, place)}
+    return {"warnings": list(map(str, plan.notices)), **_started(query, place)}
 
 
 def _files_forgotten(query: Asked, told: Told) -> Answer:

@@ -39,7 +39,7 @@ def test_a_sink_of_a_plugin(
     assert (sink["kind"], sink["last_batch"], sink["outcome"], sink["dropped"]) == ("ledger", last, outcome, dropped)
     assert run.stderr == ""
     remedies = [finding["remedy"] for finding in document["findings"] if finding["code"] == "CKPT411"]
-    assert ["write 5 into the ledger" in remedy for remedy in remedies] == [True] * (dropped is not None)
+    assert ["Write 5 into the ledger" in remedy for remedy in remedies] == [True] * (dropped is not None)
 
 
 def test_an_error_of_ckpt_is_the_answer(inspect: Inspect) -> None:

@@ -379,7 +379,7 @@ def test_a_new_checkpoint_and_an_old_file_sink(ckpt: Ckpt, tmp_path: Path) -> No
     found = ckpt("inspect", tmp_path / "new", "--sink", place, "-o", "json").json()
     assert found["sink"]["dropped"] == [0, 3]
     (remedy,) = [one["remedy"] for one in found["findings"] if one["code"] == "CKPT411"]
-    assert "use a new output folder" in remedy
+    assert "Use a new output folder" in remedy
 
 
 def test_state_of_a_batch_that_is_passed_over(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def test_one_start_into_noop_brings_the_state_back(spark: Any, tmp_path: Path) -
     query = Numbers(spark, tmp_path)
     plan = gone_back(query, tmp_path / "old")
     assert plan.first is First.NOOP
-    assert any('.writeStream.format("noop").trigger(once=True)' in text for text in plan.warnings)
+    assert any('.writeStream.format("noop").trigger(once=True)' in str(text) for text in plan.notices)
 
     answer = followed(query, tmp_path / "old")
 
@@ -88,7 +88,9 @@ def test_of_a_planned_batch_the_page_says_how_to_see_whether_the_sink_has_it(
     plan, receipt = rewind(str(place / "checkpoint"), to_batch=NEWEST - 1, **NOW)
 
     assert (receipt.applied, plan.first) == (True, First.NOOP_IF_WRITTEN)
-    assert any(f"_spark_metadata/{NEWEST} (or a later one) is in its output folder" in text for text in plan.warnings)
+    assert any(
+        f"_spark_metadata/{NEWEST} (or a later one) is in its output folder" in str(s.says) for s in plan.in_sinks
+    )
     query.add(BATCHES)
     if entry.exists():
         assert query.start(place, noop=True) == ""

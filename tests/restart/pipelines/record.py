@@ -126,7 +126,12 @@ def _follow(case: Case, pipeline: Pipeline) -> Document | None:
         plan, receipt = call(str(flow), superseded=True, apply=True, grace=0)
     else:
         plan, receipt = call(str(flow / "0"), apply=True, grace=0, accept_skip=True, accept_replay=True)
-    return {"applied": receipt.applied, "problem": receipt.problem, "skips": plan.skips, "repeats": plan.repeats}
+    return {
+        "applied": receipt.applied,
+        "problem": receipt.problem,
+        "skips": plan.skips and str(plan.skips),
+        "repeats": plan.repeats and str(plan.repeats),
+    }
 
 
 def _look(case: Case, pipeline: Pipeline, failures: dict[str, str], begins: float) -> Document:

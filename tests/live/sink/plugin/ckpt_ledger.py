@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from ckpt.advice import Do, do, words
 from ckpt.errors import StorageError
 from ckpt.live.sink.records import SinkLog
 from ckpt.restart.sinks import Sink
@@ -11,8 +12,8 @@ RULES = Sink(
     "ledger",
     drops_same_query=True,
     drops_new_query=True,
-    new_checkpoint="use a new ledger",
-    taken_back="write {kept} into the ledger",
+    new_checkpoint=lambda _: words("Use a new ledger."),
+    taken_back=lambda seen: do(Do.CHANGE, words("Write {kept} into the ledger.", kept=seen.kept)),
 )
 
 
