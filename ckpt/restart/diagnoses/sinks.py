@@ -125,8 +125,8 @@ FIRST_INTO_NOOP = error(
         words(
             "In a new driver, start the query once with {noop} on this checkpoint. When that has ended without an "
             "error, start the query as usual. A sink that does not have the batch, or has another one under its id, "
-            "needs no such start, which would lose the rows. Of a Delta or Iceberg table and of the output of a file "
-            "sink, ckpt knows it: {ask}",
+            "needs no such start, which would lose the rows. See whether yours has it, if it is a Delta or Iceberg "
+            "table or the output of a file sink: {ask}.",
             noop=INTO_NOOP,
             ask=_ASK_SINK,
         ),
@@ -143,9 +143,9 @@ FIRST_START_UNREADABLE = error(
     do(
         Do.FIND_OUT,
         words(
-            "First check whether the sink has that batch (ckpt knows it of a Delta or Iceberg table and of the output "
-            "of a file sink: {ask}). If it has the batch, start the query once with {noop} in a new driver, and then "
-            "as usual. If it does not, start the query as usual: a start into noop would lose the rows of the batch.",
+            "First check whether the sink has that batch: {ask}. That works for a Delta or Iceberg table and for the "
+            "output of a file sink. If it has the batch, start the query once with {noop} in a new driver, and then as "
+            "usual. If it does not, start the query as usual: a start into noop would lose the rows of the batch.",
             ask=_ASK_SINK,
             noop=INTO_NOOP,
         ),

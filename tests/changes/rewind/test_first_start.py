@@ -115,4 +115,4 @@ def test_a_query_without_state_needs_none(copy_of: CopyOf) -> None:
 
 def test_a_move_to_another_provider_asks_the_sink_before_the_first_start(back: Path, ckpt: Ckpt) -> None:
     page = " ".join(ckpt("migrate", "provider", back, "--to", "rocksdb").stdout.split())
-    assert page.index("--sink URI") < page.index("start the same query")
+    assert page.index("--sink URI") < page.index("Start the same query")
