@@ -46,6 +46,7 @@ def _step_to_data(step: Step) -> Json:
         "do": "run" if isinstance(doing, Call) else doing.do.value,
         "call": _call_to_data(doing) if isinstance(doing, Call) else None,
         "paths": [] if isinstance(doing, Call) else [_value_to_data(path) for path in doing.paths],
+        "line": "" if isinstance(doing, Call) else doing.line,
         "what": _words_to_data(step.what),
         "rows": step.rows.cost.value,
         "batches": None if step.rows.batches is None else [*step.rows.batches],
@@ -60,7 +61,8 @@ def _step_to_data(step: Step) -> Json:
 def _read_step(data: Json) -> Step:
     keys = _mapping(data)
     paths = tuple(map(_read_value, _list(keys["paths"])))
-    doing = _read_call(keys["call"]) if keys["do"] == "run" else Instruction(Do(keys["do"]), paths)
+    line = str(keys["line"])
+    doing = _read_call(keys["call"]) if keys["do"] == "run" else Instruction(Do(keys["do"]), paths, line)
     first_last = None if keys["batches"] is None else (int(keys["batches"][0]), int(keys["batches"][1]))
     return Step(
         doing,
