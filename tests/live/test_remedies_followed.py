@@ -44,19 +44,25 @@ IN_TABLE: dict[str, dict[str, tuple[set[int], str]]] = {
         dict.fromkeys(STATES, (READ | LAST | NEXT, "")),
     ),
     "log-from-3": {
-        "committed": (READ | LAST | NEXT, "Nothing that was not read is missing"),
-        "written": (READ | LAST | NEXT, "What version 2 added is no longer known"),
-        "unwritten": (READ | NEXT, "What version 2 added is no longer known"),
+        "committed": (READ | LAST | NEXT, "nothing that was not read is missing|no unread row is missing"),
+        "written": (READ | LAST | NEXT, "version 2 added (is|are) no longer known, and (is|are) left out"),
+        "unwritten": (READ | NEXT, "version 2 added (is|are) no longer known, and (is|are) left out"),
     },
     "log-from-5": {
-        "committed": (READ | LAST | rows(5), "What versions 3 to 4 added is no longer known, and is left out"),
-        "written": (READ | LAST | rows(5), "What versions 2 to 4 added is no longer known, and is left out"),
-        "unwritten": (READ | rows(5), "What versions 2 to 4 added is no longer known, and is left out"),
+        "committed": (READ | LAST | rows(5), "versions 3 to 4 added (is|are) no longer known, and (is|are) left out"),
+        "written": (READ | LAST | rows(5), "versions 2 to 4 added (is|are) no longer known, and (is|are) left out"),
+        "unwritten": (READ | rows(5), "versions 2 to 4 added (is|are) no longer known, and (is|are) left out"),
     },
     "created-again": {
-        "committed": (READ | LAST | CREATED, "what the sink has of the old one stays there"),
-        "written": (READ | LAST | CREATED, "what the sink has of the old one stays there"),
-        "unwritten": (READ | CREATED, "what the sink has of the old one stays there"),
+        "committed": (
+            READ | LAST | CREATED,
+            "the sink has of the old one stays there|rows of the old table stay in the sink",
+        ),
+        "written": (
+            READ | LAST | CREATED,
+            "the sink has of the old one stays there|rows of the old table stay in the sink",
+        ),
+        "unwritten": (READ | CREATED, "the sink has of the old one stays there|rows of the old table stay in the sink"),
     },
     "older-copy": {
         "committed": (READ | LAST, "reads what is written from now on"),
@@ -77,7 +83,7 @@ IN_TABLE: dict[str, dict[str, tuple[set[int], str]]] = {
     "column-renamed": _SINCE_THE_CHANGE,
     "column-dropped": _SINCE_THE_CHANGE,
 }
-"""What is in the sink in the end besides ``NEW``, and the words that say why it is no more."""
+"""What is in the sink in the end besides ``NEW``, and how its advice says why it is no more."""
 
 
 @pytest.fixture(
@@ -128,7 +134,7 @@ def test_rows_of_a_delta_table(found: dict[str, Answer]) -> None:
     assert some
     for sink, incident, state, answer in some:
         wanted, words = IN_TABLE[incident][state]
-        assert words.lower() in answer["remedy"].lower(), (incident, state)
+        assert re.search(words, answer["remedy"], re.IGNORECASE), (incident, state)
         assert answer["errors"] == ["", "", ""], (sink, incident, state)
         assert times(answer) == Counter(wanted | NEW), (sink, incident, state)
 

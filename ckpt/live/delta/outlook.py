@@ -140,7 +140,7 @@ class _Judge:
             option=option,
         )
         first, *others = [*steps, do(Do.START, start)]
-        lead = self._describe_gone(since) or words("Nothing that was not read is missing.")
+        lead = self._describe_gone(since) or words("No unread row is missing.")
         return advise(replace(first, what=lead + " " + first.what), *others)
 
     def _describe_gone(self, since: int) -> Words:
@@ -149,8 +149,8 @@ class _Judge:
         if last < since:
             return Words()
         return words(
-            "What {which} added is no longer known, and is left out; these rows are still in the table, unless they "
-            "were deleted since: a batch query can read them.",
+            "The rows that {which} added are no longer known, and are left out; a batch query can read them, unless "
+            "they were deleted since.",
             which=span("version", since, last),
         )
 
@@ -209,8 +209,8 @@ class _Judge:
         number = version.version
         if not files:
             text = words(
-                "Start the query with the option {option}, {past}: no row that waits is left out. What the sink has of "
-                "the deleted rows stays there.",
+                "Start the query with the option {option}, {past}: no row that waits is left out. Deleted rows stay "
+                "in the sink.",
                 option=Setting("ignoreDeletes=true"),
                 past=_PAST,
             )

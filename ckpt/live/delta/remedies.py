@@ -12,8 +12,8 @@ OTHER_TABLE = advise(
         Do.START,
         words(
             "If it does, the table was created again or replaced, and no option makes this checkpoint read it. Start "
-            "the query with {at_new}, a new checkpoint: it reads all rows of the new table; what the sink has of the "
-            "old one stays there, and state begins empty. {of_sinks}",
+            "the query with {at_new}, a new checkpoint: it reads all rows of the new table, and its state begins "
+            "empty. Rows of the old table stay in the sink. {of_sinks}",
             at_new=AT_NEW,
             of_sinks=OF_SINKS,
         ),
@@ -23,8 +23,8 @@ REST_OF_FIRST_TABLE = advise(
     do(
         Do.START,
         words(
-            "Not all of the table as it was then has been read, and nothing shows which part has. Start the query with "
-            "{at_new}, a new checkpoint: it reads the whole table, also what was read already. {of_sinks}",
+            "The query has read a part of the table as it was then, and nothing shows which part. Start the query with "
+            "{at_new}, a new checkpoint: it reads the whole table, also rows that were read already. {of_sinks}",
             at_new=AT_NEW,
             of_sinks=OF_SINKS,
         ),

@@ -28,12 +28,12 @@ _NEW_START = words(
     "Start the query with {at_new}, a new checkpoint: state begins empty. {of_sinks}", at_new=AT_NEW, of_sinks=OF_SINKS
 )
 _NOTHING_MISSING = words(
-    "Nothing that was not read is missing, unless a batch ended inside that snapshot (it does with a limit of files or "
-    "rows for a batch): then the rest of it is left out."
+    "No unread row is missing, unless a batch ended inside that snapshot, as it may with a limit of files or rows for "
+    "a batch: then the rest of the snapshot is left out."
 )
 _GAP = words(
-    "What the snapshots added that have expired since then is no longer known, and is left out; these rows are still "
-    "in the table, unless they were deleted: a batch query can read them."
+    "The rows that snapshots added which have expired since then are no longer known, and are left out; a batch query "
+    "can read them, unless they were deleted since."
 )
 
 
@@ -147,7 +147,7 @@ class _Judge:
             detail = f"it has no snapshot {snapshot}, and none that is older than the latest batch"
             check = words(
                 "Check that the option path names the table that the query reads. If it does, the table was created "
-                "again; what the sink has of the old one stays there."
+                "again; rows of the old table stay in the sink."
             )
             advice = self._move_on(check, 0)
             return self._build_trouble(diagnoses.sources.ICEBERG_OTHER_TABLE, detail, advice, error, in_batch=in_batch)
@@ -164,7 +164,7 @@ class _Judge:
         fitting = next((at for at in range(number, len(chain)) if chain[at].operation in ("append", "replace")), None)
         passed = [snapshot for snapshot in chain[number:fitting] if snapshot.files]
         left = words(
-            "What snapshots add that change rows ({count}) is left out: a batch query can read it.",
+            "The rows that snapshots add while they change others ({count}) are left out: a batch query can read them.",
             count=_count_files(passed),
         )
         lead = join((lead, left if passed else Words()))
@@ -201,7 +201,9 @@ class _Judge:
         error = messages.iceberg_rolled_back(cut=self._now.cut_after is not None, in_batch=in_batch)
         detail = f"snapshot {snapshot}, which the query has read, is no ancestor of the current one"
         base = self._now.branched.get(snapshot)
-        kept = words("What the query had read of snapshots that are no longer part of the table stays in the sink.")
+        kept = words(
+            "Rows of snapshots that are no longer part of the table stay in the sink, as far as they were read."
+        )
         number = -1 if base is None else self._at[base]
         there = None if base is None else self._now.chain[number]
         if there is not None and there.operation in ("append", "replace"):
@@ -229,7 +231,7 @@ class _Judge:
         start = words(
             "Start the query with the {word} {options}, until it has read a snapshot after these: {leaves}. With "
             "trigger availableNow keep the {word}, because each start looks at every snapshot since the query began. "
-            "What the sink has of rows that were deleted or changed stays there.",
+            "The sink keeps rows that were deleted or changed in the table.",
             word=plural_of(len(known), "option"),
             options=_name_options(known),
             leaves=leaves,
