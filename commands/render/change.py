@@ -295,17 +295,16 @@ def start_anew(plan: ChangePlan, rows: RowsEffect) -> Advice:
                 )
             return advise(do(Do.WAIT, wait, rows=rows), start)
         case First.NOOP:
-            once = words(
-                "In a new driver, start the query ONCE into noop, as described above. {preflight} says START when that "
-                "is done, not before: then start it as usual.",
-                preflight=call("preflight"),
-            )
-            into_noop = do(Do.START, once, rows=rows)
-            if plan.sink is not None:
-                return advise(into_noop)
+            once = words("In a new driver, start the query ONCE into noop, as described above.")
+            done = words("See whether that start is done: preflight answers START then, not before.")
+            uri, sink = plan.inspection.checkpoint.uri, plan.sink
+            look = call("preflight", uri).but(sink=None if sink is None else sink.log.uri)
+            starts = (do(Do.START, once, rows=rows), run(look, done, rows=rows))
+            usual = do(Do.START, words("Start the query as usual."), rows=rows)
+            if sink is not None:
+                return advise(*starts, usual)
             read = words("If the sink is one that ckpt reads, make sure that CKPT411 is not reported.")
-            look = call("preflight", plan.inspection.checkpoint.uri, sink=Hole.URI)
-            return advise(run(look, read, rows=rows), into_noop)
+            return advise(run(call("preflight", uri, sink=Hole.URI), read, rows=rows), *starts, usual)
         case First.NOOP_IF_WRITTEN:
             has = words(
                 "Find out whether the sink has the batch: {inspect} says so of a sink that ckpt reads.",

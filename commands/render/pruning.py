@@ -69,6 +69,7 @@ class PruneDocument(ChangeTail, _Result, ChangeBody, _Request, ChangeHead):
     steps: Annotated[tuple[RemovalKeys, ...], "in order"]
     after: Annotated[tuple[RestartKeys, ...], "forecasts with the steps: the same; empty if there are none"]
     replay: Annotated[tuple[()], "always empty: the same rows are read as before"]
+    in_sinks: Annotated[tuple[()], "always empty: no sink gets other rows than before"]
 
 
 @dataclass(frozen=True, slots=True)

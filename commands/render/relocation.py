@@ -39,6 +39,7 @@ class RelocationDocument(ChangeTail, _Result, ChangeBody, _Request, ChangeHead):
     before: Annotated[tuple[RestartKeys, ...], "forecasts for its current location, without the steps"]
     after: Annotated[tuple[RestartKeys, ...], "forecasts for `to`, with the steps; empty if there are none"]
     replay: Annotated[tuple[()], "always empty: the same rows are read as before"]
+    in_sinks: Annotated[tuple[()], "always empty: no sink gets other rows than before"]
 
 
 @dataclass(frozen=True, slots=True)

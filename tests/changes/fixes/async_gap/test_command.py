@@ -24,9 +24,9 @@ def everything(folder: Path) -> dict[str, tuple[bytes, int, int]]:
 
 
 def after_next(page: str) -> list[str]:
-    """The words of the last command of the page."""
-    *_, line = (line.strip() for line in page.splitlines() if line.strip().startswith("ckpt "))
-    return shlex.split(line)[1:]
+    """The words of the command with which the page goes on: of one that undoes, if there is one."""
+    lines = [line.strip() for line in page.splitlines() if line.strip().startswith("ckpt ")]
+    return shlex.split(next((line for line in lines if "--undo" in line), lines[-1]))[1:]
 
 
 @pytest.mark.parametrize("sample", EACH_SAMPLE)
