@@ -149,7 +149,7 @@ def test_a_plan_for_a_superseded_version_says_so(tmp_path: Path) -> None:
         for version in ("0", "2")
     }
 
-    warning = "Runs of the pipeline do not use this version, but 2."
+    warning = "Runs of the pipeline use 2, not this version."
     warned = {version: warning in map(str, plan.warnings) for version, plan in plans.items()}
     assert warned == {"0": True, "2": False}
     assert plans["0"].steps
