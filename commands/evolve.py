@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 import ckpt
+from ckpt.advice.calls import Value
 from ckpt.errors import UsageError
 
 from . import change_options, options
@@ -96,16 +97,16 @@ def evolve(
             new_watcher=watcher,
             **how,
         )
-    lists = {
-        "--from-query": from_query and [from_query],
-        "--map-source": map_source,
-        "--map-operator": map_operator,
-        "--start": start,
+    asked: dict[str, Value | None] = {
+        "from_query": from_query,
+        "map_source": tuple(map_source or ()),
+        "map_operator": tuple(map_operator or ()),
+        "start": options.pairs("--start", start, once=True),
+        "map_column": tuple(map_column or ()),
+        "default": options.pairs("--default", default, once=True),
+        "accept_from_now_on": accept_from_now_on or None,
     }
-    lists |= {"--map-column": map_column, "--default": default}
-    words = [f"{option}={word}" for option, typed in lists.items() for word in typed or ()]
-    words += ["--accept-from-now-on"] * accept_from_now_on
-    report = EvolveReport(evolution, receipt, backup=change.backup, query=to or "", words=tuple(words))
+    report = EvolveReport(evolution, receipt, backup=change.backup, query=to or "", asked=asked)
     emit(report, change.output)
 
 

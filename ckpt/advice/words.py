@@ -142,7 +142,7 @@ _STANDARD: dict[str, AnyPart] = {
 }
 
 
-def words(text: str, /, **parts: "AnyPart | Words | int") -> Words:
+def words(text: str, /, **parts: "AnyPart | Words | Value") -> Words:
     """Make a text of a template, in which ``{name}`` is the part of this name and ``{{`` a brace.
 
     ``{checkpoint}``, ``{path}``, ``{batch}`` and ``{fields}`` need no part, nor does ``{--to-batch}``, an ``Option``;

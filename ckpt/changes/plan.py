@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar, Self, TypeVar
 
-from ckpt.advice import Known, RowCost, RowsEffect, Words, again, join, left_out, words
+from ckpt.advice import Advice, Known, RowCost, RowsEffect, Words, again, join, left_out, plain, words
+from ckpt.advice.words import name_in_python
 from ckpt.changes.steps import Changed, Step
 from ckpt.checkpoint.checkpoint import FIRST_START, OFFSETS, STATE, Checkpoint, Log
 from ckpt.checkpoint.history import find_renumbered_entry
@@ -72,7 +73,15 @@ class First(StrEnum):
 
 
 class NoWay(Exception):
-    """Raised where the requested change does not help with this checkpoint; the text says why."""
+    """Raised where the requested change does not help with this checkpoint; the text says why, ``advice`` what does."""
+
+    def __init__(self, text: str | Words, advice: Advice | None = None) -> None:
+        super().__init__(text)
+        self.words = plain(text) if isinstance(text, str) else text
+        self.advice = advice
+
+    def __str__(self) -> str:
+        return name_in_python(self.words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +113,8 @@ class ChangePlan(Value):
     replay: tuple[Replay, ...] | None = None  # None: this change has nothing to do with what is read again
     warnings: tuple[Words, ...] = ()  # the first is to stop the query
     any_sink: AnySink | None = None  # what it does to rows in sinks; None where the sink is known, or gets no row again
-    refused: str | None = None  # why there is no plan, though one is needed
+    refused: str | Words | None = None  # why there is no plan, though one is needed
+    instead: Advice | None = None  # what helps where there is none
     skips: ToAccept | None = None  # rows that are left out, or dropped by a sink: applied only with ``accept_skip``
     repeats: ToAccept | None = None  # rows that are read or written again: applied only with ``accept_replay``
     recounts: bool = False  # rows are read again whose effect stays in the state
@@ -189,10 +199,10 @@ class ChangePlan(Value):
         )
         return self.refusing(reason)
 
-    def refusing(self, reason: str) -> Self:
-        """Return this plan without steps, with the reason."""
+    def refusing(self, reason: str | Words, instead: Advice | None = None) -> Self:
+        """Return this plan without steps, with the reason, and what helps instead."""
         nothing = replace(self, why="", steps=(), inspection_after=None, opened_as=None, replay=None, warnings=())
-        return replace(nothing, refused=reason, any_sink=None, skips=None, repeats=None)
+        return replace(nothing, refused=reason, instead=instead, any_sink=None, skips=None, repeats=None)
 
 
 Planned = TypeVar("Planned", bound=ChangePlan)

@@ -167,7 +167,7 @@ class ChangeReport(Report[Planned]):
     def _refusal(self) -> str | None:
         """Why there is no plan, or why it was not carried out; None if nothing went wrong."""
         reason = self.receipt.problem or self.plan.refused
-        return None if reason is None else as_options(reason)
+        return None if reason is None else as_options(str(reason))
 
     @property
     def rows(self) -> RowsEffect:

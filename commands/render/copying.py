@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated
 
+from ckpt.advice import NO_ROWS, Code, Do, call, do, words
 from ckpt.checkpoint.pipelines import parse_flow
 from ckpt.copies.copy.copy import CheckpointCopy
-from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.migrate.handoff.plan import SinkMeaning
-from ckpt.texts import plural, quote_path, quote_word
+from ckpt.texts import plural
 
-from .blocks import Block, Heading, Headline, Item, Next, Page, Tone, bullets, more, page_of, show_command
+from .blocks import Block, Heading, Headline, Item, Next, Page, Tone, bullets, more, page_of, show_call
 from .document import DocumentKeys
 from .inspection import CheckpointKeys
 from .keys import derive
@@ -18,9 +18,10 @@ from .page import forecast_cases, show_title
 from .reports import Exit, Report
 
 _SHOWN = 5  # files
-_ADOPTED = (
-    "never start the query of the original again; let the flow of the pipeline have its sources, in their order, its "
-    "operators and its table, and `spark-pipelines run` it: it continues after the batch"
+_ADOPTED = words(
+    "Never start the query of the original again. Let the flow of the pipeline have its sources, in their order, its "
+    "operators and its table, and {run} it: it continues after the batch.",
+    run=Code("spark-pipelines run"),
 )
 
 
@@ -93,16 +94,18 @@ class CopyReport(Report[CheckpointCopy]):
 
     def _show_next(self) -> Iterator[Block]:
         if self.record.planned:
-            words = ["ckpt", "copy", self.source, self.record.to, "--batch", str(self.record.batch)]
-            command = " ".join(map(quote_word, words + ["--new-id"] * self.record.new_id))
-            adopts = "stop the query for good, then let the flow take over its checkpoint"
-            text = "copy it; the query may run meanwhile" if parse_flow(self.record.to) is None else adopts
-            yield from show_command(text, command, writes=True)
+            copy = call("copy", self.source, self.record.to, batch=self.record.batch)
+            adopts = words("Stop the query for good, then let the flow take over its checkpoint.")
+            text = words("Copy it; the query may run meanwhile.") if parse_flow(self.record.to) is None else adopts
+            yield from show_call(copy.but(new_id=self.record.new_id or None), text, writes=True)
             return
         if parse_flow(self.record.to) is not None and not self.record.wrong_checksums:
-            yield Next((NextStep(_ADOPTED, rows=RowCost.NONE),))
+            yield Next((do(Do.START, _ADOPTED, rows=NO_ROWS),))
             return
-        text, deep = "see how a query starts on the copy; give it a sink of its own while the original runs", ""
+        look = call("inspect", self.record.to)
         if self.record.wrong_checksums:
-            text, deep = "says what the damage means for the next start, and how to get out", " --deep"
-        yield from show_command(text, f"ckpt inspect {quote_path(self.record.to)}{deep}")
+            damage = words("See what the damage means for the next start, and what repairs it.")
+            yield from show_call(look.but(deep=True), damage)
+            return
+        text = words("See how a query starts on the copy; give it a sink of its own while the original runs.")
+        yield from show_call(look, text)

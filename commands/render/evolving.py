@@ -1,22 +1,21 @@
 """Report of ``ckpt evolve``: the changes of the query, and what it then knows."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Annotated
 
-from ckpt.advice import Advice, Call, Do, advise, do, words
+from ckpt.advice import NO_ROWS, Advice, Call, Do, advise, call, do, run, words
+from ckpt.advice.calls import Value
 from ckpt.changes.evolve.plan import EvolvePlan
 from ckpt.changes.evolve.sources import PartChange, QueryChange
 from ckpt.changes.steps import FileContent
 from ckpt.copies.evolve.spool import is_spooled
 from ckpt.inspection.evolution import Knowledge, PartComparison, PartKind
-from ckpt.inspection.next_steps import NextStep, RowCost, split_remedy
 from ckpt.migrate.handoff.plan import SinkMeaning
-from ckpt.restart.legacy import to_call
-from ckpt.texts import plural, quote_path, quote_word
+from ckpt.texts import plural
 from ckpt.versions import Progress
 
-from .blocks import Block, Cases, Heading, Headline, Item, Next, Tone
+from .blocks import Block, Cases, Heading, Headline, Item, Next, Tone, show_call
 from .change import ChangeReport
 from .change_keys import ChangeBody, ChangeHead, ChangeTail, StepKeys
 from .keys import ForPeople, Keys, of
@@ -99,10 +98,10 @@ class EvolveDocument(ChangeTail, _Result, ChangeBody, _Request, ChangeHead):
 
 @dataclass(frozen=True, slots=True)
 class EvolveReport(ChangeReport[EvolvePlan]):
-    """A changed query and its checkpoint; ``query`` is its file, ``words`` the options, as typed."""
+    """A changed query and its checkpoint; ``query`` is its file."""
 
     query: str = ""
-    words: tuple[str, ...] = ()
+    asked: Mapping[str, Value | None] = field(default_factory=dict)  # other options of the request
 
     keys = EvolveDocument
     verb = "CHANGE"
@@ -151,28 +150,21 @@ class EvolveReport(ChangeReport[EvolvePlan]):
 
     @property
     def request(self) -> Call:
-        line = ("ckpt", "evolve", self.plan.root, "--in-place", "--to", self.query, *self.words)
-        asked = to_call(" ".join(map(quote_word, line)))
-        assert isinstance(asked, Call)
-        return asked
+        into = () if self.plan.into is None else (self.plan.into,)
+        asked = Call("evolve", (self.plan.root, *into)).but(in_place=self.plan.into is None or None, to=self.query)
+        return asked.but(**self.asked, new_id=self.plan.new_id or None)
 
     def next_if_nothing(self) -> Iterator[Block]:
-        yield Next((NextStep("start the changed query", rows=RowCost.NONE),))
+        yield Next((do(Do.START, words("Start the changed query."), rows=NO_ROWS),))
 
     def next_if_refused(self) -> Iterator[Block]:
-        steps = tuple(step for step in split_remedy(self._refusal or "") if step.words)
         if self.plan.needs_acceptance:
-            yield Next((NextStep("accept that", self._spell("--accept-from-now-on"), rows=RowCost.NONE, writes=True),))
-        elif steps:
-            yield Next(steps)
+            accept = self.request.but(accept_from_now_on=True)
+            yield from show_call(accept, words("Accept that what is new knows rows from now on only."), writes=True)
+        elif self.plan.instead and not self.receipt.problem:
+            yield Next(self.plan.instead.steps)
         else:
             yield from ChangeReport.next_if_refused(self)
-
-    def _spell(self, *more: str) -> str:
-        """Spell the command that was typed, with more options and without ``--plan``."""
-        plan = self.plan
-        words = ["ckpt", "evolve", plan.inspection.checkpoint.uri, plan.into or "--in-place", "--to", self.query]
-        return " ".join(map(quote_word, [*words, *self.words, *more, *["--new-id"] * plan.new_id]))
 
     def start(self) -> Advice:
         return advise(do(Do.START, words("Start the changed query."), rows=self.rows))
@@ -182,19 +174,17 @@ class EvolveReport(ChangeReport[EvolvePlan]):
         if plan.into is None or self._refusal is not None:
             yield from ChangeReport._show_next(self)
             return
-        new = quote_path(plan.into)
         if not plan.written:
-            before = ("stop the old query",)
-            step = NextStep("write it", self._spell(), RowCost.NONE, writes=True, before=before)
-            yield Next((step,))
+            yield Next((run(self.request, words("Write it."), writes=True, before=[words("Stop the old query.")]),))
             return
-        look = NextStep(
-            "see whether the changed query can be started on it",
-            f"ckpt preflight {new} --expect {quote_path(self.query)}",
-            RowCost.NONE,
+        see = words("See whether the changed query can be started on it.")
+        look = run(call("preflight", plan.into, expect=self.query), see)
+        start = words(
+            "Start the changed query on it. Rows that the old query reads after batch {batch} come twice: if it has "
+            "read any, write NEW again.",
+            batch=str(plan.batch),
         )
-        twice = f"rows that the old query reads after batch {plan.batch} come twice: if it has, write NEW again"
-        yield Next((look, NextStep(f"then start the changed query on it; {twice}", rows=RowCost.NONE)))
+        yield Next((look, do(Do.START, start, rows=NO_ROWS)))
 
 
 _SAID = {
@@ -213,4 +203,4 @@ def _tabulate_column(part: PartComparison) -> tuple[str, ...]:
 def _tabulate_part(part: QueryChange, change: str) -> tuple[str, ...]:
     old = "-" if part.old is None else str(part.old)
     new = "-" if part.new is None else str(part.new)
-    return f"{old} -> {new}", change, part.verdict, part.why
+    return f"{old} -> {new}", change, part.verdict, str(part.why)

@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Annotated
 
+from ckpt.advice import Hole, Option, call, run, words
 from ckpt.checkpoint.pipelines import FlowVersion
-from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.inspection.scan.rows import ScannedCheckpoint, WorstFinding
 from ckpt.inspection.scan.scan import Scan, ScannedRoot
 from ckpt.model import Kind
 from ckpt.restart.findings import Outcome, Severity
-from ckpt.restart.legacy import to_words
-from ckpt.texts import instant, mask_secrets, plural, quote_path, size
+from ckpt.texts import instant, mask_secrets, plural, size
 
 from .blocks import (
     TONES,
@@ -172,21 +171,35 @@ class ScanReport(Report[Scan]):
             heads = tuple(head for head in rows[0] if any(str(row[head]) for row in rows))  # of columns with something
             yield Table(tuple(tuple(row[head] for head in heads) for row in rows), heads, TooWide.DROP)
         if 0 < len(self.sections) < len(rows):
-            first = f"The first {len(self.sections):,} names lead to a page"
-            yield Item(to_words(f"{first}; `ckpt inspect CHECKPOINT` prints those of the others."))
+            others = words(
+                "The first {count} names lead to a page; {inspect} prints those of the others.",
+                count=f"{len(self.sections):,}",
+                inspect=call("inspect"),
+            )
+            yield Item(others)
 
     def _show_pipelines(self) -> Iterator[Block]:
         """Versions of flows that were left out, and tables with several flows, which may lose rows."""
         if superseded := sum(root.superseded for root in self.record.roots):
-            many = f"{plural(superseded, 'superseded version')} of flows of pipelines, which no run uses"
-            yield Item(f"{many}: `--all-versions` shows them, `ckpt prune FLOW --superseded` removes them", 13, _LEFT)
+            text = words(
+                "{many} of flows of pipelines, which no run uses: {show} shows them, {prune} removes them",
+                many=plural(superseded, "superseded version"),
+                show=Option("all_versions"),
+                prune=call("prune", superseded=True),
+            )
+            yield Item(text, 13, _LEFT)
         versions = [(row, row.pipeline) for row in self.record.checkpoints if row.pipeline is not None]
         sharing = [(row, version) for row, version in versions if version.siblings]
         by_table = {(version.flow.pipeline, version.flow.table): (row, version) for row, version in sharing}
         for row, version in [*by_table.values()][:_SHOWN]:
-            several = f"{plural(len(version.siblings) + 1, 'flow')} write {version.flow.table}"
-            ask = f"`ckpt inspect {quote_path(row.path)} --sink URI`, with the folder of the table, says whether"
-            yield Item(f"{several}: if it is a table of files, rows are lost; {ask}", 13, "  two flows  ")
+            text = words(
+                "{flows} write {table}: if it is a table of files, rows are lost. Give the folder of the table to see "
+                "whether: {inspect}",
+                flows=plural(len(version.siblings) + 1, "flow"),
+                table=version.flow.table,
+                inspect=call("inspect", row.path, sink=Hole.URI),
+            )
+            yield Item(text, 13, "  two flows  ")
 
     def _tabulate_row(self, checkpoint: ScannedCheckpoint, section: str) -> dict[str, str | Cell]:
         """The cells by the head of their column."""
@@ -230,7 +243,8 @@ class ScanReport(Report[Scan]):
     def _show_not_asked(self) -> Iterator[Block]:
         """Name in one line what no row is about, where nothing else is to be said."""
         if self.record.checkpoints and self.exit is Exit.OK:
-            yield Item("the sinks: `ckpt inspect CHECKPOINT --sink URI` asks one", 13, "  not asked  ")
+            text = words("the sinks: {inspect} asks one", inspect=call("inspect", sink=Hole.URI))
+            yield Item(text, 13, "  not asked  ")
 
     def _show_unseen(self) -> Iterator[Block]:
         problems = list(self.record.problems)
@@ -250,8 +264,8 @@ class ScanReport(Report[Scan]):
         steps = []
         for name, checkpoints in list(kinds.items())[:_KINDS]:
             where = f" in {plural(len(checkpoints), 'checkpoint')}" if len(checkpoints) > 1 else ""
-            command = f"ckpt inspect {quote_path(checkpoints[0].path)}"
-            steps.append(NextStep(f"{name}{where}: what it means and what to do", command, RowCost.NONE))
+            what = words("See what {name}{where} means and what to do.", name=name, where=where)
+            steps.append(run(call("inspect", checkpoints[0].path), what))
         yield Next(tuple(steps))
         if len(kinds) > _KINDS:
             yield Item(f"and {plural(len(kinds) - _KINDS, 'other finding')}", 10)

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from ckpt.advice import Option, call, words
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.model import Json
-from ckpt.texts import instant, plural, quote_path, ranges
+from ckpt.texts import instant, plural, ranges
 
-from .blocks import Block, Heading, Headline, Item, Line, Page, Table, Tone, TooWide, page_of, show_command
+from .blocks import Block, Heading, Headline, Item, Line, Page, Table, Tone, TooWide, page_of, show_call
 from .keys import Keys, of
 from .page import range_text
 from .reports import Report
@@ -101,7 +102,7 @@ def _show_events(history: "StateHistory") -> Iterator[Block]:
         rows, heads = [row[:-1] for row in rows], heads[:-1]
     yield Table(tuple(rows), heads, TooWide.STACK)
     if history.more:
-        yield Line("  there are older ones: see --limit")
+        yield Item(words("there are older ones: see {limit}", limit=Option("limit")))
 
 
 _CHANGES = {
@@ -145,11 +146,12 @@ def _show_sources(history: "StateHistory") -> Iterator[Block]:
 def _show_next(history: "StateHistory") -> Iterator[Block]:
     written = [event for event in history.events if event.after is not None]
     if written and written[-1].sources:
-        event, path = written[-1], quote_path(history.checkpoint)
+        event = written[-1]
+        show = call("offsets_show", history.checkpoint)
         if event.after_batch is None:
-            yield from show_command(
-                f"see what batch {event.batch} read", f"ckpt offsets show {path} --batch {event.batch}"
-            )
+            read = words("See what batch {batch} read.", batch=event.batch)
+            yield from show_call(show.but(batch=event.batch), read)
         else:
-            what = f"get the reader options with which the input of batch {_first_batch(event)} is read again"
-            yield from show_command(what, f"ckpt offsets show {path} --batch {event.after_batch}")
+            first = _first_batch(event)
+            again = words("Get the reader options that read the input of batch {first} again.", first=first)
+            yield from show_call(show.but(batch=event.after_batch), again)

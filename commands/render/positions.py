@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping
 from typing import Annotated
 
+from ckpt.advice import call, words
 from ckpt.changes.offsets.exchange import Positions
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.model import Json
-from ckpt.texts import quote_path
 
-from .blocks import Block, Heading, Headline, Item, Page, Tone, more, page_of, show_command, show_warnings
+from .blocks import Block, Heading, Headline, Item, Page, Tone, more, page_of, show_call, show_warnings
 from .document import DocumentKeys
 from .inspection import CheckpointKeys
 from .keys import Keys, Sentences, of
@@ -99,9 +99,9 @@ def _show_sources(positions: Positions) -> Iterator[Block]:
 
 
 def _show_next(positions: Positions) -> Iterator[Block]:
-    path = quote_path(positions.inspection.checkpoint.uri)
+    path = positions.inspection.checkpoint.uri
     if positions.refused or not positions.committed:
-        yield from show_command("see what the next start does", f"ckpt inspect {path}")
+        yield from show_call(call("inspect", path), words("See what the next start does."))
     else:
-        command = f"ckpt handoff {path} --batch {positions.batch} --snippet python"
-        yield from show_command("get the code of a new query that continues there", command)
+        code = call("handoff", path).but(batch=positions.batch, snippet="python")
+        yield from show_call(code, words("Get the code of a new query that continues there."))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from itertools import zip_longest
 
+from ckpt.advice import call, words
 from ckpt.copies.rehearsal import Rehearsal, RehearsalEnd, RehearsedBatch, RehearsedQuery
 from ckpt.texts import plural
 
@@ -44,10 +45,13 @@ def _show_result(rehearsal: Rehearsal) -> Iterator[Block]:
         yield Headline(f"THE QUERY STARTS: it ran {ran}{_ENDS[new.end]}", tone)
     if new.evolved:
         yield Item(
-            "On a copy that ckpt.evolve made. On the checkpoint itself it would not start, or not continue correctly."
+            words(
+                "On a copy that {evolve} made. On the checkpoint itself it would not start, or not continue correctly.",
+                evolve=call("evolve"),
+            )
         )
     if new.refused is not None:
-        yield Item(f"On a plain copy: ckpt.evolve refuses, {new.refused}")
+        yield Item(words("On a plain copy: {evolve} refuses, {why}", evolve=call("evolve"), why=new.refused))
     for name, query in _list_queries(rehearsal):
         if query.error is not None:
             yield Item(f"{name}: {query.error}")

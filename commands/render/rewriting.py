@@ -5,16 +5,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
+from ckpt.advice import UNKNOWN_ROWS, Call, Do, Hole, Option, call, do, run, words
 from ckpt.checkpoint.sources.kind import SourceType
-from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.migrate.provider import PROVIDER_NAMES
 from ckpt.model import Json
 from ckpt.restart.findings import Outcome
 from ckpt.settings import CHECKPOINT_FORMAT
-from ckpt.texts import instant, plural, quote_path, size, span
+from ckpt.texts import instant, plural, size, span
 
-from ..arguments import as_options
-from .blocks import Block, Heading, Headline, Item, Next, Page, Table, Tone, bullets, more, page_of, show_command
+from .blocks import Block, Heading, Headline, Item, Next, Page, Table, Tone, bullets, more, page_of, show_call
 from .document import DocumentKeys
 from .inspection import CheckpointKeys
 from .keys import ForPeople, Keys, Span, derive, of
@@ -188,7 +187,7 @@ class RewriteReport(Report["Rewrite"]):
         title = show_title(self.record.inspection)
         if self.record.refused:
             headline = Headline("CANNOT BE WRITTEN by ckpt", Tone.ERROR)
-            return page_of(title, [headline, *bullets([as_options(self.record.refused)])], self._show_lost())
+            return page_of(title, [headline, *bullets([self.record.refused])], self._show_lost())
         parts = (
             self._show_headline,
             self._show_merged,
@@ -355,32 +354,40 @@ class RewriteReport(Report["Rewrite"]):
     def _show_next(self) -> Iterator[Block]:
         rewrite = self.record
         if not rewrite.written:
-            yield Next((NextStep("the same without --plan"),))
+            yield Next((do(Do.CHANGE, words("Repeat this call without {plan}.", plan=Option("plan"))),))
             return
         if rewrite.merged or rewrite.parts:
-            what = "a query with each of them" if rewrite.parts else "the new query with this checkpointLocation"
-            steps = [NextStep(f"start {what}, and never an old one again", _inspect(rewrite), RowCost.NONE)]
-            steps += [NextStep("look at the others too", _inspect(part), RowCost.NONE) for part in rewrite.parts[1:]]
-            yield Next(tuple(steps))
+            each = words("Start a query with each of them, and never the old one again. First look at each.")
+            merged = words(
+                "Start the new query with this checkpointLocation, and never an old one again. First look at it."
+            )
+            others = words("Look at the others too.")
+            steps = [run(_inspect(part), others) for part in rewrite.parts[1:]]
+            yield Next((run(_inspect(rewrite), each if rewrite.parts else merged), *steps))
             return
         since = f"after batch {rewrite.batch}" if rewrite.planned is None else "since"
-        start = (
-            f"start the query with this checkpointLocation, and never on the old one again. If it has run on the old "
-            f"one {since}, write this one again first: sinks that remember batch ids would drop "
-            f"rows. {self._describe_sinks()}"
+        start = words(
+            "Start the query with this checkpointLocation, and never on the old one again. If it has run on the old "
+            "one {since}, write this one again first: sinks that remember batch ids would drop rows. {sinks}",
+            since=since,
+            sinks=self._describe_sinks(),
         )
-        inspect = _inspect(rewrite)
+        inspect, of_sink = _inspect(rewrite), _inspect(rewrite).but(sink=Hole.URI)
         if rewrite.salvage and rewrite.salvage.again:
-            what = (
-                f"before the first start: {span('batch', *rewrite.salvage.again)} ran once, and the ids are used again "
-                "with other ranges. Says whether the sink would drop rows (CKPT411); any other sink gets them twice"
+            what = words(
+                "Before the first start, see whether the sink would drop rows (CKPT411): {batches} ran once, and the "
+                "ids are used again with other ranges. Any other sink gets these rows twice.",
+                batches=span("batch", *rewrite.salvage.again),
             )
-            yield Next((NextStep(what, f"{inspect} --sink URI"), NextStep(start)))
+            yield Next((run(of_sink, what, rows=UNKNOWN_ROWS), do(Do.START, start)))
         elif rewrite.planned is not None:
-            what = f"before the first start: says whether the sink has batch {rewrite.planned}, and what to do then"
-            yield Next((NextStep(what, f"{inspect} --sink URI"), NextStep(start)))
+            what = words(
+                "Before the first start, see whether the sink has batch {planned}, and what to do then.",
+                planned=rewrite.planned,
+            )
+            yield Next((run(of_sink, what, rows=UNKNOWN_ROWS), do(Do.START, start)))
         else:
-            yield from show_command(start, inspect + self._sink_option)
+            yield from show_call(of_sink if self._asks_sink else inspect, start)
 
     def _show_conditions(self) -> Iterator[Block]:
         """Say what has to be true of the new query of several old ones, or of the new queries of one."""
@@ -419,9 +426,9 @@ class RewriteReport(Report["Rewrite"]):
         )
 
     @property
-    def _sink_option(self) -> str:
-        """The option that makes inspect compare the new checkpoint with its sink, where that may matter."""
-        return "" if self.record.planned is None and not self.record.new_id else " --sink URI"
+    def _asks_sink(self) -> bool:
+        """True if inspect compares the new checkpoint with its sink: where that may matter."""
+        return self.record.planned is not None or self.record.new_id
 
     def _describe_sinks(self) -> str:
         """Describe how sinks take the new checkpoint."""
@@ -432,8 +439,8 @@ class RewriteReport(Report["Rewrite"]):
         return f"{own}{'' if self.record.planned is None else twice}."
 
 
-def _inspect(rewrite: "Rewrite") -> str:
-    return f"ckpt inspect {quote_path(rewrite.into)}"
+def _inspect(rewrite: "Rewrite") -> Call:
+    return call("inspect", rewrite.into)
 
 
 @dataclass(frozen=True)
@@ -465,12 +472,12 @@ class ImportReport(RewriteReport):
             "next. To a Delta or Iceberg table it is another query, which writes all its batches. Files and a "
             "foreachBatch with txnAppId silently drop batches whose ids they have, also of another query: use another "
             f"txnAppId; for files, the output folder that the first start of {self.source} wrote to. Start it only "
-            "when this command reports neither CKPT411 nor CKPT413:"
+            "when the sink shows neither CKPT411 nor CKPT413."
         )
 
     @property
-    def _sink_option(self) -> str:
-        return " --sink URI" if self.record.of_another_query else super()._sink_option
+    def _asks_sink(self) -> bool:
+        return self.record.of_another_query or super()._asks_sink
 
     @property
     def _state(self) -> str:

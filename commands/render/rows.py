@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from ckpt.advice import Option, call, words
 from ckpt.formats.types import sql_type
 from ckpt.model import Json
 from ckpt.state.reading.units import StateUnit, UnitKind
@@ -154,12 +155,14 @@ class RowsReport(Report["StateRows"]):
         yield Headline(f"{name_unit(rows.unit)}, batch {rows.moment.batch}{where}", Tone.PLAIN)
         yield tabulate_rows(rows.rows)
         if rows.more:
-            yield Line("  there are more: see --limit")
+            yield Item(words("there are more: see {limit}", limit=Option("limit")))
         for path in rows.foreign_snapshots[:1]:
-            text = (
-                f"warning: {path} holds other rows than the changes up to it: it may come from batches that were "
-                "abandoned when somebody went back by hand. A start reads the snapshot, as this page does; `ckpt state "
-                "history` follows the changes"
+            text = words(
+                "warning: {path} holds other rows than the changes up to it: it may come from batches that were "
+                "abandoned when somebody went back by hand. A start reads the snapshot, as this page does; {history} "
+                "follows the changes",
+                path=path,
+                history=call("state_history"),
             )
             yield Item(text)
 
@@ -230,7 +233,7 @@ def show_changes(unit: "UnitDiff", span: str) -> Iterator[Block]:
         )
         yield Table(rows, ("", "key", "before", "after"), TooWide.STACK)
     if unit.added + unit.removed + unit.changed > len(unit.rows):
-        yield Line("  there are more: see --limit")
+        yield Item(words("there are more: see {limit}", limit=Option("limit")))
 
 
 def tabulate_rows(rows: Sequence[dict[str, Any]]) -> Block:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from ckpt import settings
+from ckpt.advice import Option, Words, call, words
 from ckpt.checkpoint.state.ranges import Ranges, intersect
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.types import type_name
@@ -45,18 +46,21 @@ def show_state(inspection: Inspection) -> Iterator[Block]:
     if recorded:
         yield Item(f"recorded here, overrides the session: {recorded}")
     if inspection.space.known:
-        yield Item(f"{size(inspection.space.known)} could be deleted: `ckpt prune` plans it, and looks closer")
+        bytes_, prune = size(inspection.space.known), call("prune")
+        text = words("{bytes} could be deleted: {prune} plans it, and looks closer", bytes=bytes_, prune=prune)
+        yield Item(text)
     if state.every_byte is not None:
         yield Item(_describe_every_byte(state.every_byte))
     elif state.unverified:
-        yield Item(f"{plural(state.unverified, 'file')} known by name and size only: --deep reads every byte")
+        files, deep = plural(state.unverified, "file"), Option("deep")
+        yield Item(words("{files} known by name and size only: {deep} reads every byte", files=files, deep=deep))
     if len(state.operators) <= _IN_FULL:
         for operator in state.operators:
             yield from _show_operator(operator)
         return
     for operator in state.operators:
         yield Item(_describe_briefly(operator), 6, f"  operator {operator.id}   ")
-    yield Line("  stores, columns and snapshots: -o json names them")
+    yield Item(words("stores, columns and snapshots: see {fields}"))
 
 
 def _describe_every_byte(every_byte: EveryByte) -> str:
@@ -114,16 +118,16 @@ def _name_operator(operator: Operator) -> str:
     return operator.name if word is None else f"{word} ({operator.name})"
 
 
-def _describe_store(store: Store) -> str:
-    facts = [
-        plural(len(store.partitions), "partition"),
-        "number of keys not recorded (`ckpt state count`)" if store.num_keys is None else plural(store.num_keys, "key"),
-        size(store.bytes) + _describe_skew(store),
-        *(["changelog"] if store.changelog else []),
-        _describe_loading(store),
-        _describe_readable(store.readable_batches),
-    ]
-    return ", ".join(facts)
+def _describe_store(store: Store) -> Words:
+    not_recorded = words("number of keys not recorded ({count})", count=call("state_count"))
+    facts = [size(store.bytes) + _describe_skew(store), *(["changelog"] if store.changelog else [])]
+    facts += [_describe_loading(store), _describe_readable(store.readable_batches)]
+    return words(
+        "{partitions}, {keys}, {facts}",
+        partitions=plural(len(store.partitions), "partition"),
+        keys=not_recorded if store.num_keys is None else plural(store.num_keys, "key"),
+        facts=", ".join(facts),
+    )
 
 
 def _describe_readable(batches: Ranges) -> str:

@@ -212,7 +212,7 @@ def _show_next(migration: TransformMigration) -> Iterator[Block]:
         do(Do.START, fill_in, rows=NO_ROWS, line=start),
         do(Do.START, once_more, rows=NO_ROWS),
         run(count, loaded),
-        do(Do.DELETE, words("Then {folder} is no longer needed.", folder=f"{INITIAL_STATE}/"), rows=NO_ROWS),
+        do(Do.DELETE, words("Delete {folder}: it is no longer needed.", folder=f"{INITIAL_STATE}/"), rows=NO_ROWS),
     )
     yield Next(steps, numbered=True)
 

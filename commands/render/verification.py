@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Annotated
 
+from ckpt.advice import call, words
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.state.verify.verify import StateVerification
-from ckpt.texts import batch_ranges, plural, quote_path, size
+from ckpt.texts import batch_ranges, plural, size
 
-from .blocks import Block, Heading, Headline, Item, Page, Tone, more, page_of, show_command
+from .blocks import Block, Heading, Headline, Item, Page, Tone, more, page_of, show_call
 from .document import DocumentKeys
 from .inspection import CheckpointKeys, RestartKeys
 from .keys import ForPeople, Keys, derive
@@ -110,5 +111,5 @@ class VerificationReport(Report[StateVerification]):
 
     def _show_next(self) -> Iterator[Block]:
         if self.record.damages or not all(forecast.outcome.runs for forecast in self._inspection.counted):
-            command = f"ckpt inspect {quote_path(self.record.checkpoint.uri)} --deep"
-            yield from show_command("what it means, and what to do", command)
+            look = call("inspect", self.record.checkpoint.uri, deep=True)
+            yield from show_call(look, words("See what it means, and what to do."))

@@ -3,11 +3,12 @@
 Columns are matched by what both queries compute where the old query is known, else by their names in the state schema.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from ckpt.changes.evolve.fields import FieldPlanner, plan_variables
+from ckpt.advice import Hole, Words, call, plain, words
+from ckpt.changes.evolve.fields import FieldPlanner, Refuse, plan_variables
 from ckpt.changes.evolve.origins import (
     ColumnMerge,
     ColumnOrigin,
@@ -15,9 +16,11 @@ from ckpt.changes.evolve.origins import (
     FamilyColumns,
     LongerSessions,
     StoreColumns,
+    ask_old,
     is_nullable,
 )
 from ckpt.changes.plan import NoWay
+from ckpt.errors import argument
 from ckpt.formats.operators import TRANSFORM_WITH_STATE, OperatorName, list_variables
 from ckpt.formats.statefiles import JOIN_ROWS, TIMED_KEYS, TIMED_ROWS
 from ckpt.formats.types import fields_of, named_fields, struct_of
@@ -119,11 +122,18 @@ class _Planner:
     old: DescribedOperator | None
     words: ColumnWords
 
-    def refuse(self, why: str) -> NoWay:
+    def refuse(self, why: str | Words) -> NoWay:
         """An error that names the operator."""
         return NoWay(
-            f"operator {self.has.id} ({self.wants.name}): {why}. `ckpt export-state` and `ckpt import-state` move rows "
-            "by hand; or let the operator start without state: `map_operator` -=ID"
+            words(
+                "operator {id} ({name}): {why}. {export} and {import_} move rows by hand; or let the operator start "
+                "without state: {--map-operator=-=ID}",
+                id=self.has.id,
+                name=self.wants.name,
+                why=why,
+                export=call("export_state"),
+                import_=call("import_state"),
+            )
         )
 
     def plan(self) -> ColumnPlan:
@@ -278,8 +288,8 @@ class _Planner:
             if before is None:
                 word = defaults.get(number, name)
                 explanation = f"the key has {name}: the state does not know it of any key" if part is None else part.why
-                remedy = f"; `default` {word}=VALUE gives all of them one value" if isinstance(kind, str) else ""
-                raise self.refuse(f"{explanation}{remedy}")
+                remedy = words("; {--default=} gives all of them one value", default={word: Hole.VALUE})
+                raise self.refuse(plain(explanation) + (remedy if isinstance(kind, str) else ""))
             if part is not None:
                 self._check_certain(part)
             self._check_type(old[before], new[number], "key")
@@ -330,7 +340,7 @@ class _Planner:
             return by_name
         if _have_types(old, new):
             return {number: number for number in range(len(new))}
-        raise self.refuse("columns of its key differ, and have no names: name the old query, `from_query`")
+        raise self.refuse(f"columns of its key differ, and have no names: name the old query, {argument('from_query')}")
 
     def _plan_aggregates(self, sides: _Sides) -> tuple[tuple[ColumnOrigin, ...] | None, tuple[PartComparison, ...]]:
         old, new = sides.list_columns("value")
@@ -359,7 +369,9 @@ class _Planner:
             judged.append(part)
         taken = {origin.old for origin in origins if not origin.derived}
         if sum(origin.old is not None and not origin.derived for origin in origins) > len(taken - {None}):
-            raise self.refuse("two aggregates would take the same column of the old state: say it with `map_column`")
+            raise self.refuse(
+                f"two aggregates would take the same column of the old state: say it with {argument('map_column')}"
+            )
         if self.parts is not None:
             gone = [part for part in self.parts if part.kind is PartKind.VALUE and part.new is None]
             kept = {part.old for part in judged}
@@ -403,7 +415,7 @@ class _Planner:
             ]
         for number, start in self._read_map(sides, aggregates, _list_starts(aggregates)).items():
             part = self._judge_by_name(aggregates[number], number, start)
-            matched[number] = start, replace(part, why=f"{part.why}, as `map_column` says")
+            matched[number] = start, replace(part, why=f"{part.why}, as {argument('map_column')} says")
         for _, part in matched:
             self._check_certain(part)
         return matched
@@ -446,8 +458,12 @@ class _Planner:
                 first = _list_starts(aggregates)[number]
                 mine = next(name for name, ordinal in flat_new.items() if ordinal == first)
                 raise self.refuse(
-                    f"{spell(aggregates[number].sql)} may be {there} of the state, or new: name the old query, "
-                    f"`from_query`, or say it with `map_column` OLD={mine}, or -={mine} if it is new"
+                    words(
+                        "{aggregate} may be {there} of the state, or new: name the old query, {--from-query}, or {ask}",
+                        aggregate=spell(aggregates[number].sql),
+                        there=there,
+                        ask=ask_old("map_column", mine),
+                    )
                 )
             starts.append(candidates[0] if candidates else None)
         return starts
@@ -582,7 +598,9 @@ class _Planner:
     ) -> dict[int, int | None]:
         names = [name for name, _ in old]
         if not (_are_names(names) and _are_names([name for name, _ in new])):
-            raise self.refuse(f"columns of the {side} side have the same name: name the old query, `from_query`")
+            raise self.refuse(
+                f"columns of the {side} side have the same name: name the old query, {argument('from_query')}"
+            )
         return {number: names.index(name) if name in names else None for number, (name, _) in enumerate(new)}
 
     def _check_type(self, old: tuple[str, Json], new: tuple[str, Json], word: str) -> None:
@@ -615,7 +633,7 @@ def _are_names(names: Sequence[str]) -> bool:
 def plan_merges(
     wants: DescribedOperator,
     gone: str,
-    refuse: Callable[[str], NoWay],
+    refuse: Refuse,
     value: Sequence[ColumnOrigin] | None = None,
 ) -> tuple[ColumnMerge, ...]:
     """Plan how values of rows are merged that get the same key. Raises NoWay, made by ``refuse``.
@@ -641,8 +659,8 @@ def plan_merges(
 def plan_combining(has: Operator, wants: DescribedOperator) -> StoreColumns:
     """Plan how the only store of an operator merges rows with the same key, whose columns stay. Raises NoWay."""
 
-    def refuse(why: str) -> NoWay:
-        return NoWay(f"operator {has.id} ({wants.name}): {why}")
+    def refuse(why: str | Words) -> NoWay:
+        return NoWay(words("operator {id} ({name}): {why}", id=has.id, name=wants.name, why=why))
 
     merges = plan_merges(wants, "keys are in several checkpoints", refuse)
     (store,) = has.stores
@@ -659,7 +677,7 @@ def plan_combining(has: Operator, wants: DescribedOperator) -> StoreColumns:
     return StoreColumns(store.name, store.key_schema, store.value_schema, merges=merges, sessions=sessions)
 
 
-def _find_session(fields: Sequence[Json], refuse: Callable[[str], NoWay]) -> int:
+def _find_session(fields: Sequence[Json], refuse: Refuse) -> int:
     window = next((number for number, field in enumerate(fields) if is_session_window(field)), None)
     if window is None:
         raise refuse("ckpt cannot tell which column of its state is the session")

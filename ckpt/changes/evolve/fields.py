@@ -6,8 +6,17 @@ Nobody sees what such a function makes of its state, so no field is better than 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ckpt.changes.evolve.origins import ColumnOrigin, ColumnWords, FamilyColumns, StoreColumns, is_nullable
+from ckpt.advice import Hole, Words, words
+from ckpt.changes.evolve.origins import (
+    ColumnOrigin,
+    ColumnWords,
+    FamilyColumns,
+    StoreColumns,
+    ask_old,
+    is_nullable,
+)
 from ckpt.changes.plan import NoWay
+from ckpt.errors import argument
 from ckpt.formats.operators import TIMERS, list_variables
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.inspection.evolution import Knowledge, PartComparison, PartKind, bare, is_wider
@@ -19,7 +28,7 @@ _TIMEOUT = "timeoutTimestamp"
 _NO_TIMEOUT = -1  # ``GroupStateImpl.NO_TIMESTAMP``
 _LIST = "ListState"
 _BESIDE = ("$rowCounter_", "$count_", "$min_", "$ttl_")  # families that Spark keeps beside a variable
-Refuse = Callable[[str], NoWay]
+Refuse = Callable[["str | Words"], NoWay]
 
 
 @dataclass
@@ -65,7 +74,7 @@ class FieldPlanner:
         if label in self.words.defaults:
             self.words.used.add(f"default {label}")
             text = self.words.defaults[label]
-            why = f"{label} is {text} in all of the state, as `default` says"
+            why = f"{label} is {text} in all of the state, as {argument('default')} says"
             self.parts.append(PartComparison(PartKind.VALUE, None, None, Knowledge.UNKNOWN, why))
             return ColumnOrigin(None, text, given=True)
         if name == _TIMEOUT:
@@ -73,7 +82,13 @@ class FieldPlanner:
             self.parts.append(PartComparison(PartKind.VALUE, None, None, Knowledge.FROM_NOW_ON, why))
             return ColumnOrigin(None, _NO_TIMEOUT)
         if not nullable:
-            raise self.refuse(f"{label} is new and is never NULL: `default` {label}=VALUE gives all of them one value")
+            raise self.refuse(
+                words(
+                    "{label} is new and never NULL: {--default=} gives all of them one value",
+                    label=label,
+                    default={label: Hole.VALUE},
+                )
+            )
         why = f"{label} is new, and NULL in the state that is there"
         self.parts.append(PartComparison(PartKind.VALUE, None, None, Knowledge.FROM_NOW_ON, why))
         return ColumnOrigin(None)
@@ -114,8 +129,12 @@ class FieldPlanner:
             ]
             if rivals:
                 raise self.refuse(
-                    f"{label} may be {' or '.join(rivals)} of the state under another name, or new: say it with "
-                    f"`map_column` {rivals[0]}={label}, or -={label} if it is new"
+                    words(
+                        "{label} may be {rivals} of the state under another name, or new: {ask}",
+                        label=label,
+                        rivals=" or ".join(rivals),
+                        ask=ask_old("map_column", label, rivals[0]),
+                    )
                 )
         return matching
 
@@ -125,13 +144,13 @@ def _join(path: str, name: str) -> str:
 
 
 def plan_variables(
-    has: Operator, wants: DescribedOperator, words: ColumnWords, refuse: Refuse
+    has: Operator, wants: DescribedOperator, asked: ColumnWords, refuse: Refuse
 ) -> tuple[tuple[StoreColumns, ...], tuple[PartComparison, ...]]:
     """Plan the variables of transformWithState: the stores that change, and what is known of each. Raises NoWay."""
-    planner = FieldPlanner(words, refuse)
+    planner = FieldPlanner(asked, refuse)
     old = {variable.name: variable for variable in has.variables}
     new = {variable.name: variable for variable in list_variables(wants.properties)}
-    sources = _match_variables(old, new, words, refuse)
+    sources = _match_variables(old, new, asked, refuse)
     described = {family.name: family for store in wants.stores for family in store.families}
     stores, gone = [], [variable for name, variable in old.items() if name not in sources.values()]
     for store in has.stores:
@@ -168,14 +187,14 @@ def plan_variables(
 
 
 def _match_variables(
-    old: Mapping[str, StateVariable], new: Mapping[str, StateVariable], words: ColumnWords, refuse: Refuse
+    old: Mapping[str, StateVariable], new: Mapping[str, StateVariable], asked: ColumnWords, refuse: Refuse
 ) -> dict[str, str | None]:
     """The old name of each variable; None: it is new. Raises NoWay where one may have been renamed."""
     sources: dict[str, str | None] = {name: name if name in old else None for name in new}
     for name in new:
-        source = words.mapped.get(name)
+        source = asked.mapped.get(name)
         if source is not None:
-            words.used.add(f"map_column {name}")
+            asked.used.add(f"map_column {name}")
             if source not in ("-", *old):
                 raise refuse(f"{source} is no variable of the state, which has {', '.join(old)}")
             sources[name] = None if source == "-" else source
@@ -185,13 +204,18 @@ def _match_variables(
     for name, source in sources.items():
         if source is not None and name in old and source != name and name not in taken:
             raise refuse(f"variable {name} is in the state too, and would be lost: rename it as well")
-        if source is not None or name in words.mapped:
+        if source is not None or name in asked.mapped:
             continue
         rivals = [own.name for own in old.values() if own.name not in taken and own.kind == new[name].kind != TIMERS]
         if rivals:
             raise refuse(
-                f"variable {name} may be {' or '.join(rivals)} of the state under another name, or new: say it with "
-                f"`map_column` {rivals[0]}={name}, or -={name} if it is new. Spark would start, with {name} empty"
+                words(
+                    "variable {name} may be {rivals} of the state under another name, or new: {ask}. Spark would "
+                    "start, with {name} empty",
+                    name=name,
+                    rivals=" or ".join(rivals),
+                    ask=ask_old("map_column", name, rivals[0]),
+                )
             )
     return sources
 

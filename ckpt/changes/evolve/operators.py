@@ -6,8 +6,9 @@ Spark numbers them from the sink on, so that one more in the middle renumbers ot
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from ckpt.advice import words
 from ckpt.changes.evolve.columns import plan_columns
-from ckpt.changes.evolve.origins import ColumnWords, StoreColumns
+from ckpt.changes.evolve.origins import ColumnWords, StoreColumns, ask_old
 from ckpt.changes.evolve.sources import PartChange, QueryChange
 from ckpt.changes.plan import NoWay
 from ckpt.errors import UsageError
@@ -81,11 +82,17 @@ def _find_old(
     rivals = [number for number, other in enumerate(wanted) if any(_fits(operator, other) for operator in fitting)]
     if len(fitting) == 1 and rivals == [new]:
         return fitting[0].id
-    ask = f"say it with `map_operator` OLD={new}, or -={new} if it is new"
+    ask = ask_old("map_operator", new)
     if fitting:
         ids = ", ".join(str(operator.id) for operator in fitting)
         raise NoWay(
-            f"operator {new} of the query ({wants.name}) may be operator {ids} of the checkpoint, or new: {ask}"
+            words(
+                "operator {new} of the query ({name}) may be operator {ids} of the checkpoint, or new: {ask}",
+                new=new,
+                name=wants.name,
+                ids=ids,
+                ask=ask,
+            )
         )
     alike = [operator for operator in free if operator.name == wants.name and not _fits_any(operator, wanted)]
     changed = [other for other in wanted if other.name == wants.name and not any(_fits(has, other) for has in free)]
@@ -94,8 +101,14 @@ def _find_old(
     if alike:
         ids = ", ".join(str(operator.id) for operator in alike)
         raise NoWay(
-            f"operator {new} of the query ({wants.name}) keeps other columns than operator {ids} of the checkpoint, "
-            f"and may be one of them or new: {ask}"
+            words(
+                "operator {new} of the query ({name}) keeps other columns than operator {ids} of the checkpoint, and "
+                "may be one of them or new: {ask}",
+                new=new,
+                name=wants.name,
+                ids=ids,
+                ask=ask,
+            )
         )
     return None
 

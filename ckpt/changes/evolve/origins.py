@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ckpt.errors import UsageError
+from ckpt.advice import Option, Words, call, words
+from ckpt.errors import UsageError, argument
 from ckpt.inspection.aggregates import Merge
 from ckpt.model import Json
 
@@ -87,20 +88,28 @@ class ColumnWords:
         for option, columns in (("map_column", self.mapped), ("default", self.defaults)):
             for column in columns:
                 if f"{option} {column}" not in self.used:
-                    raise UsageError(f"`{option}`: no operator that keeps its state can use column {column}")
+                    raise UsageError(f"{argument(option)}: no operator that keeps its state can use column {column}")
 
 
-def parse_mapping(words: Sequence[str]) -> dict[str, str]:
+def parse_mapping(pairs: Sequence[str]) -> dict[str, str]:
     """Parse ``OLD=NEW`` words: the old column, or ``-``, by the new one. Raises UsageError."""
     mapped: dict[str, str] = {}
-    for word in words:
+    for word in pairs:
         old, equals, new = word.partition("=")
         if not (old and equals and new) or new in mapped:
             raise UsageError.of(
-                "{--map-column}: write OLD=NEW, columns of state as `ckpt state show` names them: {word}", word=word
+                "{--map-column}: write OLD=NEW, columns of state as {show} names them: {word}",
+                show=call("state_show"),
+                word=word,
             )
         mapped[new] = old
     return mapped
+
+
+def ask_old(option: str, new: int | str, old: str = "OLD") -> Words:
+    """Ask somebody for the old one that a new one is: ``option`` takes the answer."""
+    pairs = [Option(option, f"{each}={new}") for each in (old, "-")]
+    return words("say it with {of_old}, or {of_none} if it is new", of_old=pairs[0], of_none=pairs[1])
 
 
 def is_nullable(field: Json) -> bool:

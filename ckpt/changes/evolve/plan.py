@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
+from ckpt.advice import Setting, Words, advise, call, join, run, words
 from ckpt.changes.check_fix import ANY_START
 from ckpt.changes.evolve.logs import has_names, plan_logs
 from ckpt.changes.evolve.operators import OperatorChange, judge_operators, match_operators
@@ -24,7 +25,7 @@ from ckpt.restart.legacy import to_words
 from ckpt.restart.remedies import commit_planned
 from ckpt.settings import CHECKPOINT_FORMAT
 from ckpt.storage import Storage
-from ckpt.texts import instant, quote_path
+from ckpt.texts import instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class EvolveOptions:
         )
 
 
-_ACCEPT = "`accept_from_now_on` accepts that"
+_ACCEPT = words("{--accept-from-now-on} accepts that")
 
 PlanState = Callable[[Storage, Checkpoint, QueryDescription, Sequence[OperatorChange]], Iterator[Step]]
 """A function that plans the state of a new checkpoint; raises NoWay, StorageError."""
@@ -79,6 +80,7 @@ class EvolvePlan(ChangePlan):
     batch: int | None = None  # the newest committed batch in the new checkpoint
     query_id: str | None = None  # in it
     new_id: bool = False
+    needs_acceptance: bool = False  # refused only until somebody accepts that what is new knows rows from now on
     files: int = 0  # in it
     bytes: int = 0
     sinks: Mapping[str, str] = field(default_factory=dict)  # kind: what it does if the original writes there too
@@ -89,11 +91,6 @@ class EvolvePlan(ChangePlan):
         verdicts = (part.verdict for part in self.parts)
         default = Knowledge.FULL if self.refused is None else Knowledge.UNKNOWN
         return max(verdicts, key=lambda verdict: verdict.rank, default=default)
-
-    @property
-    def needs_acceptance(self) -> bool:
-        """True if it is refused only until somebody accepts that what is new knows rows from now on."""
-        return self.refused is not None and self.refused.endswith(_ACCEPT)
 
     @property
     def knows_less(self) -> tuple[str, ...]:
@@ -131,7 +128,7 @@ def plan_evolution(
         _check_changes(checkpoint, query, plan, options)
         state = tuple(_plan_state(plan_state, storage, checkpoint, query, operators))
     except NoWay as error:
-        return plan.refusing(str(error))
+        return replace(plan.refusing(error.words, error.advice), needs_acceptance=isinstance(error, _KnowsLess))
     steps = (*state, *plan_logs(storage, checkpoint, query, changes))
     if not steps:
         plan = replace(plan, needed=False, why="the query continues from it as it is")
@@ -158,16 +155,21 @@ def _match_operators(
     """Match the operators, and judge them where the old query is known. Raises NoWay, UsageError."""
     old = options.from_query
     if old is not None and (problem := _compare(old, checkpoint)) is not None:
-        raise NoWay(f"`from_query` describes another query than the one that wrote the checkpoint: {problem}")
+        raise NoWay(
+            words(
+                "{--from-query} describes another query than the one that wrote the checkpoint: {problem}",
+                problem=problem,
+            )
+        )
     if query.unsupported is not None:
         raise NoWay(f"Spark refuses the query with any checkpoint: {query.unsupported}")
     if query.operators is not None:
         changes = match_operators(checkpoint.operators, query.operators, options.map_operator)
         compared = compare_signatures(old, query, _pair_parts(sources), _pair_parts(changes)) if old else ()
-        words, newest = options.columns, checkpoint.offsets.newest
+        columns, newest = options.columns, checkpoint.offsets.newest
         watermark_ms = newest.metadata.watermark_ms if newest is not None and newest.metadata is not None else 0
-        judged = tuple(judge_operators(changes, checkpoint.operators, query, old, compared, words, watermark_ms))
-        words.check_used()
+        judged = tuple(judge_operators(changes, checkpoint.operators, query, old, compared, columns, watermark_ms))
+        columns.check_used()
         return judged
     if checkpoint.stateful is False:
         return ()
@@ -195,7 +197,7 @@ def _plan_state(
     if all(change.old == change.new and not change.stores for change in changes):
         return
     if plan_state is None:
-        raise NoWay("the state of the query changes, and in place only its sources can: give `new`, a new checkpoint")
+        raise NoWay("the state of the query changes, and in place only its sources can: give a new checkpoint")
     yield from plan_state(storage, checkpoint, query, changes)
 
 
@@ -211,7 +213,16 @@ def _check_logs(checkpoint: Checkpoint) -> None:
     for batch in (latest, checkpoint.offsets.before(latest)):
         entry = None if batch is None else checkpoint.offsets.entries.get(batch)
         if isinstance(entry, Unreadable):
-            raise NoWay(f"{OFFSETS}/{batch} cannot be read ({entry.reason}): see ckpt inspect, and fix that first")
+            look = call("inspect", checkpoint.uri)
+            raise NoWay(
+                words(
+                    "{file} cannot be read ({reason}): see {inspect}, and fix that first",
+                    file=f"{OFFSETS}/{batch}",
+                    reason=entry.reason,
+                    inspect=look,
+                ),
+                advise(run(look, words("See how to repair {file}.", file=f"{OFFSETS}/{batch}"))),
+            )
 
 
 def _check_changes(checkpoint: Checkpoint, query: QueryDescription, plan: EvolvePlan, options: EvolveOptions) -> None:
@@ -222,36 +233,56 @@ def _check_changes(checkpoint: Checkpoint, query: QueryDescription, plan: Evolve
     latest, committed = checkpoint.offsets.latest, checkpoint.commits.latest
     gone = [change for change in plan.sources if change.is_gone and not change.unread]
     if gone and latest != committed and latest is not None:
-        path, numbers = quote_path(checkpoint.uri), ", ".join(str(change.old) for change in gone)
-        raise NoWay(
-            f"batch {latest} is planned and not committed, and its rows of source {numbers} would never be read: "
-            f"{commit_planned(checkpoint, 'the old query')}, or `ckpt rewind {path} --to-batch {latest - 1} --replay "
-            "new`, so that it is planned again"
-        )
+        numbers = ", ".join(str(change.old) for change in gone)
+        why = words("its rows of source {numbers} would never be read", numbers=numbers)
+        raise _of_planned(checkpoint, latest, why)
     joined = any(operator.name == "symmetricHashJoin" for operator in checkpoint.operators)
     order = [change.old for change in plan.sources if change.old is not None and not change.is_gone]
     if joined and order != sorted(order) and options.from_query is None:
         raise NoWay(
-            "the query joins streams, and its sources would change their order: if they change sides too, rows meet "
-            "the state of the wrong side. Keep the order of the sources that stay, or name the old query: `from_query`"
+            words(
+                "the query joins streams, and its sources would change their order: if they change sides too, rows "
+                "meet the state of the wrong side. Keep the order of the sources that stay, or name the old query: "
+                "{--from-query}"
+            )
         )
     changed = [part for part in plan.operators if part.stores]
     if changed and latest != committed and latest is not None:
-        raise NoWay(
-            f"batch {latest} is planned and not committed, and columns of operator {changed[0].new} change: "
-            f"{commit_planned(checkpoint, 'the old query')}, or `ckpt rewind {quote_path(checkpoint.uri)} --to-batch "
-            f"{latest - 1} --replay new`, so that it is planned again"
-        )
+        raise _of_planned(checkpoint, latest, words("columns of operator {id} change", id=str(changed[0].new)))
     for part in plan.parts if not options.accept_from_now_on else ():
         kind = "source" if isinstance(part, SourceChange) else "operator"
         columns = part.parts if isinstance(part, OperatorChange) else ()
         new = [column.why for column in columns if column.verdict is Knowledge.FROM_NOW_ON]
         if new:
-            raise NoWay(
-                f"operator {part.new} of the query: {'; '.join(new)}: it knows rows from now on only; {_ACCEPT}"
+            raise _KnowsLess(
+                words(
+                    "operator {id} of the query: {new}: it knows rows from now on only; {accept}",
+                    id=str(part.new),
+                    new="; ".join(new),
+                    accept=_ACCEPT,
+                )
             )
         if part.verdict is Knowledge.FROM_NOW_ON:
-            raise NoWay(f"{kind} {part.new} of the query {part.why}: {_ACCEPT}")
+            whose = words("{kind} {id} of the query {why}", kind=kind, id=str(part.new), why=part.why)
+            raise _KnowsLess(words("{whose}: {accept}", whose=whose, accept=_ACCEPT))
+
+
+class _KnowsLess(NoWay):
+    """Refused until somebody accepts it."""
+
+
+def _of_planned(checkpoint: Checkpoint, latest: int, why: Words) -> NoWay:
+    """Refuse what must not change while a batch is planned, and advise how it is planned again."""
+    rewind = call("rewind", checkpoint.uri, to_batch=latest - 1, replay="new")
+    reason = words(
+        "batch {latest} is planned and not committed, and {why}: {commit}, or have it planned again with {rewind}",
+        latest=latest,
+        why=why,
+        commit=commit_planned(checkpoint, "the old query"),
+        rewind=rewind,
+    )
+    unless = words("Unless the old query commits batch {latest}, have it planned again.", latest=latest)
+    return NoWay(reason, advise(run(rewind, unless)))
 
 
 def _compare(query: QueryDescription, checkpoint: Checkpoint) -> str | None:
@@ -286,28 +317,35 @@ def _guard(storage: Storage, checkpoint: Checkpoint, steps: Sequence[Step]) -> t
     return (*first, mark, *others, *written)
 
 
-def _warn(checkpoint: Checkpoint, query: QueryDescription, plan: EvolvePlan) -> Iterator[str]:
+def _warn(checkpoint: Checkpoint, query: QueryDescription, plan: EvolvePlan) -> Iterator[Words]:
     newest = checkpoint.offsets.newest
     assert newest is not None
     yield from _warn_of_names(query, newest)
     if checkpoint.state is None and plan.operators:
-        yield f"The new state has state store checkpoint format 1: start the query with {CHECKPOINT_FORMAT}=1."
+        yield words(
+            "The new state has state store checkpoint format 1: start the query with {setting}.",
+            setting=Setting(f"{CHECKPOINT_FORMAT}=1"),
+        )
     metadata = newest.metadata
     if metadata is not None and metadata.watermark_ms > 0 and any(change.is_new for change in plan.sources):
-        yield (
-            f"The watermark is {instant(metadata.watermark_ms)}: operators that have one drop older rows of a new "
-            "source silently. A checkpoint has one watermark for all sources."
+        yield words(
+            "The watermark is {watermark}: operators that have one drop older rows of a new source silently. A "
+            "checkpoint has one watermark for all sources.",
+            watermark=instant(metadata.watermark_ms),
         )
     if checkpoint.stateful is not False and any(change.is_gone for change in plan.sources):
-        yield "Rows of a source that the query no longer reads stay in its state, and go on to be counted and joined."
+        yield words("Rows of a source that the query no longer reads stay in its state, and still count and join.")
 
 
-def _warn_of_names(query: QueryDescription, newest: OffsetLog) -> Iterator[str]:
+def _warn_of_names(query: QueryDescription, newest: OffsetLog) -> Iterator[Words]:
     named = any(source.name is not None for source in query.sources)
     if named == has_names(newest):
         return
     if named:
-        both = " and ".join(f"{name}={value}" for name, value in NAMING.items())
-        yield f"Start the query with {both}: without them Spark refuses named sources. Spark 4.2 or later."
+        both = join((Words((Setting(f"{name}={value}"),)) for name, value in NAMING.items()), " and ")
+        yield words(
+            "Start the query with {both} in Spark 4.2 or later: without them it refuses named sources.", both=both
+        )
     else:
-        yield f"Start the query without {' and '.join(NAMING)}: with them Spark wants a name of each source."
+        names = " and ".join(NAMING)
+        yield words("Start the query without {names}: with them Spark wants a name of each source.", names=names)

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from urllib.parse import unquote
 
+from ckpt.advice import Words, call, words
+from ckpt.changes.evolve.origins import ask_old
 from ckpt.changes.plan import NoWay
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.history import sources
@@ -13,7 +15,7 @@ from ckpt.checkpoint.sources.ends import parse_json
 from ckpt.checkpoint.sources.file_logs import is_read_twice, name_folder, source_folder
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import SourceView, decode, kind_named, kind_of, parse_offset
-from ckpt.errors import UsageError, one_line
+from ckpt.errors import UsageError, argument, one_line
 from ckpt.formats.names import CompactibleLog, compactible_log
 from ckpt.formats.sourcelogs import parse_source_log
 from ckpt.inspection.evolution import Knowledge
@@ -46,7 +48,7 @@ class QueryChange:
     old: int | None  # its number in the checkpoint
     new: int | None  # its number in the query
     verdict: Knowledge
-    why: str
+    why: str | Words
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,9 @@ def match_sources(
         old = old_of[new]
         if old is not None and new in seeds:
             raise UsageError.of(
-                "{--start} {new}: the query continues with this source; see `ckpt offsets set`", new=new
+                "{--start} {new}: the query continues with this source; see {move}",
+                new=new,
+                move=call("offsets_set", checkpoint.uri, source=old),
             )
         if old is not None:
             changes.append(_describe_kept(there[old], wants, new))
@@ -140,8 +144,11 @@ def resume_sources(
         if text is None:
             yield change
         else:
-            begin = f"with `start` {change.new}=null it begins as a new source"
-            why = f"was read before, and continues after {one_line(text)}; {begin}"
+            why = words(
+                "was read before, and continues after {offset}; with {--start=} it begins as a new source",
+                offset=one_line(text),
+                start={str(change.new): "null"},
+            )
             yield replace(change, start=text, left_log=folder, why=why)
 
 
@@ -183,7 +190,7 @@ def _pairs(
             raise UsageError.of("{--map-source}: write it as OLD=NEW, numbers or names of sources; - is none")
         names = [view.name for view in there]
         yield (
-            None if old == "-" else _find_number(old, names, "`map_source`: the checkpoint"),
+            None if old == "-" else _find_number(old, names, f"{argument('map_source')}: the checkpoint"),
             None if new == "-" else _find_new(new, wanted),
         )
 
@@ -224,8 +231,14 @@ def _check_pair(has: SourceView, wants: DescribedSource, new: int) -> None:
     lost = has.topics - set(wants.topics) if wants.topics is not None else frozenset()
     if lost:
         raise NoWay(
-            f"source {new} of the query no longer subscribes to {one_line(', '.join(sorted(lost)))}, which source "
-            f"{has.index} of the checkpoint has read: name it as new with `map_source` -={new}, or subscribe to it"
+            words(
+                "source {new} of the query no longer subscribes to {lost}, which source {index} of the checkpoint has "
+                "read: name it as new with {--map-source=}, or subscribe to it",
+                new=new,
+                lost=one_line(", ".join(sorted(lost))),
+                index=has.index,
+                map_source=f"-={new}",
+            )
         )
 
 
@@ -248,8 +261,14 @@ def _find_old(
         return next((view.index for view in free if view.offset is None and view.index == new), None)
     numbers = ", ".join(str(view.index) for view in fitting)
     raise NoWay(
-        f"source {new} of the query ({wants.kind}) may be source {numbers} of the checkpoint, or new, and no file says "
-        f"which: say it with `map_source` OLD={new}, or -={new} if it is new"
+        words(
+            "source {new} of the query ({kind}) may be source {numbers} of the checkpoint, or new, and no file says "
+            "which: {ask}",
+            new=new,
+            kind=wants.kind,
+            numbers=numbers,
+            ask=ask_old("map_source", new),
+        )
     )
 
 
@@ -299,7 +318,7 @@ def _judge_change(change: SourceChange, checkpoint: Checkpoint) -> SourceChange:
     if not change.is_gone or change.unread or checkpoint.stateful is False:
         return change
     what = "the old source" if change.is_new else "it"
-    why = f"{change.why}; rows of {what} that are in the state cannot be taken out"
+    why = words("{why}; rows of {what} that are in the state cannot be taken out", why=change.why, what=what)
     return replace(change, verdict=Knowledge.IMPOSSIBLE, why=why)
 
 
@@ -323,7 +342,7 @@ def _describe_new(wants: DescribedSource, new: int, replaced: int | None, seed: 
     verdict, why = _judge_start(wants)
     if seed is None:
         return SourceChange(change, replaced, new, verdict, why)
-    what = f"`start` {new}"
+    what = f"{argument('start')} {new}"
     kind, value = kind_named(wants.kind), parse_json(seed, what)
     if value is None:
         return SourceChange(change, replaced, new, verdict, why, ignores_log=True)

@@ -39,7 +39,7 @@ def _draft_rewind(replayed: Replayed, storage: Storage, inspection: Inspection) 
         plan = plan_rewind(storage, batch, replayed, inspection)
         again = plan.again
         if not plan.steps or plan.refused is not None or again is None:
-            reason = plan.refused or plan.why
+            reason = str(plan.refused or plan.why)
             continue
         if again.same is (replayed is Replayed.SAME):
             cost = Cost.MAY_LOSE if again.loses else Cost.FINISHED_AGAIN if again.repeats else Cost.UNFINISHED_AGAIN

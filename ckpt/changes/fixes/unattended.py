@@ -103,7 +103,7 @@ def fix_safely(
     except CkptError as error:
         return FixOutcome(not_fixed=str(error))
     if plan.refused is not None:
-        return FixOutcome(not_fixed=plan.refused)
+        return FixOutcome(not_fixed=str(plan.refused))
     writer, kept_at = open_writer(uri, storage_options), backup_to(backup, uri, storage_options)
     receipt = apply_plan(plan, storage, writer, kept_at, grace)
     if not receipt.applied or receipt.backup is None:
