@@ -159,7 +159,12 @@ class _Stage:
         result = _run(frame, folder, self.output_mode, self.batches, self.seconds)
         if plan is not None:
             evolved = plan.refused is None and plan.needed
-            result = replace(result, evolved=evolved, refused=plan.refused and str(plan.refused), knows_less=plan.knows_less)
+            result = replace(
+                result,
+                evolved=evolved,
+                refused=None if plan.refused is None else str(plan.refused),
+                knows_less=plan.knows_less,
+            )
         return _compare_state(result, folder, self.limit)
 
 
