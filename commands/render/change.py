@@ -299,12 +299,12 @@ def start_anew(plan: ChangePlan, rows: RowsEffect) -> Advice:
             done = words("See whether that start is done: preflight answers START then, not before.")
             uri, sink = plan.inspection.checkpoint.uri, plan.sink
             look = call("preflight", uri).but(sink=None if sink is None else sink.log.uri)
-            into_noop, see = do(Do.START, once, rows=rows), run(look, done)
-            as_usual = do(Do.START, words("Start the query as usual."), rows=rows)
-            if sink is not None:
-                return advise(into_noop, see, as_usual)
-            read = words("If the sink is one that ckpt reads, make sure that CKPT411 is not reported.")
-            return advise(run(call("preflight", uri, sink=Hole.URI), read, rows=rows), into_noop, see, as_usual)
+            unasked = words(
+                "If the sink is one that ckpt reads, make sure with {preflight} that CKPT411 is not reported.",
+                preflight=call("preflight", uri, sink=Hole.URI),
+            )
+            into_noop = do(Do.START, once, rows=rows, before=(unasked,) if sink is None else ())
+            return advise(into_noop, run(look, done), do(Do.START, words("Start the query as usual."), rows=rows))
         case First.NOOP_IF_WRITTEN:
             has = words(
                 "Find out whether the sink has the batch: {inspect} says so of a sink that ckpt reads.",

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ckpt.advice import Do
 from tests.laws.next_obeyed import Document, End, obey, run
 from tests.laws.operator.counting import Announced, Count, Outcome, count_rows, shorten
 from tests.laws.operator.disasters import MENU
@@ -25,11 +26,9 @@ MORE = 3  # files in a batch of the last start
 _OPTION = re.compile(r'\b(failOnDataLoss|skipChangeCommits|ignoreChanges|ignoreDeletes)(?:=|", "?)(true|false)')
 _SETTING = re.compile(r"(spark\.sql\.streaming\.[\w.]+)=(\w+)")
 _FROM_SINK = re.compile(r"move _spark_metadata/(\d+) and everything above it out")
-_RESTORED = re.compile(r"RESTORE the table to its version after batch (\d+), and start from `(ckpt copy [^`]*)`")
-_AWAY = re.compile(r"move (\S+) out of ")
+_RESTORED = re.compile(r"RESTORE the table to its version after batch (\d+), and [^`]*`(ckpt copy [^`]*)`")
 _CHECKED = "Make sure that exactly one query uses"
 """What is so in these tests, and needs no more than a look."""
-_ABOVE = "first do what is said above about"
 _OTHER_APP = re.compile(r"RESTORE the table to its version after batch (\d+), and choose another txnAppId")
 _WRITTEN = "Find out from the sink or the driver log whether"
 _SENTENCE = re.compile(r"[Ss]tart the query with [^.]*")
@@ -197,7 +196,9 @@ class _Operator:
             shown = ("ckpt explain ERROR", *words[3:]) if words[1] == "explain" else words
             self.story.commands.append(self.plain(" ".join(shown)))
         self.story.announced.hear(obeyed.documents, obeyed.planned)
-        self._said = " ".join(text for document in obeyed.documents for text in document.get("warnings", ()))
+        warnings = [text for document in obeyed.documents for text in document.get("warnings", ())]
+        in_sinks = [each["says"] for document in obeyed.documents for each in document.get("in_sinks", ())]
+        self._said = " ".join((*warnings, *in_sinks))
         advice = " ".join(step["what"] for document in obeyed.documents for step in document["next"])
         if error and "--sink" in advice and not self._options and self._world.kind.sink != "append":
             self._options = ("--sink", str(self._world.out))
@@ -225,20 +226,20 @@ class _Operator:
         if end is End.STOP:
             raise Unfinished(Outcome.STOP, step["what"])
         what = step["what"]
-        if 'format("noop")' in what or "into noop" in what:
+        if 'format("noop")' in what or "into noop" in what or (step["do"] == Do.FIND_OUT and "the batch" in what):
             conditional = re.search(r"(?i)if (the sink|it) has|whether the sink has", what)
             if conditional and self._options == () and self._world.kind.sink != "append":
                 self._options = ("--sink", str(self._world.out))  # to know whether the sink has the batch
                 self.story.commands.append("(looks into the sink)")
                 return self._ask("")
             return {"noop": True}
-        if self._act(what):
+        if self._act(step):
             return self._ask("")
         if what.startswith(_CHECKED) or (what.startswith(_WRITTEN) and not self._lacks_rows()):
             return {}
         if what.startswith("Check that the query writes to this table") and self._world.kind.sink in ("merge", "txn"):
             return {}  # it does, and does not write a batch twice
-        forgets = "With any other, start the query" in what and self._world.kind.sink in ("append", "merge")
+        forgets = step["do"] == Do.WAIT and self._world.kind.sink in ("append", "merge")
         if (_NOT_SO.search(what) or not _START.search(what)) and not forgets:
             raise Unfinished(Outcome.PERSON, what)
         self.story.announced.hear((), (step,))
@@ -247,9 +248,9 @@ class _Operator:
         self._reader = dict(_OPTION.findall(sentence[0])) if sentence else {}
         return {**self._reader, "once": True} if "trigger(once" in what or "trigger once" in what else self._reader
 
-    def _act(self, what: str) -> bool:
+    def _act(self, step: Document) -> bool:
         """Do what ckpt cannot, and somebody can who needs no copy of the checkpoint; False for anything else."""
-        checkpoint = self._world.checkpoint
+        checkpoint, what = self._world.checkpoint, step["what"]
         if "--query-id ID" in what and not self._acted:
             query_id = json.loads((self._world.copies / "3" / "checkpoint" / "metadata").read_text())["id"]
             sink = self._options[-2:] if "--sink SINK" in self.plain(what) else ()
@@ -257,11 +258,11 @@ class _Operator:
             document = run(*words)
             self.story.announced.hear((document,), ())
             self.story.commands.append(self.plain(f"ckpt {' '.join(words)}"))
-        elif (away := _AWAY.search(what)) and (checkpoint / away[1]).exists():
-            path = checkpoint / away[1]
+        elif step["do"] == Do.MOVE and step["paths"] and (checkpoint / step["paths"][0]).exists():
+            path = checkpoint / step["paths"][0]
             path.rename(self._world.folder / "moved-away")
-            self.story.commands.append(f"(moves {away[1]} away)")
-        elif not self._change_sink(self._said if _ABOVE in what else what):
+            self.story.commands.append(f"(moves {step['paths'][0]} away)")
+        elif not self._change_sink(self._said if step["do"] == Do.WAIT else what):
             return False
         self._acted += 1
         return True
