@@ -186,8 +186,8 @@ class _Judge:
             return advise(replace(move, what=join((lead, to))))
         if again:
             text = words(
-                "Before you start the query as usual, let its next batch read the rows of batch {batch}, if the sink "
-                "does not have them: apply the plan.",
+                "If the sink does not have the rows of batch {batch}, let the next batch read them, and apply the plan "
+                "before the start.",
                 batch=str(self._batch),
             )
             move = replace(move, what=text)

@@ -265,7 +265,8 @@ class _Judge:
             check = words("Check the brokers and the name of the topic. ")
         elif self.again:
             skip = words(
-                "{check}Once it is created again, or given up, leave out batch {batch}, which cannot be read.",
+                "{check}Once the topic is created again, or given up, leave out batch {batch}, which cannot be read, "
+                "and apply the plan.",
                 check=check,
                 batch=str(self.batch),
             )
@@ -339,7 +340,7 @@ class _Judge:
             ),
             run(
                 call("offsets_show", CHECKPOINT),
-                words("See what batch {batch} had of other sources: it is left out.", batch=batch),
+                words("Rows that batch {batch} had of other sources are left out. See which they are.", batch=batch),
             ),
         )
 
@@ -378,9 +379,9 @@ def _describe_costs(same: Sequence[PartOutlook]) -> Words:
     if fates <= {Fate.EXPIRED, Fate.ADDED_LATE}:
         text = words("{gone} Begin at the earliest rows that are left. ", gone=_describe_gone(same))
     elif fates == {Fate.NOT_SUBSCRIBED}:
-        left = plural(sum(part.lost for part in same), "offset")
+        left = plural(sum(part.lost for part in same), "unread offset")
         text = words(
-            "Subscribe to the topic again. To give up its unread {left} instead, take it out of the checkpoint. ",
+            "Subscribe to the topic again. To give up its {left} instead, take it out of the checkpoint. ",
             left=left,
         )
     elif fates == {Fate.LOOKS_RECREATED}:
