@@ -1,0 +1,98 @@
+"""Every command that ckpt shows can be typed: the parser of the command line takes it."""
+
+import ast
+from string import Formatter
+from typing import Any
+
+import pytest
+import typer
+
+from ckpt.advice import Call, Hole
+from ckpt.advice.spelling import GROUPS, list_words, name_command, name_option
+from ckpt.advice.words import _STANDARD
+from commands import main
+from commands.help import Manual, make_context
+from tests.laws.advice.calls import declared_calls, declared_options, fill, written_calls, written_templates
+
+_GROUP: Any = typer.main.get_command(main.app)
+_MISUSE: Any = typer.BadParameter.__bases__[0]
+DECLARED = sorted({(f"{where}: {call}", where, call) for where, call in declared_calls()}, key=lambda each: each[0])
+
+
+def find_command(name: str) -> Any:
+    """Find the command of a call. Raises KeyError."""
+    command = _GROUP
+    for word in name_command(name).split():
+        command = command.commands[word]
+    return command
+
+
+def parse(words: tuple[str, ...]) -> None:
+    """Let the command line's own parser read words; nothing is run. Raises what it raises."""
+    command, rest = _GROUP, list(words[1:])
+    while getattr(command, "commands", None) is not None and rest:
+        command = command.commands[rest.pop(0)]
+    command.make_context("ckpt", rest)
+
+
+def options_of(command: Any) -> set[str]:
+    return {option for param in command.params for option in (*param.opts, *param.secondary_opts)}
+
+
+@pytest.mark.parametrize(("where", "call"), [each[1:] for each in DECLARED], ids=[each[0] for each in DECLARED])
+def test_a_declared_call_is_a_command_line(where: str, call: Call) -> None:
+    find_command(call.name)
+    if call.arguments:
+        parse(list_words(fill(call)))
+
+
+def test_each_call_that_is_written_out_names_a_command_and_its_options() -> None:
+    wrong = []
+    written = [*written_calls()]
+    for each in written:
+        try:
+            command = find_command(each.name)
+        except KeyError:
+            wrong.append(f"{each.where}: there is no command {name_command(each.name)}")
+            continue
+        if each.name in GROUPS:
+            continue
+        unknown = [name for name in each.options if name_option(name) not in options_of(command)]
+        wrong += [f"{each.where}: ckpt {name_command(each.name)} has no option {name_option(name)}" for name in unknown]
+        places = [param for param in command.params if param.param_type_name == "argument"]
+        if each.arguments and each.arguments > len(places) and all(param.nargs != -1 for param in places):
+            wrong.append(f"{each.where}: ckpt {name_command(each.name)} takes {len(places)} arguments")
+    assert wrong == []
+    assert len(written) > 200
+
+
+def test_each_option_that_a_text_names_is_one() -> None:
+    known = set().union(*(options_of(manual.command) for manual in Manual("ckpt", _GROUP, make_context(_GROUP, "ckpt")).below()))
+    assert [(where, option.name) for where, option in declared_options() if name_option(option.name) not in known] == []
+
+
+def test_a_template_is_written_out_and_has_every_part() -> None:
+    """Whoever edits a sentence changes nothing else: it is no f-string, and holds neither commands nor backquotes."""
+    wrong = []
+    templates = [*written_templates()]
+    for where, node in templates:
+        (text,) = node.args
+        if not isinstance(text, ast.Constant) or not isinstance(text.value, str):
+            wrong.append(f"{where}: it is not a constant")
+            continue
+        names = {name for _, name, _, _ in Formatter().parse(text.value) if name is not None}
+        given = {keyword.arg for keyword in node.keywords}
+        wrong += [f"{where}: no part is called {name}" for name in sorted(names - given - set(_STANDARD))]
+        if None not in given:
+            wrong += [f"{where}: {name} is not in the text" for name in sorted(map(str, given - names))]
+        wrong += [f"{where}: {sign!r} in {text.value!r}" for sign in ("`", "--", "ckpt.") if sign in text.value]
+    assert wrong == []
+    assert len(templates) > 400
+
+
+def test_a_wrong_call_is_noticed() -> None:
+    with pytest.raises(_MISUSE):
+        parse(("ckpt", "rewrite", "/data/cp", "/data/new", "--salvaged"))
+    with pytest.raises(KeyError):
+        find_command("state_shown")
+    assert not Call("rewrite", ("/data/cp", Hole.NEW)).complete
