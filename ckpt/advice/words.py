@@ -1,6 +1,6 @@
 """A text with parts: a call, a path or a setting in a sentence is a value until somebody shows it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -121,7 +121,11 @@ class Words:
 
     def __add__(self, other: "Words | str") -> "Words":
         """Put a text after this one."""
-        return Words((*self.parts, *(other.parts if isinstance(other, Words) else (other,))))
+        last, added = self.parts[-1:], other.parts if isinstance(other, Words) else (other,)
+        match (*last, *added[:1]):
+            case (str(one), str(two)):
+                return Words((*self.parts[:-1], one + two, *added[1:]))
+        return Words((*self.parts, *added))
 
 
 AnyPart: TypeAlias = str | Blank | Call | Part
@@ -142,42 +146,51 @@ _STANDARD: dict[str, AnyPart] = {
 }
 
 
-def words(text: str, /, **parts: "AnyPart | Words | Value") -> Words:
+_WRITTEN_OUT: dict[str, Callable[[str], Part]] = {"code": Code, "name": Name, "setting": Setting}
+
+
+def words(text: str, /, **parts: "AnyPart | Words | int") -> Words:
     """Make a text of a template, in which ``{name}`` is the part of this name and ``{{`` a brace.
 
-    ``{checkpoint}``, ``{path}``, ``{batch}`` and ``{fields}`` need no part, nor does ``{--to-batch}``, an ``Option``;
-    ``{--to-batch=}`` has the part ``to_batch`` as its value. ``text`` is written out where this is called, so that who
-    edits it changes nothing else; what is found in a checkpoint is a part.
+    ``{checkpoint}``, ``{path}``, ``{batch}`` and ``{fields}`` need no part. Nor do ``{code:...}``, ``{name:...}`` and
+    ``{setting:...}``, which are written out, and ``{--to-batch}``, an ``Option``; ``{--to-batch=}`` has the part
+    ``to_batch`` as its value. ``text`` is written out where this is called, so that who edits it changes nothing else;
+    what is found in a checkpoint is a part.
 
     >>> str(words("{repair} says how; put {path} back", repair=Call("repair", ("/data/cp",))))
     '`ckpt repair /data/cp` says how; put the file named back'
-    >>> str(words("{--to-batch=} and {--shape=flat} without {--limit}", to_batch=5))
-    '--to-batch 5 and --shape flat without --limit'
+    >>> str(words("{--to-batch=} and {--shape=flat} without {--limit}, then {code:.trigger(once=True)}", to_batch=5))
+    '--to-batch 5 and --shape flat without --limit, then `.trigger(once=True)`'
     """
+    return make_words(text, parts.__getitem__)
+
+
+def make_words(text: str, find_part: Callable[[str], Any]) -> Words:
+    """Make a text of a template whose parts are looked for by their names. Raises what the search raises."""
     made: list[AnyPart] = []
-    for literal, name, _, _ in Formatter().parse(text):
+    for literal, name, spec, _ in Formatter().parse(text):
         if literal:
             made.append(literal)
-        if name is not None:
-            if name.startswith("--"):
-                made.append(_make_option(name[2:], parts))
-                continue
-            part: Any = parts[name] if name in parts else _STANDARD[name]
-            match part:
-                case Words():
-                    made += part.parts
-                case Blank():
-                    made.append(part)
-                case _:
-                    made.append(part if hasattr(part, "spell") else str(part))
+        if name is None:
+            continue
+        if spec:
+            part: Any = _WRITTEN_OUT[name](spec)
+        elif name.startswith("--"):
+            part = _make_option(name[2:], find_part)
+        else:
+            part = _STANDARD[name] if name in _STANDARD else find_part(name)
+        if isinstance(part, Words):
+            made += part.parts
+        else:
+            made.append(part if isinstance(part, Blank) or hasattr(part, "spell") else str(part))
     return Words(tuple(made))
 
 
-def _make_option(field: str, parts: Mapping[str, Any]) -> Option:
+def _make_option(field: str, find_part: Callable[[str], Any]) -> Option:
     """``to-batch``, ``shape=flat`` or ``to-batch=``, whose value is a part."""
     option, equals, text = field.partition("=")
     name = option.replace("-", "_")
-    value = text if text else parts[name] if equals else None
+    value = text if text else find_part(name) if equals else None
     return Option(name, True if value == "True" else value)
 
 

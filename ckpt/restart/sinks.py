@@ -263,6 +263,8 @@ class OnSinks:
 
 _REMEMBERING = "Delta, Iceberg, file sinks and txnAppId writers"
 REMEMBERING = words("a sink that remembers batch ids (Delta, Iceberg, files, txnAppId)")
+CLAUSES = {ids.value.replace("-", "_"): OnSinks(ids) for ids in Ids}
+"""What becomes of rows in sinks, by the names that texts have for it."""
 _OF_ALL_SINKS = {
     Ids.SAME: f"{_REMEMBERING} skip it if they have it; others get its rows again",
     Ids.REUSED: f"{_REMEMBERING} silently drop new rows under ids that they have seen; others get rows again",

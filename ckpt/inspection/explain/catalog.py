@@ -1,22 +1,21 @@
 """The known errors, as ``catalog.toml`` declares them."""
 
 import re
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib.resources import files
 from typing import Any
 
-from ckpt.advice import CHECKPOINT, PATH, Advice, Call, Code, Do, Hole, Step, Words, call, do, run, words
-from ckpt.advice.calls import Value
+from ckpt.advice import Advice, Call, Words
+from ckpt.advice.book import Book
 from ckpt.restart.diagnoses import all_diagnoses
 from ckpt.restart.findings import Diagnosis, Severity
-from ckpt.restart.sinks import Ids, OnSinks
+from ckpt.restart.sinks import CLAUSES
 
 _GAP = "{}"
 _NUMBER = "{n}"
 _END = "{end}"
+_BOOK = Book(__package__, "catalog.toml", CLAUSES)
 _SEVERITIES = {Severity.NOTE: "a note", Severity.WARNING: "a warning", Severity.ERROR: "an error"}
 
 
@@ -86,10 +85,8 @@ def catalog() -> tuple[KnownError, ...]:
     >>> catalog()[0].id, catalog()[0].codes
     ('batch-does-not-exist', ('CKPT201', 'CKPT202'))
     """
-    document = tomllib.loads(files(__package__).joinpath("catalog.toml").read_text(encoding="utf-8"))
-    reader = _Reader(document)
-    entries = {entry["id"]: entry for entry in document["error"]}
-    return tuple(_make_error(entry, reader, entries) for entry in entries.values())
+    entries = {entry["id"]: entry for entry in _BOOK.content["error"]}
+    return tuple(_make_error(entry, entries) for entry in entries.values())
 
 
 @cache
@@ -115,16 +112,16 @@ def _describe_finding(diagnosis: Diagnosis) -> KnownError:
     )
 
 
-def _make_error(entry: dict[str, Any], reader: "_Reader", entries: dict[str, Any]) -> KnownError:
+def _make_error(entry: dict[str, Any], entries: dict[str, Any]) -> KnownError:
     """An entry; a twin has the text of the entry that it names."""
     text = entries[entry["twin"]] if "twin" in entry else {}
     inherited = {key: text[key] for key in ("classes", "says", "sample") if key in text}
     keys: dict[str, Any] = {"says": ()} | {
         key: tuple(value) if isinstance(value, list) else value for key, value in (inherited | entry).items()
     }
-    cure = Advice(reader.read_steps(entry["cure"]))
-    command = _read_call(entry["command"]) if "command" in entry else next(list_calls(cure), None)
-    return KnownError(**keys | {"cause": reader.read_words(entry["cause"]), "cure": cure, "command": command})
+    cure = _BOOK.make_advice(entry["cure"], {})
+    command = _BOOK.make_call(entry["command"], {}) if "command" in entry else next(list_calls(cure), None)
+    return KnownError(**keys | {"cause": _BOOK.make_words(entry["cause"], {}), "cure": cure, "command": command})
 
 
 def list_calls(cure: Advice) -> Iterator[Call]:
@@ -133,62 +130,3 @@ def list_calls(cure: Advice) -> Iterator[Call]:
         for part in (*step.what.parts, step.do):
             if isinstance(part, Call) and part.arguments:
                 yield part
-
-
-class _Reader:
-    """Reads texts and steps with the parts and steps that entries share."""
-
-    def __init__(self, document: Mapping[str, Any]) -> None:
-        self._parts: dict[str, Any] = {ids.value.replace("-", "_"): OnSinks(ids) for ids in Ids}
-        self._parts |= {name: Code(code) for name, code in document["code"].items()}
-        self._parts |= {name: _read_call(named) for name, named in document["calls"].items()}
-        self._parts |= {name: self.read_words(text) for name, text in document["words"].items()}
-        self._steps = document["steps"]
-
-    def read_words(self, text: str) -> Words:
-        return words(text, **self._parts)
-
-    def read_steps(self, entries: Iterable[Mapping[str, Any]]) -> tuple[Step, ...]:
-        steps: list[Step] = []
-        for entry in entries:
-            first, *others = self._read_step(entry)
-            if entry.get("or"):
-                steps[-1] = steps[-1].or_(replace(first, alternatives=()), *first.alternatives)
-            else:
-                steps.append(first)
-            steps += others
-        return tuple(steps)
-
-    def _read_step(self, entry: Mapping[str, Any]) -> tuple[Step, ...]:
-        if "steps" in entry:
-            first, *others = self._steps[entry["steps"]]
-            what = next(key for key in first if key not in ("run", "or", "paths"))
-            return self.read_steps(({**first, what: _join(entry.get("if", ""), first[what])}, *others))
-        if "run" in entry:
-            return (run(_read_call(entry["run"]), self.read_words(entry["why"])),)
-        kind = next(kind for kind in Do if kind in entry)
-        paths = entry.get("paths", [PATH] if kind in (Do.PUT_BACK, Do.DELETE, Do.MOVE) else [])
-        return (do(kind, self.read_words(entry[kind]), *paths),)
-
-
-def _join(condition: str, text: str) -> str:
-    """Put a condition, or a sentence, before a sentence."""
-    if not condition or condition.endswith("."):
-        return f"{condition} {text}".strip()
-    return f"{condition}, {text[0].lower()}{text[1:]}"
-
-
-_BLANKS: Mapping[str, Value] = {hole.value: hole for hole in Hole} | {CHECKPOINT.value: CHECKPOINT}
-
-
-def _read_call(entry: list[Any]) -> Call:
-    """A call: its name, its arguments, and in a table its options; a word such as NEW is a hole."""
-    name, *arguments = entry
-    options = arguments.pop() if arguments and isinstance(arguments[-1], dict) else {}
-    return call(name, *map(_read_value, arguments), **{option: _read_value(value) for option, value in options.items()})
-
-
-def _read_value(value: Any) -> Value:
-    if isinstance(value, dict):
-        return {int(name) if name.isdigit() else name: _read_value(each) for name, each in value.items()}
-    return _BLANKS.get(value, value) if isinstance(value, str) else value
