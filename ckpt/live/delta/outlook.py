@@ -209,8 +209,8 @@ class _Judge:
         number = version.version
         if not files:
             text = words(
-                "Start the query with the option {option}, {past}: no row that waits is left out. Deleted rows stay "
-                "in the sink.",
+                "Start the query with the option {option}, {past}: no row that waits is left out. Deleted rows stay in "
+                "the sink.",
                 option=Setting("ignoreDeletes=true"),
                 past=_PAST,
             )

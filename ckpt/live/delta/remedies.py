@@ -109,14 +109,14 @@ def advise_missing_files(count: str) -> Advice:
 def advise_rewritten(version: int, move: Call | None) -> Advice:
     """Advise on a version that was written after it had been read; ``move`` reads it as it is now."""
     lead = words(
-        "Find out whether the table was put back from an older copy, and has been written to since. If it was, rows "
-        "of the versions that the query had read under the same numbers are never read."
+        "Find out whether the table was put back from an older copy, and has been written to since. If it was, rows of "
+        "the versions that the query had read under the same numbers are never read."
     )
     if move is None:
         return advise(do(Do.FIND_OUT, lead))
     then = words(
-        " Earlier versions may have been written again as well. To read version {version} as it is now, move the "
-        "query back, and apply the plan before the start.",
+        " Earlier versions may have been written again as well. To read version {version} as it is now, move the query "
+        "back, and apply the plan before the start.",
         version=version,
     )
     return advise(run(move, lead + then))

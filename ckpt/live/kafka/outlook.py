@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import takewhile
 
-from ckpt.advice import CHECKPOINT, Advice, Call, Code, Do, Name, Option, Setting, Words, advise, call, do, run, words
+from ckpt.advice import CHECKPOINT, Advice, Call, Code, Do, Option, Setting, Words, advise, call, do, run, words
 from ckpt.checkpoint.sources.kafka import NO_TOPIC_YET, KafkaOffset
 from ckpt.checkpoint.sources.registry import Offset, SourceRange
 from ckpt.live.kind import NextRead
@@ -199,7 +199,7 @@ class _Judge:
     """Finds what is wrong with one source, one finding for each diagnosis."""
 
     def __init__(self, start: NextRead, now: KafkaNow, parts: tuple[PartOutlook, ...]) -> None:
-        self.now, self.parts, self.index, self.batch = now, parts, start.range.index, start.forecast.batch_id
+        self.now, self.parts, self.index, self.number = now, parts, start.range.index, str(start.forecast.batch_id)
         self.folder = start.source.folder
         self.passed = start.passed  # the batch that runs again is in the sink, which passes over it
         self.again = bool(start.forecast.reexecutes) and not start.passed
@@ -239,58 +239,47 @@ class _Judge:
         """Advise where the batch fails that comes after a planned one, which still runs."""
         fates = {part.fate for part in same}
         unless = _UNLESS_RECREATED if fates == {Fate.LOOKS_RECREATED} else Words()
-        then = words("begin at the earliest rows of the new topic. {apply}", apply=_APPLY)
+        then = words("begin at the earliest rows of the new topic")
         if not fates <= set(RECREATED):
-            then = words(
-                "move the query past what is gone, or take the topic out of the checkpoint. {apply}", apply=_APPLY
-            )
-        then = words("The batch after it would fail: {then}", then=then)
-        return advise(do(Do.START, unless + self._run_batch() + "."), run(self._set_to(after=True), then))
+            then = words("move the query past what is gone, or take the topic out of the checkpoint")
+        then = words("The batch after it would fail: {then}. {apply}", then=then, apply=_APPLY)
+        return advise(do(Do.START, unless + self._run_batch()), run(self._set_to(after=True), then))
 
-    def _run_batch(self) -> Words:
-        """Advise to run the planned batch alone, without a full stop."""
+    def _run_batch(self, more: str = "") -> Words:
+        """Advise to run the planned batch alone."""
         runs = "is already in the sink, which skips it" if self.passed else "still runs"
         return words(
-            "Batch {batch} {runs}: start the query with trigger once, which ends after it",
-            batch=str(self.batch),
+            "Batch {number} {runs}: start the query with trigger once, which ends after it{more}.",
+            number=self.number,
             runs=runs,
+            more=more,
         )
 
     def _advise_missing(self, same: Sequence[PartOutlook]) -> Advice:
         """Advise on a topic that is not there: it is created again, or given up if there are others."""
         topics = {part.topic for part in same}
-        check, first = words("Do not start the query. Check the brokers and the name of the topic. "), Advice()
+        first, check = Advice(), words("Check the brokers and the name of the topic. ")
         if self.passed:
-            first = advise(do(Do.START, self._run_batch() + ", and then not again."))
-            check = words("Check the brokers and the name of the topic. ")
-        elif self.again:
+            first = advise(do(Do.START, self._run_batch(", and then not again")))
+        else:
+            check = words("Do not start the query. ") + check
+        if self.again:
             skip = words(
-                "{check}Once the topic is created again, or given up, leave out batch {batch}, which cannot be read, "
-                "and apply the plan.",
-                check=check,
-                batch=str(self.batch),
+                "Once the topic is created again, or given up, leave out batch {number}, which cannot be read, and "
+                "apply the plan.",
+                number=self.number,
             )
-            first, check = advise(run(SKIP, skip)), Words()
-        again = run(
-            self._set_to(topics),
-            words(
-                "{check}A topic that is created again is empty: move the query to its beginning. {others}{apply}",
-                check=check,
-                others=self._advise_others(topics),
-                apply=_APPLY,
-            ),
+            first, check = advise(run(SKIP, check + skip)), Words()
+        rest = self._advise_others(topics) + _APPLY
+        again = words("A topic that is created again is empty: move the query to its beginning. ")
+        give_up = words(
+            "To continue without the topic, take it out of the option subscribe and out of the checkpoint: its unread "
+            "rows are lost. "
         )
-        give_up = run(
-            self._set_to(),
-            words(
-                "To continue without the topic, take it out of {subscribe} and out of the checkpoint: its unread rows "
-                "are lost. {others}{apply}",
-                subscribe=Name("subscribe"),
-                others=self._advise_others(topics),
-                apply=_APPLY,
-            ),
-        )
-        return first + advise(again.or_(give_up) if topics < {part.topic for part in self.parts} else again)
+        step = run(self._set_to(topics), check + again + rest)
+        if topics < {part.topic for part in self.parts}:
+            step = step.or_(run(self._set_to(), give_up + rest))
+        return first + advise(step)
 
     def _advise_others(self, topics: Set[str]) -> Words:
         """Give rows that a planned batch has of other topics, if it is left out: a sink may have them."""
@@ -301,48 +290,39 @@ class _Judge:
         if not ends:
             return Words()
         return words(
-            "If the sink already has batch {batch} ({sink} shows it), its rows of the other topics would be written "
+            "If the sink already has batch {number} ({sink} shows it), its rows of the other topics would be written "
             "twice: in that case give {ends} for them. ",
-            batch=str(self.batch),
+            number=self.number,
             sink=Option("sink"),
             ends=Code(json.dumps(ends, separators=(",", ":"))[1:-1]),
         )
 
     def _advise_planned(self, same: Sequence[PartOutlook]) -> Advice:
         """Advise on a batch that was planned before, whose range cannot be moved."""
-        batch = str(self.batch)
         if not any(part.fate in RECREATED for part in self.parts):
             start = words(
-                "{gone} Start the query with {option} and trigger once, until batch {batch} is committed: it reads "
+                "{gone} Start the query with {option} and trigger once, until batch {number} is committed: it reads "
                 "what is left of it. Leave the option out afterwards.",
                 gone=_describe_gone(self.parts),
                 option=Setting("failOnDataLoss=false"),
-                batch=batch,
+                number=self.number,
             )
-            then = words(
-                "Rows after that batch are gone too: begin at the earliest rows that are left. {apply}", apply=_APPLY
-            )
+            then = words("Rows after that batch are gone too: begin at the earliest rows that are left. ") + _APPLY
             gone = any(part.now and part.end is not None and part.now.earliest > part.end for part in same)
             return advise(do(Do.START, start), *([run(self._set_to(after=True), then)] if gone else []))
-        sure = any(part.fate in _CERTAIN for part in self.parts)
-        skip = words("Leave out batch {batch}, whose rows are gone, and apply the plan.", batch=batch)
-        return advise(
-            run(SKIP, skip if sure else _UNLESS_RECREATED + skip),
-            run(
-                self._set_to(),
-                words(
-                    "Begin at the earliest rows of the new topic: the query also reads again what batch {batch} had of "
-                    "other topics. {others}{apply}",
-                    batch=batch,
-                    others=self._advise_others({part.topic for part in self.parts if part.fate in RECREATED}),
-                    apply=_APPLY,
-                ),
-            ),
-            run(
-                call("offsets_show", CHECKPOINT),
-                words("Rows that batch {batch} had of other sources are left out. See which they are.", batch=batch),
-            ),
+        unless = Words() if any(part.fate in _CERTAIN for part in self.parts) else _UNLESS_RECREATED
+        skip = words("Leave out batch {number}, whose rows are gone, and apply the plan.", number=self.number)
+        move = words(
+            "Begin at the earliest rows of the new topic: the query also reads again what batch {number} had of other "
+            "topics. {others}{apply}",
+            number=self.number,
+            others=self._advise_others({part.topic for part in self.parts if part.fate in RECREATED}),
+            apply=_APPLY,
         )
+        show = words(
+            "Rows that batch {number} had of other sources are left out. See which they are.", number=self.number
+        )
+        return advise(run(SKIP, unless + skip), run(self._set_to(), move), run(call("offsets_show", CHECKPOINT), show))
 
     def _set_to(self, created: Set[str] = frozenset(), *, after: bool = False) -> Call:
         """Name the call that moves the end of the latest batch to what can be read of each partition.
@@ -381,8 +361,7 @@ def _describe_costs(same: Sequence[PartOutlook]) -> Words:
     elif fates == {Fate.NOT_SUBSCRIBED}:
         left = plural(sum(part.lost for part in same), "unread offset")
         text = words(
-            "Subscribe to the topic again. To give up its {left} instead, take it out of the checkpoint. ",
-            left=left,
+            "Subscribe to the topic again. To give up its {left} instead, take it out of the checkpoint. ", left=left
         )
     elif fates == {Fate.LOOKS_RECREATED}:
         text = _UNLESS_RECREATED + "Begin at the earliest rows of the new topic to read all of them. "

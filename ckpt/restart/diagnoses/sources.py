@@ -1,6 +1,6 @@
 """Diagnoses of what ``ckpt inspect --sources`` finds: CKPT42x Kafka, 45x Delta, 46x files, 47x Iceberg."""
 
-from ckpt.advice import CHECKPOINT, Do, Hole, Name, Setting, advise, call, do, run, words
+from ckpt.advice import CHECKPOINT, Do, Hole, Setting, advise, call, do, run, words
 from ckpt.restart.diagnoses.common import AT_NEW, error, note, warning
 from ckpt.restart.sinks import Ids, OnSinks
 
@@ -9,7 +9,6 @@ _LEAVES = words(
     "before this is repaired."
 )
 _SET = call("offsets_set", CHECKPOINT, to=Hole.JSON)
-_LOSES = Setting("failOnDataLoss=false")
 _READ_APART = do(Do.CHANGE, words("If you need these rows, read them with a batch query."))
 OF_SINKS = words("Of its sinks, {sinks}.", sinks=OnSinks(Ids.NEW_QUERY))
 """For what starts a query with a new checkpoint."""
@@ -24,9 +23,8 @@ KAFKA_ENDS_EARLIER = error(
     run(
         _SET,
         words(
-            "With {option} the query would continue from the end of the topic, and never read the rows before it. Let "
-            "it begin at the earliest rows instead.",
-            option=_LOSES,
+            "With failOnDataLoss=false the query would continue from the end of the topic, and never read the rows "
+            "before it. Let it begin at the earliest rows instead."
         ),
     ),
 )
@@ -41,32 +39,21 @@ KAFKA_EXPIRED = error(
 KAFKA_NO_TOPIC = error(
     "CKPT423 kafka-topic-missing",
     words(
-        "A topic of the checkpoint is not on these brokers. The next start fails, even with {option}; or it makes the "
-        "brokers create an empty topic.",
-        option=_LOSES,
+        "A topic of the checkpoint is not on these brokers. The next start fails, even with failOnDataLoss=false; or "
+        "it makes the brokers create an empty topic."
     ),
     advise(
         do(Do.WAIT, words("Do not start the query. Check the brokers and the name of the topic.")),
         run(
-            _SET,
-            words("A topic that is created again is empty: before the start, move the query to its beginning."),
-        ).or_(
-            run(
-                _SET,
-                words(
-                    "To continue without the topic, remove it from {subscribe}, and from the checkpoint.",
-                    subscribe=Name("subscribe"),
-                ),
-            )
-        ),
+            _SET, words("A topic that is created again is empty: before the start, move the query to its beginning.")
+        ).or_(run(_SET, words("To continue without the topic, remove it from subscribe, and from the checkpoint."))),
     ),
 )
 KAFKA_NOT_SUBSCRIBED = error(
     "CKPT424 kafka-topic-not-subscribed",
     words(
-        'The option {subscribe} leaves out a topic that the checkpoint has read. The next new batch fails ("Partitions '
+        'The option subscribe leaves out a topic that the checkpoint has read. The next new batch fails ("Partitions '
         '... have been deleted"). {leaves}',
-        subscribe=Name("subscribe"),
         leaves=_LEAVES,
     ),
     run(
@@ -89,9 +76,8 @@ KAFKA_LOOKS_RECREATED = warning(
 KAFKA_SKIPS = warning(
     "CKPT426 kafka-rows-skipped",
     words(
-        "With {option}, as given, the next start does not fail. It silently leaves out rows that it cannot find, and "
-        "rows of a recreated topic.",
-        option=_LOSES,
+        "With failOnDataLoss=false, as given, the next start does not fail. It silently leaves out rows that it cannot "
+        "find, and rows of a recreated topic."
     ),
     run(
         _SET,
@@ -102,8 +88,7 @@ DELTA_OTHER_TABLE = error(
     "CKPT451 delta-table-other",
     words(
         "The id of the Delta table is not the one in the offsets: the table was dropped and recreated, or replaced, or "
-        "it is a different table. The next start fails, even with {option}.",
-        option=_LOSES,
+        "it is a different table. The next start fails, even with failOnDataLoss=false."
     ),
     advise(
         do(Do.FIND_OUT, words("Check that the option path names the table that the query reads.")),
@@ -153,8 +138,8 @@ DELTA_ROWS_CHANGED = error(
 DELTA_FILES_GONE = error(
     "CKPT455 delta-files-gone",
     words(
-        "Unread data files of the Delta table are missing. The batch that reads them fails, even with {option}.",
-        option=_LOSES,
+        "Unread data files of the Delta table are missing. The batch that reads them fails, even with "
+        "failOnDataLoss=false."
     ),
     do(Do.PUT_BACK, words("Put the files back from a copy.")),
 )
@@ -267,8 +252,7 @@ ICEBERG_OTHER_TABLE = error(
         "different table. The next start fails."
     ),
     run(
-        _SET,
-        words("Check the option path. If the table was created again, let the query begin at its first snapshot."),
+        _SET, words("Check the option path. If the table was created again, let the query begin at its first snapshot.")
     ),
 )
 ICEBERG_ROWS_CHANGED = error(
