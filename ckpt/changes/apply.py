@@ -367,8 +367,7 @@ def _name_unaccepted_cost(plan: ChangePlan, how: How) -> str | None:
     missing = {name: cost.what for name, cost in costs.items() if cost is not None and not how.get(name)}
     if not missing:
         return None
-    options = join((Words((Option(name),)) for name in missing), " and ")
-    cost = join(missing.values(), "; ")
+    options, cost = join((Words((Option(name),)) for name in missing), " and "), join(missing.values(), "; ")
     return name_in_python(words("{cost}: check the plan, then add {options}", cost=cost, options=options))
 
 

@@ -25,7 +25,6 @@ from hashlib import sha256
 from itertools import chain, count
 from typing import Any
 
-from ckpt.advice import Option, words
 from ckpt.changes.plan import ChangePlan
 from ckpt.changes.steps import FileContent, Step, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SKIPPED, SOURCES, STATE
@@ -43,7 +42,6 @@ FORMAT = 1
 _BACKUP_NAME = re.compile(r"\d{4,}-[\w.%+-]+", re.ASCII)
 _UNUSUAL = re.compile(r"[^\w.%+]", re.ASCII)  # of a path, in the name of its copy
 _FOLDERS = (OFFSETS, COMMITS, STATE, SOURCES)  # in which files may be changed
-_BACKUP = Option("backup")
 _AT_THE_ROOT = (METADATA, sidecar(METADATA), FIRST_START, SKIPPED)
 
 
@@ -101,8 +99,8 @@ def save(plan: ChangePlan, storage: Storage, writer: Writer, backup: Writer) -> 
     try:
         backup.make_root()
     except StorageError as error:
-        text = words("the backup cannot be made ({why}); name another folder with {it}", why=str(error), it=_BACKUP)
-        raise NoBackup(text) from error
+        why = str(error)
+        raise NoBackup.of("the backup cannot be made ({why}); name another folder with {--backup}", why=why) from error
     try:
         return _save_files(plan, storage, backup, owned)
     except CkptError:
@@ -274,9 +272,7 @@ def name_default_backup(uri: str) -> str:
     if local_path(uri) is not None and "file:" not in uri[:5].lower():
         path = os.path.abspath(path)
     if find_parent(uri) is None:
-        raise UsageError(
-            words("{uri} has no parent folder for a backup: name one with {backup}", uri=one_line(uri), backup=_BACKUP)
-        )
+        raise UsageError.of("{uri} has no parent folder for a backup: name one with {--backup}", uri=one_line(uri))
     name = f"{path.rstrip('/')}.ckpt-backup-{stamp}"
     numbered = (f"{name}-{number}" for number in count(2))
     return next(free for free in chain((name,), numbered) if not _is_local_folder(free)) + (
@@ -291,10 +287,10 @@ def _is_local_folder(location: str) -> bool:
 
 def must_keep(backup: str, checkpoint: str) -> None:
     """Raise UsageError for a backup inside the checkpoint, where Spark would find it, or one that a crash would end."""
-    parts: dict[str, str | Option] = {"given": one_line(backup), "backup": _BACKUP}
+    given = one_line(backup)
     if not backup:
-        raise UsageError(words("an empty path: name a folder that does not exist yet with {backup}", **parts))
+        raise UsageError.of("an empty path: name a folder that does not exist yet with {--backup}")
     if is_in_memory(backup) and not is_in_memory(checkpoint):
-        raise UsageError(words("{given} exists only while ckpt runs: name a permanent folder with {backup}", **parts))
+        raise UsageError.of("{given} exists only while ckpt runs: name a permanent folder with {--backup}", given=given)
     if is_inside(backup, checkpoint):
-        raise UsageError(words("{given} is inside the checkpoint: name a folder outside it with {backup}", **parts))
+        raise UsageError.of("{given} is inside the checkpoint: name a folder outside it with {--backup}", given=given)

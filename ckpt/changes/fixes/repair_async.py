@@ -233,14 +233,15 @@ def _build(
     cost, warnings, sinks = Cost.UNFINISHED_AGAIN if replay else Cost.NOTHING, [STOP_FIRST], None
     by_design = pattern(checkpoint) is Pattern.ASYNC_PROGRESS
     if not checkpoint.stateful:
-        rows = words(
-            "rows after the end of batch {logged} may be in the sink already, written by batches that asynchronous "
+        which = "Rows" if by_design else "If the query ran with asynchronous progress tracking, rows"
+        maybe = words(
+            "{which} after the end of batch {logged} may be in the sink already, written by batches that asynchronous "
             "tracking had not logged. Any start reads and writes them again, under batch ids that were used before, "
             "and no log says how far they go.",
+            which=which,
             logged=logged,
         )
-        ran = words("The query ran") if by_design else words("If the query ran")
-        warnings.append(words("{ran} with asynchronous progress tracking: {rows}", ran=ran, rows=rows))
+        warnings.append(maybe)
     if any(again.finished for again in replay):
         loses = reused_after is not None and not by_design
         cost = Cost.MAY_LOSE if loses else Cost.FINISHED_AGAIN

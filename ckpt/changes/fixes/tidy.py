@@ -102,20 +102,14 @@ def draft_tidying(checkpoint: Checkpoint, tidied: Sequence[Tidied]) -> Draft | N
         if latest is None or latest in checkpoint.commits or not (misnamed or is_lost):
             return Draft(does, Cost.NOTHING, steps, proven=all(files.proven for files in tidied))
         ranges = source_ranges(checkpoint.offsets.readable(latest - 1), checkpoint.offsets.readable(latest))
-        name = f"{COMMITS}/{misnamed}" if misnamed else sidecar(f"{COMMITS}/{latest}")
-        parts = {"name": name, "batch": str(latest), "commit": f"{COMMITS}/{latest}"}
-        finished = (
-            words(
-                "{name} says that batch {batch} is done, and it runs again. Rename the file to {commit} instead: then "
-                "no row is read again.",
-                **parts,
-            )
+        commit = f"{COMMITS}/{latest}"
+        finished = words(
+            "{file} shows that batch {batch} is done, and it runs again. {instead}: then no row is read again.",
+            file=f"{COMMITS}/{misnamed}" if misnamed else sidecar(commit),
+            batch=latest,
+            instead=words("Rename the file to {commit} instead", commit=commit)
             if misnamed
-            else words(
-                "{name} shows that batch {batch} was committed, and it runs again. If a copy of the checkpoint has "
-                "{commit}, put it back instead: then no row is read again.",
-                **parts,
-            )
+            else words("If a copy of the checkpoint has {commit}, put it back instead", commit=commit),
         )
         again = (Replay(latest, ranges, finished=True),)
         return Draft(does, Cost.FINISHED_AGAIN, steps, 1, again, (STOP_FIRST, finished))

@@ -14,7 +14,7 @@ from operator import attrgetter
 from os import fspath
 from typing import ClassVar, Unpack
 
-from ckpt.advice import Option, words
+from ckpt.advice import words
 from ckpt.changes.apply import ChangeResult, How, inspect_root, run_change
 from ckpt.changes.check_fix import Rule, check_fix
 from ckpt.changes.plan import STOP_FIRST, ChangePlan
@@ -40,10 +40,7 @@ from ckpt.state.verify.verify import state_verify
 from ckpt.storage import Listing, Root, Storage
 from ckpt.versions import Progress, Spark
 
-_BACKUP = words(
-    "The backup takes up the freed space until you delete it: on a full disk, put it elsewhere with {backup}.",
-    backup=Option("backup"),
-)
+_BACKUP = words("The backup takes the freed space until you delete it: on a full disk, put it elsewhere: {--backup}.")
 _BY_PATH = words("A pipeline is known by its path alone: if these folders are of your own queries, each may be in use.")
 
 
@@ -117,11 +114,10 @@ def prune(
     """
     uri = fspath(checkpoint)
     if keep_batches is not None and keep_batches < 1:
-        raise UsageError(words("{keep} must be at least 1", keep=Option("keep_batches")))
+        raise UsageError.of("{--keep-batches} must be at least 1")
 
     if superseded and keep_batches is not None:
-        both = {"whole": Option("superseded"), "keep": Option("keep_batches")}
-        raise UsageError(words("{whole} removes whole versions: leave out {keep}", **both))
+        raise UsageError.of("{--superseded} removes whole versions: leave out {--keep-batches}")
 
     def plan(storage: Root) -> PrunePlan:
         if superseded:
@@ -145,9 +141,8 @@ def plan_superseded(storage: Root) -> PrunePlan:
     """
     parsed = parse_flow(storage.uri)
     if parsed is None or parsed[1] is not None:
-        this = Option("superseded")
         like = "STORAGE/_checkpoints/CATALOG/SCHEMA/TABLE/FLOW"
-        raise UsageError(words("{this} is for a flow's folder in a declarative pipeline, {like}", this=this, like=like))
+        raise UsageError.of("{--superseded} is for a flow's folder in a declarative pipeline, {like}", like=like)
     inspection = inspect_root(storage)
     listing = storage.list_tree()
     versions = sort_versions(listing.subfolders(""))

@@ -18,7 +18,7 @@ from enum import StrEnum
 from os import fspath
 from typing import Annotated, ClassVar, Unpack
 
-from ckpt.advice import Option, RowCost, Setting, Words, words
+from ckpt.advice import RowCost, Setting, Words, words
 from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.plan import STOP_FIRST, ChangePlan, NoWay, inspect_changed
 from ckpt.changes.steps import must_fit, plan_writing, read_files
@@ -47,26 +47,22 @@ def read_spark_root(uri: str) -> str:
     ``file:/data/my checkpoint``, ``hdfs://host:8020/a%20b``. A path without a scheme is a local one. A URI with a key
     in it is refused: the checkpoint would keep it.
     """
+    shown = one_line(uri)
     if mask_secrets(uri) != uri:
-        raise UsageError(_refuse(uri, words("contains a secret, which the checkpoint would keep: leave it out")))
+        raise UsageError.of("{--to=} contains a secret, which the checkpoint would keep: leave it out", to=shown)
     if uri.startswith("/"):
         return "file:" + _tidy(uri)
     parts = _SCHEME.fullmatch(uri)
     if parts is None:
-        raise UsageError(_refuse(uri, words("is not an absolute path: write /path or scheme://authority/path")))
+        raise UsageError.of("{--to=} is not an absolute path: write /path or scheme://authority/path", to=shown)
     scheme, authority, path = parts[1], parts[2] or "", parts[3] or "/"
     if scheme.lower() == "file":
         if parts[3] is None or authority not in ("", "//"):
-            raise UsageError(_refuse(uri, words("is not an absolute path: write file:///path")))
+            raise UsageError.of("{--to=} is not an absolute path: write file:///path", to=shown)
         return "file:" + _tidy(path)
     if len(authority) < 3 and scheme.lower() != "dbfs":
-        raise UsageError(_refuse(uri, words("names no bucket or host: write {s}://authority/path", s=scheme)))
+        raise UsageError.of("{--to=} names no bucket or host: write {s}://authority/path", to=shown, s=scheme)
     return scheme + ":" + ("" if authority == "//" else authority) + _tidy(path)
-
-
-def _refuse(uri: str, reason: Words) -> Words:
-    """Say why a URI is not one under which Spark opens a checkpoint."""
-    return words("{to} {uri} {reason}", to=Option("to"), uri=one_line(uri), reason=reason)
 
 
 def guess_spark_root(uri: str, recorded: Iterable[str]) -> str:
@@ -85,13 +81,8 @@ def guess_spark_root(uri: str, recorded: Iterable[str]) -> str:
     authority = rest.removeprefix("//").partition("/")[0]
     known = like in SCHEMES and like not in HADOOP_NAMES
     if not known or (family(like) == SchemeFamily.AZURE and "@" not in authority):
-        raise UsageError(
-            words(
-                "{uri} is how ckpt opens it: name with {to} the URI that Spark will use (such as s3a://bucket/path)",
-                uri=one_line(uri),
-                to=Option("to"),
-            )
-        )
+        why = "{uri} is how ckpt opens it: name with {--to} the URI that Spark will use (such as s3a://bucket/path)"
+        raise UsageError.of(why, uri=one_line(uri))
     if family(like) == SchemeFamily.S3:
         rest = without_keys(rest)
     return read_spark_root(f"{like}:{rest}")
