@@ -12,6 +12,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 
 from ckpt import settings
+from ckpt.advice import CHECKPOINT, Hole, call, words
 from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import OFFSETS, STATE, Checkpoint
 from ckpt.checkpoint.reader import as_checkpoint, open_checkpoint, open_for_start
@@ -43,9 +44,9 @@ _DESCRIPTION = frozenset({"_metadata", "_stateSchema"})
 """Folders below ``state/`` that planning reads: of the state only its description."""
 
 _NO_PLAN = "its session is one of Spark Connect, which does not show ckpt how Spark plans it"
-_NO_OPTIONS = (
-    "`sources`: a session of Spark Connect does not show the options of readers; `ckpt preflight CHECKPOINT --sources "
-    "--source-options I.KEY=VALUE` takes them"
+_NO_OPTIONS = words(
+    "{--sources}: a session of Spark Connect does not show the options of readers; {preflight} takes them",
+    preflight=call("preflight", CHECKPOINT, sources=True, source_options={"I.KEY": Hole.VALUE}),
 )
 _FILES = frozenset({"avro", "binaryfile", "csv", "json", "orc", "parquet", "text", "xml", "libsvm"})
 _STARTS = frozenset(

@@ -17,7 +17,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import DataFrame, SparkSession
 
-from ckpt.errors import CkptError, UsageError, one_line
+from ckpt.errors import CkptError, UsageError, argument, one_line
 from ckpt.spark.connect import require_classic
 from ckpt.spark.installed import Session, SparkMissing, check_delta, check_java
 from ckpt.spark.jobs import SparkFailed, translate_failures
@@ -34,7 +34,6 @@ _DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 _PACKAGES = "spark.jars.packages"
 _FAILED = re.compile(r"RuntimeException: \[((?:download failed|unresolved dependency): .*)\]")
 """Words of the error of ``org.apache.spark.util.MavenUtils``; in brackets each package or jar that is missing."""
-_OWN_JARS = "or give the jars themselves: `conf` spark.jars=a.jar,b.jar"
 
 
 class PackagesMissing(CkptError):
@@ -199,7 +198,8 @@ def _explain_failures(packages: str, output: str, failures: str) -> str:
         cure = f"a local repository has the POM without the jar: delete {', '.join(folders)} and try again"
     else:
         cure = "check the name, and that Maven Central or the repositories in spark.jars.repositories can be reached"
-    return one_line(f"Spark could not load {packages} through Maven: {each[0]}{more}; {cure}; {_OWN_JARS}")
+    own = f"or give the jars themselves: {argument('conf')} spark.jars=a.jar,b.jar"
+    return one_line(f"Spark could not load {packages} through Maven: {each[0]}{more}; {cure}; {own}")
 
 
 def _find_folders_without_jars(output: str) -> list[str]:

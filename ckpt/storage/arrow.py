@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow
 from pyarrow import fs
 
-from ckpt.errors import UsageError
+from ckpt.errors import UsageError, argument
 from ckpt.storage.base import FileInfo, temporary
 from ckpt.storage.errors import shorten_error
 from ckpt.storage.remote import Backend, ListedItem, requests_at_once
@@ -176,7 +176,7 @@ def s3(bucket: str, path: str, options: Options) -> ArrowBackend:
     elsewhere = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
     if not elsewhere and not values.keys() & {"region", "endpoint_override"}:
         values["region"] = fs.resolve_s3_region(bucket)
-    cure = "give credentials (AWS_* variables, ~/.aws, `storage_options` access_key=… secret_key=…)"
+    cure = f"give credentials (AWS_* variables, ~/.aws, {argument('storage_options')} access_key=… secret_key=…)"
     return ArrowBackend(_make("s3", lambda: fs.S3FileSystem(**values)), f"{bucket}/{path}", cure)
 
 
@@ -185,7 +185,7 @@ def gcs(bucket: str, path: str, options: Options) -> ArrowBackend:
     values: dict[str, Any] = {"retry_time_limit": timedelta(seconds=10), **_convert_options("gs", options, GCS_OPTIONS)}
     if "access_token" in values:
         values.setdefault("credential_token_expiration", datetime.now(UTC) + timedelta(hours=1))
-    cure = "give credentials (gcloud, GOOGLE_APPLICATION_CREDENTIALS, `storage_options` access_token=…)"
+    cure = f"give credentials (gcloud, GOOGLE_APPLICATION_CREDENTIALS, {argument('storage_options')} access_token=…)"
     file_system = _make("gs", lambda: fs.GcsFileSystem(**values))
     return ArrowBackend(file_system, f"{bucket}/{path}", cure, markers_only=True)
 
@@ -205,7 +205,7 @@ def azure(container: str, path: str, host: str, options: Options) -> ArrowBacken
             "no Azure account is named: write abfss://container@account.dfs.core.windows.net/path or "
             "give {--storage-options} account_name=…"
         )
-    cure = "give credentials (az login, AZURE_* variables, `storage_options` account_key=… or sas_token=…)"
+    cure = f"give credentials (az login, AZURE_* variables, {argument('storage_options')} account_key=… or sas_token=…)"
     return ArrowBackend(_make("abfs", lambda: fs.AzureFileSystem(**values)), f"{container}/{path}", cure)
 
 

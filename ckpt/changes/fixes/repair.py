@@ -10,6 +10,8 @@ from enum import StrEnum
 from os import fspath
 from typing import ClassVar, Unpack
 
+from ckpt.advice import words
+from ckpt.advice.words import name_in_python
 from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.check_fix import (
     CLOSED_GAP,
@@ -74,9 +76,10 @@ _FIXES: Mapping[WayName, Drafter] = {
 ONLY_IF_CHOSEN = (WayName.NAME_PROVIDER, WayName.TO_REAL_TIME)
 """Fixes that change what the user wants, not what is wrong."""
 _RULES = {WayName.FILL: CLOSED_GAP, WayName.TO_REAL_TIME: STARTS_IN_REAL_TIME}
-LOST_ID = (
-    f"{METADATA}, which has the query id, is lost, and no other file of a checkpoint has the id: find it, and give "
-    "it with `query_id`"
+LOST_ID = words(
+    "{metadata}, which has the query id, is lost, and no other file of a checkpoint has the id: find it, and give it "
+    "with {--query-id}",
+    metadata=METADATA,
 )
 
 
@@ -174,9 +177,9 @@ def plan_repairs(
         return WaysPlan(
             inspection=inspection,
             needed=True,
-            refused=LOST_ID,
+            refused=name_in_python(LOST_ID),
             lacks_id=True,
-            ways=(_refuse(WayName.TIDY, inspection, LOST_ID),),
+            ways=(_refuse(WayName.TIDY, inspection, name_in_python(LOST_ID)),),
             found_id=only.app_id if only else None,
         )
     ways: tuple[Way, ...] = ()

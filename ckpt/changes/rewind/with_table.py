@@ -16,6 +16,7 @@ from ckpt.changes.rewind.restoring import find_obstacle
 from ckpt.changes.steps import Step, plan_writing
 from ckpt.checkpoint.checkpoint import METADATA, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.errors import argument
 from ckpt.formats.metadata import build_metadata
 from ckpt.inspection.checks.sink_times import Match, describe_times, find_dropped, match_batch
 from ckpt.inspection.inspection import inspect
@@ -51,7 +52,7 @@ def plan_with_table(
     if not plan.steps:
         return plan if plan.refused or table.is_current else replace(plan, why=f"{plan.why}; {table.restore_first}")
     if restore and not table.is_current and (obstacle := find_obstacle(table, options)) is not None:
-        own = f"run {table.statement} in a session of Spark, and then leave out `restore_sink`"
+        own = f"run {table.statement} in a session of Spark, and then leave out {argument('restore_sink')}"
         return plan.refusing(f"{obstacle} {own}")
     log = _follow_rename(table, checkpoint.query_id, new_id or checkpoint.query_id or "")
     plan = adapt_to_sink(plan, log)
@@ -60,7 +61,7 @@ def plan_with_table(
         what = words("restoring the table also removes commits of others: {commits}", commits=", ".join(table.others))
         gone = ToAccept(left_out(), what)
         skips = gone if skips is None else skips + gone
-    waits_for = None if table.is_current or restore else f"{table.restore_first}, or add `restore_sink`"
+    waits_for = None if table.is_current or restore else f"{table.restore_first}, or add {argument('restore_sink')}"
     return replace(
         plan,
         warnings=(*plan.warnings, *_warn(table, new_id)),
@@ -83,7 +84,7 @@ def _refuse_without_batch(table: SinkVersion, checkpoint: Checkpoint) -> str:
         or earlier[0].taken_back is not None
         or match_batch(checkpoint, ours, earlier[0].last_batch) is not Match.SAME
     ):
-        return f"{had}: name the batch to keep with `to_batch`, and restore the table yourself"
+        return f"{had}: name the batch to keep with {argument('to_batch')}, and restore the table yourself"
     batch, path = earlier[0].last_batch, quote_path(checkpoint.uri)
     others = ", ".join(commit for commit in table.others if "STREAMING" not in commit)
     also = f" (which also removes commits of others: {others})" if others else ""

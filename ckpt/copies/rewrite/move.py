@@ -29,7 +29,7 @@ from ckpt.copies.rewrite.spreading import count_partitions, is_single, list_key_
 from ckpt.copies.rewrite.stored_rows import Stored, divide_rows, find_shared, join_stored
 from ckpt.copies.rewrite.stores import SHOWN, Families, Moving, Reshaping, Tally, name_keys, read_families
 from ckpt.copies.rewrite.writing import NewState, write_files
-from ckpt.errors import one_line
+from ckpt.errors import argument, one_line
 from ckpt.formats.rows.unsafe import VERSION, rows_of, structs_of
 from ckpt.formats.types import struct_of
 from ckpt.model import Operator, Provider, Store
@@ -197,7 +197,7 @@ class Move:
         groups = [(b"" if rocksdb else VERSION) + group for group in shared.slice(0, SHOWN).to_pylist()]
         names = name_keys(structs_of(kind, rows_of(groups), "key"))
         feeds = feeds_another(operator, self.chosen.checkpoint.operators)
-        own = "and have passed to other operators" if feeds else "which only `combine` merges"
+        own = "and have passed to other operators" if feeds else f"which only {argument('combine')} merges"
         why = f"operator {operator.id} with keys that several checkpoints have, {own}"
         tally.refuse(why, len(shared), names)
         return rows

@@ -24,7 +24,7 @@ from ckpt.checkpoint.sources.file_logs import is_read_twice, name_folder, source
 from ckpt.checkpoint.sources.registry import SourceView, in_order
 from ckpt.checkpoint.state.rewritable import recognise_operator
 from ckpt.copies.rewrite.merging import feeds_another
-from ckpt.errors import one_line
+from ckpt.errors import argument, one_line
 from ckpt.formats.commits import format_commit_log
 from ckpt.formats.offsets import format_offset_log
 from ckpt.formats.operators import OperatorName
@@ -92,13 +92,13 @@ def unite(chosen: Sequence[Chosen], query: QueryDescription | None, *, combine: 
     evicted = tuple(log.metadata.watermark_ms for log in newest if log.metadata is not None)
     if combine and (len(set(watermarks)) > 1 or len(set(evicted)) > 1) and first.checkpoint.operators:
         raise NoWay(
-            "`combine`: the watermarks differ, of the newest batch or of the next one, so one query may have emitted a "
-            "group that another keeps; it combines state only of queries with one watermark, or none"
+            f"{argument('combine')}: the watermarks differ, of the newest batch or of the next one, so one query may "
+            "have emitted a group that another keeps; it combines state only of queries with one watermark, or none"
         )
     counted = [each for each in first.checkpoint.operators if feeds_another(each, first.checkpoint.operators)]
     if combine and counted and any(watermarks):
         raise NoWay(
-            f"`combine`: operator {counted[0].id} evicts keys: if several queries had one, another operator has "
+            f"{argument('combine')}: operator {counted[0].id} evicts keys: if several queries had one, another operator "
             "counted the row of each, and no file says so"
         )
     batch = max(each.moment.batch for each in chosen)
@@ -307,7 +307,7 @@ def _arrange(
         changes = match_sources(checkpoint, query)
     except NoWay as error:
         why = str(error).partition(": say it with")[0]
-        raise NoWay(f"`expect`: {why}: without it sources are in the order of the checkpoints") from None
+        raise NoWay(f"{argument('expect')}: {why}: without it sources are in the order of the checkpoints") from None
     for change in changes:
         if change.is_new or change.is_gone or change.new is None or change.old is None:
             which = f"source {change.old} of the checkpoints" if change.new is None else f"source {change.new} of it"
@@ -329,7 +329,7 @@ def _plan_combining(operator: Operator, query: QueryDescription | None) -> Store
     described = None if query is None or query.operators is None else query.operators[operator.id : operator.id + 1]
     if not described or described[0].name != operator.name:
         raise NoWay(
-            f"`combine`: no file of a checkpoint says which functions operator {operator.id} computes: name the "
-            "description of the query, which `ckpt.describe_query` makes: `expect`"
+            f"{argument('combine')}: no file of a checkpoint says which functions operator {operator.id} computes: "
+            f"name the description of the query, which `ckpt.describe_query` makes: {argument('expect')}"
         )
     return plan_combining(operator, described[0])

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from itertools import accumulate
 from os import path as os_path
 
-from ckpt.errors import StorageError, UsageError, one_line
+from ckpt.errors import StorageError, UsageError, argument, one_line
 from ckpt.formats.deltalog import Commit, read_commit_info, version_of
 from ckpt.formats.iceberg import IcebergSnapshot, IcebergTable
 from ckpt.formats.text import Damaged
@@ -73,7 +73,9 @@ def read_sink_version(
             return _read_delta(uri, wanted, query_id, open_storage(uri, options), log)
         case SinkKind.ICEBERG:
             return _find_snapshot(uri, wanted, query_id, read_iceberg(uri, options).table, log)
-    raise _refuse(wanted, "only a Delta or Iceberg table has versions to go back to: name the batch with `to_batch`")
+    raise _refuse(
+        wanted, f"only a Delta or Iceberg table has versions to go back to: name the batch with {argument('to_batch')}"
+    )
 
 
 def _refuse(wanted: str, why: str) -> UsageError:
@@ -121,7 +123,7 @@ def _read_delta(uri: str, wanted: str, query_id: str | None, storage: Storage, l
             raise _refuse(wanted, f"that version lacks batches {first} to {last}: name one before a RESTORE took these")
         if first and writer.kept is None:
             why = f"a RESTORE took back batches {first} to {last}, and nothing says which one the table had before them"
-            raise _refuse(wanted, f"{why}: name the batch with `to_batch`")
+            raise _refuse(wanted, f"{why}: name the batch with {argument('to_batch')}")
         batch = first - 1 if first else None
     changing = [commit for commit in later if commit.operation not in _NO_ROWS]
     restores = {commit.version: commit for commit in changing if commit.operation == _RESTORE}

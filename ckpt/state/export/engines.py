@@ -77,7 +77,7 @@ def is_under_spark_submit() -> bool:
 def _list_reasons(request: ExportRequest, session_given: bool) -> Iterator[str]:
     """Why a request is left to Spark, whatever is in the checkpoint."""
     if session_given:
-        yield "`master`, `conf` or a session is given, which only Spark uses"
+        yield f"{argument('master')}, {argument('conf')} or a session is given, which only Spark uses"
     if request.engine is Engine.SPARK:
         yield f"{argument('engine', Engine.SPARK)} is given"
     if request.engine is Engine.AUTO and not request.salvage:
