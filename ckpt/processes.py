@@ -19,6 +19,7 @@ from itertools import chain, zip_longest
 from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol, TypeAlias
 
+from ckpt.advice.words import find_speech, speaking_everywhere
 from ckpt.errors import CkptError
 
 Work: TypeAlias = Callable[[Any], Callable[[Any], Iterable[Any]]]
@@ -140,7 +141,7 @@ def _started(
             stack.callback(process.kill)
             workers.append(_Worker(process, share))
         for worker in workers:
-            _send_tasks(worker, pickle.dumps((work, shared, list(worker.tasks))))
+            _send_tasks(worker, pickle.dumps((find_speech(), work, shared, list(worker.tasks))))
         yield workers
 
 
@@ -173,16 +174,17 @@ def _serve() -> None:
     gc.set_threshold(100_000)  # imports make many objects, and nothing to collect
     try:
         try:
-            work, shared, tasks = pickle.load(sys.stdin.buffer)
+            speech, work, shared, tasks = pickle.load(sys.stdin.buffer)
         except (EOFError, pickle.UnpicklingError):
             return  # whoever started it was interrupted before all was sent
-        do = work(shared)
-        for task in tasks:
-            for result in do(task):
-                pipe.send_bytes(_RESULT + pickle.dumps(result, pickle.HIGHEST_PROTOCOL))
-            pipe.send_bytes(_DONE)
+        with speaking_everywhere(speech):
+            do = work(shared)
+            for task in tasks:
+                for result in do(task):
+                    pipe.send_bytes(_RESULT + pickle.dumps(result, pickle.HIGHEST_PROTOCOL))
+                pipe.send_bytes(_DONE)
     except CkptError as error:
-        pipe.send_bytes(_REFUSED + pickle.dumps([type(error).__module__, type(error).__qualname__, str(error)]))
+        pipe.send_bytes(_REFUSED + pickle.dumps([type(error).__module__, type(error).__qualname__, error.args[0]]))
 
 
 if __name__ == "__main__":

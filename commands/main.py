@@ -13,11 +13,10 @@ import typer
 
 import ckpt
 from ckpt.advice.spelling import SHELL
-from ckpt.advice.words import speaking
+from ckpt.advice.words import speaking_everywhere
 from ckpt.errors import CkptError, UsageError
 from ckpt.texts import escape_unprintable, mask_secrets
 
-from .arguments import as_options
 from .help import Commands, HelpGroup
 from .render.reports import Exit
 
@@ -72,12 +71,12 @@ class _Group(HelpGroup):
         for stream in (sys.stdout, sys.stderr):  # a terminal that lacks a character gets its escape
             if isinstance(stream, TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
-        with speaking(SHELL), _print_errors():
+        with speaking_everywhere(SHELL), _print_errors():
             return super().invoke(ctx)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """The words before the name of a command."""
-        with speaking(SHELL), _print_errors():
+        with speaking_everywhere(SHELL), _print_errors():
             return super().parse_args(ctx, args)
 
 
@@ -91,7 +90,7 @@ def _print_errors() -> Iterator[None]:
     try:
         yield
     except CkptError as error:
-        typer.echo(f"ckpt: {escape_unprintable(mask_secrets(as_options(str(error))))}", err=True)
+        typer.echo(f"ckpt: {escape_unprintable(mask_secrets(str(error)))}", err=True)
         raise typer.Exit(code=Exit.USAGE if isinstance(error, UsageError) else Exit.FAILED) from error
     except _MISUSE as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # no words at all: the page of help is the answer

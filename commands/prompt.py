@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from ckpt import types
 
 from . import render
-from .arguments import library_words
 from .calls import PYTHON
 from .render.blocks import Headline, Item, Page, Table, Title, Tone, change_texts, flatten_page, page_of
 from .render.copying import CopyReport
@@ -56,8 +55,7 @@ RENDERERS = Renderers(text, html)
 
 
 def _make_page(value: object) -> Page:
-    with library_words():
-        page = _page_of(value)
+    page = _page_of(value)
     return tuple(tuple(change_texts(block, mask_secrets) for block in flatten_page((part,))) for part in page)
 
 

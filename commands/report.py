@@ -11,7 +11,6 @@ import typer
 
 from ckpt.texts import escape_unprintable, mask_json, mask_secrets
 
-from .arguments import as_options
 from .render.blocks import Page, change_texts
 from .render.document import add_next
 from .render.keys import as_json
@@ -65,7 +64,7 @@ def _for_github(page: Page) -> str:
 def complain(texts: Iterable[str]) -> None:
     """Lines on standard error, beside the document: what could not be looked at."""
     for text in texts:
-        typer.echo(f"ckpt: {escape_unprintable(mask_secrets(as_options(text)))}", err=True)
+        typer.echo(f"ckpt: {escape_unprintable(mask_secrets(text))}", err=True)
 
 
 def show_text(text: str) -> None:

@@ -13,6 +13,7 @@ from ckpt.advice.spelling import ARGUMENTS, SHELL
 from ckpt.texts import quote_path
 
 _speech: ContextVar[Speech | None] = ContextVar("_speech", default=None)
+_of_process: list[Speech] = []  # the newest speech of all threads, and of the processes that they start
 
 
 class Part(Protocol):
@@ -102,7 +103,7 @@ class Words:
 
     def segments(self) -> Iterator[tuple["AnyPart", str]]:
         """Yield each part with its text, in the words of whoever asks (``speaking``)."""
-        speech = _speech.get() or SHELL
+        speech = find_speech() or SHELL
         for part in self.parts:
             match part:
                 case str():
@@ -134,7 +135,7 @@ AnyPart: TypeAlias = str | Blank | Call | Part
 def is_quoted(part: "AnyPart") -> bool:
     """Tell whether a part stands in backquotes in a sentence: an argument does in Python."""
     if isinstance(part, Option):
-        return (_speech.get() or SHELL) is not SHELL
+        return (find_speech() or SHELL) != SHELL
     return isinstance(part, Call | Code | Name)
 
 
@@ -230,9 +231,25 @@ def speaking(speech: Speech) -> Iterator[None]:
         _speech.reset(token)
 
 
+@contextmanager
+def speaking_everywhere(speech: Speech | None) -> Iterator[None]:
+    """Write them so in all threads of this process, as a command does, and in the processes that it starts."""
+    before = [*_of_process]
+    _of_process[:] = [speech] if speech else []
+    try:
+        yield
+    finally:
+        _of_process[:] = before
+
+
+def find_speech() -> Speech | None:
+    """Find in whose words texts are written; None where nobody has said."""
+    return _speech.get() or (_of_process[0] if _of_process else None)
+
+
 def name_in_python(text: Words) -> str:
     """Return a text that names arguments as the library does, unless somebody is speaking."""
-    if _speech.get() is not None:
+    if find_speech() is not None:
         return str(text)
     with speaking(ARGUMENTS):
         return str(text)

@@ -16,7 +16,6 @@ from ckpt.restart.sinks import REMEMBERING
 from ckpt.texts import plural
 from ckpt.versions import Progress
 
-from ..arguments import as_options
 from .blocks import (
     Block,
     Heading,
@@ -167,7 +166,7 @@ class ChangeReport(Report[Planned]):
     def _refusal(self) -> str | None:
         """Why there is no plan, or why it was not carried out; None if nothing went wrong."""
         reason = self.receipt.problem or self.plan.refused
-        return None if reason is None else as_options(str(reason))
+        return None if reason is None else str(reason)
 
     @property
     def rows(self) -> RowsEffect:

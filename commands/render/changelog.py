@@ -11,7 +11,6 @@ from ckpt.migrate.comparison import Carried, Comparison, ComparisonVerdict, TwoW
 from ckpt.model import Operator, Provider, Store
 from ckpt.texts import plural
 
-from ..arguments import as_options
 from .blocks import Block, Heading, Headline, Item, Line, Next, Page, Table, Tone, more, page_of, show_warnings
 from .document import DocumentKeys
 from .inspection import CheckpointKeys
@@ -67,7 +66,6 @@ class ComparisonKeys(Keys):
     failed: Annotated[
         str | None,
         "why it stopped; its words are not fixed",
-        lambda comparison: None if comparison.failed is None else as_options(comparison.failed),
     ]
     two_ways: Annotated[
         tuple[_TwoWays, ...],

@@ -1,27 +1,23 @@
 """One way to report: one place prints, every form of output is every command's, and no page obeys a checkpoint."""
 
 import ast
-import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 import typer
 
 from ckpt.advice import Code, Do, Name, Option, Setting, Step, Words, advise, call, do, run, words
 from ckpt.restart.findings import Severity
-from commands import arguments
-from commands.arguments import as_options
-from commands.main import MODULES
 from commands.render import blocks
 from commands.render.blocks import Block, Page, TooWide
 from commands.render.layout import PageLayout
 from commands.render.reports import Report
 from commands.report import Output, emit
-from tests.conftest import Ckpt, commands_of
+from tests.conftest import Ckpt
 from tests.laws.hostile.test_secrets import HOLD_ONE, SECRET
 from tests.support.places import ROOT
 
@@ -155,62 +151,6 @@ def test_a_command_with_a_masked_secret_stays_on_one_line(capsys: pytest.Capture
     with pytest.raises(typer.Exit):
         emit(Shown([advice]), Output.TABLE)
     assert "\n  ckpt inspect 's3://bucket/x?secret_key=***' --default '0.secret_key=***'\n" in capsys.readouterr().out
-
-
-def messages(module: Path) -> Iterator[str]:
-    """The texts of a module that are no docstrings."""
-    tree = ast.parse(module.read_text())
-    docs = {
-        id(node.body[0].value)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and isinstance(node.body[0], ast.Expr)
-    }
-    inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.JoinedStr):
-            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs | inner:
-            yield node.value
-
-
-COMMAND_LINE = re.compile(rf"\b(?:ckpt (?:{'|'.join(MODULES)})|spark-submit|spark-pipelines|java) [^,;`]*")
-
-
-ADDED = {
-    "--source",
-    "--to",
-    "--shift",
-    "--topic",
-    "X --sink X`",
-    "--sources",
-    r"--sources\b(?! --source-options)",
-    "--sourcesX",
-    " --source-options X",
-    " --from-query old.json",
-    " --sink X`",
-    "--to-sink-version X --sink X --replay new",
-}
-"""Of functions that add an option to the command lines of a remedy or a cure."""
-
-
-@pytest.mark.slow
-def test_messages_of_the_library_name_arguments_and_no_options() -> None:
-    """``ckpt handoff --batch`` as a command to be typed is none of it."""
-    texts = [text for module in (ROOT / "ckpt").rglob("*.py") for text in messages(module)]
-
-    named = {text for text in texts if re.search(r"(?<!\S)--[a-z]", COMMAND_LINE.sub("", text))}
-    assert named - ADDED == set()
-
-
-def test_arguments_are_shown_as_the_options_that_exist(app: Any) -> None:
-    there = {word for command in commands_of(app).values() for param in command.params for word in param.opts}
-
-    assert {as_options(f"`{name}`").split()[0] for name in arguments._OPTIONS} <= there
-    assert as_options('`to` /x: `mode="overwrite"`, `timers=True`, `all_units=True` or `operator=3`') == (
-        "--to /x: --mode overwrite, --timers, --all-units or --operator 3"
-    )
-    assert as_options('`store="a b"` and `variable="it\'s"`') == "--store 'a b' and --variable 'it'\"'\"'s'"
-    assert as_options("`ckpt inspect /x` says `options`") == "`ckpt inspect /x` says `options`"
 
 
 def test_what_comes_next_has_a_heading_in_a_browser(ckpt: Ckpt) -> None:

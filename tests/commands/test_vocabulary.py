@@ -1,5 +1,6 @@
 """One vocabulary: an argument of a call and the option of its command have the same name."""
 
+import re
 from collections.abc import Callable, Iterator
 from inspect import Parameter, signature
 from typing import Any, get_args
@@ -12,6 +13,7 @@ from ckpt.advice.spelling import name_command
 from ckpt.migrate.real_time import migrate_real_time
 from ckpt.state.native.history import state_history
 from commands.main import _MOVED, app
+from tests.support.places import ROOT
 
 OF_THE_TERMINAL = {"output", "quiet", "help", "watch", "textfile", "fail_on"}
 """Options that say how an answer is printed, how often, and what exit status it has."""
@@ -127,3 +129,16 @@ def test_an_old_spelling_is_refused_and_the_new_one_named(command: str, option: 
     assert run.exit_code == 2
     assert _MOVED[command, option] in run.stderr
     assert option[2:].replace("-", "_") not in list_options(COMMANDS[" ".join(words)])
+
+
+NAMED = re.compile(r"\{--([a-z-]+)(?:=[^}]*)?\}|\bargument\(['\"](\w+)|\bOption\(['\"](\w+)")
+
+
+def test_an_argument_that_a_text_names_is_one() -> None:
+    known = {name for command in COMMANDS.values() for name in list_options(command)}
+    calls = [call for name in ckpt.__all__ if callable(call := getattr(ckpt, name)) and not isinstance(call, type)]
+    known |= {name for call in (*calls, *ELSEWHERE.values()) for name in list_arguments(call)}
+    texts = [path.read_text() for folder in ("ckpt", "commands") for path in (ROOT / folder).rglob("*.py")]
+    named = {next(filter(None, match.groups())).replace("-", "_") for text in texts for match in NAMED.finditer(text)}
+    assert len(named) > 60
+    assert named - known == set()

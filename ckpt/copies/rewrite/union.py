@@ -98,8 +98,8 @@ def unite(chosen: Sequence[Chosen], query: QueryDescription | None, *, combine: 
     counted = [each for each in first.checkpoint.operators if feeds_another(each, first.checkpoint.operators)]
     if combine and counted and any(watermarks):
         raise NoWay(
-            f"{argument('combine')}: operator {counted[0].id} evicts keys: if several queries had one, another operator "
-            "counted the row of each, and no file says so"
+            f"{argument('combine')}: operator {counted[0].id} evicts keys: if several queries had one, another "
+            "operator counted the row of each, and no file says so"
         )
     batch = max(each.moment.batch for each in chosen)
     united = tuple(
