@@ -29,10 +29,12 @@ def as_call(call: Call) -> str:
 
 
 def _fits(call: Call) -> bool:
-    parameters = signature(getattr(ckpt, call.name)).parameters
-    first = next(iter(parameters), "")
-    anything = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
-    return first in _PLACES and (anything or all(name in parameters for name, _ in call.options))
+    form = signature(getattr(ckpt, call.name))
+    try:
+        form.bind(*call.arguments, **dict(call.options))
+    except TypeError:
+        return False
+    return next(iter(form.parameters), "") in _PLACES
 
 
 PYTHON = Speech(as_call, name_argument, "its fields")
