@@ -150,7 +150,7 @@ _STANDARD: dict[str, AnyPart] = {
 _WRITTEN_OUT: dict[str, Callable[[str], Part]] = {"code": Code, "name": Name, "setting": Setting}
 
 
-def words(text: str, /, **parts: "AnyPart | Words | int") -> Words:
+def words(text: str, /, **parts: "AnyPart | Words | Value") -> Words:
     """Make a text of a template, in which ``{name}`` is the part of this name and ``{{`` a brace.
 
     ``{checkpoint}``, ``{path}``, ``{batch}`` and ``{fields}`` need no part. Nor do ``{code:...}``, ``{name:...}`` and
