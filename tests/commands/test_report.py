@@ -156,4 +156,4 @@ def test_a_command_with_a_masked_secret_stays_on_one_line(capsys: pytest.Capture
 def test_what_comes_next_has_a_heading_in_a_browser(ckpt: Ckpt) -> None:
     page = ckpt("rewind", "sample_checkpoints/aggregation-hdfs-4.2", "--to-batch", 7, "-o", "html").stdout
     assert page.count("<h2>Next</h2>") == 1
-    assert page.index("<h2>Next</h2>") > page.index("<h2>Mind</h2>")
+    assert page.index("<h2>Next</h2>") > page.index("<h2>Warnings</h2>")

@@ -63,6 +63,6 @@ def test_the_page_says_what_comes_next(tmp_path: Path, run_ckpt: Ckpt) -> None:
     planned = run_ckpt("copy", str(SAMPLES / STATEFUL), str(flow), "--plan")
     said = run_ckpt("copy", str(SAMPLES / STATEFUL), str(flow))
 
-    assert "stop the query for good, then let the flow take over its checkpoint" in " ".join(planned.stdout.split())
-    assert "never start the query of the original again" in " ".join(said.stdout.split())
+    assert "Stop the query for good, then let the flow take over its checkpoint" in " ".join(planned.stdout.split())
+    assert "Never start the query of the original again" in " ".join(said.stdout.split())
     assert (planned.exit_code, said.exit_code) == (0, 0)

@@ -66,11 +66,11 @@ def test_next_names_a_checkpoint_for_each_kind_of_trouble(copy_of: CopyOf, ckpt:
     (root / "4" / "state" / "0" / "1" / "10.delta").unlink()
     _, _, after = ckpt("scan", root).stdout.partition("Next      ")
     wanted = [
-        "CKPT101 unreadable-log-file in 3 checkpoints: what it means and what to do",
+        "See what CKPT101 unreadable-log-file in 3 checkpoints means and what to do.",
         f"ckpt inspect {root}/0",
-        "CKPT103 missing-metadata: what it means and what to do",
+        "Then See what CKPT103 missing-metadata means and what to do.",
         f"ckpt inspect {root}/3",
-        "CKPT301 state-file-missing: what it means and what to do",
+        "Then See what CKPT301 state-file-missing means and what to do.",
         f"ckpt inspect {root}/4",
     ]
     assert after.split() == " ".join(wanted).split()
