@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, Self, TypeVar
 
-from ckpt.advice import Option, Words, plain, words
+from ckpt.advice import Option, Words, call, plain, words
 from ckpt.advice.words import name_in_python
 
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -104,7 +104,7 @@ def argument(name: str, value: Any = None) -> str:
     return name_in_python(Words((Option(name, value),)))
 
 
-WITH_SPARK = "ckpt export-state --engine spark reads it"
+WITH_SPARK = words("{export} reads it", export=call("export_state", engine="spark"))
 
 
 class Undecodable(CkptError):
@@ -122,7 +122,10 @@ class TooLarge(Undecodable):
 class LeftToSpark(Undecodable):
     """State of a kind that ckpt does not know, and Spark may; the text says which, and how to have Spark read it."""
 
-    def __init__(self, kind: str) -> None:
-        """Say how to have it read, once."""
-        self.kind = kind.removesuffix(f": {WITH_SPARK}")
-        super().__init__(kind if kind.endswith(WITH_SPARK) else f"{kind}: {WITH_SPARK}")
+    def __init__(self, kind: str | Words) -> None:
+        """Say how to have it read."""
+        self.kind = kind
+        super().__init__(words("{kind}: {with_spark}", kind=kind, with_spark=WITH_SPARK))
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str | Words]]:
+        return type(self), (self.kind,)

@@ -7,6 +7,7 @@ from typing import Any, Unpack
 
 from pyspark.sql import DataFrame, SparkSession
 
+from ckpt.advice import call, words
 from ckpt.errors import UsageError
 from ckpt.model import Location
 from ckpt.spark.connect import A_CLASSIC_ONE, is_connect, make_frame, require_classic
@@ -103,7 +104,12 @@ def read_changes(
     ['batch_id', 'change_type']
 
     """
-    require_classic(spark, f"`ckpt.state_diff` compares two batches without Spark; changes are read in {A_CLASSIC_ONE}")
+    instead = words(
+        "{diff} compares two batches without Spark; changes are read in {session}",
+        diff=call("state_diff"),
+        session=A_CLASSIC_ONE,
+    )
+    require_classic(spark, instead)
     wanted = RequestedPart(operator, store, None, variable)
     question = Question(fspath(checkpoint), wanted, batch=last, changes_from=first)
     return _read(spark, question, storage_options, shape, partition_id)

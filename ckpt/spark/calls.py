@@ -93,8 +93,12 @@ def _refuse_connect(why: str) -> CkptError:
     """Build the error of an export that only Spark could do, where its session is one of Spark Connect."""
     from ckpt.spark.connect import A_CLASSIC_ONE, READ_STATE, ConnectSession
 
-    instead = f"{READ_STATE}, which it can write; else use {A_CLASSIC_ONE}"
-    return ConnectSession(f"{why}, and this is a session of Spark Connect: {instead}")
+    return ConnectSession.of(
+        "{why}, and this is a session of Spark Connect: {read}, which it can write; else use {session}",
+        why=why,
+        read=READ_STATE,
+        session=A_CLASSIC_ONE,
+    )
 
 
 def _run_with_spark(plan: ExportPlan, session: Session) -> Iterator[ExportPart]:

@@ -5,11 +5,13 @@ from typing import Any
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from ckpt.advice import Code, Words, words
 from ckpt.errors import LeftToSpark, UsageError, one_line
 
-READ_STATE = "`ckpt.read_state(spark, CHECKPOINT)` is a data frame of this session"
-A_CLASSIC_ONE = "a classic session (`SparkSession.builder.master(...)`, spark-submit)"
-NO_PLAN = f"it shows ckpt no plan of a query: build it in {A_CLASSIC_ONE}"
+READ_STATE = words("{read} is a data frame of this session", read=Code("ckpt.read_state(spark, CHECKPOINT)"))
+A_CLASSIC_ONE = words("a classic session ({builder}, spark-submit)", builder=Code("SparkSession.builder.master(...)"))
+NO_PLAN = words("it shows ckpt no plan of a query: build it in {session}", session=A_CLASSIC_ONE)
+_FOR_ANYTHING_ELSE = words("{read}; for anything else use {session}", read=READ_STATE, session=A_CLASSIC_ONE)
 
 
 class ConnectSession(UsageError):
@@ -21,12 +23,10 @@ def is_connect(spark: Any) -> bool:
     return not hasattr(spark, "_jsparkSession")
 
 
-def require_classic(
-    spark: SparkSession, instead: str = f"{READ_STATE}; for anything else use {A_CLASSIC_ONE}"
-) -> SparkSession:
+def require_classic(spark: SparkSession, instead: Words = _FOR_ANYTHING_ELSE) -> SparkSession:
     """The session, if it has a JVM of its own. Raises ConnectSession, with ``instead``, for Spark Connect."""
     if is_connect(spark):
-        raise ConnectSession(f"this is a session of Spark Connect: {instead}")
+        raise ConnectSession.of("this is a session of Spark Connect: {instead}", instead=instead)
     return spark
 
 
@@ -39,7 +39,11 @@ def make_frame(spark: SparkSession, read: Any) -> DataFrame:
     try:
         return spark.createDataFrame(read())
     except LeftToSpark as error:
-        raise ConnectSession(f"{error.kind}: only Spark itself reads it, in {A_CLASSIC_ONE}") from error
+        raise ConnectSession.of(
+            "{kind}: only Spark itself reads it, in {session}", kind=error.kind, session=A_CLASSIC_ONE
+        ) from error
     except PySparkException as error:
         reason = one_line(str(error))
-        raise ConnectSession(f"Spark Connect does not take this state ({reason}): use {A_CLASSIC_ONE}") from error
+        raise ConnectSession.of(
+            "Spark Connect does not take this state ({reason}): use {session}", reason=reason, session=A_CLASSIC_ONE
+        ) from error

@@ -51,7 +51,7 @@ class Refusal(Exception):
 def check_streaming(frame: DataFrame, output_mode: str) -> None:
     """Raise UsageError for a frame that is not streaming, and for no mode of Spark."""
     if not frame.isStreaming:
-        raise UsageError.of("{--frame} is not streaming: give the data frame whose `writeStream` starts the query")
+        raise UsageError.of("{--frame} is not streaming: give the data frame whose writeStream starts the query")
     if output_mode.lower() not in OUTPUT_MODES:
         raise UsageError.of("{--output-mode}: one of {modes}", modes=", ".join(OUTPUT_MODES))
 

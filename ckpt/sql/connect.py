@@ -173,7 +173,7 @@ def find_session(connection: Any) -> _Session:
     try:
         return _SESSIONS[connection]
     except (KeyError, TypeError):
-        raise UsageError("the connection is not one of `ckpt.types.connect`") from None
+        raise UsageError("the connection is not one of ckpt.types.connect") from None
 
 
 def list_problems(connection: Any) -> tuple[str, ...]:

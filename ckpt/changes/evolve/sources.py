@@ -71,6 +71,15 @@ class SourceChange(QueryChange):
         return self.change in (PartChange.REMOVED, PartChange.REPLACED)
 
 
+class Unclear(NoWay):
+    """Which source of the checkpoint one of the query is: ``reason`` says it without asking."""
+
+    def __init__(self, reason: Words, ask: Words) -> None:
+        """Put the question after the reason."""
+        super().__init__(words("{reason}: {ask}", reason=reason, ask=ask))
+        self.reason = reason
+
+
 def match_sources(
     checkpoint: Checkpoint, query: QueryDescription, mapped: Sequence[str] = (), starts: Mapping[str, str] | None = None
 ) -> tuple[SourceChange, ...]:
@@ -260,16 +269,13 @@ def _find_old(
     if not fitting:
         return next((view.index for view in free if view.offset is None and view.index == new), None)
     numbers = ", ".join(str(view.index) for view in fitting)
-    raise NoWay(
-        words(
-            "source {new} of the query ({kind}) may be source {numbers} of the checkpoint, or new, and no file says "
-            "which: {ask}",
-            new=new,
-            kind=wants.kind,
-            numbers=numbers,
-            ask=ask_old("map_source", new),
-        )
+    reason = words(
+        "source {new} of the query ({kind}) may be source {numbers} of the checkpoint, or new, and no file says which",
+        new=new,
+        kind=wants.kind,
+        numbers=numbers,
     )
+    raise Unclear(reason, ask_old("map_source", new))
 
 
 def _is_named_otherwise(view: SourceView, wanted: Sequence[DescribedSource]) -> bool:

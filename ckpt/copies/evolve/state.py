@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
 from ckpt import settings
+from ckpt.advice import call, words
 from ckpt.changes.evolve.operators import OperatorChange
 from ckpt.changes.plan import NoWay
 from ckpt.changes.steps import FileContent, Step, plan_unread_removals
@@ -176,7 +177,13 @@ def _describe_variables(
         newest = operator.schema_paths[-1].rpartition(f"/{STATE}/")[2]
         path = f"{STATE}/{newest}"
         if path not in files or len(operator.stores) > 1:
-            raise NoWay(f"the schemas of operator {operator.id} are not where its metadata says: see ckpt inspect")
+            raise NoWay(
+                words(
+                    "the schemas of operator {id} are not where its metadata says: see {inspect}",
+                    id=operator.id,
+                    inspect=call("inspect"),
+                )
+            )
         files[path] = format_state_schema(3, sorted(schemas, key=lambda family: family.name))
     return files
 
@@ -195,7 +202,8 @@ def _reshape(
     chosen = choose(question, work.options, storage=storage.storage)
     context = context_of_chosen(chosen)
     if context.shuffle_partitions is None or chosen.moment.batch != checkpoint.commits.latest:
-        raise NoWay("the state of the newest committed batch cannot be read: see ckpt inspect")
+        look = call("inspect", storage.uri)
+        raise NoWay(words("the state of the newest committed batch cannot be read: see {inspect}", inspect=look))
     form = Form(context.provider, context.shuffle_partitions, 2 if context.unique_ids else 1)
     for why in refuse_rewrite(chosen.checkpoint.state, chosen.recorded, form, form, of_values=True):
         raise NoWay(why)

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from ckpt.copies.rewrite.condition import Condition, can_take, join_names, match_columns, parse_condition
 from ckpt.copies.rewrite.spreading import is_single, list_key_columns
-from ckpt.errors import Undecodable, UsageError, argument
+from ckpt.errors import Undecodable, UsageError
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.rows.arrow import structs
 from ckpt.formats.rows.types import arrow_type
@@ -317,9 +317,10 @@ def make_filters(chosen: Chosen, where: str) -> dict[int, Filter]:
     }
     if not any(row_filter.applies for row_filter in filters.values()):
         names = (f"{label}: {join_names(column.name for column in columns)}" for label, (*_, columns) in there.items())
-        raise UsageError(
-            f"{argument('where')}: no operator has the columns {join_names(condition.names)} to judge by; there are "
-            + ("; ".join(names) or "none")
+        raise UsageError.of(
+            "{--where}: no operator has the columns {names} to judge by; there are {there}",
+            names=join_names(condition.names),
+            there="; ".join(names) or "none",
         )
     return filters
 

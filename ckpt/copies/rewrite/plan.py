@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from ckpt import settings
+from ckpt.advice import Words, call, words
 from ckpt.changes.backup import choose_options
 from ckpt.changes.plan import NoWay
 from ckpt.checkpoint.reader import read_checkpoint
@@ -41,7 +42,6 @@ from ckpt.state.native.store_files import context_of, layout_of
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import Chosen, Question, choose
 from ckpt.state.reading.units import StateUnit
-from ckpt.texts import quote_path
 from ckpt.values import Value
 from ckpt.versions import Spark
 
@@ -87,7 +87,7 @@ class Rewrite(Value):
     query_id: str | None  # in the new one
     new_id: bool
     units: tuple[RewrittenUnit, ...] = ()
-    refused: str | None = None  # why nothing was written
+    refused: str | Words | None = None  # why nothing was written
     written: bool = False
     files: int = 0
     bytes: int = 0
@@ -220,7 +220,7 @@ def plan_rewrite(
             salvage=salvaged,
             starts_with=tuple(spark for spark in starting if spark not in stopped),
             stopped=stopped,
-            refused=next(chain(_refuse_planned(chosen) if planned is not None else (), refusals), None),
+            refused=next(chain[str | Words](_refuse_planned(chosen) if planned is not None else (), refusals), None),
         ),
     )
 
@@ -256,7 +256,7 @@ def plan_merge(
     try:
         union = unite([own for own, *_ in plans], query, combine=combine)
     except NoWay as error:
-        return chosen, selection, replace(rewrite, refused=str(error))
+        return chosen, selection, replace(rewrite, refused=error.words)
     return chosen, selection, replace(rewrite, union=union, batch=union.batch)
 
 
@@ -273,9 +273,10 @@ def plan_split(
         leaving = choose_leaving(chosen, (), tuple(where)) if number == 0 else {}
         refused = rewrite.refused
         if rewrite.planned is not None:
-            refused = (
-                f"batch {rewrite.planned} is planned and not committed, and several queries would run it: "
-                f"{commit_planned(chosen.checkpoint)}"
+            refused = words(
+                "batch {planned} is planned and not committed, and several queries would run it: {commit}",
+                planned=rewrite.planned,
+                commit=commit_planned(chosen.checkpoint),
             )
         for operator, part in leaving.items():
             if refused is None and not part.applies:
@@ -350,14 +351,22 @@ def _judge_planned_state(chosen: Chosen, old: Form, new: Form, *, of_values: boo
     return PlannedState.LEFT_OUT if of_values or new.version > 1 else PlannedState.WRITTEN
 
 
-def _refuse_planned(chosen: Chosen) -> Iterator[str]:
+def _refuse_planned(chosen: Chosen) -> Iterator[Words]:
     """Why no new checkpoint would start as this one, where a batch is planned."""
     checkpoint, done = chosen.checkpoint, chosen.moment.batch
-    planned, path = checkpoint.offsets.latest, quote_path(checkpoint.uri)
+    planned = checkpoint.offsets.latest
     if planned is None or planned == done:
         return
-    repair = f"`ckpt repair {path}` says how to repair that; then write the new one"
+    repair = words("see how to repair that, then write the new one: {repair}", repair=call("repair", checkpoint.uri))
     if planned > done + 1:
-        yield f"batches {done + 1} to {planned} are planned, and only batch {done} is committed: {repair}"
+        yield words(
+            "batches {first} to {planned} are planned, and only batch {done} is committed: {repair}",
+            first=done + 1,
+            planned=planned,
+            done=done,
+            repair=repair,
+        )
     elif checkpoint.offsets.readable(planned) is None:
-        yield f"batch {planned} is planned, and offsets/{planned} cannot be read: {repair}"
+        yield words(
+            "batch {planned} is planned, and offsets/{planned} cannot be read: {repair}", planned=planned, repair=repair
+        )

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import combinations
 from os import PathLike, fspath
 
+from ckpt.advice import words
 from ckpt.copies.copy.placing import Watcher, check_apart
 from ckpt.copies.exchange import Exchange
 from ckpt.copies.rewrite.filtering import NOTHING, Key, read_keys
@@ -24,7 +25,7 @@ from ckpt.copies.rewrite.plan import (
 )
 from ckpt.copies.rewrite.stores import Tally
 from ckpt.copies.rewrite.writing import make_new
-from ckpt.errors import UsageError, argument
+from ckpt.errors import UsageError
 from ckpt.inspection.query import QueryDescription
 from ckpt.model import Location
 from ckpt.state.native.store_files import layout_of
@@ -152,10 +153,13 @@ def _refuse_losses(rewrite: Rewrite, *, loss: bool, fewer_versions: bool) -> Rew
     if rewrite.refused:
         return rewrite
     if rewrite.salvage and rewrite.salvage.costs and not loss:
-        return replace(rewrite, refused=f"{rewrite.salvage.costs}: {argument('accept_loss', True)} accepts that")
+        return replace(rewrite, refused=words("{costs}: {--accept-loss} accepts that", costs=rewrite.salvage.costs))
     if rewrite.stopped and not fewer_versions:
-        versions = f"Spark {' and '.join(rewrite.stopped)} can start the old checkpoint, and not the new one"
-        return replace(rewrite, refused=f"{versions}: {argument('accept_fewer_versions', True)} accepts that")
+        refused = words(
+            "Spark {versions} can start the old checkpoint, not the new one: {--accept-fewer-versions} accepts that",
+            versions=" and ".join(rewrite.stopped),
+        )
+        return replace(rewrite, refused=refused)
     return rewrite
 
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from ckpt import settings
+from ckpt.advice import Code, call, words
 from ckpt.changes.evolve.columns import plan_combining
 from ckpt.changes.evolve.logs import has_names, is_hidden, plan_logs
 from ckpt.changes.evolve.origins import StoreColumns
-from ckpt.changes.evolve.sources import match_sources
+from ckpt.changes.evolve.sources import Unclear, match_sources
 from ckpt.changes.plan import NoWay
 from ckpt.changes.steps import Changed, Step
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, SOURCES
@@ -24,7 +25,7 @@ from ckpt.checkpoint.sources.file_logs import is_read_twice, name_folder, source
 from ckpt.checkpoint.sources.registry import SourceView, in_order
 from ckpt.checkpoint.state.rewritable import recognise_operator
 from ckpt.copies.rewrite.merging import feeds_another
-from ckpt.errors import argument, one_line
+from ckpt.errors import one_line
 from ckpt.formats.commits import format_commit_log
 from ckpt.formats.offsets import format_offset_log
 from ckpt.formats.operators import OperatorName
@@ -92,14 +93,19 @@ def unite(chosen: Sequence[Chosen], query: QueryDescription | None, *, combine: 
     evicted = tuple(log.metadata.watermark_ms for log in newest if log.metadata is not None)
     if combine and (len(set(watermarks)) > 1 or len(set(evicted)) > 1) and first.checkpoint.operators:
         raise NoWay(
-            f"{argument('combine')}: the watermarks differ, of the newest batch or of the next one, so one query may "
-            "have emitted a group that another keeps; it combines state only of queries with one watermark, or none"
+            words(
+                "{--combine}: the watermarks differ, of the newest batch or of the next one, so one query may have "
+                "emitted a group that another keeps; it combines state only of queries with one watermark, or none"
+            )
         )
     counted = [each for each in first.checkpoint.operators if feeds_another(each, first.checkpoint.operators)]
     if combine and counted and any(watermarks):
         raise NoWay(
-            f"{argument('combine')}: operator {counted[0].id} evicts keys: if several queries had one, another "
-            "operator counted the row of each, and no file says so"
+            words(
+                "{--combine}: operator {id} evicts keys: if several queries had one, another operator has counted the "
+                "row of each, and no file says so",
+                id=counted[0].id,
+            )
         )
     batch = max(each.moment.batch for each in chosen)
     united = tuple(
@@ -198,12 +204,21 @@ def _spell(value: Json) -> str:
 def _check_names(logs: Sequence[OffsetLog]) -> None:
     """Raise NoWay where sources have names in one checkpoint only, or the same name in two."""
     if len({(log.version, has_names(log)) for log in logs}) > 1:
-        raise NoWay("sources are named in one of the checkpoints and not in the other: `ckpt evolve` names them")
+        raise NoWay(
+            words(
+                "sources are named in one of the checkpoints and not in the other: {evolve} names them",
+                evolve=call("evolve"),
+            )
+        )
     names = [source.name for log in logs if has_names(log) for source in log.sources]
     twice = sorted({name for name in names if name is not None and names.count(name) > 1})
     if twice:
         raise NoWay(
-            f"source {one_line(twice[0])} is in several checkpoints, and a name stands for one: `ckpt evolve` renames"
+            words(
+                "source {name} is in several checkpoints, and a name stands for one: {evolve} renames",
+                name=one_line(twice[0]),
+                evolve=call("evolve"),
+            )
         )
 
 
@@ -306,8 +321,10 @@ def _arrange(
     try:
         changes = match_sources(checkpoint, query)
     except NoWay as error:
-        why = str(error).partition(": say it with")[0]
-        raise NoWay(f"{argument('expect')}: {why}: without it sources are in the order of the checkpoints") from None
+        why = error.reason if isinstance(error, Unclear) else error.words
+        raise NoWay(
+            words("{--expect}: {why}: without it sources are in the order of the checkpoints", why=why)
+        ) from None
     for change in changes:
         if change.is_new or change.is_gone or change.new is None or change.old is None:
             which = f"source {change.old} of the checkpoints" if change.new is None else f"source {change.new} of it"
@@ -329,7 +346,11 @@ def _plan_combining(operator: Operator, query: QueryDescription | None) -> Store
     described = None if query is None or query.operators is None else query.operators[operator.id : operator.id + 1]
     if not described or described[0].name != operator.name:
         raise NoWay(
-            f"{argument('combine')}: no file of a checkpoint says which functions operator {operator.id} computes: "
-            f"name the description of the query, which `ckpt.describe_query` makes: {argument('expect')}"
+            words(
+                "{--combine}: no file of a checkpoint says which functions operator {id} computes: name the "
+                "description of the query, which {describe} makes: {--expect}",
+                id=operator.id,
+                describe=Code("ckpt.describe_query"),
+            )
         )
     return plan_combining(operator, described[0])

@@ -46,7 +46,11 @@ def decompress(file: Iterator[bytes], codec: str, most: int = MOST_BYTES) -> byt
         for piece in unpack(Pieces(file)):
             total += len(piece)
             if total > most:
-                raise TooLarge(f"it unpacks to more than {most:,} bytes, too much for memory: {WITH_SPARK}")
+                raise TooLarge.of(
+                    "it unpacks to more than {most} bytes, too much for memory: {spark}",
+                    most=f"{most:,}",
+                    spark=WITH_SPARK,
+                )
             pieces.append(piece)
     except (BadBlock, Corrupt, pa.ArrowInvalid, OSError) as error:
         raise Undecodable(f"it cannot be decompressed with {codec}: {error}") from None

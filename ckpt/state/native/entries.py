@@ -104,7 +104,9 @@ def read_records(files: StoreFiles) -> list[Records]:
             data = decompress(files.pieces(path), files.codec, files.most)
             read.append(records_of(plain_file(data) if files.checksums else data))
             if sum(len(records.data) for records in read) > files.most:
-                raise TooLarge(f"its partition unpacks to more than {files.most:,} bytes: {WITH_SPARK}")
+                raise TooLarge.of(
+                    "its partition unpacks to more than {most} bytes: {spark}", most=f"{files.most:,}", spark=WITH_SPARK
+                )
     return read
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ckpt.advice import Option
 from ckpt.errors import Undecodable, UsageError
 from ckpt.formats.operators import BY_WHOLE_KEY, TRANSFORM_WITH_STATE, OperatorName
 from ckpt.formats.rows.arrow import structs
@@ -86,7 +87,12 @@ def parse_typed(column: str, kind: Json, text: str, argument: str = "key") -> An
     parse = _PARSERS.get(name)
     if parse is None or not isinstance(kind, str):
         shown = kind.get("type") if isinstance(kind, dict) else kind
-        raise UsageError(f"`{argument}`: {column} cannot be looked up by its type, {shown}")
+        raise UsageError.of(
+            "{given}: {column} cannot be looked up by its type, {shown}",
+            given=Option(argument),
+            column=column,
+            shown=str(shown),
+        )
     try:
         value = parse(text)
         if isinstance(value, Decimal):
@@ -99,7 +105,9 @@ def parse_typed(column: str, kind: Json, text: str, argument: str = "key") -> An
             value.encode()
         return value
     except (ValueError, InvalidOperation, OverflowError):
-        raise UsageError(f"`{argument}`: {text} is no {name} for {column}") from None
+        raise UsageError.of(
+            "{given}: {text} is no {name} for {column}", given=Option(argument), text=text, name=name, column=column
+        ) from None
 
 
 def _make_array(kind: Json, value: Any) -> Any:

@@ -99,7 +99,11 @@ class RocksDBStore:
                 data = decompress(self.files.pieces(path), self.files.codec, self.files.most)
                 total += len(data)
                 if total > self.files.most:
-                    raise TooLarge(f"its changelogs unpack to more than {self.files.most:,} bytes: {WITH_SPARK}")
+                    raise TooLarge.of(
+                        "its changelogs unpack to more than {most} bytes: {spark}",
+                        most=f"{self.files.most:,}",
+                        spark=WITH_SPARK,
+                    )
                 changes = changes_of(data)
                 overlay.apply(plain_changes(changes) if self.files.checksums else changes)
         return overlay

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ckpt import settings
+from ckpt.advice import words
 from ckpt.checkpoint.state.chains import Chain, Context, WantedVersion, chain_to, read_lineages
 from ckpt.checkpoint.state.folders import StorePartition, find_operators
 from ckpt.checkpoint.state.read_steps import run
@@ -182,7 +183,9 @@ class StoreFiles:
     def refused(self, path: str, why: Exception | str) -> CkptError:
         """Why a file of it is not decoded, as an error that names it."""
         kind = type(why) if isinstance(why, Undecodable) else Undecodable
-        return kind(f"{self.storage.uri}: {path} cannot be read without Spark: {why}")
+        told = why.kind if isinstance(why, LeftToSpark) else why.words if isinstance(why, CkptError) else str(why)
+        unread = words("{uri}: {path} cannot be read without Spark: {why}", uri=self.storage.uri, path=path, why=told)
+        return kind(unread)
 
 
 def find_store_files(
@@ -235,7 +238,7 @@ def _check_size(files: StoreFiles) -> StoreFiles:
     held = files.size if files.place.names.log_kind is StateFileKind.DELTA else logs
     if held > files.most:
         why = f"its files have {held:,} bytes, and not more than {files.most:,} are unpacked into memory"
-        raise files.refused(files.place.folder, TooLarge(f"{why}: {WITH_SPARK}"))
+        raise files.refused(files.place.folder, TooLarge.of("{why}: {spark}", why=why, spark=WITH_SPARK))
     return files
 
 

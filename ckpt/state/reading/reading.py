@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from ckpt.advice import call
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.chains import is_known_provider
@@ -203,9 +204,13 @@ def moment_of(checkpoint: Checkpoint, batch: int) -> Moment:
     entry = checkpoint.offsets.entries.get(batch)
     if entry is None or isinstance(entry, Unreadable):
         why = "there are none" if entry is None else entry.reason
-        raise CkptError(
-            f"{checkpoint.uri}: the offsets of batch {batch} (offsets/{batch}) cannot be read ({why}), and Spark reads "
-            f"no state without them; see ckpt inspect"
+        raise CkptError.of(
+            "{uri}: the offsets of batch {number} (offsets/{number}) cannot be read ({why}), and Spark reads no state "
+            "without them; see {inspect}",
+            uri=checkpoint.uri,
+            number=batch,
+            why=why,
+            inspect=call("inspect"),
         )
     commit = checkpoint.commits.readable(batch)
     metadata = entry.metadata
