@@ -140,7 +140,7 @@ def _read_finding(keys: FindingKeys, known: Diagnosis | None, explained: Set[tup
 
     ``explained``: codes and paths of findings that are a note for another reason, that a start is not counted.
     """
-    own = Diagnosis(keys.code, keys.name, keys.severity, plain(keys.meaning), None)
+    own = Diagnosis(keys.code, keys.name, keys.severity, texts=(plain(keys.meaning), None))
     diagnosis = known or own
     minor = keys.severity is Severity.NOTE and (keys.code, keys.path) not in explained
     advice = _NO_ADVICE if keys.advice is None and keys.remedy is not None else from_data(keys.advice)

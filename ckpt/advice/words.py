@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import groupby
 from string import Formatter
 from typing import Any, Protocol, TypeAlias
 
@@ -122,11 +123,7 @@ class Words:
 
     def __add__(self, other: "Words | str") -> "Words":
         """Put a text after this one."""
-        last, added = self.parts[-1:], other.parts if isinstance(other, Words) else (other,)
-        match (*last, *added[:1]):
-            case (str(one), str(two)):
-                return Words((*self.parts[:-1], one + two, *added[1:]))
-        return Words((*self.parts, *added))
+        return Words(tuple(_merge((*self.parts, *(other.parts if isinstance(other, Words) else (other,))))))
 
 
 AnyPart: TypeAlias = str | Blank | Call | Part
@@ -147,16 +144,16 @@ _STANDARD: dict[str, AnyPart] = {
 }
 
 
-_WRITTEN_OUT: dict[str, Callable[[str], Part]] = {"code": Code, "name": Name, "setting": Setting}
+_WRITTEN_OUT: dict[str, Callable[[str], Part]] = {"call": Call, "code": Code, "name": Name, "setting": Setting}
 
 
 def words(text: str, /, **parts: "AnyPart | Words | Value") -> Words:
     """Make a text of a template, in which ``{name}`` is the part of this name and ``{{`` a brace.
 
-    ``{checkpoint}``, ``{path}``, ``{batch}`` and ``{fields}`` need no part. Nor do ``{code:...}``, ``{name:...}`` and
-    ``{setting:...}``, which are written out, and ``{--to-batch}``, an ``Option``; ``{--to-batch=}`` has the part
-    ``to_batch`` as its value. ``text`` is written out where this is called, so that who edits it changes nothing else;
-    what is found in a checkpoint is a part.
+    ``{checkpoint}``, ``{path}``, ``{batch}`` and ``{fields}`` need no part. Nor do ``{call:...}``, ``{code:...}``,
+    ``{name:...}`` and ``{setting:...}``, which are written out, and ``{--to-batch}``, an ``Option``; ``{--to-batch=}``
+    has the part ``to_batch`` as its value. ``text`` is written out where this is called, so that who edits it changes
+    nothing else; what is found in a checkpoint is a part.
 
     >>> str(words("{repair} says how; put {path} back", repair=Call("repair", ("/data/cp",))))
     '`ckpt repair /data/cp` says how; put the file named back'
@@ -179,12 +176,22 @@ def make_words(text: str, find_part: Callable[[str], Any]) -> Words:
         elif name.startswith("--"):
             part = _make_option(name[2:], find_part)
         else:
-            part = _STANDARD[name] if name in _STANDARD else find_part(name)
+            try:
+                part = find_part(name)
+            except KeyError:
+                part = _STANDARD[name]
         if isinstance(part, Words):
             made += part.parts
         else:
             made.append(part if isinstance(part, Blank) or hasattr(part, "spell") else str(part))
-    return Words(tuple(made))
+    return Words(tuple(_merge(made)))
+
+
+def _merge(parts: Iterable[AnyPart]) -> Iterator[AnyPart]:
+    """Yield the parts, plain words beside one another as one."""
+    for are_plain, group in groupby(parts, lambda part: isinstance(part, str)):
+        same = list(group)
+        yield from ("".join(map(str, same)),) if are_plain else same
 
 
 def _make_option(field: str, find_part: Callable[[str], Any]) -> Option:

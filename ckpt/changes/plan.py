@@ -18,7 +18,7 @@ from ckpt.inspection.checks.sink import SinkOutcome, SinkOutlook, build_first_ma
 from ckpt.inspection.inspection import Inspection, gather_known, inspect
 from ckpt.live.sink.records import SinkKind, SinkLog
 from ckpt.model import CommitLog, OffsetLog, Unreadable
-from ckpt.restart.diagnoses.sinks import INTO_NOOP
+from ckpt.restart.book import INTO_NOOP
 from ckpt.restart.findings import Asked, Forecast
 from ckpt.restart.sinks import AnySink, Ids, InSink, effect
 from ckpt.storage import Listing, Storage

@@ -10,6 +10,7 @@ from ckpt.formats.text import quoted
 from ckpt.formats.types import named_fields
 from ckpt.model import DamageKind, Json, Operator, StateDamage, StateFileKind, Store
 from ckpt.restart import diagnoses, messages, offsets, remedies
+from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Finding, Forecast, Outcome
 from ckpt.restart.logs import join_format
 from ckpt.restart.start import Start
@@ -103,7 +104,7 @@ def _find_operators_astray(start: Start) -> Forecast | None:
     if not start.rules.operator_metadata:
         return None
     each_batch = any(operator.id == folder and operator.schema_paths for operator in start.checkpoint.operators)
-    advice = diagnoses.common.REPAIR if each_batch else None  # of metadata v2 the file of an older batch may be right
+    advice = BOOK.advise("repair") if each_batch else None  # of metadata v2 the file of an older batch may be right
     path = f"{STATE}/{folder}/_metadata"
     return start.fails(diagnoses.state.OPERATOR_ASTRAY, path, detail, messages.OPERATORS_DIFFER, advice)
 

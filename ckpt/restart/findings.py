@@ -3,9 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 
 from ckpt.advice import Advice, Words
 from ckpt.checkpoint.sources.registry import SourceRange
+from ckpt.restart.book import BOOK
 from ckpt.values import Record
 from ckpt.versions import Progress, Spark
 
@@ -45,9 +47,18 @@ class Diagnosis(Record):
     code: str
     name: str
     severity: Severity
-    meaning: Words
-    advice: Advice | None  # None where nothing has to be done
     when_asked: tuple[tuple[Asked, Severity], ...] = ()  # where the severity depends on the progress mode
+    texts: tuple[Words, Advice | None] | None = None  # of one that is not in ``words.toml``
+
+    @property
+    def meaning(self) -> Words:
+        """What it is, for any checkpoint."""
+        return (self.texts or _read_texts(self.code))[0]
+
+    @property
+    def advice(self) -> Advice | None:
+        """What to do; None where nothing has to be done."""
+        return (self.texts or _read_texts(self.code))[1]
 
     @property
     def in_general(self) -> tuple[str, str]:
@@ -83,6 +94,13 @@ class Finding(Record):
     def key(self) -> tuple[str, str]:
         """Code and path: a finding is reported once for each."""
         return self.diagnosis.code, self.path
+
+
+@cache
+def _read_texts(code: str) -> tuple[Words, Advice | None]:
+    entry = BOOK.content["findings"][code]
+    advice = BOOK.make_advice(entry["advice"], {}) if "advice" in entry else None
+    return BOOK.make_words(entry["meaning"], {}), advice
 
 
 def worst(severities: Iterable[Severity]) -> Severity | None:

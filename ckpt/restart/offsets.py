@@ -23,6 +23,7 @@ from ckpt.checkpoint.sources.registry import (
 )
 from ckpt.model import Json, OffsetLog, SourceOffset, Unreadable
 from ckpt.restart import diagnoses, messages, remedies
+from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Diagnosis, Finding, Forecast, Outcome
 from ckpt.restart.start import MOST_BATCHES, Start
 from ckpt.texts import instant
@@ -244,7 +245,7 @@ def source_entries(start: Start) -> Forecast | None:
             planned = (
                 not start.resumes
             )  # by a start that failed, if nobody has edited the file: no copy has a better one
-            advice = diagnoses.common.REPAIR if planned else remedies.offsets_reversed(start.latest)
+            advice = BOOK.advise("repair") if planned else remedies.offsets_reversed(start.latest)
             return start.fails(diagnoses.others.OFFSETS_WENT_BACK, path, detail, messages.FILES_REVERSED, advice)
     return None
 
@@ -268,7 +269,7 @@ def _find_lost_log(start: Start, log: FileSourceLog, last: int) -> Finding | Non
     ends = "is empty" if log.log.latest is None else f"ends at entry {log.log.latest}"
     detail = f"the log {ends}, and batches have read up to entry {last}: the next files get number {log.next_entry}"
     begun_again = find_renumbered_entry(start.checkpoint, min(start.checkpoint.offsets.entries)) is not None
-    advice = None if log.log.latest is None or begun_again else diagnoses.common.REPAIR
+    advice = None if log.log.latest is None or begun_again else BOOK.advise("repair")
     return Finding(diagnoses.others.SOURCE_LOG_LOST, log.folder, detail, advice)
 
 

@@ -8,19 +8,18 @@ import json
 from collections.abc import Mapping, Sequence
 
 from ckpt import settings
-from ckpt.advice import CHECKPOINT, PATH, Advice, Do, Hole, Words, advise, call, do, run, words
+from ckpt.advice import CHECKPOINT, PATH, Advice, Do, Hole, Known, Words, advise, call, do, run, words
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.checkpoint.sources.file_logs import file_source_logs
 from ckpt.checkpoint.sources.files import entry_at
 from ckpt.checkpoint.sources.registry import offset_of
 from ckpt.formats.names import compactible_id
 from ckpt.model import Json, StateDamage
-from ckpt.restart import diagnoses
+from ckpt.restart.book import BOOK, put_back
 from ckpt.storage.locations import local_path
 from ckpt.texts import quote_path, span
 from ckpt.versions import RULES
 
-_REPAIR = advise(diagnoses.common.REPAIR_ASYNC.or_(diagnoses.common.or_put_back()))
 NO_BATCH_YET = advise(
     do(
         Do.DELETE,
@@ -39,11 +38,11 @@ def unreadable_log(checkpoint: Checkpoint, folder: str, batch_id: int) -> Advice
     """For a file of the logs that a start reads and cannot; None leaves it to the diagnosis."""
     latest = checkpoint.offsets.latest
     if not latest:
-        return diagnoses.common.RESTORE  # nothing is before it
+        return advise(put_back())  # nothing is before it
     if folder == COMMITS or checkpoint.stateful:
         return None
     if batch_id != latest or (latest and not pair_below(checkpoint, latest)):
-        return _REPAIR
+        return BOOK.advise("repair_async_or_put_back")
     return None
 
 
@@ -73,11 +72,11 @@ def no_predecessor(checkpoint: Checkpoint, latest: int) -> Advice | None:
     """For missing offsets, if asynchronous tracking does not help; None leaves it to the diagnosis."""
     committed = latest in checkpoint.commits
     if checkpoint.stateful and (not committed or latest != checkpoint.commits.latest):
-        return diagnoses.common.REPAIR
+        return BOOK.advise("repair")
     if not committed and not _can_go_back(checkpoint, latest):
-        return advise(diagnoses.common.put_back().or_(diagnoses.logs.ASYNCHRONOUS))
+        return advise(put_back().or_(*BOOK.advise("asynchronous").steps))
     if checkpoint.stateful or (not committed and latest - 1 in checkpoint.commits):
-        return _REPAIR
+        return BOOK.advise("repair_async_or_put_back")
     return None
 
 
@@ -92,7 +91,8 @@ def repair_offsets(batch_ids: Sequence[int]) -> Advice:
     """For offset files that differ from those before them."""
     which = span("batch", batch_ids[0], batch_ids[-1])
     named = f"offsets/ of {which}" if len(batch_ids) > 2 else " and ".join(f"{OFFSETS}/{i}" for i in batch_ids)
-    return diagnoses.common.repair(*(f"{OFFSETS}/{batch}" for batch in batch_ids), named=words("{files}", files=named))
+    paths = tuple(f"{OFFSETS}/{batch}" for batch in batch_ids)
+    return BOOK.advise("repair", path=named).fill(Known(paths=paths))
 
 
 def topic_recreated(latest: int | None, source: int, beginning: Mapping[str, Json], *, alone: bool) -> Advice:
@@ -219,7 +219,7 @@ def nobody_reads(version: int) -> bool:
 def newer_version(version: int, checkpoint: Checkpoint) -> Advice:
     """For a version line that some Spark version, or none that is known, reads."""
     if not nobody_reads(version):
-        return advise(diagnoses.logs.OTHER_VERSION)
+        return BOOK.advise("other_version")
     newer = words(
         "No Spark version up to {newest} writes v{version}: if a newer one wrote this checkpoint, start the query with "
         "that one.",
@@ -227,7 +227,7 @@ def newer_version(version: int, checkpoint: Checkpoint) -> Advice:
         version=version,
     )
     if not checkpoint.offsets.latest:  # nothing is before it
-        return advise(do(Do.START, newer).or_(diagnoses.common.or_put_back()))
+        return advise(do(Do.START, newer).or_(put_back(instead=True)))
     damaged = words("If not, the file is damaged. See the fixes, and what each costs.")
     return advise(do(Do.START, newer).or_(run(call("repair", CHECKPOINT), damaged)))
 
@@ -258,7 +258,7 @@ def lost_state(damage: StateDamage, contradicting: str | None) -> Advice | None:
     how_much = words("Without a copy, see how much of the state is left.")
     rest = words("Write what is left to NEW; lost keys start from nothing.")
     alternatives = (run(salvage.but(plan=True), how_much), run(salvage.but(accept_loss=True), rest, writes=True))
-    return advise(diagnoses.common.put_back().or_(*alternatives, diagnoses.common.NEW_CHECKPOINT))
+    return advise(put_back().or_(*alternatives, *BOOK.advise("new_checkpoint").steps))
 
 
 def moved(recorded: str, operator: int, checkpoint: Checkpoint) -> Advice | None:

@@ -17,8 +17,7 @@ from ckpt.changes.steps import Step
 from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.inspection.inspection import RatedFinding, gather_known
 from ckpt.inspection.verdict import spell
-from ckpt.restart.diagnoses.common import HAND_OFF, NEW_CHECKPOINT, put_back
-from ckpt.restart.diagnoses.logs import QUERY_ID
+from ckpt.restart.book import BOOK, put_back
 from ckpt.restart.findings import Severity
 from ckpt.texts import plural
 from ckpt.versions import Progress
@@ -116,7 +115,7 @@ class WaysReport(ChangeReport[WaysPlan]):
             return show_call(once_more.but(query_id=plan.found_id), this)
         if plan.lacks_id:
             write = run(once_more.but(query_id=Hole.ID), words("Write metadata again with the old id."))
-            return iter((Next((do(Do.FIND_OUT, QUERY_ID, METADATA), write)),))
+            return iter((Next((do(Do.FIND_OUT, BOOK.text("query_id"), METADATA), write)),))
         if not errors:
             return iter((Next(plan.inspection.advice.without_repairs().steps),))
         cures = [rated.advice for rated in errors if rated.advice]
@@ -158,8 +157,9 @@ class WaysReport(ChangeReport[WaysPlan]):
         latest = checkpoint.commits.latest
         if checkpoint.offsets.readable(latest) is not None:  # or no new query can continue
             batch = latest if checkpoint.stateful else None  # whose state is lost: it is named, or it is refused
-            yield replace(HAND_OFF.fill(known), do=call("handoff", self.plan.root).but(batch=batch))
-        yield NEW_CHECKPOINT.fill(known)
+            (hand_off,) = BOOK.advise("hand_off").fill(known).steps
+            yield replace(hand_off, do=call("handoff", self.plan.root).but(batch=batch))
+        yield from BOOK.advise("new_checkpoint").fill(known).steps
 
     @property
     def _errors(self) -> list[RatedFinding]:

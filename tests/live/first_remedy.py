@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from ckpt import Inspection, inspect
 from ckpt.advice import Advice, Call, Code, Do, Instruction, Setting, Step
 from ckpt.advice.spelling import list_words, quote_line
-from ckpt.restart.diagnoses.common import AT_NEW
+from ckpt.restart.book import AT_NEW
 from tests.support.remedies import remove
 from tests.support.spark.mutations import copied
 

@@ -21,6 +21,7 @@ from ckpt.inspection.evolution import (
 )
 from ckpt.inspection.query import QueryDescription
 from ckpt.restart import diagnoses
+from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Diagnosis, Finding, Severity
 
 _DIAGNOSES: dict[PartKind, Diagnosis] = {
@@ -76,7 +77,7 @@ def compare_with_old(
     if checkpoint.operators:
         findings += _list_findings(tuple(compare_watermarks(old, query, sources)), "state")
     kept = [
-        replace(finding, advice=diagnoses.starting.EVOLVE_FROM_NOW_ON)
+        replace(finding, advice=BOOK.advise("evolve_from_now_on"))
         if finding.diagnosis is diagnoses.starting.VALUE_SCHEMA and _find_operator(finding.path) in begins
         else finding
         for finding in compared.findings
@@ -102,9 +103,9 @@ def _list_findings(parts: Sequence[PartComparison], path: str) -> Iterator[Findi
             continue
         verdicts, advice = {part.verdict for part in silent}, None
         if kind is not PartKind.ROWS and (impossible or unknown):  # of any part: then nothing is carried over
-            advice = diagnoses.starting.NOT_THERE if impossible else diagnoses.starting.READ_OTHERWISE
+            advice = BOOK.advise("not_there" if impossible else "read_otherwise")
         elif kind in (PartKind.VALUE, PartKind.WINDOW) and Knowledge.FROM_NOW_ON in verdicts:
-            advice = diagnoses.starting.EVOLVE_FROM_NOW_ON
+            advice = BOOK.advise("evolve_from_now_on")
         yield Finding(diagnosis, path, "; ".join(part.why for part in silent), advice)
 
 

@@ -29,6 +29,7 @@ from ckpt.inspection.query import (
 )
 from ckpt.model import Json, Operator, Store
 from ckpt.restart import diagnoses
+from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Diagnosis, Finding, Severity
 from ckpt.restart.recorded_settings import effective_settings
 from ckpt.storage.locations import is_inside
@@ -364,9 +365,9 @@ def _compare_source(wants: DescribedSource, has: SourceView, checkpoint: Checkpo
     if missing:
         skips = "" if wants.fail_on_data_loss else "; failOnDataLoss=false lets it run, and leave out what waits there"
         detail = f"not subscribed to {', '.join(sorted(missing))}{skips}"
-        advice = diagnoses.starting.NO_TOPIC_LEFT
+        advice = BOOK.advise("no_topic_left")
         if missing != has.topics:
-            advice = diagnoses.starting.give_up(_leave_out(has, missing), source=has.index)
+            advice = BOOK.advise("give_up", to=_leave_out(has, missing), source=has.index)
         yield Finding(diagnoses.starting.OTHER_TOPIC, path, detail, advice)
     if folder is None or not has.kind.reads_files:
         return

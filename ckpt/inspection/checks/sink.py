@@ -20,7 +20,7 @@ from ckpt.inspection.checks.skipped import describe_fill, find_unfilled
 from ckpt.live.sink.records import SinkKind, SinkLog, SinkWriter
 from ckpt.model import FirstStart, Unreadable
 from ckpt.restart import diagnoses
-from ckpt.restart.diagnoses.common import AT_NEW
+from ckpt.restart.book import AT_NEW
 from ckpt.restart.findings import Finding, Forecast
 from ckpt.restart.sinks import WITH_TXN_APP_ID, Seen, Sink
 from ckpt.texts import batch_ranges, span

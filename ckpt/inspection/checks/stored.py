@@ -20,6 +20,7 @@ from ckpt.inspection.checks.auto_loader import find_auto_loader
 from ckpt.inspection.checks.pipeline import find_versions
 from ckpt.model import DamageKind, Kind, OffsetLog, Unreadable
 from ckpt.restart import diagnoses, offsets
+from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Finding
 from ckpt.restart.remedies import foreign_snapshot, offsets_moved_back, repair_offsets, topic_was_recreated
 from ckpt.restart.state_errors import load_failure
@@ -260,10 +261,10 @@ def find_unreadable(checkpoint: Checkpoint) -> Iterator[Finding]:
     state = checkpoint.state
     failing = {damage.path for damage in state.damages} if state else set()  # over which a start fails: it has a fix
     for file in state.unreadable if state else ():
-        remedy = diagnoses.common.REPAIR if file.path in failing else None
+        advice = BOOK.advise("repair") if file.path in failing else None
         if file.path.endswith("/_metadata/metadata"):
-            remedy = diagnoses.state.WRITTEN_AGAIN
-        yield Finding(diagnoses.state.UNREADABLE_STATE_METADATA, file.path, file.reason, remedy)
+            advice = BOOK.advise("written_again")
+        yield Finding(diagnoses.state.UNREADABLE_STATE_METADATA, file.path, file.reason, advice)
 
 
 def find_missing_state(checkpoint: Checkpoint) -> Iterator[Finding]:

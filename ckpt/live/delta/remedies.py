@@ -2,8 +2,7 @@
 
 from ckpt.advice import CHECKPOINT, Advice, Call, Do, Name, Setting, advise, call, do, run, words
 from ckpt.live.outlook import SKIP
-from ckpt.restart.diagnoses.common import AT_NEW
-from ckpt.restart.diagnoses.sources import OF_SINKS
+from ckpt.restart.book import AT_NEW, OF_SINKS
 from ckpt.restart.sinks import Ids, OnSinks
 
 OTHER_TABLE = advise(

@@ -16,8 +16,7 @@ from ckpt.live.outlook import NOT_IN_LOG, SKIP, SourceOutlook, Trouble, move_end
 from ckpt.live.records import IcebergNow, IcebergOption, SnapshotNow
 from ckpt.live.tables import UNKNOWN, Counts, add_waiting, describe_counts, judge_table
 from ckpt.restart import diagnoses, messages
-from ckpt.restart.diagnoses.common import AT_NEW
-from ckpt.restart.diagnoses.sources import OF_SINKS
+from ckpt.restart.book import AT_NEW, OF_SINKS
 from ckpt.restart.findings import Diagnosis, Outcome
 from ckpt.texts import plural, plural_of
 

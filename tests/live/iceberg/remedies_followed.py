@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from ckpt import Inspection, inspect
 from ckpt.advice import Advice, Do, Instruction, Setting
 from ckpt.advice.spelling import list_words, quote_line
-from ckpt.restart.diagnoses.common import AT_NEW
+from ckpt.restart.book import AT_NEW
 from tests.live.delta.record import ends
 from tests.live.iceberg.cases import Case
 from tests.live.iceberg.record import Tables, asked, happened, to_json
