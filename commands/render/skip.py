@@ -6,6 +6,7 @@ from typing import Annotated
 
 from ckpt.advice import Advice, Do, advise, call, do, words
 from ckpt.changes.skip.plan import Skipped, SkipPlan
+from ckpt.inspection.inspection import gather_known
 from ckpt.model import Json
 from ckpt.restart.diagnoses.sinks import SINK_LOG_WILL_BREAK
 
@@ -101,4 +102,5 @@ class SkipReport(ChangeReport[SkipPlan]):
             )
             return advise(do(Do.WAIT, lacking, rows=self.rows), start)
         fills = (finding.advice for finding in sink.findings if finding.diagnosis is SINK_LOG_WILL_BREAK)
-        return sum(filter(None, fills), Advice()) + advise(start)
+        known = gather_known(self.plan.inspection.checkpoint, sink)
+        return sum(filter(None, fills), Advice()).fill(known) + advise(start)

@@ -49,7 +49,7 @@ def read_spark_root(uri: str) -> str:
     """
     shown = one_line(uri)
     if mask_secrets(uri) != uri:
-        raise UsageError.of("{--to=} contains a secret, which the checkpoint would keep: leave it out", to=shown)
+        raise UsageError.of("{--to=} holds a secret, which the checkpoint would keep: leave it out", to=shown)
     if uri.startswith("/"):
         return "file:" + _tidy(uri)
     parts = _SCHEME.fullmatch(uri)

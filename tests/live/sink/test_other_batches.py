@@ -178,7 +178,7 @@ def test_a_repair_for_the_sink_says_what_that_has_to_forget(sink: str, spark: An
     (warning,) = [text for text in plan["warnings"] if str(query.out) in text]
     if sink == "parquet":
         applied = ckpt(*words, "--accept-replay", "--accept-skip", "--apply", "--grace", 0)
-        assert "DO NOT start the query yet" in applied.stdout
+        assert "Do not start the query yet" in applied.stdout
     query.follow(warning, ckpt)
     assert query.run() == ""
     assert query.lost() == set()

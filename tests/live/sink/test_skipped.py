@@ -108,14 +108,14 @@ def test_a_skip_for_one_sink_says_what_that_needs(name: str, spark: Any, ckpt: C
     said = inspected(ckpt, query)
     codes = {one["code"] for one in said["findings"] if one["severity"] != "note"}
     if case.sink == "delta":
-        assert step == "start the query in a new driver"
+        assert step == "Start the query in a new driver."
         assert (said["sink"]["outcome"], codes) == ("continues", set())
     else:
         assert codes == {"CKPT413"}
         (remedy,) = [one["remedy"] for one in said["findings"] if one["code"] == "CKPT413"]
         assert "rewind" not in remedy, "not back to the poison row"
-        assert step.startswith(remedy)
-        obey(step)
+        assert step in remedy
+        obey(remedy)
         filled = inspected(ckpt, query)
         assert (filled["sink"]["outcome"], filled["next"]) == ("continues", [])
     query.add_batches(case.poison + 1, case.poison + 2 + case.every)
@@ -126,7 +126,7 @@ def test_a_skip_for_one_sink_says_what_that_needs(name: str, spark: Any, ckpt: C
 def test_a_skip_whose_next_step_was_not_done_can_still_be_made_good(spark: Any, ckpt: Ckpt, tmp_path: Path) -> None:
     query = poisoned(spark, tmp_path, CASES["files"])
     skipped = ckpt("skip", query.checkpoint, "--apply", "--grace", 0, "-o", "json")
-    assert "if the sink is a file sink that lacks batch 4" in skipped.json()["next"][0]["what"]
+    assert "If the sink is a file sink that lacks batch 4" in skipped.json()["next"][0]["what"]
     query.add_batches(5, 7)
     assert query.run() == ""
 
