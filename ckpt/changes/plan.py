@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar, Self, TypeVar
 
-from ckpt.advice import Advice, Known, RowCost, RowsEffect, Words, again, join, left_out, plain, words
+from ckpt.advice import Advice, Known, RowCost, RowsEffect, Words, again, call, join, left_out, plain, words
 from ckpt.advice.words import name_in_python
 from ckpt.changes.steps import Changed, Step
 from ckpt.checkpoint.checkpoint import FIRST_START, OFFSETS, STATE, Checkpoint, Log
@@ -55,8 +55,9 @@ FINISHED_AGAIN = ToAccept(again(), words("rows of finished batches would be read
 OTHERS_REPEAT = ToAccept(again(), words("other sinks would get rows again"), any_sink=True)
 SINK_REPEATS = ToAccept(again(), words("the sink would have rows twice"))
 SINK_DROPS = ToAccept(effect(None, Ids.REUSED), words("a sink that remembers batch ids would drop rows"), any_sink=True)
-NEVER_FINISHED = (
-    "ckpt was interrupted while it wrote this checkpoint, or changed its sources: ckpt inspect says how to repair that"
+NEVER_FINISHED = words(
+    "ckpt was interrupted while it wrote this checkpoint, or changed its sources: {inspect} says how to repair that",
+    inspect=call("inspect"),
 )
 """Why nothing is done with such a checkpoint (``Checkpoint.unfinished``)."""
 OF_EPOCHS = "it was written by continuous processing, whose offsets are those of epochs"
@@ -118,7 +119,7 @@ class ChangePlan(Value):
     skips: ToAccept | None = None  # rows that are left out, or dropped by a sink: applied only with ``accept_skip``
     repeats: ToAccept | None = None  # rows that are read or written again: applied only with ``accept_replay``
     recounts: bool = False  # rows are read again whose effect stays in the state
-    waits_for: str | None = None  # what has to be done elsewhere before it is applied
+    waits_for: Words | None = None  # what has to be done elsewhere before it is applied
     rows: RowCost = RowCost.UNKNOWN  # the effect of the steps on the rows of the query, as the fix declares it
     first: First = First.NOTHING
     sink: SinkOutlook | None = None  # what the sink that was named will do with the steps

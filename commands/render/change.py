@@ -310,8 +310,8 @@ def start_anew(plan: ChangePlan, rows: RowsEffect) -> Advice:
                 inspect=call("inspect", plan.inspection.checkpoint.uri, sink=Hole.URI),
             )
             once = words("If it has, start the query in a new driver ONCE into noop, and then as usual.")
-            usual = words("If it has not, start the query in a new driver as usual.")
-            starts = do(Do.START, once, rows=rows).or_(do(Do.START, usual, rows=rows))
+            lacks = words("If it has not, start the query in a new driver as usual.")
+            starts = do(Do.START, once, rows=rows).or_(do(Do.START, lacks, rows=rows))
             return advise(do(Do.FIND_OUT, has, rows=rows), starts)
     assert_never(plan.first)
 

@@ -160,7 +160,7 @@ def plan_offsets(
         sources = _list_sources(inspection.checkpoint)
         changes = _move_sources(sources, ask, batch)
     except NoWay as error:
-        return kind(inspection=inspection, needed=True, refused=str(error), asked=asked)
+        return kind(inspection=inspection, needed=True, refused=error.words, asked=asked)
     latest, committed = sources[0].batch, sources[0].committed
     plan = kind(inspection=inspection, needed=bool(changes), batch=latest, committed=committed, asked=asked)
     if not changes:
@@ -234,11 +234,16 @@ def _check_readers(sources: Sequence[BatchSource], changes: Sequence[Moved]) -> 
         for other in sources:
             equal = (other.range.start, other.range.end) == (source.range.start, source.range.end)
             if other is not source and equal and new.get(other.index, other.view.offset) != moved.new.value:
-                raise NoWay(
-                    f"sources {source.index} and {other.index} have the same offsets: if the query uses one reader "
-                    "twice, they are one source, and Spark uses one of the two ends for both. Give both the same "
-                    "end, with `ckpt offsets export` and `ckpt offsets import`"
+                why = words(
+                    "sources {one} and {other} have the same offsets: if the query uses one reader twice, they are one "
+                    "source, and Spark uses one of the two ends for both. Give both the same end, with {export} and "
+                    "{take}",
+                    one=source.index,
+                    other=other.index,
+                    export=call("offsets_export"),
+                    take=call("offsets_import"),
                 )
+                raise NoWay(why)
 
 
 def _write_ends(checkpoint: Checkpoint, storage: Storage, changes: Sequence[Moved]) -> Iterator[Step]:

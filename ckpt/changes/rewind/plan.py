@@ -39,7 +39,7 @@ from ckpt.checkpoint.sources.registry import offsets_of, source_ranges
 from ckpt.checkpoint.state.chains import Context, context_of
 from ckpt.checkpoint.state.folders import StorePartition, find_store_partitions
 from ckpt.checkpoint.state.ranges import Ranges, contains, intersect, ranges_of
-from ckpt.errors import UsageError, argument
+from ckpt.errors import UsageError
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.live.sink.versions import SinkVersion
 from ckpt.model import CommitLog, Fault, Kind, OffsetLog, Unreadable
@@ -279,13 +279,14 @@ def plan_rewind(
     problem = name_missing_part(checkpoint, to_batch, replayed)
     if problem is not None:
         anew = contains(list_possible_targets(checkpoint, Replayed.NEW), to_batch)
-        also = f"; with {argument('replay', 'new')} also {to_batch}" if anew else ""
-        return replace(plan, refused=f"{problem}. Batches to go back to: {_spell_batches(batches)}{also}")
+        refused = words("{problem}. Batches to go back to: {names}", problem=problem, names=_spell_batches(batches))
+        also = words("; with {--replay=new} also {batch}", batch=to_batch) if anew else Words()
+        return replace(plan, refused=refused + also)
     kept = keeps_planned(checkpoint, to_batch, replayed)
     try:
         written = () if kept else tuple(_write_predecessor(checkpoint, storage, to_batch))
     except NoWay as error:
-        return replace(plan, refused=str(error))
+        return replace(plan, refused=error.words)
     gone = find_files_after(checkpoint, to_batch, keep_planned=kept)
     steps = (*others, *written, *plan_unread_removals(checkpoint.listing, gone))
     if not steps:
@@ -310,8 +311,9 @@ def plan_rewind(
     plan = check_fix(plan, storage, must_run_first(to_batch + 1))
     if plan.refused is None:
         return plan
-    possible = f"judging by names, batches to go back to are {_spell_batches(batches)}"
-    return replace(plan, refused=f"{plan.refused}; {possible}")
+    possible = "judging by names, batches to go back to are"
+    refused = words("{why}; {possible} {names}", why=plan.refused, possible=possible, names=_spell_batches(batches))
+    return replace(plan, refused=refused)
 
 
 def _write_predecessor(checkpoint: Checkpoint, storage: Storage, batch: int) -> Iterator[Step]:
