@@ -160,7 +160,7 @@ def plan_offsets(
         sources = _list_sources(inspection.checkpoint)
         changes = _move_sources(sources, ask, batch)
     except NoWay as error:
-        return kind(inspection=inspection, needed=True, refused=error.words, asked=asked)
+        return kind(inspection=inspection, needed=True, refused=str(error), asked=asked)
     latest, committed = sources[0].batch, sources[0].committed
     plan = kind(inspection=inspection, needed=bool(changes), batch=latest, committed=committed, asked=asked)
     if not changes:

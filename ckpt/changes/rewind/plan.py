@@ -13,6 +13,7 @@ from functools import reduce
 from typing import ClassVar
 
 from ckpt.advice import Words, words
+from ckpt.advice.words import name_in_python
 from ckpt.changes.check_fix import check_fix, must_run_first
 from ckpt.changes.plan import (
     END_FIRST,
@@ -281,12 +282,12 @@ def plan_rewind(
         anew = contains(list_possible_targets(checkpoint, Replayed.NEW), to_batch)
         refused = words("{problem}. Batches to go back to: {names}", problem=problem, names=_spell_batches(batches))
         also = words("; with {--replay=new} also {batch}", batch=to_batch) if anew else Words()
-        return replace(plan, refused=refused + also)
+        return replace(plan, refused=name_in_python(refused + also))
     kept = keeps_planned(checkpoint, to_batch, replayed)
     try:
         written = () if kept else tuple(_write_predecessor(checkpoint, storage, to_batch))
     except NoWay as error:
-        return replace(plan, refused=error.words)
+        return replace(plan, refused=str(error))
     gone = find_files_after(checkpoint, to_batch, keep_planned=kept)
     steps = (*others, *written, *plan_unread_removals(checkpoint.listing, gone))
     if not steps:
@@ -313,7 +314,7 @@ def plan_rewind(
         return plan
     possible = "judging by names, batches to go back to are"
     refused = words("{why}; {possible} {names}", why=plan.refused, possible=possible, names=_spell_batches(batches))
-    return replace(plan, refused=refused)
+    return replace(plan, refused=name_in_python(refused))
 
 
 def _write_predecessor(checkpoint: Checkpoint, storage: Storage, batch: int) -> Iterator[Step]:

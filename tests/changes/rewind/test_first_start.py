@@ -67,7 +67,7 @@ def test_a_rewritten_checkpoint_has_it_too(text: str | None, code: str, back: Pa
         (back / FIRST_START).write_text(text)
     page = " ".join(ckpt("rewrite", back, tmp_path / "new").stdout.split())
     assert "once into noop" not in page
-    assert page.index("--sink URI") < page.index("start the query with this checkpointLocation")
+    assert page.index("--sink URI") < page.index("Start the query with this checkpointLocation")
     assert [one["code"] for one in ckpt("preflight", tmp_path / "new", "-o", "json").json()["holds"]] == [code]
 
 
