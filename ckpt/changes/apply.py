@@ -328,7 +328,7 @@ def run_change(
     plan = _look_beside(planner(storage).if_possible(), options)
     if not (how.get("apply") and plan.steps):
         return ChangeResult(plan, Receipt())
-    problem = name_in_python(plan.waits_for) if plan.waits_for else _name_unaccepted_cost(plan, how)
+    problem = plan.waits_for or _name_unaccepted_cost(plan, how)
     if problem is not None:
         return ChangeResult(plan, Receipt(problem=problem))
     backup, writer = backup_to(kept_at, uri, options), open_writer(uri, options)

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from uuid import uuid4
 
-from ckpt.advice import Code, Option, Words, left_out, words
+from ckpt.advice import Code, Hole, Option, Words, call, left_out, words
+from ckpt.advice.words import name_in_python
 from ckpt.changes.plan import ToAccept, adapt_to_sink
 from ckpt.changes.rewind.plan import Replayed, RewindPlan, plan_rewind
 from ckpt.changes.rewind.restoring import find_obstacle
@@ -23,7 +24,6 @@ from ckpt.inspection.inspection import inspect
 from ckpt.live.sink.records import SinkLog
 from ckpt.live.sink.versions import SinkVersion, read_sink_version
 from ckpt.storage import Storage
-from ckpt.texts import quote_path
 
 
 def plan_with_table(
@@ -85,14 +85,20 @@ def _refuse_without_batch(table: SinkVersion, checkpoint: Checkpoint) -> str:
         or match_batch(checkpoint, ours, earlier[0].last_batch) is not Match.SAME
     ):
         return f"{had}: name the batch to keep with {argument('to_batch')}, and restore the table yourself"
-    batch, path = earlier[0].last_batch, quote_path(checkpoint.uri)
+    batch = earlier[0].last_batch
     others = ", ".join(commit for commit in table.others if "STREAMING" not in commit)
     also = f" (which also removes commits of others: {others})" if others else ""
-    return (
-        f"{had}, but batch {batch} of {earlier[0].app_id} last: if that is this query before it was given its id, run "
-        f"{table.statement} in a session of Spark{also}, and start the query from a copy, which "
-        f"`ckpt copy {path} NEW --batch {batch} --new-id` makes"
+    refused = words(
+        "{had}, but batch {batch} of {app_id} last: if that is this query before it was given its id, run {statement} "
+        "in a session of Spark{also}, and start the query from a copy: {copy}",
+        had=had,
+        batch=batch,
+        app_id=earlier[0].app_id,
+        statement=table.statement,
+        also=also,
+        copy=call("copy", checkpoint.uri, Hole.NEW, batch=batch, new_id=True),
     )
+    return name_in_python(refused)
 
 
 def _rename(storage: Storage, new_id: str) -> Iterator[Step]:
