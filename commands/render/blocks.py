@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from ckpt import advice
 from ckpt.advice import Advice, Call, Setting, Step, Words, join, run, words
 from ckpt.advice.words import is_quoted
-from ckpt.inspection.next_steps import NextStep, RowCost
 from ckpt.restart.findings import Severity
 
 
@@ -231,11 +230,6 @@ def show_warnings(warnings: Iterable[str | Words]) -> Iterator[Block]:
 def show_call(call: Call, what: Words, *, writes: bool = False) -> Iterator[Block]:
     """The end of a page: advice to make a call, which costs no row."""
     yield Next((run(call, what, writes=writes),))
-
-
-def show_command(text: str, command: str = "", *, writes: bool = False) -> Iterator[Block]:
-    """The end of a page: advice, and the command for it, which costs no row."""
-    yield Next((NextStep(text, command, RowCost.NONE, writes=writes),))
 
 
 def more(left: int) -> Iterable[Line]:

@@ -21,7 +21,6 @@ from ckpt.inspection.inspection import inspect
 from ckpt.inspection.query import QueryDescription
 from ckpt.model import Kind, OffsetLog, Unreadable
 from ckpt.restart.findings import Severity
-from ckpt.restart.legacy import to_words
 from ckpt.restart.remedies import commit_planned
 from ckpt.settings import CHECKPOINT_FORMAT
 from ckpt.storage import Storage
@@ -141,7 +140,7 @@ def plan_evolution(
     if problem is not None:
         return plan.refusing(problem)
     first = () if plan_state else (STOP_FIRST,)
-    return replace(plan, inspection_after=after, warnings=(*first, *map(to_words, _warn(checkpoint, query, plan))))
+    return replace(plan, inspection_after=after, warnings=(*first, *_warn(checkpoint, query, plan)))
 
 
 def view_changed(storage: Storage, plan: EvolvePlan, *, copied: bool) -> Changed:
