@@ -287,7 +287,7 @@ def _make_finding(start: Start, damage: StateDamage, contradicting: str | None) 
     damaged, of_sst = diagnoses.state.STATE_FILE_DAMAGED, damage.file_kind is StateFileKind.SST
     diagnosis = diagnoses.state.STATE_SST_MISSING if of_sst else _STATE_DIAGNOSES.get(damage.kind, damaged)
     is_folder = diagnosis is diagnoses.state.STATE_FOLDER_MISSING
-    advice = remedies.lost_state(damage, contradicting) if is_folder else None
+    advice = remedies.lost_state(start.checkpoint, damage, contradicting) if is_folder else None
     return Finding(diagnosis, damage.path, damage.detail, advice)
 
 

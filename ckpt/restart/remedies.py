@@ -6,6 +6,7 @@ together.
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ckpt import settings
 from ckpt.advice import CHECKPOINT, PATH, Advice, Do, Hole, Known, Words, advise, call, do, run, words
@@ -69,22 +70,20 @@ def pair_below(checkpoint: Checkpoint, latest: int) -> bool:
 
 
 def no_predecessor(checkpoint: Checkpoint, latest: int) -> Advice | None:
-    """For missing offsets, if asynchronous tracking does not help; None leaves it to the diagnosis."""
+    """For missing offsets, if asynchronous tracking does not help; None leaves it to the diagnosis.
+
+    Without a committed batch to begin at, nothing can be repaired; but a query without state goes back to a pair, too.
+    """
     committed = latest in checkpoint.commits
+    readable = {batch for batch in checkpoint.offsets.ids if checkpoint.offsets.readable(batch) is not None}
+    begins = any(batch in checkpoint.commits for batch in readable)
     if checkpoint.stateful and (not committed or latest != checkpoint.commits.latest):
-        return BOOK.advise("repair")
-    if not committed and not _can_go_back(checkpoint, latest):
+        return BOOK.advise("repair") if begins else advise(put_back())
+    if not begins and not any(batch == 0 or batch - 1 in readable for batch in readable):
         return advise(put_back().or_(*BOOK.advise("asynchronous").steps))
     if checkpoint.stateful or (not committed and latest - 1 in checkpoint.commits):
         return BOOK.advise("repair_async_or_put_back")
     return None
-
-
-def _can_go_back(checkpoint: Checkpoint, latest: int) -> bool:
-    """Tell whether an earlier batch is one that a run of the latest can begin at, or that the query can go back to."""
-    readable = {batch for batch in checkpoint.offsets.ids if checkpoint.offsets.readable(batch) is not None}
-    pairs = any(batch == 0 or batch - 1 in readable for batch in readable)
-    return pairs or any(batch < latest and batch in checkpoint.commits for batch in readable)
 
 
 def repair_offsets(batch_ids: Sequence[int]) -> Advice:
@@ -242,8 +241,11 @@ def contradicting_setting(checkpoint: Checkpoint) -> str | None:
     return None
 
 
-def lost_state(damage: StateDamage, contradicting: str | None) -> Advice | None:
-    """For a folder of state that is missing, with ``contradicting_setting``; None leaves it to the diagnosis."""
+def lost_state(checkpoint: Checkpoint, damage: StateDamage, contradicting: str | None) -> Advice | None:
+    """For a folder of state that is missing, with ``contradicting_setting``; None leaves it to the diagnosis.
+
+    No batch has all of its state, so a handoff has to be told after which one a new query continues.
+    """
     if contradicting:
         edited = words(
             "Offsets record different values of {setting}. If nobody moved the state on purpose, the newest were "
@@ -258,7 +260,12 @@ def lost_state(damage: StateDamage, contradicting: str | None) -> Advice | None:
     how_much = words("Without a copy, see how much of the state is left.")
     rest = words("Write what is left to NEW; lost keys start from nothing.")
     alternatives = (run(salvage.but(plan=True), how_much), run(salvage.but(accept_loss=True), rest, writes=True))
-    return advise(put_back().or_(*alternatives, *BOOK.advise("new_checkpoint").steps))
+    new_query = BOOK.advise("new_checkpoint").steps
+    newest = next((batch for batch in reversed(checkpoint.commits.ids) if checkpoint.offsets.readable(batch)), None)
+    if newest is not None:
+        (hand_off,) = BOOK.advise("hand_off").steps
+        new_query = (replace(hand_off, do=call("handoff", CHECKPOINT, batch=newest)), *new_query)
+    return advise(put_back().or_(*alternatives, *new_query))
 
 
 def moved(recorded: str, operator: int, checkpoint: Checkpoint) -> Advice | None:
