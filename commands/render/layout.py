@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
+from ckpt.advice import words
 from ckpt.texts import escape_unprintable
 
 from . import blocks
@@ -136,7 +137,7 @@ class PageLayout:
                 while kept > _KEPT and not self._fits(text):
                     kept -= 1
                     text = _align_columns([row[:kept] for row in rows], heads[:kept])
-                left_out = self._wrap(f"not shown: {', '.join(heads[kept:])}; -o json has them", 2)
+                left_out = self._wrap(str(words("not shown: {heads}; see {fields}", heads=", ".join(heads[kept:]))), 2)
                 return f"{text}\n{left_out}" if heads[kept:] else text
             case TooWide.STACK if not self._fits(text):
                 indent = min(max(map(len, heads)), 24) + 4
