@@ -1,6 +1,6 @@
 """The texts of diagnoses, and advice that several of them share: ``words.toml``."""
 
-from ckpt.advice import Blank, Code, Known, Step, Words, words
+from ckpt.advice import Code, Known, Step, Words, words
 from ckpt.advice.book import Book
 from ckpt.restart.sinks import CLAUSES
 
@@ -13,7 +13,7 @@ OF_SINKS = words("Of its sinks, {new_query}.", new_query=CLAUSES["new_query"])
 BOOK = Book("ckpt.restart", "words.toml", CLAUSES | {"at_new": AT_NEW, "into_noop": INTO_NOOP, "of_sinks": OF_SINKS})
 
 
-def put_back(*paths: str | Blank, named: Words | None = None, instead: bool = False, then: Words | None = None) -> Step:
+def put_back(*paths: str, named: Words | None = None, instead: bool = False, then: Words | None = None) -> Step:
     """Advise to put files back from a copy of the checkpoint: those of the finding, or ``paths``.
 
     ``named`` is how a sentence names them, ``then`` what to do after that; ``instead`` says that it is for whoever has

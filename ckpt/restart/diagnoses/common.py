@@ -7,7 +7,8 @@ from ckpt.restart.findings import Asked, Diagnosis, Severity
 
 def _declare(severity: Severity, title: str, when_asked: tuple[tuple[Asked, Severity], ...] = ()) -> Diagnosis:
     """Declare a diagnosis; ``title`` is its code and its name, such as ``CKPT101 unreadable-log-file``."""
-    return Diagnosis(*title.split(), severity, when_asked)
+    code, name = title.split()
+    return Diagnosis(code, name, severity, when_asked)
 
 
 note = partial(_declare, Severity.NOTE)
