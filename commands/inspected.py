@@ -38,7 +38,7 @@ from ckpt.storage.local import read_text
 from ckpt.texts import instant, mask_secrets
 from ckpt.versions import Progress, Spark
 
-from .render.advice import from_data
+from .render.advice import read_advice
 from .render.inspection import CheckpointKeys, FindingKeys, InspectionDocument, SourceKeys
 from .render.keys import parse
 
@@ -143,7 +143,7 @@ def _read_finding(keys: FindingKeys, known: Diagnosis | None, explained: Set[tup
     own = Diagnosis(keys.code, keys.name, keys.severity, texts=(plain(keys.meaning), None))
     diagnosis = known or own
     minor = keys.severity is Severity.NOTE and (keys.code, keys.path) not in explained
-    advice = _NO_ADVICE if keys.advice is None and keys.remedy is not None else from_data(keys.advice)
+    advice = _NO_ADVICE if keys.advice is None and keys.remedy is not None else read_advice(keys.advice)
     return Finding(diagnosis, keys.path, keys.detail, advice, minor and not _is_note(diagnosis))
 
 

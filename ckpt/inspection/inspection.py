@@ -1,10 +1,10 @@
 """Everything ``ckpt inspect`` says of a checkpoint, as one value; every other command consults it too."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from ckpt.advice import NO_ROWS, Advice, Do, Known, Words, advise, do, words
+from ckpt.advice import NO_ROWS, Advice, Do, Hole, Known, Words, advise, do, words
 from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.registry import SourceView
@@ -43,9 +43,19 @@ class RatedFinding(Record):
 
     finding: Finding
     severity: Severity
-    meaning: Words
-    advice: Advice | None
+    known: Known  # what its words depend on
     stored: bool  # the files show it, whatever is started; False: only some of the starts meet it
+
+    @property
+    def meaning(self) -> Words:
+        """What it is, here."""
+        return self.finding.diagnosis.meaning.fill(self.known)
+
+    @property
+    def advice(self) -> Advice | None:
+        """What to do about it here; None where nothing has to be done."""
+        advice = self.finding.diagnosis.advice if self.finding.advice is None else self.finding.advice
+        return advice and advice.fill(self.known)
 
     @property
     def remedy(self) -> str | None:
@@ -206,6 +216,7 @@ def judge(
     sink: SinkLog | None = None,
     live: Sequence[LiveSource] = (),
     more: Sequence[Finding] = (),
+    files: Mapping[Hole, str] | None = None,
 ) -> Inspection:
     """Judge the starts of these versions with this progress tracking; pure. ``inspect`` explains the arguments."""
     checkpoint, origin = evidence.checkpoint, evidence.written_by
@@ -239,7 +250,8 @@ def judge(
         *(finding for source in sources for finding in source.findings),
         *more,
     ]
-    judged = _rate_findings(checkpoint, (*forecasts, *remedied), (*counted, *remedied), progress, stored, sink_outlook)
+    known = gather_known(checkpoint, sink_outlook, files)
+    judged = _rate_findings((*forecasts, *remedied), (*counted, *remedied), progress, stored, sink_outlook, known)
     return Inspection(
         checkpoint,
         progress,
@@ -294,12 +306,12 @@ def _counts(forecast: Forecast, origin: WrittenBy, progress: Asked, *, named: bo
 
 
 def _rate_findings(
-    checkpoint: Checkpoint,
     forecasts: Sequence[Forecast],
     counted: Sequence[Forecast],
     progress: Asked,
     stored: Sequence[Finding],
-    sink_outlook: SinkOutlook | None,
+    sink: SinkOutlook | None,
+    known: Known,
 ) -> tuple[RatedFinding, ...]:
     """Return the findings of forecasts and checks, once per diagnosis and path.
 
@@ -310,28 +322,26 @@ def _rate_findings(
     places: dict[str, list[str]] = {}
     for finding in (*spoken_of, *stored):
         if finding.key not in findings:
-            findings[finding.key] = add_query_id(finding, sink_outlook)
+            findings[finding.key] = add_query_id(finding, sink)
             places.setdefault(finding.diagnosis.code, []).append(finding.path)
     shown = {finding.key for finding in stored}
     notes = {f.key for f in spoken_of} - {f.key for forecast in counted for f in forecast.because}
-    known = gather_known(checkpoint, sink_outlook)
     judged = []
     for key, finding in findings.items():
         severity = Severity.NOTE if key in notes or finding.minor else finding.diagnosis.severity_for(progress)
         here = replace(known, paths=tuple(places[finding.diagnosis.code]))
-        advice = finding.diagnosis.advice if finding.advice is None else finding.advice
-        meaning = finding.diagnosis.meaning.fill(here)
-        judged.append(RatedFinding(finding, severity, meaning, advice and advice.fill(here), key in shown))
+        judged.append(RatedFinding(finding, severity, here, key in shown))
     judged.sort(key=lambda j: (-j.severity.rank, j.finding.diagnosis is ASYNC_REFUSES_STATE, j.finding.diagnosis.code))
     return tuple(judged)
 
 
-def gather_known(checkpoint: Checkpoint, sink: SinkOutlook | None) -> Known:
-    """What advice depends on, but for the place of a finding."""
+def gather_known(checkpoint: Checkpoint, sink: SinkOutlook | None, files: Mapping[Hole, str] | None = None) -> Known:
+    """What advice depends on, but for the place of a finding; ``files`` are those that the user has named."""
     asked = sink is not None and sink.outcome is not SinkOutcome.UNREACHED
     return Known(
         checkpoint.uri.rstrip("/") or checkpoint.uri,
         sink=sink.log.uri if sink is not None and asked else None,
         sink_kind=sink.kind if sink is not None else None,
         deep=checkpoint.state is not None and checkpoint.state.every_byte is not None,
+        files=files or {},
     )

@@ -1,10 +1,10 @@
 """Preflight: may a query be started on a checkpoint now? For ``ckpt preflight`` and for Python."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ckpt import settings
-from ckpt.advice import Do, Hole, Known, Option, Setting, Words, advise, call, do, words
+from ckpt.advice import Do, Hole, Option, Setting, Words, advise, call, do, words
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.state.chains import is_known_provider
 from ckpt.formats.text import quoted
@@ -133,8 +133,9 @@ def judge_start(
     findings += compared.findings
     if start.progress is Asked.REALTIME:
         findings += compare_real_time(start.query, start.settings, versions)
-    inspection = judge(evidence, (spark,) if spark else (), start.progress, 10, sink, live or (), findings)
-    inspection = _name_files(inspection, start)
+    named = {Hole.QUERY: start.query_file, Hole.OLD_QUERY: start.old_file}
+    files = {hole: file for hole, file in named.items() if file is not None}
+    inspection = judge(evidence, (spark,) if spark else (), start.progress, 10, sink, live or (), findings, files)
     missing = {"sources": live is None, "sink": sink is None, "query": start.query is None}
     counted = (forecast.spark for forecast in inspection.counted)
     newest = spark or max(counted, key=lambda version: version.rank, default=list(Spark)[-1])
@@ -152,14 +153,6 @@ def judge_start(
         ),
         tuple(name for name, not_asked in missing.items() if not_asked),
     )
-
-
-def _name_files(inspection: Inspection, start: PlannedStart) -> Inspection:
-    """Let the commands of remedies name the files of descriptions that were given."""
-    files = {Hole.QUERY: start.query_file, Hole.OLD_QUERY: start.old_file}
-    known = Known(files={hole: file for hole, file in files.items() if file is not None})
-    findings = (replace(rated, advice=rated.advice and rated.advice.fill(known)) for rated in inspection.findings)
-    return replace(inspection, findings=tuple(findings))
 
 
 def _compare_query(

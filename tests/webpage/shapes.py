@@ -6,9 +6,10 @@ from pathlib import Path
 
 import ckpt
 from ckpt import Inspection
-from ckpt.advice import Name, advise, call, run, words
+from ckpt.advice import Advice, Name, Words, advise, call, run, words
 from ckpt.checkpoint.history import Batch
 from ckpt.checkpoint.sources.kind import Advance, Unit
+from ckpt.restart.findings import Finding
 from ckpt.model import Json, QueryMetadata
 from tests.support.places import SAMPLES
 
@@ -67,6 +68,11 @@ def with_operators(count: int) -> Inspection:
     return replace(found, checkpoint=replace(found.checkpoint, state=replace(state, operators=operators)))
 
 
+def of_texts(finding: Finding, meaning: Words, advice: Advice) -> Finding:
+    """A finding that says this."""
+    return replace(finding, diagnosis=replace(finding.diagnosis, texts=(meaning, advice)), advice=advice)
+
+
 def hostile(folder: Path) -> Inspection:
     """Names that a browser, a template or a terminal could obey wherever a checkpoint can have them."""
     found = of_sample("join-v4-changelog-4.3")
@@ -76,13 +82,10 @@ def hostile(folder: Path) -> Inspection:
     stores = tuple(replace(store, name=HOSTILE, key_schema=_schema()) for store in operator.stores)
     operators = (replace(operator, name=HOSTILE, stores=stores),)
     sources = tuple(replace(one, name=HOSTILE, offset={HOSTILE: HOSTILE}) for one in found.sources)
+    meaning = words("{text} {name}", text=HOSTILE, name=Name(HOSTILE))
+    advice = advise(run(call("inspect", HOSTILE, sink=HOSTILE), words("do {text}", text=HOSTILE)))
     findings = tuple(
-        replace(
-            one,
-            meaning=words("{text} {name}", text=HOSTILE, name=Name(HOSTILE)),
-            advice=advise(run(call("inspect", HOSTILE, sink=HOSTILE), words("do {text}", text=HOSTILE))),
-            finding=replace(one.finding, path=HOSTILE, detail=HOSTILE),
-        )
+        replace(one, finding=replace(of_texts(one.finding, meaning, advice), path=HOSTILE, detail=HOSTILE))
         for one in found.findings
     )
     forecasts = tuple(replace(one, error=HOSTILE) for one in found.forecasts)

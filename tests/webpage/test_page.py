@@ -21,7 +21,7 @@ from tests.conftest import Ckpt, CopyOf
 from tests.inspection import golden
 from tests.laws.hostile.test_secrets import HOLD_ONE, SECRET
 from tests.support.places import SAMPLE_NAMES
-from tests.webpage.shapes import SHAPES, of_sample, with_batches, with_operators, with_partitions
+from tests.webpage.shapes import SHAPES, of_sample, of_texts, with_batches, with_operators, with_partitions
 
 CHECKPOINTS = [f"sample_checkpoints/{name}" for name in ("async-kafka-4.2", "damaged-missing-sst", "kafka-4.2")]
 VOID = {"meta", "rect", "br"}
@@ -140,7 +140,9 @@ def test_each_operator_is_there_and_the_plots_are_limited() -> None:
 def test_no_secret_is_on_a_page(text: str) -> None:
     found = of_sample("two-sources-3.5")
     todo = advise(run(call("inspect", text, default={"x": text}), words("do {text}", text=text)))
-    findings = tuple(replace(one, meaning=words("{text}", text=text), advice=todo) for one in found.findings)
+    findings = tuple(
+        replace(one, finding=of_texts(one.finding, words("{text}", text=text), todo)) for one in found.findings
+    )
     sources = tuple(replace(one, name=text, offset={"x": text}) for one in found.sources)
     page = inspection_page(replace(found, verdict=text, findings=findings, sources=sources))
     assert SECRET[:9] not in page
