@@ -104,7 +104,7 @@ class ChangeReport(Report[Planned]):
 
     def next_if_refused(self) -> Iterator[Block]:
         """Advise what helps where there is no plan, though one is needed."""
-        return self.show_look()
+        return iter((Next(self.plan.instead.steps),)) if self.plan.instead else self.show_look()
 
     @property
     def exit(self) -> Exit:

@@ -116,8 +116,8 @@ class WaysReport(ChangeReport[WaysPlan]):
         if plan.lacks_id:
             write = run(once_more.but(query_id=Hole.ID), words("Write metadata again with the old id."))
             return iter((Next((do(Do.FIND_OUT, BOOK.text("query_id"), METADATA), write)),))
-        if not errors:
-            return iter((Next(plan.inspection.advice.without_repairs().steps),))
+        if plan.instead or not errors:
+            return iter((Next((plan.instead or plan.inspection.advice.without_repairs()).steps),))
         cures = [rated.advice for rated in errors if rated.advice]
         elsewhere = next((cure for cure in cures if not cure.repairs), None)
         if elsewhere is not None:

@@ -7,6 +7,7 @@ and no ids of state files. Shown by real starts with Kafka (``tests/restart/real
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ckpt.advice import advise, call, run, words
 from ckpt.changes.check_fix import Cost, Draft, Rule, warn_of_failing
 from ckpt.changes.plan import STOP_FIRST, NoWay
 from ckpt.changes.steps import plan_writing
@@ -27,7 +28,8 @@ def draft_real_time(storage: Storage, inspection: Inspection) -> Iterator[Draft]
     if commit is None:
         raise NoWay("no commit can be read")
     if checkpoint.state is not None or checkpoint.stateful is not False:
-        raise NoWay("the query keeps state, or may keep some, so its commits alone do not decide it")
+        see = run(call("migrate_real_time", checkpoint.uri), words("See how the query goes over to real-time mode."))
+        raise NoWay("the query keeps state, or may keep some", advise(see))
     if commit.version >= _VERSION:
         raise NoWay(f"{COMMITS}/{committed} has version {commit.version} already")
     path = f"{COMMITS}/{committed}"

@@ -10,7 +10,7 @@ from enum import StrEnum
 from os import fspath
 from typing import ClassVar, Unpack
 
-from ckpt.advice import words
+from ckpt.advice import Advice, words
 from ckpt.advice.words import name_in_python
 from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.check_fix import (
@@ -198,7 +198,8 @@ def plan_repairs(
         raise UsageError.of("{--choose=}: there is {names}", choose=choose, names=", ".join(way.name for way in ways))
     if chosen is None:
         refusals = "; ".join(dict.fromkeys(str(way.plan.refused) for way in ways))
-        return WaysPlan(inspection=inspection, needed=True, ways=ways, refused=refusals)
+        instead = next((way.plan.instead for way in ways if way.plan.instead), None)
+        return WaysPlan(inspection=inspection, needed=True, ways=ways, refused=refusals, instead=instead)
     as_chosen = {field.name: getattr(chosen.plan, field.name) for field in fields(ChangePlan)}
     return WaysPlan(**as_chosen, ways=ways, chosen=chosen)
 
@@ -226,7 +227,7 @@ def _plan_ways(
         try:
             planned = plan_first(drafts, ChangePlan(inspection=inspection, needed=True), storage, rule, versions)
         except NoWay as error:
-            return _refuse(name, inspection, str(error))
+            return _refuse(name, inspection, str(error), error.advice)
         if planned is None:
             return None
         draft, plan = planned
@@ -252,5 +253,5 @@ def _plan_ways(
             yield way
 
 
-def _refuse(name: WayName, inspection: Inspection, reason: str) -> Way:
-    return Way(name=name, plan=ChangePlan(inspection=inspection, needed=True, refused=reason))
+def _refuse(name: WayName, inspection: Inspection, reason: str, instead: Advice | None = None) -> Way:
+    return Way(name=name, plan=ChangePlan(inspection=inspection, needed=True, refused=reason, instead=instead))
