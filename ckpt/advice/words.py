@@ -160,7 +160,7 @@ def words(text: str, /, **parts: "AnyPart | Words | Value") -> Words:
     >>> str(words("{--to-batch=} and {--shape=flat} without {--limit}, then {code:.trigger(once=True)}", to_batch=5))
     '--to-batch 5 and --shape flat without --limit, then `.trigger(once=True)`'
     """
-    return make_words(text, {**_STANDARD, **parts}.__getitem__)
+    return make_words(text, parts.__getitem__)
 
 
 def make_words(text: str, find_part: Callable[[str], Any]) -> Words:
