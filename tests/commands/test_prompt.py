@@ -91,7 +91,8 @@ def test_a_value_is_short_and_prints_as_a_page(name: str) -> None:
     page = str(value)
     assert len(page.splitlines()) > 1
     assert "\x1b" not in page
-    assert not re.search(r"(?<![\w-])--[a-z]|\bckpt (?:inspect|repair|rewind|state|offsets|rewrite)\b|-o json", page)
+    words = re.sub(r"(?m)^ *!ckpt .*$", "", page)  # what has no call of the library is marked as a line of a shell
+    assert not re.search(r"(?<![\w-])--[a-z]|\bckpt (?:inspect|repair|rewind|state|offsets|rewrite)\b|-o json", words)
     for shown in CALL.findall(page):
         binds(shown)
     html = value._repr_html_()
