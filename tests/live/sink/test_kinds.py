@@ -76,6 +76,28 @@ def test_a_page_says_nothing_of_other_sinks(sample: str, damage: Any, ckpt: Ckpt
         assert not OF_OTHERS.search(page), (command, kind, page)
 
 
+@pytest.mark.parametrize(
+    ("sample", "damage"),
+    [case if i % 7 == 3 else pytest.param(*case, marks=pytest.mark.slow) for i, case in enumerate(CASES)],
+)
+def test_where_the_sink_is_not_known_three_lines_say_what_becomes_of_rows(
+    sample: str, damage: Any, ckpt: Ckpt, copy_of: CopyOf
+) -> None:
+    checkpoint = copy_of(sample)
+    damage(checkpoint)
+    for command, *words in COMMANDS:
+        if command in ("inspect", "preflight", "handoff"):
+            continue
+        page = ckpt(command, checkpoint, *words).stdout
+        warnings = page.partition("\nWarnings\n")[2].partition("\n\n")[0].split("\n  - ")
+        shown = [text.splitlines() for text in warnings if "--sink URI" in text]
+        assert sum(map(len, shown)) <= 3, (command, page)
+        document = ckpt(command, checkpoint, *words, "-o", "json").json()
+        says = {sink["kind"]: sink["rows"] for sink in document["in_sinks"]}
+        assert len(says) == (9 if shown else 0) or command == "skip", (command, says)
+        assert says.get("noop", "none") == "none"
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_that_come_again_are_named_by_kind(kind: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of("aggregation-hdfs-4.2")
