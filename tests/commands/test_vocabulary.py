@@ -1,5 +1,6 @@
 """One vocabulary: an argument of a call and the option of its command have the same name."""
 
+import ast
 import re
 from collections.abc import Callable, Iterator
 from inspect import Parameter, signature
@@ -9,7 +10,7 @@ import pytest
 from typer.main import get_command
 
 import ckpt
-from ckpt.advice.spelling import name_command
+from ckpt.advice.spelling import GROUPS, name_command
 from ckpt.migrate.real_time import migrate_real_time
 from ckpt.state.native.history import state_history
 from commands.main import _MOVED, app
@@ -142,3 +143,27 @@ def test_an_argument_that_a_text_names_is_one() -> None:
     named = {next(filter(None, match.groups())).replace("-", "_") for text in texts for match in NAMED.finditer(text)}
     assert len(named) > 60
     assert named - known == set()
+
+
+def list_written_calls() -> Iterator[tuple[str, str, set[str]]]:
+    """Yield each ``call("name", ..., option=...)`` of the source: where it is, its name, and its options."""
+    for folder in ("ckpt", "commands"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "call" and node.args:
+                    (first, *_) = node.args
+                    if isinstance(first, ast.Constant):
+                        options = {keyword.arg for keyword in node.keywords if keyword.arg is not None}
+                        yield f"{path.relative_to(ROOT)}:{node.lineno}", str(first.value), options
+
+
+def test_a_call_that_is_written_in_the_source_is_a_command_with_its_options() -> None:
+    written = list(list_written_calls())
+    assert len(written) > 50
+    wrong = [
+        (place, name, sorted(options))
+        for place, name, options in written
+        if ((command := COMMANDS.get(name_command(name))) is None and (options or name_command(name) not in GROUPS))
+        or (command is not None and not options <= list_options(command))
+    ]
+    assert wrong == []
