@@ -96,7 +96,7 @@ def _refuse_without_start(before: Inspection, after: Inspection) -> str | None:
 def _describe_failure(what: str, failing: Forecast | None) -> str:
     error = f' with "{failing.error}"' if failing and failing.error else ""
     codes = _name_codes(failing) if failing else ""
-    return f"{what}{error}{f' ({codes})' if codes else ''}: see ckpt inspect, and fix that first"
+    return f"{what}{error}{f' ({codes})' if codes else ''}: fix that first"
 
 
 def find_starts(before: Inspection, after: Inspection) -> tuple[Forecast, ...]:

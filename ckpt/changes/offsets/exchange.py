@@ -253,7 +253,7 @@ def offsets_import(
     """
     uri, sparks = fspath(checkpoint), parse_choices(Spark, spark, "spark")
     if document is None and how.get("undo") is None:
-        raise UsageError("name the file that ckpt offsets export wrote")
+        raise UsageError.of("name the file that {export} wrote", export=call("offsets_export"))
     offsets = {} if document is None else _rename_topics(_parse_document(document), topic or {})
 
     def ask(views: Sequence[SourceView]) -> dict[int, RequestedEnd]:
@@ -287,7 +287,11 @@ def _parse_document(document: str | Mapping[str, Any]) -> dict[int, _Imported]:
     """Parse the sources of a document, by index. Raises UsageError."""
     value = parse_json(document, "the document") if isinstance(document, str) else {**document}
     if not isinstance(value, dict) or value.get("format") != FORMAT:
-        raise UsageError(f'the document is not one of ckpt offsets export: it has no "format": "{FORMAT}"')
+        raise UsageError.of(
+            'the document is not one of {export}: it has no "format": "{format}"',
+            export=call("offsets_export"),
+            format=FORMAT,
+        )
     version = value.get("version")
     if type(version) is not int or version != VERSION:  # True is 1 as well
         shown = one_line(str(version))[:40]

@@ -206,11 +206,9 @@ def _list_sources(checkpoint: Checkpoint) -> list[BatchSource]:
     if log is None:
         entry = offsets.entries.get(latest)
         reason = entry.reason if isinstance(entry, Unreadable) else "it is not there"
-        raise NoWay(f"{OFFSETS}/{latest} cannot be read ({reason}): see ckpt inspect, and fix that first")
+        raise NoWay(f"{OFFSETS}/{latest} cannot be read ({reason}): fix that first")
     if (checkpoint.commits.latest or -1) > latest:
-        raise NoWay(
-            f"commits/ is ahead of offsets/, which ends at batch {latest}: see ckpt inspect, and fix that first"
-        )
+        raise NoWay(f"commits/ is ahead of offsets/, which ends at batch {latest}: fix that first")
     before = offsets.readable(latest - 1)
     begins = source_ranges(before, log)
     logs = {source_log.source: source_log.log for source_log in file_source_logs(checkpoint.listing, log)}

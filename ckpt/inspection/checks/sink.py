@@ -108,7 +108,6 @@ _GONE = do(
         anew=_ANEW,
     ),
 )
-_WAS_SKIPPED = "left out by a skip"
 _LOST_ID = (diagnoses.logs.MISSING_METADATA, diagnoses.logs.UNREADABLE_METADATA, diagnoses.logs.NEW_QUERY_ID)
 
 
@@ -512,7 +511,7 @@ def _foresee_lack(checkpoint: Checkpoint, outlook: SinkOutlook, first: int) -> S
     has = f"it has batch {first - 1} last" if first else "it has no batch"
     skipped = all(map(checkpoint.is_skipped, range(first, batch)))
     if skipped and not log.sink.unbroken_log:
-        return replace(outlook, said=f"{has}, so batch {batch} is written; {missing} {_WAS_SKIPPED}")
+        return replace(outlook, said=f"{has}, so batch {batch} is written; a skip left out {missing}")
 
     def write_again(condition: Words) -> Step:
         if not first:
@@ -526,7 +525,7 @@ def _foresee_lack(checkpoint: Checkpoint, outlook: SinkOutlook, first: int) -> S
         put_back = do(Do.PUT_BACK, words("Put {log} back from a copy.", log=log.sink.unbroken_log))
         diagnosis = diagnoses.sinks.SINK_LOG_WILL_BREAK
         advice = advise(put_back.or_(write_again(words("Without a copy,"))))
-    detail = f"{log.uri} has no {missing}, {_WAS_SKIPPED if skipped else 'though committed here'}"
+    detail = f"{log.uri} has no {missing}, {'left out by a skip' if skipped else 'though committed here'}"
     return replace(
         outlook,
         outcome=SinkOutcome.LACKS,

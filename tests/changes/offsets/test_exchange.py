@@ -81,7 +81,7 @@ def test_what_is_refused(offset: Any, words: list[str], code: int, said: str, ck
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"format": "else"}, "is not one of ckpt offsets export"),
+        ({"format": "else"}, "is not one of `ckpt offsets export`"),
         ({"version": 2}, "has version 2, and this ckpt reads version 1"),
         ({"version": True}, "has version True, and this ckpt reads version 1"),
         ({"sources": []}, "has no sources"),
