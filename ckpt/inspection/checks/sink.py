@@ -452,7 +452,7 @@ def _build_drop(checkpoint: Checkpoint, outlook: SinkOutlook, detail: str) -> Fi
         cure = cure.lead(words("Do not start the query."))
     else:
         newer = words("Do not start the query. If the newer checkpoint still exists, put it back.")
-        cure = advise(do(Do.WAIT, newer)) + cure.lead(words("If it does not, do this."))
+        cure = advise(do(Do.WAIT, newer)) + cure.lead(words("If it is gone:"))
     return Finding(diagnoses.sinks.SINK_WILL_DROP, "", detail, cure)
 
 
