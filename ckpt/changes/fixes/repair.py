@@ -10,8 +10,7 @@ from enum import StrEnum
 from os import fspath
 from typing import ClassVar, Unpack
 
-from ckpt.advice import Advice, words
-from ckpt.advice.words import name_in_python
+from ckpt.advice import Advice, Words, words
 from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.check_fix import (
     CLOSED_GAP,
@@ -177,9 +176,9 @@ def plan_repairs(
         return WaysPlan(
             inspection=inspection,
             needed=True,
-            refused=name_in_python(LOST_ID),
+            refused=LOST_ID,
             lacks_id=True,
-            ways=(_refuse(WayName.TIDY, inspection, name_in_python(LOST_ID)),),
+            ways=(_refuse(WayName.TIDY, inspection, LOST_ID),),
             found_id=only.app_id if only else None,
         )
     ways: tuple[Way, ...] = ()
@@ -253,5 +252,5 @@ def _plan_ways(
             yield way
 
 
-def _refuse(name: WayName, inspection: Inspection, reason: str, instead: Advice | None = None) -> Way:
+def _refuse(name: WayName, inspection: Inspection, reason: str | Words, instead: Advice | None = None) -> Way:
     return Way(name=name, plan=ChangePlan(inspection=inspection, needed=True, refused=reason, instead=instead))

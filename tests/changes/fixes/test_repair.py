@@ -8,7 +8,6 @@ import pytest
 
 from ckpt.changes.apply import Receipt
 from ckpt.changes.check_fix import Cost
-from ckpt.advice.words import name_in_python
 from ckpt.changes.fixes.repair import LOST_ID, WayName, WaysPlan, repair
 from ckpt.changes.fixes.write_logs import find_commit
 from ckpt.changes.plan import NoWay
@@ -114,7 +113,7 @@ def test_nothing_to_repair_is_no_plan(sample: str, ckpt: Ckpt, copy_of: CopyOf) 
 @pytest.mark.parametrize("sample", ["damaged-missing-metadata", "damaged-empty-metadata", "damaged-garbled-metadata"])
 def test_a_lost_query_id_is_asked_for_and_written(sample: str, ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
     top = copy_of(sample)
-    assert plan_of(top).refused == name_in_python(LOST_ID)
+    assert plan_of(top).refused == LOST_ID
     page = ckpt("repair", top)
     assert page.exit_code == 3
     assert page.stdout.rstrip().endswith("--query-id ID")
