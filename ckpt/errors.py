@@ -31,7 +31,7 @@ class CkptError(Exception):
 
     def __init__(self, text: str | Words = "") -> None:
         super().__init__(text)
-        self.words = plain(text) if isinstance(text, str) else text
+        self.words = plain(text)
 
     @classmethod
     def of(cls, template: str, /, **parts: Any) -> Self:

@@ -202,8 +202,10 @@ def _make_option(field: str, find_part: Callable[[str], Any]) -> Option:
     return Option(name, True if value == "True" else value)
 
 
-def plain(text: str) -> Words:
-    """Make a text of plain words, such as what was found in a checkpoint."""
+def plain(text: str | Words) -> Words:
+    """Make a text of plain words, such as what was found in a checkpoint; a text with parts is one already."""
+    if isinstance(text, Words):
+        return text
     return Words((text,) if text else ())
 
 

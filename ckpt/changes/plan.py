@@ -78,7 +78,7 @@ class NoWay(Exception):
 
     def __init__(self, text: str | Words, advice: Advice | None = None) -> None:
         super().__init__(text)
-        self.words = plain(text) if isinstance(text, str) else text
+        self.words = plain(text)
         self.advice = advice
 
     def __str__(self) -> str:

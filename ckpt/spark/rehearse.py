@@ -16,6 +16,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
+from ckpt.advice import plain
+from ckpt.advice.words import name_in_python
 from ckpt.changes.evolve.plan import EvolveOptions
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.checkpoint.sources.kind import BY_SHAPE, SourceType
@@ -162,7 +164,7 @@ class _Stage:
             result = replace(
                 result,
                 evolved=evolved,
-                refused=None if plan.refused is None else str(plan.refused),
+                refused=None if plan.refused is None else name_in_python(plain(plan.refused)),
                 knows_less=plan.knows_less,
             )
         return _compare_state(result, folder, self.limit)

@@ -10,7 +10,7 @@ from enum import StrEnum
 from os import fspath
 from typing import ClassVar, Unpack
 
-from ckpt.advice import Advice, Words, words
+from ckpt.advice import Advice, Words, join, plain, words
 from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.check_fix import (
     CLOSED_GAP,
@@ -196,7 +196,7 @@ def plan_repairs(
     if chosen is None and choose is not None:
         raise UsageError.of("{--choose=}: there is {names}", choose=choose, names=", ".join(way.name for way in ways))
     if chosen is None:
-        refusals = "; ".join(dict.fromkeys(str(way.plan.refused) for way in ways))
+        refusals = join(dict.fromkeys(plain(way.plan.refused or "") for way in ways), "; ")
         instead = next((way.plan.instead for way in ways if way.plan.instead), None)
         return WaysPlan(inspection=inspection, needed=True, ways=ways, refused=refusals, instead=instead)
     as_chosen = {field.name: getattr(chosen.plan, field.name) for field in fields(ChangePlan)}

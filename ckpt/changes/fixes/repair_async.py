@@ -11,7 +11,7 @@ from enum import StrEnum
 from os import fspath
 from typing import TYPE_CHECKING, ClassVar, Unpack
 
-from ckpt.advice import words
+from ckpt.advice import join, plain, words
 from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.check_fix import NO_LOST_BATCH, Cost, Draft, Drafter, find_starts, plan_first
 from ckpt.changes.plan import STOP_FIRST, ChangePlan, NoWay, Replay, adapt_to_sink
@@ -129,7 +129,8 @@ def plan_repair(
     possible = [plan for plan in plans if plan.refused is None]
     refusals = [plan for plan in plans if plan.refused is not None]
     if not possible:
-        reason = "; ".join(f"{plan.strategy}: {plan.refused}" for plan in refusals)
+        each = (words("{name}: {why}", name=plan.strategy, why=plain(plan.refused or "")) for plan in refusals)
+        reason = join(each, "; ")
         return RepairPlan(inspection=inspection, needed=True, refused=reason)
     best = max(possible, key=lambda plan: (plan.skips is None, -1 if plan.reads_after is None else plan.reads_after))
     return replace(best, why="; ".join((best.why, *(f"{p.strategy} is not possible: {p.refused}" for p in refusals))))

@@ -10,6 +10,7 @@ state version would be loaded later instead of the right ones (see ``ckpt.change
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ckpt.advice import plain
 from ckpt.changes.plan import NEVER_FINISHED, name_lost_part
 from ckpt.changes.relocate.plan import plan_relocation
 from ckpt.changes.rewind.files_after import find_files_after
@@ -125,7 +126,8 @@ def _inspect_relocated(view: Storage, checkpoint: Checkpoint, to: str) -> tuple[
         return inspect(checkpoint), {}
     moved = plan_relocation(view, to=spark_uri(to))
     if moved.inspection_after is None:
-        raise CannotCopy(f"{checkpoint.uri}: the copy would not find its schemas: {moved.refused}")
+        why = plain(moved.refused or "")
+        raise CannotCopy.of("{uri}: the copy would not find its schemas: {why}", uri=checkpoint.uri, why=why)
     changed = {step.path: step.after for step in moved.steps if isinstance(step.after, bytes)}
     return moved.inspection_after, changed
 
