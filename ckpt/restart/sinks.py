@@ -10,12 +10,11 @@ nowhere: there is no error, and the metrics of the query count the rows as read.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 from ckpt.advice import (
-    CHECKPOINT,
     NO_ROWS,
     Code,
-    Do,
     Hole,
     Known,
     Option,
@@ -23,13 +22,14 @@ from ckpt.advice import (
     Step,
     Words,
     again,
-    call,
-    do,
     join,
     left_out,
     words,
 )
+from ckpt.advice.book import Book
 from ckpt.advice.calls import Speech
+
+_BOOK = Book("ckpt.restart", "sinks.toml", {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,14 @@ class Seen:
     def kept(self) -> int:
         """The last batch that counts."""
         return self.next - 1
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """What a text about it may name."""
+        snapshot = "SNAPSHOT" if self.snapshot is None else self.snapshot
+        rollback = Code(f"CALL CATALOG.system.rollback_to_snapshot('TABLE', {snapshot})")
+        said = {"next": self.next, "last": str(self.last), "query": str(self.query)}
+        return {**said, "kept": self.kept, "rollback": rollback}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,38 +77,12 @@ class Sink:
         return self.drops_same_query and not self.drops_new_query
 
 
-def _take_back_delta(seen: Seen) -> Step:
-    restore = words(
-        "RESTORE the table to its version after batch {kept}, and start the query from a copy with a new id instead: "
-        "{copy}. RESTORE alone is not enough, because it keeps the transaction ids.",
-        kept=seen.kept,
-        copy=call("copy", CHECKPOINT, Hole.NEW, batch=seen.kept, new_id=True),
-    )
-    return do(Do.CHANGE, restore)
+def _new(name: str) -> Callable[[Seen], Words]:
+    return lambda seen: _BOOK.text(name, **seen.parts)
 
 
-def _take_back_iceberg(seen: Seen) -> Step:
-    snapshot = "SNAPSHOT" if seen.snapshot is None else seen.snapshot
-    rollback = words(
-        "Run {rollback}, the snapshot before batch {next} (this also undoes others' commits).",
-        rollback=Code(f"CALL CATALOG.system.rollback_to_snapshot('TABLE', {snapshot})"),
-        next=seen.next,
-    )
-    return do(Do.CHANGE, rollback)
-
-
-def _take_back_files(seen: Seen) -> Step:
-    move = words(
-        "Before the start, move _spark_metadata/{next} and everything above it out of the output folder (not if one "
-        "of them is a .compact file and the plain files below that are gone).",
-        next=seen.next,
-    )
-    return do(Do.MOVE, move)
-
-
-def _take_back_code(seen: Seen) -> Step:
-    restore = words("RESTORE the table to its version after batch {kept}, and choose another txnAppId.", kept=seen.kept)
-    return do(Do.CHANGE, restore)
+def _back(name: str) -> Callable[[Seen], Step]:
+    return lambda seen: _BOOK.advise(name, **seen.parts).steps[0]
 
 
 SINKS = (
@@ -108,26 +90,16 @@ SINKS = (
         "delta",  # DeltaSink.addBatch: by query id and batch id, as txn in _delta_log
         drops_same_query=True,
         drops_new_query=False,
-        new_checkpoint=lambda seen: words(
-            "A new query has its own id, and the table accepts its batches from 0 on. A batch of the old query was "
-            "written if the table's log has a txn with appId {query} and version {next} or higher.",
-            query=str(seen.query),
-            next=seen.next,
-        ),
-        taken_back=_take_back_delta,
+        new_checkpoint=_new("delta"),
+        taken_back=_back("delta"),
         record="transaction",
     ),
     Sink(
         "iceberg",  # SparkWrite.BaseStreamingWrite.commit: by query id and batch id, in the summaries of its snapshots
         drops_same_query=True,
         drops_new_query=False,
-        new_checkpoint=lambda seen: words(
-            "A new query has its own id, and the table accepts its batches from 0 on. A batch of the old query was "
-            "written if the summary of a snapshot has {query} as queryId, and {next} or higher as epochId.",
-            query=str(seen.query),
-            next=seen.next,
-        ),
-        taken_back=_take_back_iceberg,
+        new_checkpoint=_new("iceberg"),
+        taken_back=_back("iceberg"),
         record="snapshot",
         computes_first=True,
     ),
@@ -135,22 +107,16 @@ SINKS = (
         "file",  # FileStreamSink.addBatch: by batch id, in _spark_metadata of the output folder
         drops_same_query=True,
         drops_new_query=True,
-        new_checkpoint=lambda seen: words(
-            "Use a new output folder, and let readers read both: _spark_metadata of the old one has batches up to "
-            "{last} and no query id, and silently drops batches of the new query with the same ids.",
-            last=str(seen.last),
-        ),
-        taken_back=_take_back_files,
+        new_checkpoint=_new("file"),
+        taken_back=_back("file"),
         unbroken_log="_spark_metadata",
     ),
     Sink(
         "foreachBatch with txnAppId",  # options of a Delta write: by txnAppId and txnVersion, as txn in _delta_log
         drops_same_query=True,
         drops_new_query=True,
-        new_checkpoint=lambda seen: words(
-            "Choose another txnAppId: with the old one batches up to {last} are silently dropped.", last=str(seen.last)
-        ),
-        taken_back=_take_back_code,
+        new_checkpoint=_new("txn_app_id"),
+        taken_back=_back("txn_app_id"),
         record="transaction",
         fails_with_state=True,
     ),
@@ -158,15 +124,13 @@ SINKS = (
         "kafka",  # KafkaStreamingWrite
         drops_same_query=False,
         drops_new_query=False,
-        new_checkpoint=lambda _: words("It has no notion of batches: rows that are read again are written again."),
+        new_checkpoint=_new("kafka"),
     ),
     Sink(
         "foreach, foreachBatch",
         drops_same_query=False,
         drops_new_query=False,
-        new_checkpoint=lambda _: words(
-            "Batch ids start at 0 again: code that recognizes repeated batches by id must take that into account."
-        ),
+        new_checkpoint=_new("foreach"),
     ),
 )
 """Every kind whose rule is known."""
@@ -177,10 +141,7 @@ NAMED_SINKS = (
         "upsert",  # foreach or foreachBatch that writes by key: MERGE, Cassandra, put_item of DynamoDB, ON CONFLICT
         drops_same_query=False,
         drops_new_query=False,
-        new_checkpoint=lambda _: words(
-            "Rows that the new query reads again are written again under the same keys, so none is in it twice; until "
-            "they are read, keys may have values of earlier rows."
-        ),
+        new_checkpoint=_new("upsert"),
         again="rows that it has already are written again under the same keys, with the values that the query has "
         "then, so no key is in it twice",
     ),
@@ -188,7 +149,7 @@ NAMED_SINKS = (
         "append",  # foreach or foreachBatch that adds each row, such as a batch write of JDBC in append mode
         drops_same_query=False,
         drops_new_query=False,
-        new_checkpoint=lambda _: words("Rows that the new query reads again are in it twice."),
+        new_checkpoint=_new("append"),
         again=_TWICE,
         doubles=True,
     ),
@@ -196,7 +157,7 @@ NAMED_SINKS = (
         "kafka",
         drops_same_query=False,
         drops_new_query=False,
-        new_checkpoint=lambda _: words("Rows that the new query reads again are in the topic twice."),
+        new_checkpoint=_new("topic"),
         again=_TWICE,
         doubles=True,
     ),
@@ -204,7 +165,7 @@ NAMED_SINKS = (
         "noop",
         drops_same_query=False,
         drops_new_query=False,
-        new_checkpoint=lambda _: words("It writes no row."),
+        new_checkpoint=_new("noop"),
         again="it writes no row",
     ),
 )
