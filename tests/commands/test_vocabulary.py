@@ -97,7 +97,8 @@ def list_options(command: Any) -> set[str]:
     return {word[2:].replace("-", "_") for word in firsts}
 
 
-@pytest.mark.parametrize("command", COMMANDS.keys() - {"sql"})  # ckpt.sql is a package, with a connection of DuckDB's
+# ckpt.sql is a package, with a connection of DuckDB's.
+@pytest.mark.parametrize("command", sorted(COMMANDS.keys() - {"sql"}))
 def test_an_option_has_the_name_of_its_argument(command: str) -> None:
     call = find_call(command)
     assert call is not None

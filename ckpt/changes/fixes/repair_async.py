@@ -129,7 +129,7 @@ def plan_repair(
     possible = [plan for plan in plans if plan.refused is None]
     refusals = [plan for plan in plans if plan.refused is not None]
     if not possible:
-        each = (words("{name}: {why}", name=plan.strategy, why=plain(plan.refused or "")) for plan in refusals)
+        each = (words("{name}: {why}", name=str(plan.strategy), why=plain(plan.refused or "")) for plan in refusals)
         reason = join(each, "; ")
         return RepairPlan(inspection=inspection, needed=True, refused=reason)
     best = max(possible, key=lambda plan: (plan.skips is None, -1 if plan.reads_after is None else plan.reads_after))
