@@ -80,6 +80,9 @@ def no_predecessor(checkpoint: Checkpoint, latest: int) -> Advice | None:
     if checkpoint.stateful and (not committed or latest != checkpoint.commits.latest):
         return BOOK.advise("repair") if begins else advise(put_back())
     if not begins and not any(batch == 0 or batch - 1 in readable for batch in readable):
+        done = checkpoint.commits.latest or -1
+        if any(batch <= done and batch < max(latest, done) for batch in readable):
+            return BOOK.advise("repair")  # which reads again what comes after a finished batch
         return advise(put_back().or_(*BOOK.advise("asynchronous").steps))
     if checkpoint.stateful or (not committed and latest - 1 in checkpoint.commits):
         return BOOK.advise("repair_async_or_put_back")
