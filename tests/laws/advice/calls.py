@@ -8,6 +8,7 @@ from ckpt.advice import Advice, Blank, Call, Hole, Known, Option, Words
 from ckpt.advice.calls import Value
 from ckpt.inspection.explain.catalog import known_texts
 from ckpt.restart.diagnoses import all_diagnoses
+from tests.laws.advice.books import all_entries
 from tests.support.places import ROOT
 
 FILLED = {
@@ -18,6 +19,9 @@ FILLED = {
     Hole.URI: "/data/table",
     Hole.OUTPUT: "/data/output",
     Hole.VERSION: "3",
+    Hole.SOURCE: "0",
+    Hole.JSON: '{"orders":{"0":1}}',
+    Hole.OFFSETS: '{"orders":{"0":1}}',
 }
 """What a person may put for a hole; any other is a word as it is."""
 
@@ -36,6 +40,9 @@ def declared_calls() -> Iterator[tuple[str, Call]]:
     for diagnosis in all_diagnoses():
         yield from ((diagnosis.code, each) for each in _calls_in(diagnosis.meaning))
         yield from ((diagnosis.code, each) for each in _calls_of(diagnosis.advice))
+    for entry in all_entries():
+        made = entry.made
+        yield from ((entry.name, each) for each in (_calls_of(made) if isinstance(made, Advice) else _calls_in(made)))
     for error in known_texts():
         yield from ((error.id, each) for each in (*_calls_in(error.cause), *_calls_of(error.cure)))
 

@@ -37,8 +37,8 @@ def main(file: str, *options: str) -> None:
 
 
 TEXTS = frozenset(
-    "what before meaning remedy warnings refused why does cause cure title unknown said says verdict notes".split()
-)
+    ("what", "before", "meaning", "remedy", "warnings", "refused", "why", "does", "cause", "cure", "title", "unknown")
+) | {"said", "says", "verdict", "notes"}
 """Keys whose texts are for people."""
 
 

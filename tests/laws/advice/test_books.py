@@ -1,0 +1,58 @@
+"""Books of words: whoever edits a sentence changes nothing else, and the code finds what it asks for."""
+
+import re
+from string import Formatter
+
+from ckpt.advice import Advice
+from tests.laws.advice.books import BOOKS, all_entries, all_uses
+
+ENTRIES = {(entry.table, entry.name): entry for entry in all_entries()}
+USES = [*all_uses()]
+
+
+def test_each_entry_that_the_code_asks_for_is_there_and_gets_its_parts() -> None:
+    wrong = []
+    for use in USES:
+        entry = ENTRIES.get((use.table, use.name))
+        if entry is None:
+            wrong.append(f"{use.where}: no book has {use.name} in [{use.table}]")
+        elif use.parts is not None and not entry.asks <= use.parts:
+            wrong.append(f"{use.where}: {use.name} also needs {', '.join(sorted(entry.asks - use.parts))}")
+    assert wrong == []
+    assert len(USES) > 10
+
+
+def test_each_entry_is_used() -> None:
+    asked = {(use.table, use.name) for use in USES}
+    inside = {name for book in BOOKS.values() for name in _names_in(book.content)}
+    assert [key for key in ENTRIES if key not in asked and key[1] not in inside] == []
+
+
+def _names_in(content: object) -> set[str]:
+    """The names that entries of a book have for other entries."""
+    match content:
+        case dict():
+            named = {str(content["steps"])} if isinstance(content.get("steps"), str) else set()
+            return named.union(*map(_names_in, content.values())) if content else named
+        case list():
+            return set().union(*map(_names_in, content)) if content else set()
+        case str():
+            return {name for _, name, _, _ in _parse(content) if name}
+    return set()
+
+
+def _parse(text: str) -> list[tuple[str, str | None, str | None, str | None]]:
+    try:
+        return [*Formatter().parse(text)]
+    except ValueError:  # a message of Spark
+        return []
+
+
+def test_a_sentence_holds_no_command_that_is_typed_into_it() -> None:
+    typed = re.compile(r"`|(?<![\w{-])--[a-z]|\bckpt (?:[a-z-]+ )?CHECKPOINT")
+    wrong = []
+    for entry in ENTRIES.values():
+        texts = [step.what for step in entry.made.all_steps()] if isinstance(entry.made, Advice) else [entry.made]
+        for text in texts:
+            wrong += [f"{entry.name}: {part}" for part in text.parts if isinstance(part, str) and typed.search(part)]
+    assert wrong == []
