@@ -6,10 +6,9 @@ together.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from ckpt import settings
-from ckpt.advice import CHECKPOINT, PATH, Advice, Do, Hole, Known, Words, advise, call, do, run, words
+from ckpt.advice import CHECKPOINT, PATH, Advice, Do, Known, Words, advise, call, do, run, words
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.checkpoint.sources.file_logs import file_source_logs
 from ckpt.checkpoint.sources.files import entry_at
@@ -259,16 +258,17 @@ def lost_state(checkpoint: Checkpoint, damage: StateDamage, contradicting: str |
         return advise(run(call("repair", CHECKPOINT), edited).or_(do(Do.PUT_BACK, was_moved, PATH)))
     if damage.path.count("/") < 2:
         return None  # nothing of the operator is left
-    salvage = call("rewrite", CHECKPOINT, Hole.NEW, salvage=True)
-    how_much = words("Without a copy, see how much of the state is left.")
-    rest = words("Write what is left to NEW; lost keys start from nothing.")
-    alternatives = (run(salvage.but(plan=True), how_much), run(salvage.but(accept_loss=True), rest, writes=True))
-    new_query = BOOK.advise("new_checkpoint").steps
+    others = BOOK.advise("salvage").steps if _has_schemas(checkpoint, int(damage.path.split("/")[1])) else ()
     newest = next((batch for batch in reversed(checkpoint.commits.ids) if checkpoint.offsets.readable(batch)), None)
     if newest is not None:
-        (hand_off,) = BOOK.advise("hand_off").steps
-        new_query = (replace(hand_off, do=call("handoff", CHECKPOINT, batch=newest)), *new_query)
-    return advise(put_back().or_(*alternatives, *new_query))
+        others = (*others, *BOOK.advise("hand_off_after", newest=newest).steps)
+    return advise(put_back().or_(*others, *BOOK.advise("new_checkpoint").steps))
+
+
+def _has_schemas(checkpoint: Checkpoint, operator: int) -> bool:
+    """Tell whether every store of an operator has its schema, which is in partition 0: without it no row is read."""
+    stores = [store for each, store in checkpoint.stores() if each.id == operator]
+    return bool(stores) and all(store.key_schema is not None or store.column_families for store in stores)
 
 
 def moved(recorded: str, operator: int, checkpoint: Checkpoint) -> Advice | None:

@@ -78,13 +78,19 @@ def _close(value: Value) -> Value:
 
 
 def written_calls() -> Iterator[Written]:
-    """Yield each ``call(...)`` and each ``.but(...)`` of one in the code of ckpt."""
+    """Yield each ``call(...)`` in the code of ckpt."""
+    for where, node in _find_all_calls():
+        named = isinstance(node.func, ast.Name) and node.func.id == "call" and bool(node.args)
+        if named and isinstance(node.args[0], ast.Constant):
+            yield _read(where, node)
+
+
+def _find_all_calls() -> Iterator[tuple[str, ast.Call]]:
     for folder in ("ckpt", "commands"):
         for module in sorted((ROOT / folder).rglob("*.py")):
             for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "call":
-                    if node.args and isinstance(node.args[0], ast.Constant):
-                        yield _read(f"{module.relative_to(ROOT)}:{node.lineno}", node)
+                if isinstance(node, ast.Call):
+                    yield f"{module.relative_to(ROOT)}:{node.lineno}", node
 
 
 def _read(where: str, node: ast.Call) -> Written:
@@ -96,9 +102,9 @@ def _read(where: str, node: ast.Call) -> Written:
 
 
 def written_templates() -> Iterator[tuple[str, ast.Call]]:
-    """Yield each ``words(...)`` in the code of ckpt."""
-    for folder in ("ckpt", "commands"):
-        for module in sorted((ROOT / folder).rglob("*.py")):
-            for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "words":
-                    yield f"{module.relative_to(ROOT)}:{node.lineno}", node
+    """Yield each ``words(...)`` in the code of ckpt, and each error that is made of a template: ``UsageError.of``."""
+    for where, node in _find_all_calls():
+        of_words = isinstance(node.func, ast.Name) and node.func.id == "words"
+        of_error = isinstance(node.func, ast.Attribute) and node.func.attr == "of" and "Error" in ast.unparse(node.func)
+        if (of_words or of_error) and not where.startswith("ckpt/errors.py"):
+            yield where, node
