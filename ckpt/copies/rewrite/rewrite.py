@@ -156,7 +156,8 @@ def _refuse_losses(rewrite: Rewrite, *, loss: bool, fewer_versions: bool) -> Rew
         return replace(rewrite, refused=words("{costs}: {--accept-loss} accepts that", costs=rewrite.salvage.costs))
     if rewrite.stopped and not fewer_versions:
         refused = words(
-            "Spark {versions} can start the old checkpoint, not the new one: {--accept-fewer-versions} accepts that",
+            "Spark {versions} can start the old checkpoint, and not the new one: {--accept-fewer-versions} accepts "
+            "that",
             versions=" and ".join(rewrite.stopped),
         )
         return replace(rewrite, refused=refused)

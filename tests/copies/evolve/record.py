@@ -52,7 +52,7 @@ def ask_columns(session: Session, case: ColumnCase, folder: Path, by: Executors 
         by=by,
     )
     if plan.refused is not None:
-        return {"refused": plan.refused.replace(str(folder), "FOLDER")}
+        return {"refused": str(plan.refused).replace(str(folder), "FOLDER")}
     answer = session.ask({**job, "do": "columns: continue", "evolved": str(new if plan.written else old)})
     return {"verdict": plan.verdict, "changes": [part.change for part in plan.parts], **answer}
 
@@ -86,7 +86,7 @@ def ask(session: Session, case: Case | ColumnCase, minor: str, folder: Path, by:
         grace=0,
     )
     if plan.refused is not None:
-        return {"refused": plan.refused.replace(str(folder), "FOLDER")}
+        return {"refused": str(plan.refused).replace(str(folder), "FOLDER")}
     assert receipt.problem is None, receipt.problem
     assert plan.written or receipt.applied or not plan.steps
     run: Document = {

@@ -88,7 +88,7 @@ def test_fields_of_values_and_lists_change_in_the_rows(variables: str, tmp_path:
 
     plan, _ = ckpt.evolve(query, variables, new, default=default)
     assert plan.refused is not None
-    assert "last.more is new, and NULL in the state that is there" in plan.refused
+    assert "last.more is new, and NULL in the state that is there" in str(plan.refused)
     plan, _ = ckpt.evolve(query, variables, new, default=default, accept_from_now_on=True)
     assert plan.refused is None
 
