@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
-from ckpt.advice import CHECKPOINT, Advice, Call, Do, Hole, Step, Words, advise, call, do, join, run, words
+from ckpt.advice import Advice, Do, advise, do, join, words
 from ckpt.checkpoint.checkpoint import FIRST_START, Checkpoint
 from ckpt.checkpoint.history import name_lagging_mode
 from ckpt.checkpoint.state.ranges import ranges_of
@@ -20,7 +20,7 @@ from ckpt.inspection.checks.skipped import describe_fill, find_unfilled
 from ckpt.live.sink.records import SinkKind, SinkLog, SinkWriter
 from ckpt.model import FirstStart, Unreadable
 from ckpt.restart import diagnoses
-from ckpt.restart.book import AT_NEW
+from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Finding, Forecast
 from ckpt.restart.sinks import WITH_TXN_APP_ID, Seen, Sink
 from ckpt.texts import batch_ranges, span
@@ -89,25 +89,6 @@ class SinkOutlook:
         return self.outcome in _CERTAIN
 
 
-_NEW_PLACE = words("Let the query write to a new table, or start it with a new checkpoint.")
-_START_OVER = words(
-    "Start the query with a new checkpoint, and let it write to a new place: that gets every row that the sources "
-    "still have."
-)
-_ANEW = words(
-    "start the query with {at_new}, a new checkpoint: it reads its sources from their beginning, as far as they still "
-    "have the rows, and its state is made of these.",
-    at_new=AT_NEW,
-)
-_GONE = do(
-    Do.FIND_OUT,
-    words(
-        "If the query writes elsewhere, name that place. If the sink is gone for good, a start of this checkpoint "
-        "makes it again, with the rows of later batches only (and the log of a file sink then lacks entries, so that "
-        "readers and the next compaction fail). To have the earlier rows too, {anew}",
-        anew=_ANEW,
-    ),
-)
 _LOST_ID = (diagnoses.logs.MISSING_METADATA, diagnoses.logs.UNREADABLE_METADATA, diagnoses.logs.NEW_QUERY_ID)
 
 
@@ -164,7 +145,7 @@ def _find_gone(checkpoint: Checkpoint, log: SinkLog) -> Iterator[Finding]:
     committed = checkpoint.commits.ids
     if log.gone and committed:
         detail = f"nothing is at {log.uri}, and the checkpoint has committed batches up to {committed[-1]}"
-        yield Finding(diagnoses.sinks.SINK_LACKS, "", detail, advise(_GONE))
+        yield Finding(diagnoses.sinks.SINK_LACKS, "", detail, BOOK.advise("sink_gone"))
     if log.unlogged is not None and committed:
         detail = f"{log.uri} has {log.unlogged}, and the checkpoint has committed batches up to {committed[-1]}"
         yield Finding(diagnoses.sinks.SINK_LOG_SEEMS_LOST, "", detail)
@@ -196,18 +177,9 @@ def _write_again(checkpoint: Checkpoint, log: SinkLog, name: str) -> Advice | No
     )
     if compacted or kept not in checkpoint.commits or kept not in checkpoint.offsets:
         return None
-    folder = log.sink.unbroken_log or ""
-    put_back = words("Put {folder}/{name} back from a copy.", folder=folder, name=name)
-    move = words(
-        "Without a copy, move {folder}/{first} and everything above it out of the output folder, and then go back to "
-        "batch {kept}: {rewind}. The rows of {batches} are written again, if the sources still have them.",
-        folder=folder,
-        first=kept + 1,
-        kept=kept,
-        rewind=call("rewind", CHECKPOINT, to_batch=kept),
-        batches=span("batch", kept + 1, last),
-    )
-    return advise(do(Do.PUT_BACK, put_back).or_(do(Do.MOVE, move)))
+    which = span("batch", kept + 1, last)
+    named = {"log": log.sink.unbroken_log, "entry": name, "first": kept + 1, "kept": kept, "which": which}
+    return BOOK.advise("sink_log_broken", **named)
 
 
 def _add_gaps(checkpoint: Checkpoint, outlook: SinkOutlook, writer: SinkWriter | None) -> SinkOutlook:
@@ -288,13 +260,7 @@ def add_query_id(finding: Finding, outlook: SinkOutlook | None) -> Finding:
     """Add to a finding about a lost query id the id that the sink has."""
     if outlook is None or outlook.query_id is None or finding.diagnosis not in _LOST_ID:
         return finding
-    write = words(
-        "Write the query id again: no other query has written to the sink. The sink has its batches up to {last} and "
-        "drops rows under these ids: if the newest offsets of the checkpoint are of an earlier batch, do not start "
-        "the query.",
-        last=str(outlook.last_batch),
-    )
-    return replace(finding, advice=advise(run(call("repair", CHECKPOINT, query_id=outlook.query_id), write)))
+    return replace(finding, advice=BOOK.advise("sink_query_id", query=outlook.query_id, last=str(outlook.last_batch)))
 
 
 def _compare_batches(
@@ -363,21 +329,10 @@ def _foresee_restored(checkpoint: Checkpoint, outlook: SinkOutlook, gone: Batche
     detail = f"{outlook.log.uri} was restored: the rows of {which} were taken back"
     advice, writer = None, outlook.log.writer(checkpoint.query_id)
     if writer is not None and writer.kept is None and gone[0] > 0:
-        find = words(
-            "If the rows of {which} are wanted, find out which batch N the table has last (the log does not say it), "
-            "and start the query from a copy instead: {copy}.",
-            which=which,
-            copy=call("copy", CHECKPOINT, Hole.NEW, batch=Hole.N, new_id=True),
-        )
-        advice = advise(do(Do.FIND_OUT, find))
+        advice = BOOK.advise("sink_restored_unsaid", which=which)
     elif writer is not None and gone[0] > 0:
-        version = outlook.log.version if writer.last_batch <= gone[1] else writer.restored_to
-        back = words(
-            "If the rows of {which} are wanted, take the query back to where the table is: it writes them again.",
-            which=which,
-        )
-        to = {"to_sink_version": str(version), "sink": outlook.log.uri, "replay": "new"}
-        advice = advise(run(call("rewind", CHECKPOINT, **to), back))
+        version = str(outlook.log.version if writer.last_batch <= gone[1] else writer.restored_to)
+        advice = BOOK.advise("sink_restored", version=version, sink=outlook.log.uri, which=which)
     return replace(
         outlook,
         outcome=SinkOutcome.LACKS,
@@ -451,8 +406,7 @@ def _build_drop(checkpoint: Checkpoint, outlook: SinkOutlook, detail: str) -> Fi
     if continued:
         cure = cure.lead(words("Do not start the query."))
     else:
-        newer = words("Do not start the query. If the newer checkpoint still exists, put it back.")
-        cure = advise(do(Do.WAIT, newer)) + cure.lead(words("If it is gone:"))
+        cure = BOOK.advise("sink_drops") + cure.lead(words("If it is gone:"))
     return Finding(diagnoses.sinks.SINK_WILL_DROP, "", detail, cure)
 
 
@@ -465,16 +419,13 @@ def describe_cure(checkpoint: Checkpoint, outlook: SinkOutlook) -> Advice:
     seen = Seen(first, outlook.last_batch, checkpoint.query_id, snapshot)
     is_there = following is not None and first >= following
     if first <= 0 or sink.taken_back is None or (snapshot is None and sink.record == "snapshot"):
-        elsewhere = sink.new_checkpoint(seen) if sink.drops_new_query else _NEW_PLACE
-        return advise(do(Do.CHANGE, elsewhere if is_there else _START_OVER))
+        if is_there and sink.drops_new_query:
+            return advise(do(Do.CHANGE, sink.new_checkpoint(seen)))
+        return BOOK.advise("sink_new_place" if is_there else "sink_start_over")
     cure = advise(sink.taken_back(seen))
     if is_there or (sink.record == "transaction" and sink.is_by_query):  # it goes back by itself
         return cure
-    return advise(run(_rewind_to(seen.kept), words("Go back to batch {kept}.", kept=seen.kept))) + cure
-
-
-def _rewind_to(batch: int) -> Call:
-    return call("rewind", CHECKPOINT, to_batch=batch, replay="new")
+    return BOOK.advise("sink_go_back", kept=seen.kept) + cure
 
 
 def _foresee_pass(checkpoint: Checkpoint, outlook: SinkOutlook) -> SinkOutlook:
@@ -512,19 +463,10 @@ def _foresee_lack(checkpoint: Checkpoint, outlook: SinkOutlook, first: int) -> S
     skipped = all(map(checkpoint.is_skipped, range(first, batch)))
     if skipped and not log.sink.unbroken_log:
         return replace(outlook, said=f"{has}, so batch {batch} is written; a skip left out {missing}")
-
-    def write_again(condition: Words) -> Step:
-        if not first:
-            return do(Do.START, condition + " " + _ANEW)
-        write = words("let the query write them again, if the sources still have the rows.")
-        return run(_rewind_to(first - 1), condition + " " + write)
-
-    check = words("Check whether their rows are in the table. If they are not,")
-    diagnosis, advice = diagnoses.sinks.SINK_LACKS, advise(write_again(check))
-    if log.sink.unbroken_log:
-        put_back = do(Do.PUT_BACK, words("Put {log} back from a copy.", log=log.sink.unbroken_log))
-        diagnosis = diagnoses.sinks.SINK_LOG_WILL_BREAK
-        advice = advise(put_back.or_(write_again(words("Without a copy,"))))
+    diagnosis = diagnoses.sinks.SINK_LOG_WILL_BREAK if log.sink.unbroken_log else diagnoses.sinks.SINK_LACKS
+    lacking = "sink_log_lacks" if log.sink.unbroken_log else "sink_lacks"
+    named = {"kept": first - 1, "log": log.sink.unbroken_log}
+    advice = BOOK.advise(lacking if first else f"{lacking}_all", **named)
     detail = f"{log.uri} has no {missing}, {'left out by a skip' if skipped else 'though committed here'}"
     return replace(
         outlook,
@@ -540,7 +482,7 @@ def _fill_skipped(checkpoint: Checkpoint, log: SinkLog) -> Advice | None:
     fills = [describe_fill(log, batch) for batch in find_unfilled(checkpoint, log)]
     if not fills:
         return None
-    return advise(do(Do.CHANGE, words("Before the next start, {fills}.", fills=join(fills, ", and then "))))
+    return BOOK.advise("sink_skipped", fills=join(fills, ", and then "))
 
 
 def build_first_mark(checkpoint: Checkpoint) -> FirstStart | None:
