@@ -81,8 +81,10 @@ def guess_spark_root(uri: str, recorded: Iterable[str]) -> str:
     authority = rest.removeprefix("//").partition("/")[0]
     known = like in SCHEMES and like not in HADOOP_NAMES
     if not known or (family(like) == SchemeFamily.AZURE and "@" not in authority):
-        why = "{uri} is how ckpt opens it: name with {--to} the URI that Spark will use (such as s3a://bucket/path)"
-        raise UsageError.of(why, uri=one_line(uri))
+        raise UsageError.of(
+            "{uri} is how ckpt opens it: name with {--to} the URI that Spark will use (such as s3a://bucket/path)",
+            uri=one_line(uri),
+        )
     if family(like) == SchemeFamily.S3:
         rest = without_keys(rest)
     return read_spark_root(f"{like}:{rest}")

@@ -2,12 +2,14 @@
 
 import ast
 from collections.abc import Iterator
+from inspect import isfunction, signature
 from string import Formatter
 from typing import Any
 
 import pytest
 import typer
 
+import ckpt
 from ckpt.advice import Call, Hole
 from ckpt.advice.spelling import GROUPS, list_words, name_command, name_option
 from ckpt.advice.words import _STANDARD
@@ -68,8 +70,14 @@ def test_each_call_that_is_written_out_names_a_command_and_its_options() -> None
 
 
 _KNOWN = set().union(
-    *(options_of(manual.command) for manual in Manual("ckpt", _GROUP, make_context(_GROUP, "ckpt")).below())
+    *(options_of(manual.command) for manual in Manual("ckpt", _GROUP, make_context(_GROUP, "ckpt")).below()),
+    *(
+        map(name_option, signature(getattr(ckpt, name)).parameters)
+        for name in ckpt.__all__
+        if isfunction(getattr(ckpt, name))
+    ),
 )
+"""Options of commands, and arguments that only the library has."""
 
 
 def test_each_option_that_a_text_names_is_one() -> None:
