@@ -274,11 +274,11 @@ def _of_planned(checkpoint: Checkpoint, latest: int, why: Words) -> NoWay:
     """Refuse what must not change while a batch is planned, and advise how it is planned again."""
     rewind = call("rewind", checkpoint.uri, to_batch=latest - 1, replay="new")
     reason = words(
-        "batch {latest} is planned and not committed, and {why}: {commit}, or have it planned again with {rewind}",
+        "batch {latest} is planned and not committed, and {why}: {commit}, or have it planned again ({rewind})",
         latest=latest,
         why=why,
         commit=commit_planned(checkpoint, "the old query"),
-        rewind=rewind,
+        rewind=call("rewind", to_batch=latest - 1, replay="new"),
     )
     unless = words("Unless the old query commits batch {latest}, have it planned again.", latest=latest)
     return NoWay(reason, advise(run(rewind, unless)))

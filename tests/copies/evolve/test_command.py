@@ -161,6 +161,14 @@ def test_refused_by_name(
     assert contract.disagreements(run.json(), "evolve") == []
 
 
+def test_a_planned_batch_is_planned_again_first(ckpt: Ckpt, describe: Describe, tmp_path: Path) -> None:
+    checkpoint = SAMPLES / "stateless-killed-3.5"
+    (step,) = ckpt("evolve", checkpoint, tmp_path / "new", "--to", describe(MORE), "-o", "json").json()["next"]
+
+    assert step["command"] == ["ckpt", "rewind", str(checkpoint), "--to-batch", "3", "--replay", "new"]
+    assert (step["rows"], step["writes"], step["stop"]) == ("none", False, False)
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
