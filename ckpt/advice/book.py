@@ -100,7 +100,8 @@ class Book:
         else:
             of_files = ["{path}"] if kind in (Do.PUT_BACK, Do.DELETE, Do.MOVE) else []
             paths = tuple(_read_value(path, parts) for path in entry.get("paths", of_files))
-            doing, cost = Instruction(kind, paths, entry.get("line", "")), RowCost.UNKNOWN
+            line = "".join(text for _, text in self.make_words(entry.get("line", ""), parts).segments())
+            doing, cost = Instruction(kind, paths, line), RowCost.UNKNOWN
             needs = Needs.COPY if kind is Do.PUT_BACK else Needs.NOTHING
         return Step(
             doing,
@@ -133,4 +134,6 @@ def _read_value(value: Any, parts: Parts) -> Any:
             return _NAMED[value]
         case str() if value.startswith("{") and value[1:-1] in parts:
             return parts[value[1:-1]]
+        case str() if "{" in value:
+            return str(make_words(value, parts.__getitem__))
     return value

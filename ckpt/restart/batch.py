@@ -271,7 +271,7 @@ def _find_moved_schemas(start: Start) -> Forecast | None:
             folder = f"{STATE}/{operator.id}/_stateSchema"
             advice = remedies.moved(moved[0], operator.id, checkpoint)
             if not any(True for _ in checkpoint.listing.walk(folder)):
-                advice = remedies.moved_and_lost(folder)
+                advice = BOOK.advise("moved_and_lost", folder=folder)
             finding = Finding(diagnoses.state.STATE_MOVED, STATE, f"schemas are read from {moved[0]}", advice)
             if not any(path in checkpoint.lost_schemas for path in moved):
                 return start.ends(Outcome.UNKNOWN, finding)

@@ -115,7 +115,10 @@ def find_far_watermark(checkpoint: Checkpoint) -> Finding | None:
     detail = f"{since}; it is {instant(watermark_ms)} now, {ahead_ms // _DAY_MS:,} days ahead"
     goes_back = not unseen and any(i < batch for i in checkpoint.commits.ids)
     return Finding(
-        diagnoses.logs.FAR_WATERMARK, f"{COMMITS}/{batch}", detail, remedies.far_watermark(batch) if goes_back else None
+        diagnoses.logs.FAR_WATERMARK,
+        f"{COMMITS}/{batch}",
+        detail,
+        BOOK.advise("far_watermark", number=batch, before=batch - 1) if goes_back else None,
     )
 
 
@@ -150,7 +153,10 @@ def doubtful_offsets(start: Start) -> Forecast | None:
                 advice = remedies.topic_recreated(start.latest, index, beginning, alone=len(end.sources) == 1)
             rows = [end.rows for end in offsets if isinstance(end, RateMicroBatchOffset)]
             if rows and diagnosis is diagnoses.others.OFFSETS_WENT_BACK:
-                error, advice = messages.OFFSETS_REVERSED.format(*rows), remedies.offsets_reversed(start.latest)
+                error, advice = (
+                    messages.OFFSETS_REVERSED.format(*rows),
+                    BOOK.advise("offsets_reversed", latest=start.latest),
+                )
                 return start.fails(diagnosis, f"{OFFSETS}/{start.latest}", detail, error, advice)
             return start.stays_unknown(diagnosis, f"{OFFSETS}/{start.latest}", detail, advice)
     return None
@@ -245,7 +251,7 @@ def source_entries(start: Start) -> Forecast | None:
             planned = (
                 not start.resumes
             )  # by a start that failed, if nobody has edited the file: no copy has a better one
-            advice = BOOK.advise("repair") if planned else remedies.offsets_reversed(start.latest)
+            advice = BOOK.advise("repair") if planned else BOOK.advise("offsets_reversed", latest=start.latest)
             return start.fails(diagnoses.others.OFFSETS_WENT_BACK, path, detail, messages.FILES_REVERSED, advice)
     return None
 

@@ -12,6 +12,7 @@ from ckpt.formats.metadata import is_query_id
 from ckpt.model import Fault, Kind, Unreadable
 from ckpt.restart import batch, continuous, diagnoses, logs, messages, offsets, real_time, remedies, settings_and_state
 from ckpt.restart.batch import find_obstacle, meet_obstacle
+from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Finding, Forecast, Outcome
 from ckpt.restart.start import Start
 from ckpt.storage.base import Listing
@@ -91,7 +92,9 @@ def nothing_planned(start: Start) -> Forecast | None:
     for path, entry in checkpoint.source_entries.items():
         if isinstance(entry, Unreadable):
             detail = f"{entry.reason}: {_FIRST_ENTRY}"
-            return start.stays_unknown(diagnoses.others.SOURCE_LOG_UNREADABLE, path, detail, remedies.NO_BATCH_YET)
+            return start.stays_unknown(
+                diagnoses.others.SOURCE_LOG_UNREADABLE, path, detail, BOOK.advise("no_batch_yet")
+            )
     because = [first] if in_first_batch else []
     if checkpoint.query_id is not None and not in_first_batch:
         detail = f"it holds the id {checkpoint.query_id}, and offsets and commits name no batch"

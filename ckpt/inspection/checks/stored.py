@@ -22,7 +22,7 @@ from ckpt.model import DamageKind, Kind, OffsetLog, Unreadable
 from ckpt.restart import diagnoses, offsets
 from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Finding
-from ckpt.restart.remedies import foreign_snapshot, offsets_moved_back, repair_offsets, topic_was_recreated
+from ckpt.restart.remedies import repair_offsets
 from ckpt.restart.state_errors import load_failure
 from ckpt.texts import instant, span
 from ckpt.versions import Spark
@@ -134,11 +134,12 @@ def compare_offsets(checkpoint: Checkpoint) -> Iterator[Finding]:
                 detail = f"{where}: topic {came} instead of {gone}"
                 yield Finding(diagnoses.others.TOPIC_SWITCHED, f"offsets/{later}", detail, minor=past)
             elif advance is not None and advance.went_back:
-                remedy = topic_was_recreated(earlier) if advance.recreated else None
+                advice = BOOK.advise("topic_was_recreated", before=earlier) if advance.recreated else None
                 if _can_rewind(checkpoint, earlier) and later in checkpoint.commits and not past:
-                    remedy = offsets_moved_back(earlier) if isinstance(offset_of(after, index), _FORWARD) else remedy
+                    forward = isinstance(offset_of(after, index), _FORWARD)
+                    advice = BOOK.advise("offsets_moved_back", before=earlier) if forward else advice
                 detail = f"{where}: {advance.went_back[0]}"
-                yield Finding(diagnoses.others.OFFSETS_WENT_BACK, f"offsets/{later}", detail, remedy, past)
+                yield Finding(diagnoses.others.OFFSETS_WENT_BACK, f"offsets/{later}", detail, advice, past)
 
 
 def _can_rewind(checkpoint: Checkpoint, batch: int) -> bool:
@@ -358,8 +359,9 @@ def find_foreign_snapshots(checkpoint: Checkpoint) -> Iterator[Finding]:
         lowest = min((version for store in stores for version, _ in store.list_outdated()), default=0)
         batch = lowest - 2  # version 1 is the state after batch 0
         more = f"; {len(foreign) - 1:,} more like it" if len(foreign) > 1 else ""
-        remedy = foreign_snapshot(batch) if batch >= 0 and _can_rewind(checkpoint, batch) else None
-        yield Finding(diagnoses.state.SNAPSHOT_OF_ABANDONED, foreign[0].path, foreign[0].detail + more, remedy)
+        back = batch >= 0 and _can_rewind(checkpoint, batch)
+        advice = BOOK.advise("foreign_snapshot", before=batch) if back else None
+        yield Finding(diagnoses.state.SNAPSHOT_OF_ABANDONED, foreign[0].path, foreign[0].detail + more, advice)
 
 
 def find_vanished(checkpoint: Checkpoint) -> Iterator[Finding]:
