@@ -33,7 +33,8 @@ def read_advice(data: Json) -> advice.Advice | None:
     if read is not None and not isinstance(read, advice.Advice):
         raise ValueError("it is no advice")
     for step in read.fill(advice.Known("", ("",))).all_steps() if read else ():
-        advice.RowCost(step.rows.cost), str(sentence(step)), step.words, bool(step.writes), step.needs.value
+        "".join(text for _, text in sentence(step).segments())  # each is a text
+        advice.RowCost(step.rows.cost), step.words, bool(step.writes), step.needs.value
     return read
 
 

@@ -123,7 +123,7 @@ def test_a_relative_path_that_begins_with_a_dash_is_no_option(
 ) -> None:
     copy_of("damaged-empty-predecessor", to="--apply")
     monkeypatch.chdir(tmp_path)
-    assert "\nNext      ckpt repair-async ./--apply plans" in ckpt("inspect", "--", "--apply").stdout
+    assert "\n          ckpt repair-async ./--apply\n" in ckpt("inspect", "--", "--apply").stdout
 
 
 def test_state_variables_are_named_as_words_of_a_shell(ckpt: Ckpt, copy_of: CopyOf) -> None:

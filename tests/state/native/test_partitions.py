@@ -98,7 +98,7 @@ def test_what_does_not_fit_into_memory_is_refused_before_it_is_read(copy_of: Cop
         sparse.seek(1 << 30)
         sparse.write(data)
     (file.parent / ".9.delta.crc").unlink()
-    with pytest.raises(CkptError, match=r"state/0/1 .* its files have 1,073,.* --engine spark reads it"):
+    with pytest.raises(CkptError, match=r"state/0/1 .* its files have 1,073,.* --engine spark` reads it"):
         ckpt.state_count(str(checkpoint))
 
 

@@ -79,7 +79,7 @@ def test_options_open_no_other_place(line: str, tmp_path: Path, monkeypatch: pyt
 )
 def test_options_that_are_not_known_are_left_to_spark(line: str, says: str, tmp_path: Path) -> None:
     folder = database(tmp_path / "db", lambda text: f"{text}\n  {line}\n")
-    with pytest.raises(LeftToSpark, match=rf"{says}.*: ckpt export-state --engine spark reads it$"):
+    with pytest.raises(LeftToSpark, match=rf"{says}.*: `ckpt export-state --engine spark` reads it$"):
         content(folder)
 
 
