@@ -230,7 +230,7 @@ def warnings_of(plan: TransformPlan) -> Iterator[Words]:
         )
     dropping = [other.kind for other in SINKS if other.drops_new_query]
     about = [sink for sink in plan.handoff.sinks if sink.kind in dropping]
-    yield from (words("Sink {kind}: {meaning}.", kind=sink.kind, meaning=sink.meaning) for sink in about)
+    yield from (words("Sink {kind}: {meaning}", kind=sink.kind, meaning=sink.meaning) for sink in about)
     for dropped in plan.shape.dropped:
         if plan.family is OperatorFamily.GROUP_STATE and dropped.why == BLURRED and len(dropped.path) == 2:
             yield words(

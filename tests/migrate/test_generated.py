@@ -96,8 +96,8 @@ def test_the_format_of_a_file_source_is_what_all_names_say_or_to_be_filled_in(
 
 def test_a_migration_says_which_sinks_drop_batches_of_a_new_query() -> None:
     told = " ".join(map(str, warnings_of(plan("aggregation-hdfs-4.2"))))
-    assert "Sink file: use a new output folder" in told
-    assert "Sink foreachBatch with txnAppId: choose another txnAppId" in told
+    assert "Sink file: Use a new output folder" in told
+    assert "Sink foreachBatch with txnAppId: Choose another txnAppId" in told
     assert "Sink delta" not in told
 
 

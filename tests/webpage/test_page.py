@@ -182,7 +182,7 @@ def test_a_scan_of_many_has_pages_of_the_worst(ckpt: Ckpt, monkeypatch: pytest.M
     monkeypatch.setattr("ckpt.inspection.scan.scan._PRESENTED", 2)
     page = ckpt("scan", *CHECKPOINTS, "-o", "html").stdout
     assert re.findall(r'<a href="#[^"]+">([^<]+)</a>', page) == [CHECKPOINTS[1], CHECKPOINTS[0]]
-    assert "The first 2 names lead to a page; <code>ckpt inspect CHECKPOINT</code> prints those of the others." in page
+    assert "The first 2 names lead to a page; <code>ckpt inspect</code> prints those of the others." in page
     assert f">{CHECKPOINTS[2]}</td>" in page
 
     monkeypatch.setattr("ckpt.inspection.scan.scan._PRESENTED_LENGTH", 0)
