@@ -4,12 +4,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
-from ckpt.advice import CHECKPOINT, Advice, Call, call
+from ckpt.advice import Advice
 from ckpt.live.records import LiveSource, Part, PartitionNow
 from ckpt.restart.findings import Diagnosis, Finding, Outcome
 
-SKIP = call("skip", CHECKPOINT)
 NOT_IN_LOG = "where the next batch starts is not in the log"
 """Said of a source of which nothing can be judged."""
 
@@ -146,6 +146,6 @@ def judge_source(source: LiveSource, troubles: Sequence[Trouble], sentence: str)
     return SourceOutlook(source, outcome, sentence, findings=findings, stop=next(stops, None))
 
 
-def move_end(index: int, offset: object) -> Call:
-    """Name the call that moves the end of the latest batch of a source to an offset."""
-    return call("offsets_set", CHECKPOINT, source=index, to=json.dumps(offset, separators=(",", ":")))
+def move_end(index: int, offset: object) -> dict[str, Any]:
+    """Give the parts of advice that moves the end of the latest batch of a source to an offset."""
+    return {"source": index, "to": json.dumps(offset, separators=(",", ":"))}

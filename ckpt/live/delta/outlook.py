@@ -7,21 +7,19 @@ version that changes rows fails there, before anything is written. Files are ope
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
-from ckpt.advice import Advice, Call, Do, Setting, Words, advise, do, run, words
+from ckpt.advice import Advice, Setting
 from ckpt.checkpoint.sources.delta import DeltaOffset, write_offset
-from ckpt.live.delta import remedies
+from ckpt.live.book import BOOK
 from ckpt.live.kind import NextRead
-from ckpt.live.outlook import NOT_IN_LOG, SKIP, SourceOutlook, Trouble, move_end
+from ckpt.live.outlook import NOT_IN_LOG, SourceOutlook, Trouble, move_end
 from ckpt.live.records import DeltaNow, DeltaOption, FileNow, VersionNow
 from ckpt.live.tables import UNKNOWN, add_waiting, describe_counts, judge_table
 from ckpt.restart import diagnoses, messages
 from ckpt.restart.findings import Outcome
 from ckpt.texts import plural_of, span
 
-_PAST = words(
-    "until it has read that version and committed one more batch, because a start looks at the last batch again"
-)
 _VersionFiles = tuple[VersionNow, Sequence[FileNow]]
 """A version, and those of its files that are meant."""
 
@@ -36,7 +34,7 @@ def foresee_delta(start: NextRead, now: DeltaNow) -> SourceOutlook:
     if now.table_id != end.table_id:
         detail = f"it has the id {now.table_id}, and the query has read {end.table_id}"
         error = messages.OTHER_DELTA_TABLE
-        trouble = Trouble(diagnoses.sources.DELTA_OTHER_TABLE, detail, remedies.OTHER_TABLE, error=error)
+        trouble = Trouble(diagnoses.sources.DELTA_OTHER_TABLE, detail, BOOK.advise("delta_other_table"), error=error)
         return judge_table(start, [trouble], f"{has}, and another id", [UNKNOWN])
     judge = _Judge(start, now, before if isinstance(before, DeltaOffset) else None, end)
     known = judge.knows_unread()
@@ -93,8 +91,11 @@ class _Judge:
     def _explain_older_table(self) -> Trouble:
         now = self._now
         detail = f"it ends at version {now.latest}, and the query has read up to version {self._end.last_read}"
-        move, batch = self._move_back(now.latest + 1), self._batch if self._planned else None
-        advice = remedies.advise_older_table(move, batch, now.fitting_batch)
+        move = self._move_back(now.latest + 1)
+        name = "delta_older_anew" if now.fitting_batch is None else "delta_older_rewind"
+        if move:
+            name = "delta_older_skip_and_move" if self._planned else "delta_older_move"
+        advice = BOOK.advise(name, batch=self._batch, fitting=now.fitting_batch, **move)
         runs = not self._rules.delta_sees_missing_versions
         error = messages.DELTA_VERSIONS_MISSING
         return Trouble(diagnoses.sources.DELTA_OLDER_TABLE, detail, advice, error=error, runs=runs, skips=runs)
@@ -103,7 +104,7 @@ class _Judge:
         began = self._before.version if self._before else self._end.last_read
         detail = f"the table as of version {began}, with which the query began, cannot be put together from its log"
         if self._before is not None or self._planned or self._end.initial_snapshot:
-            advice = remedies.REST_OF_FIRST_TABLE
+            advice = BOOK.advise("delta_rest_of_first_table")
         else:
             at = max(self._end.version, self._now.first)
             advice = self._advise_gap(self._end.version, at, Setting(f"startingVersion={at}"))
@@ -115,58 +116,38 @@ class _Judge:
         loses, beyond = DeltaOption.LOSES in self._now.options, first > end
         since = begin if self._reads_batch else end
         if loses and not (beyond and self._rules.delta_sees_missing_versions):
-            gone = self._describe_gone(since)
-            advice = advise(do(Do.CHANGE, gone))
-            return Trouble(diagnoses.sources.DELTA_LEAVES_OUT, detail, advice, runs=True, skips=True) if gone else None
+            if first <= since:
+                return None
+            advice = BOOK.advise("delta_read_gone", which=span("version", since, first - 1))
+            return Trouble(diagnoses.sources.DELTA_LEAVES_OUT, detail, advice, runs=True, skips=True)
         advice = self._advise_gap(since, first, Setting(DeltaOption.LOSES.value), skips=beyond and self._planned)
         error = messages.DELTA_VERSIONS_MISSING if loses else messages.DELTA_LOG_CLEANED
         return Trouble(diagnoses.sources.DELTA_LOG_CLEANED, detail, advice, error=error)
 
     def _advise_gap(self, since: int, to: int, option: Setting, *, skips: bool = False) -> Advice:
         """Advise how the query continues at version ``to``, without versions ``since`` some that are gone."""
-        steps = []
-        if skips:
-            text = words(
-                "Leave out batch {batch}, which cannot be read{has}, and apply the plan.",
-                batch=str(self._batch),
-                has="" if self._reads_batch else " and whose rows the sink has",
-            )
-            steps.append(run(SKIP, text))
+        advice, last = BOOK.advise("delta_with_option", option=option), self._now.first - 1
         if to > self._end.version:
-            text = words("Continue at version {version}. Apply the plan before the start.", version=to)
-            steps.append(run(self._set_to(to), text))
-        start = words(
-            "Start the query with the option {option}, until its next batch is committed; then leave it out again.",
-            option=option,
-        )
-        first, *others = [*steps, do(Do.START, start)]
-        lead = self._describe_gone(since) or words("No unread row is missing.")
-        return advise(replace(first, what=lead + " " + first.what), *others)
+            advice = BOOK.advise("delta_continue", version=to, **self._set_to(to)) + advice
+        if skips:
+            name = "delta_skip_unreadable" if self._reads_batch else "delta_skip_in_sink"
+            advice = BOOK.advise(name, batch=self._batch) + advice
+        gone = last >= since
+        return advice.lead(BOOK.text("delta_gone" if gone else "delta_whole", which=span("version", since, last)))
 
-    def _describe_gone(self, since: int) -> Words:
-        """Say what becomes of unread versions that the log no longer has; nothing where there are none."""
-        last = self._now.first - 1
-        if last < since:
-            return Words()
-        return words(
-            "The rows that {which} added are no longer known, and are left out; a batch query can read them, unless "
-            "they were deleted since.",
-            which=span("version", since, last),
-        )
-
-    def _move_back(self, version: int) -> Call | None:
-        """Name the call that moves the end of the latest batch back; None where that is not possible.
+    def _move_back(self, version: int) -> dict[str, Any]:
+        """Give the parts of advice that moves the end of the latest batch back; none where that is not possible.
 
         Not to before the latest batch began, at whose range a start looks again. Of a planned batch, which is skipped,
         nothing may be left.
         """
         before = self._before
         if before is None or before.initial_snapshot or self._end.initial_snapshot:
-            return None
+            return {}
         first = before.last_read + 1
-        return self._set_to(version) if first == version or (first < version and not self._planned) else None
+        return self._set_to(version) if first == version or (first < version and not self._planned) else {}
 
-    def _set_to(self, version: int) -> Call:
+    def _set_to(self, version: int) -> dict[str, Any]:
         return move_end(self._index, write_offset(replace(self._end, version=version, index=self._end.base_index)))
 
     def _compare_columns(self) -> Iterator[Trouble]:
@@ -174,7 +155,9 @@ class _Judge:
         if self._now.fits and not changed:
             return
         detail = "a column that the query has still to read has another name in the newest version, or is gone"
-        advice = remedies.advise_changed_columns(self._now.changed_in)
+        since = self._now.changed_in
+        option = BOOK.text("delta_at_the_change") if since is None else Setting(f"startingVersion={since}")
+        advice = BOOK.advise("delta_columns_changed", option=option)
         later = self._now.fits and self._planned
         yield Trouble(
             diagnoses.sources.DELTA_COLUMNS_CHANGED, detail, advice, error=messages.DELTA_COLUMNS_CHANGED, later=later
@@ -208,32 +191,14 @@ class _Judge:
     def _explain_change(self, version: VersionNow, files: Sequence[FileNow], *, later: bool) -> Trouble:
         number = version.version
         if not files:
-            text = words(
-                "Start the query with the option {option}, {past}: no row that waits is left out. Deleted rows stay in "
-                "the sink.",
-                option=Setting("ignoreDeletes=true"),
-                past=_PAST,
-            )
-            step = do(Do.START, text)
+            advice = BOOK.advise("delta_deletes")
             detail, error = f"version {number} deletes rows", messages.DELTA_DELETES
         else:
             count = _count_files(files)
-            text = words(
-                "Start the query with the option {option}, {past}: it leaves out what such versions write ({count} in "
-                "version {number}).",
-                option=Setting("skipChangeCommits=true"),
-                past=_PAST,
-                count=count,
-                number=number,
-            )
-            other = words(
-                "Start it with {option}: it reads all of that instead, rows that it has already read among them.",
-                option=Setting("ignoreChanges=true"),
-            )
-            step = do(Do.START, text).or_(do(Do.START, other))
+            advice = BOOK.advise("delta_changes", count=count, number=number)
             detail = f"version {number} rewrites rows: it adds {count} and removes others"
             error = messages.DELTA_CHANGES
-        return Trouble(diagnoses.sources.DELTA_ROWS_CHANGED, detail, advise(step), error=error, later=later)
+        return Trouble(diagnoses.sources.DELTA_ROWS_CHANGED, detail, advice, error=error, later=later)
 
     def _explain_skipped(self, skipped: Sequence[_VersionFiles]) -> Trouble:
         left_out = [file for _, files in skipped for file in files]
@@ -241,8 +206,8 @@ class _Judge:
         detail = (
             f"skipChangeCommits leaves out {_count_files(left_out)} of {plural_of(len(skipped), 'version')} {numbers}"
         )
-        text = words("If these rows are new and not rewritten ones, read them with a batch query: the stream does not.")
-        return Trouble(diagnoses.sources.DELTA_LEAVES_OUT, detail, advise(do(Do.CHANGE, text)), runs=True, skips=True)
+        advice = BOOK.advise("delta_skipped")
+        return Trouble(diagnoses.sources.DELTA_LEAVES_OUT, detail, advice, runs=True, skips=True)
 
     def _find_missing_files(self) -> Iterator[Trouble]:
         files = self.unread
@@ -252,7 +217,7 @@ class _Judge:
         count = _count_files([files[at] for at in gone])
         has = "was not read is" if len(gone) == 1 else "were not read are"
         detail = f"{count} that {has} not there: deleted by VACUUM, or by hand"
-        advice = remedies.advise_missing_files(count)
+        advice = BOOK.advise("delta_missing_files", count=count)
         later = gone[0] >= len(self._of_batch) if self._planned else gone[0] >= self._now.most_files
         yield Trouble(
             diagnoses.sources.DELTA_FILES_GONE,
@@ -265,7 +230,8 @@ class _Judge:
 
     def _explain_rewritten(self, version: int) -> Trouble:
         detail = f"version {version} was written after the batch that has read it was planned"
-        advice = remedies.advise_rewritten(version, None if self._planned else self._move_back(version))
+        move = {} if self._planned else self._move_back(version)
+        advice = BOOK.advise("delta_rewritten_move" if move else "delta_rewritten", version=version, **move)
         return Trouble(diagnoses.sources.DELTA_LOOKS_REWRITTEN, detail, advice, runs=True)
 
 

@@ -9,8 +9,9 @@ partitions that is looked at when the batch runs, so not for a committed one.
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-from ckpt.advice import Do, Setting, advise, do, words
+from ckpt.advice import Setting
 from ckpt.errors import one_line
+from ckpt.live.book import BOOK
 from ckpt.live.kind import NextRead
 from ckpt.live.outlook import SourceOutcome, SourceOutlook, Trouble, judge_source
 from ckpt.live.records import FilesNow
@@ -48,16 +49,10 @@ def foresee_files(start: NextRead, now: FilesNow) -> SourceOutlook:
 
 def _explain_outside(now: FilesNow, refused: str, outcome: Outcome, batch: int | None) -> Trouble:
     folder, _, _ = unquote(refused).partition("=")[0].rpartition("/")
-    detail = f"batch {batch} has read {one_line(refused)}, which is not below {one_line(mask_secrets(now.place))}"
-    change = words(
-        "Set the option path back to the old folder: this file was in {folder}. If the files were moved, move them "
-        "back first: under other paths every row of them would be read again. Read {now} with a query that has a "
-        "checkpoint of its own.",
-        folder=quote_word(one_line(folder)),
-        now=one_line(mask_secrets(now.place)),
-    )
-    error = _find_words(refused, now.place)
-    return Trouble(diagnoses.sources.FILES_OUTSIDE, detail, advise(do(Do.CHANGE, change)), outcome, error)
+    place = one_line(mask_secrets(now.place))
+    detail = f"batch {batch} has read {one_line(refused)}, which is not below {place}"
+    advice = BOOK.advise("files_outside", folder=quote_word(one_line(folder)), now=place)
+    return Trouble(diagnoses.sources.FILES_OUTSIDE, detail, advice, outcome, _find_words(refused, now.place))
 
 
 def _find_words(refused: str, folder: str) -> str | None:
@@ -80,25 +75,13 @@ def _find_changes(
     if gone:
         more = f" and {len(gone) - 1:,} more" if len(gone) > 1 else ""
         detail = f"{len(gone):,} of {now.planned:,} files of batch {batch} are gone: {one_line(gone[0])}{more}"
-        put_back = words(
-            "Do not start the query before the files are back where they were: put them back from the archive, if the "
-            "query has cleanSource=archive, or from a copy of the folder."
-        )
-        without = words(
-            "Without an archive or a copy, their rows are lost: start the query as usual, batch {number} runs without "
-            "them.",
-            number=str(batch),
-        )
-        advice = advise(do(Do.PUT_BACK, put_back).or_(do(Do.START, without)))
+        advice = BOOK.advise("files_of_batch_gone", batch=batch)
         yield Finding(diagnoses.sources.FILES_OF_BATCH_GONE, path, detail, advice)
     if now.old:
         hours = now.oldest_ms // _HOUR_MS + 1
         were = f"{plural_of(now.old, 'file')} that {'was' if now.old == 1 else 'were'} not read"
         detail = f"{now.old:,} {were}: up to {hours:,} hours older"
-        start = words(
-            "To read them, start the query with the option {option}, and keep it.",
-            option=Setting(f"maxFileAge={hours}h"),
-        )
-        yield Finding(diagnoses.sources.FILES_TOO_OLD, path, detail, advise(do(Do.START, start)))
+        advice = BOOK.advise("files_too_old", option=Setting(f"maxFileAge={hours}h"))
+        yield Finding(diagnoses.sources.FILES_TOO_OLD, path, detail, advice)
     if changed:
         yield Finding(diagnoses.sources.FILES_CHANGED, path, f"{changed:,} of {now.seen:,} files that were read")

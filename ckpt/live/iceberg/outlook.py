@@ -7,33 +7,21 @@ A start with trigger availableNow walks through the table from where the query b
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
-from ckpt.advice import Advice, Do, Setting, Words, advise, do, join, run, words
+from ckpt.advice import Advice, Setting, Words, join
 from ckpt.checkpoint.sources.iceberg import IcebergOffset
+from ckpt.live.book import BOOK
 from ckpt.live.kind import NextRead
-from ckpt.live.outlook import NOT_IN_LOG, SKIP, SourceOutlook, Trouble, move_end
+from ckpt.live.outlook import NOT_IN_LOG, SourceOutlook, Trouble, move_end
 from ckpt.live.records import IcebergNow, IcebergOption, SnapshotNow
 from ckpt.live.tables import UNKNOWN, Counts, add_waiting, describe_counts, judge_table
 from ckpt.restart import diagnoses, messages
-from ckpt.restart.book import AT_NEW, OF_SINKS
 from ckpt.restart.findings import Diagnosis, Outcome
 from ckpt.texts import plural, plural_of
 
 _OPTIONS = {"overwrite": IcebergOption.SKIPS_OVERWRITES, "delete": IcebergOption.SKIPS_DELETES}
 """Reader options with which a start passes over a snapshot that appends nothing; a compaction it passes anyway."""
 _NO_POSITION = 2**31 - 1
-_NEW_START = words(
-    "Start the query with {at_new}, a new checkpoint: state begins empty. {of_sinks}", at_new=AT_NEW, of_sinks=OF_SINKS
-)
-_NOTHING_MISSING = words(
-    "No unread row is missing, unless a batch ended inside that snapshot, as it may with a limit of files or rows for "
-    "a batch: then the rest of the snapshot is left out."
-)
-_GAP = words(
-    "The rows that snapshots added which have expired since then are no longer known, and are left out; a batch query "
-    "can read them, unless they were deleted since."
-)
 
 
 def foresee_iceberg(start: NextRead, now: IcebergNow) -> SourceOutlook:
@@ -144,65 +132,40 @@ class _Judge:
         error = messages.ICEBERG_SNAPSHOT_GONE
         if self._now.younger and self._now.cut_after is None:
             detail = f"it has no snapshot {snapshot}, and none that is older than the latest batch"
-            check = words(
-                "Check that the option path names the table that the query reads. If it does, the table was created "
-                "again; rows of the old table stay in the sink."
-            )
-            advice = self._move_on(check, 0)
+            advice = self._move_on(BOOK.text("iceberg_check_path"), 0)
             return self._build_trouble(diagnoses.sources.ICEBERG_OTHER_TABLE, detail, advice, error, in_batch=in_batch)
         detail = f"it no longer has snapshot {snapshot}, where {'batch' if in_batch else 'the latest batch'} "
         detail += f"{self._batch} begins" if in_batch else "ended"
-        advice = self._move_on(_NOTHING_MISSING if self._now.cut_after == snapshot else _GAP, 0)
+        whole = self._now.cut_after == snapshot
+        advice = self._move_on(BOOK.text("iceberg_nothing_missing" if whole else "iceberg_gap"), 0)
         return self._build_trouble(diagnoses.sources.ICEBERG_SNAPSHOT_EXPIRED, detail, advice, error, in_batch=in_batch)
 
     def _move_on(self, lead: Words, number: int) -> Advice:
         """Advise how the query continues at a snapshot of the chain, at or after the one with this number."""
         chain = self._now.chain
         if not chain:
-            return advise(do(Do.START, lead + " " + _NEW_START))
+            return BOOK.advise("iceberg_anew", lead=lead)
         fitting = next((at for at in range(number, len(chain)) if chain[at].operation in ("append", "replace")), None)
         passed = [snapshot for snapshot in chain[number:fitting] if snapshot.files]
-        left = words(
-            "The rows that snapshots add while they change others ({count}) are left out: a batch query can read them.",
-            count=_count_files(passed),
-        )
-        lead = join((lead, left if passed else Words()))
+        if passed:
+            lead = join((lead, BOOK.text("iceberg_changes_left_out", count=_count_files(passed))))
         if fitting is None:
-            wait = words(
-                "No snapshot that is left only appends rows, and a query cannot begin at another: after rows were "
-                "appended, ask again."
-            )
-            return advise(do(Do.WAIT, join((lead, wait))))
+            return BOOK.advise("iceberg_wait", lead=lead)
         return self._move_to(lead, chain[fitting], 0, again=self._end.snapshot in self._at)
 
     def _move_to(self, lead: Words, snapshot: SnapshotNow, position: int, *, again: bool) -> Advice:
         offset = {"version": 1, "snapshot_id": snapshot.id, "position": position, "scan_all_files": False}
-        to = words(
-            "Continue at snapshot {snapshot}, apply the plan, and start the query as usual.", snapshot=snapshot.id
-        )
-        move = run(move_end(self._index, offset), to)
-        if not self._planned:
-            return advise(replace(move, what=join((lead, to))))
-        if again:
-            text = words(
-                "If the sink does not have the rows of batch {batch}, let the next batch read them, and apply the plan "
-                "before the start.",
-                batch=str(self._batch),
-            )
-            move = replace(move, what=text)
-        skip = words(
-            "Leave out batch {batch}, which cannot be planned again, and apply the plan.", batch=str(self._batch)
-        )
-        return advise(run(SKIP, join((lead, skip))), move)
+        name = "iceberg_move"
+        if self._planned:
+            name = "iceberg_skip_and_read_again" if again else "iceberg_skip_and_move"
+        return BOOK.advise(name, lead=lead, batch=self._batch, snapshot=snapshot.id, **move_end(self._index, offset))
 
     def _explain_rollback(self, *, in_batch: bool) -> Trouble:
         snapshot = self._end.snapshot or 0
         error = messages.iceberg_rolled_back(cut=self._now.cut_after is not None, in_batch=in_batch)
         detail = f"snapshot {snapshot}, which the query has read, is no ancestor of the current one"
         base = self._now.branched.get(snapshot)
-        kept = words(
-            "Rows of snapshots that are no longer part of the table stay in the sink, as far as they were read."
-        )
+        kept = BOOK.text("iceberg_kept")
         number = -1 if base is None else self._at[base]
         there = None if base is None else self._now.chain[number]
         if there is not None and there.operation in ("append", "replace"):
@@ -218,27 +181,15 @@ class _Judge:
         added = [snapshot for snapshot in barring if snapshot.files]
         if here.operation not in _OPTIONS:
             detail = f"snapshot {here.id} does not say what it did"
-            advice = advise(do(Do.START, words("No option passes it. {start}", start=_NEW_START)))
+            advice = BOOK.advise("iceberg_unnamed_change")
             return Trouble(diagnoses.sources.ICEBERG_ROWS_CHANGED, detail, advice, outcome, None, later=later)
         adds = f", and adds {_count_files([here])}" if here.files else ""
         detail = f"snapshot {here.id} is an {here.operation}{adds}".replace("an delete", "a delete")
-        leaves = words("no row that waits is left out")
-        if added:
-            leaves = words(
-                "it leaves out what such snapshots add ({count}), also rows that are new", count=_count_files(added)
-            )
-        start = words(
-            "Start the query with the {word} {options}, until it has read a snapshot after these: {leaves}. With "
-            "trigger availableNow keep the {word}, because each start looks at every snapshot since the query began. "
-            "The sink keeps rows that were deleted or changed in the table.",
-            word=plural_of(len(known), "option"),
-            options=_name_options(known),
-            leaves=leaves,
-        )
+        name = "iceberg_added_left_out" if added else "iceberg_nothing_left_out"
+        leaves, word = BOOK.text(name, count=_count_files(added)), plural_of(len(known), "option")
+        advice = BOOK.advise("iceberg_pass_changes", word=word, options=_name_options(known), leaves=leaves)
         error = f"Cannot process {here.operation} snapshot"
-        return Trouble(
-            diagnoses.sources.ICEBERG_ROWS_CHANGED, detail, advise(do(Do.START, start)), outcome, error, later=later
-        )
+        return Trouble(diagnoses.sources.ICEBERG_ROWS_CHANGED, detail, advice, outcome, error, later=later)
 
     def _find_left_out(self, number: int) -> Trouble | None:
         """Find rows that the options leave out."""
@@ -261,25 +212,19 @@ class _Judge:
         names = {snapshot.operation for snapshot in barring}
         options = _name_options(sorted(option for name, option in _OPTIONS.items() if name in names))
         log = f"{self._folder}/offsets"
-        step = do(Do.START, words("Start the query with another trigger."))
-        kept = words("start it with {options} from now on", options=options)
         if first.snapshot in self._at:
             detail = f"snapshot {barring[0].id}, since then, is not an append"
-            step = step.or_(do(Do.START, words("With this trigger, {kept}.", kept=kept))) if options else step
+            name = "iceberg_trigger_or_options" if options else "iceberg_another_trigger"
         else:
             detail = f"snapshot {first.snapshot}, which {log}/0 names, is no longer there"
-            delete = words(
-                "Delete {log}/0 and {log}/.0.crc of the checkpoint{kept}: Iceberg writes the file again, with the "
-                "oldest snapshot that is there, and no batch but batch 0 needs it.",
-                log=log,
-                kept=words(", and {kept}", kept=kept) if options else Words(),
-            )
-            step = step.or_(do(Do.DELETE, delete, f"{log}/0", f"{log}/.0.crc"))
-        yield Trouble(diagnoses.sources.ICEBERG_BEGINNING_GONE, detail, advise(step), runs=True)
+            name = "iceberg_trigger_or_delete"
+        kept = BOOK.text("iceberg_and_with_options", options=options) if options else ""
+        advice = BOOK.advise(name, options=options, file=f"{log}/0", crc=f"{log}/.0.crc", kept=kept)
+        yield Trouble(diagnoses.sources.ICEBERG_BEGINNING_GONE, detail, advice, runs=True)
 
 
 def _name_options(options: Iterable[IcebergOption]) -> Words:
-    return join((words("{option}", option=Setting(f"{option}=true")) for option in options), " and ")
+    return join((Words((Setting(f"{option}=true"),)) for option in options), " and ")
 
 
 def _count(snapshot: SnapshotNow) -> Counts:

@@ -4,15 +4,16 @@ import json
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import takewhile
+from typing import Any
 
-from ckpt.advice import CHECKPOINT, Advice, Call, Code, Do, Option, Setting, Words, advise, call, do, run, words
+from ckpt.advice import Advice, Code, Words
 from ckpt.checkpoint.sources.kafka import NO_TOPIC_YET, KafkaOffset
 from ckpt.checkpoint.sources.registry import Offset, SourceRange
+from ckpt.live.book import BOOK
 from ckpt.live.kind import NextRead
 from ckpt.live.outlook import (
     NOT_IN_LOG,
     RECREATED,
-    SKIP,
     Fate,
     PartOutlook,
     SourceOutcome,
@@ -137,11 +138,14 @@ _DIAGNOSES: Mapping[Fate, Diagnosis] = {
     Fate.NOT_SUBSCRIBED: diagnoses.sources.KAFKA_NOT_SUBSCRIBED,
     Fate.NO_TOPIC: diagnoses.sources.KAFKA_NO_TOPIC,
 }
+_MOVES = {
+    Fate.EXPIRED: "kafka_expired",
+    Fate.ADDED_LATE: "kafka_expired",
+    Fate.NOT_SUBSCRIBED: "kafka_not_subscribed",
+    Fate.LOOKS_RECREATED: "kafka_looks_recreated",
+}
+"""Advice on a new batch, if all that is wrong with it is of that kind."""
 _CERTAIN = (Fate.ENDS_EARLIER, Fate.WAITS, Fate.GONE)
-_APPLY = words("Apply the plan before the start.")
-_UNLESS_RECREATED = words(
-    "If the topic was not recreated, start the query as usual. Only if it was, do the following. "
-)
 _ALWAYS_FAILS = {False: Fate.NO_TOPIC, True: Fate.GONE}
 """With ``failOnDataLoss=false`` too: in a new batch, and in one that was planned."""
 
@@ -233,99 +237,56 @@ class _Judge:
             return self._advise_missing(same)
         if all(part.later for part in same):
             return self._advise_later(same)
-        return self._advise_planned(same) if self.again else advise(run(self._set_to(), _describe_costs(same)))
+        return self._advise_planned(same) if self.again else self._advise_new(same)
 
     def _advise_later(self, same: Sequence[PartOutlook]) -> Advice:
         """Advise where the batch fails that comes after a planned one, which still runs."""
         fates = {part.fate for part in same}
-        unless = _UNLESS_RECREATED if fates == {Fate.LOOKS_RECREATED} else Words()
-        then = words("begin at the earliest rows of the new topic")
-        if not fates <= set(RECREATED):
-            then = words("move the query past what is gone, or take the topic out of the checkpoint")
-        then = words("The batch after it would fail: {then}. {apply}", then=then, apply=_APPLY)
-        return advise(do(Do.START, unless + self._run_batch()), run(self._set_to(after=True), then))
-
-    def _run_batch(self, more: str = "") -> Words:
-        """Advise to run the planned batch alone."""
-        runs = "is already in the sink, which skips it" if self.passed else "still runs"
-        return words(
-            "Batch {number} {runs}: start the query with trigger once, which ends after it{more}.",
-            number=self.number,
-            runs=runs,
-            more=more,
-        )
+        run = BOOK.text("kafka_is_skipped" if self.passed else "kafka_still_runs", batch=self.number)
+        then = BOOK.text("kafka_begin_at_new" if fates <= set(RECREATED) else "kafka_move_past")
+        advice = BOOK.advise("kafka_run_then_move", run=run, then=then, **self._set_to(after=True))
+        return advice.lead(BOOK.text("kafka_unless_recreated")) if fates == {Fate.LOOKS_RECREATED} else advice
 
     def _advise_missing(self, same: Sequence[PartOutlook]) -> Advice:
         """Advise on a topic that is not there: it is created again, or given up if there are others."""
         topics = {part.topic for part in same}
-        first, check = Advice(), words("Check the brokers and the name of the topic. ")
-        if self.passed:
-            first = advise(do(Do.START, self._run_batch(", and then not again")))
-        else:
-            check = words("Do not start the query. ") + check
-        if self.again:
-            skip = words(
-                "Once the topic is created again, or given up, leave out batch {number}, which cannot be read, and "
-                "apply the plan.",
-                number=self.number,
-            )
-            first, check = advise(run(SKIP, check + skip)), Words()
-        rest = self._advise_others(topics) + _APPLY
-        again = words("A topic that is created again is empty: move the query to its beginning. ")
-        give_up = words(
-            "To continue without the topic, take it out of the option subscribe and out of the checkpoint: its unread "
-            "rows are lost. "
-        )
-        step = run(self._set_to(topics), check + again + rest)
-        if topics < {part.topic for part in self.parts}:
-            step = step.or_(run(self._set_to(), give_up + rest))
-        return first + advise(step)
+        name = "kafka_missing_passed" if self.passed else "kafka_missing_planned" if self.again else "kafka_missing"
+        rest = self._apply(topics)
+        advice = BOOK.advise(name, batch=self.number, rest=rest, **self._set_to(topics))
+        if not topics < {part.topic for part in self.parts}:
+            return advice
+        *others, move = advice.steps
+        return Advice((*others, move.or_(*BOOK.advise("kafka_give_up", rest=rest, **self._set_to()).steps)))
 
-    def _advise_others(self, topics: Set[str]) -> Words:
-        """Give rows that a planned batch has of other topics, if it is left out: a sink may have them."""
+    def _apply(self, topics: Set[str]) -> Words:
+        """Say when to apply a plan; with rows that a left out batch has of other topics: a sink may have them."""
         ends: dict[str, dict[str, int]] = {}
         for part in self.parts:
             if self.again and part.topic not in topics and part.fate is Fate.CONTINUES and part.end is not None:
                 ends.setdefault(part.topic, {})[str(part.part[1])] = part.end
-        if not ends:
-            return Words()
-        return words(
-            "If the sink already has batch {number} ({sink} shows it), its rows of the other topics would be written "
-            "twice: in that case give {ends} for them. ",
-            number=self.number,
-            sink=Option("sink"),
-            ends=Code(json.dumps(ends, separators=(",", ":"))[1:-1]),
-        )
+        given = Code(json.dumps(ends, separators=(",", ":"))[1:-1])
+        return BOOK.text("kafka_others_before_start" if ends else "before_start", batch=self.number, ends=given)
 
     def _advise_planned(self, same: Sequence[PartOutlook]) -> Advice:
         """Advise on a batch that was planned before, whose range cannot be moved."""
-        if not any(part.fate in RECREATED for part in self.parts):
-            start = words(
-                "{gone} Start the query with {option} and trigger once, until batch {number} is committed: it reads "
-                "what is left of it. Leave the option out afterwards.",
-                gone=_describe_gone(self.parts),
-                option=Setting("failOnDataLoss=false"),
-                number=self.number,
-            )
-            then = words("Rows after that batch are gone too: begin at the earliest rows that are left. ") + _APPLY
+        topics = {part.topic for part in self.parts if part.fate in RECREATED}
+        if not topics:
+            advice = BOOK.advise("kafka_read_the_rest", gone=_describe_gone(self.parts), batch=self.number)
             gone = any(part.now and part.end is not None and part.now.earliest > part.end for part in same)
-            return advise(do(Do.START, start), *([run(self._set_to(after=True), then)] if gone else []))
-        unless = Words() if any(part.fate in _CERTAIN for part in self.parts) else _UNLESS_RECREATED
-        skip = words("Leave out batch {number}, whose rows are gone, and apply the plan.", number=self.number)
-        move = words(
-            "Begin at the earliest rows of the new topic: the query also reads again what batch {number} had of other "
-            "topics. {others}{apply}",
-            number=self.number,
-            others=self._advise_others({part.topic for part in self.parts if part.fate in RECREATED}),
-            apply=_APPLY,
-        )
-        show = words(
-            "Rows that batch {number} had of other sources are left out. See which they are.", number=self.number
-        )
-        return advise(run(SKIP, unless + skip), run(self._set_to(), move), run(call("offsets_show", CHECKPOINT), show))
+            return advice + BOOK.advise("kafka_move_on", **self._set_to(after=True)) if gone else advice
+        advice = BOOK.advise("kafka_skip_recreated", batch=self.number, rest=self._apply(topics), **self._set_to())
+        certain = any(part.fate in _CERTAIN for part in self.parts)
+        return advice if certain else advice.lead(BOOK.text("kafka_unless_recreated"))
 
-    def _set_to(self, created: Set[str] = frozenset(), *, after: bool = False) -> Call:
-        """Name the call that moves the end of the latest batch to what can be read of each partition.
+    def _advise_new(self, same: Sequence[PartOutlook]) -> Advice:
+        """Advise how a query continues whose next batch is new."""
+        names = {_MOVES.get(part.fate, "kafka_ends_earlier") for part in same}
+        name = names.pop() if len(names) == 1 else "kafka_ends_earlier"
+        left = plural(sum(part.lost for part in same), "unread offset")
+        return BOOK.advise(name, gone=_describe_gone(same), left=left, **self._set_to())
+
+    def _set_to(self, created: Set[str] = frozenset(), *, after: bool = False) -> dict[str, Any]:
+        """Give the parts of advice that moves the end of the latest batch to what can be read of each partition.
 
         Topics that are missing are taken out, or start over where somebody has ``created`` them again. ``after``: once
         the planned batch has run.
@@ -350,24 +311,7 @@ class _Judge:
 def _describe_gone(parts: Sequence[PartOutlook]) -> Words:
     """Say how much can no longer be read."""
     gone = sum(part.lost for part in parts)
-    return words("{count} {are} gone for good.", count=plural(gone, "offset"), are="is" if gone == 1 else "are")
-
-
-def _describe_costs(same: Sequence[PartOutlook]) -> Words:
-    """Say how a query continues whose next batch is new, and what that costs."""
-    fates = {part.fate for part in same}
-    if fates <= {Fate.EXPIRED, Fate.ADDED_LATE}:
-        text = words("{gone} Begin at the earliest rows that are left. ", gone=_describe_gone(same))
-    elif fates == {Fate.NOT_SUBSCRIBED}:
-        left = plural(sum(part.lost for part in same), "unread offset")
-        text = words(
-            "Subscribe to the topic again. To give up its {left} instead, take it out of the checkpoint. ", left=left
-        )
-    elif fates == {Fate.LOOKS_RECREATED}:
-        text = _UNLESS_RECREATED + "Begin at the earliest rows of the new topic to read all of them. "
-    else:
-        text = words("Read all rows of the new topic; if it is the old one, that reads rows again. ")
-    return text + _APPLY
+    return BOOK.text("kafka_one_gone" if gone == 1 else "kafka_gone", count=plural(gone, "offset"))
 
 
 def _describe_partition(part: PartOutlook) -> str:
