@@ -103,10 +103,21 @@ def all_uses() -> Iterator[Use]:
 
 def _read(where: str, node: ast.Call) -> Iterator[Use]:
     assert isinstance(node.func, ast.Attribute)
-    names = [
-        each.value for each in ast.walk(node.args[0]) if isinstance(each, ast.Constant) and isinstance(each.value, str)
-    ]
+    choices = [node.args[0]] if not isinstance(node.args[0], ast.IfExp) else [node.args[0].body, node.args[0].orelse]
     starred = any(keyword.arg is None for keyword in node.keywords)
     parts = None if starred else frozenset(keyword.arg for keyword in node.keywords if keyword.arg is not None)
     table = "words" if node.func.attr == "text" else "steps"
-    yield from (Use(where, table, name, parts) for name in names)
+    for each in choices:
+        if isinstance(each, ast.Constant):
+            yield Use(where, table, str(each.value), parts)
+
+
+def all_texts() -> set[str]:
+    """Every string of the code, in which the names of entries are, and every beginning and end of an f-string."""
+    texts = set()
+    for folder in ("ckpt", "commands"):
+        for module in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    texts.add(node.value)
+    return texts
