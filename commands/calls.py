@@ -1,14 +1,12 @@
 """Calls in Python: the one rule that turns a call of advice into a line of a Python prompt or a notebook."""
 
 from inspect import signature
+from typing import get_args
 
 import ckpt
 from ckpt.advice import Call
 from ckpt.advice.calls import Speech
 from ckpt.advice.spelling import name_argument, quote_line, spell_value
-
-_PLACES = ("checkpoint", "export", "root", "roots", "text")
-"""Names of the first argument of a call that a command has too; other calls are about something made in Python."""
 
 
 def as_call(call: Call) -> str:
@@ -29,12 +27,15 @@ def as_call(call: Call) -> str:
 
 
 def _fits(call: Call) -> bool:
+    """Tell whether the library has a call with these arguments; ``**how: Unpack[How]`` takes those of ``How``."""
     form = signature(getattr(ckpt, call.name))
     try:
-        form.bind(*call.arguments, **dict(call.options))
+        bound = form.bind(*call.arguments, **dict(call.options))
     except TypeError:
         return False
-    return next(iter(form.parameters), "") in _PLACES
+    others = {name: form.parameters[name] for name in bound.arguments}
+    kinds = ((name, get_args(each.annotation)[0]) for name, each in others.items() if each.kind is each.VAR_KEYWORD)
+    return all(bound.arguments[name].keys() <= kind.__annotations__.keys() for name, kind in kinds)
 
 
 PYTHON = Speech(as_call, name_argument, "its fields")

@@ -10,7 +10,9 @@ from ckpt.advice.steps import sentence
 from ckpt.model import Json
 from ckpt.restart.sinks import Ids, OnSinks
 
-_KINDS: dict[str, Any] = {kind.__name__: kind for kind in (*vars(advice).values(), Ids, OnSinks) if isinstance(kind, type)}
+_KINDS: dict[str, Any] = {
+    kind.__name__: kind for kind in (*vars(advice).values(), Ids, OnSinks) if isinstance(kind, type)
+}
 
 
 def to_data(value: Any) -> Json:
