@@ -4,14 +4,13 @@ Calls, texts with parts, and steps. Nothing here reads a checkpoint or knows one
 """
 
 from ckpt.advice.blanks import BATCH, CHECKPOINT, PATH, Blank, Hole, Known
-from ckpt.advice.calls import Call, call
+from ckpt.advice.calls import Call, Part, call
 from ckpt.advice.steps import (
     NO_ROWS,
     UNKNOWN_ROWS,
     Advice,
     Do,
     Instruction,
-    Needs,
     RowCost,
     RowsEffect,
     Step,
@@ -21,7 +20,7 @@ from ckpt.advice.steps import (
     left_out,
     run,
 )
-from ckpt.advice.words import FIELDS, Code, Fields, Name, Option, Part, Setting, Words, join, plain, words
+from ckpt.advice.words import FIELDS, Code, Fields, Name, Option, Setting, Words, join, plain, words
 
 __all__ = [
     "BATCH",
@@ -40,7 +39,6 @@ __all__ = [
     "Instruction",
     "Known",
     "Name",
-    "Needs",
     "Option",
     "Part",
     "RowCost",

@@ -6,7 +6,7 @@ A text is a template of ``words``. Advice is a list of steps; each is a table:
 - ``{ start = TEXT }``: what a person does, a kind of ``Do``, perhaps with ``paths``, and ``line`` of another tool;
 - ``{ steps = NAME }``: those of ``[steps]``, perhaps with the condition ``if``;
 
-besides ``or = true`` where it is instead of the step before, ``before``, ``needs``, ``rows`` and ``writes``.
+besides ``or = true`` where it is instead of the step before, ``before``, ``rows`` and ``writes``.
 """
 
 import tomllib
@@ -18,7 +18,7 @@ from typing import Any
 
 from ckpt.advice.blanks import BATCH, CHECKPOINT, PATH, Hole
 from ckpt.advice.calls import Call, Value, call
-from ckpt.advice.steps import Advice, Do, Instruction, Needs, RowCost, RowsEffect, Step
+from ckpt.advice.steps import Advice, Do, Instruction, RowCost, RowsEffect, Step
 from ckpt.advice.words import Code, Words, join, make_words, plain
 
 Parts = Mapping[str, Any]
@@ -96,20 +96,18 @@ class Book:
         kind = next((kind for kind in Do if kind in entry), None)
         doing: Call | Instruction
         if kind is None:
-            doing, cost, needs = self.make_call(entry["run"], parts), RowCost.NONE, Needs.NOTHING
+            doing, cost = self.make_call(entry["run"], parts), RowCost.NONE
         else:
             of_files = ["{path}"] if kind in (Do.PUT_BACK, Do.DELETE, Do.MOVE) else []
             paths = tuple(_read_value(path, parts) for path in entry.get("paths", of_files))
             line = "".join(text for _, text in self.make_words(entry.get("line", ""), parts).segments())
             doing, cost = Instruction(kind, paths, line), RowCost.UNKNOWN
-            needs = Needs.COPY if kind is Do.PUT_BACK else Needs.NOTHING
         return Step(
             doing,
             self.make_words(entry["why" if kind is None else kind.value], parts),
             RowsEffect(RowCost(entry.get("rows", cost))),
             entry.get("writes", False),
             tuple(self.make_words(text, parts) for text in entry.get("before", ())),
-            Needs(entry.get("needs", needs)),
         )
 
 

@@ -1,5 +1,6 @@
 """A call of the library as a value: the same name and arguments are a command line."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -19,8 +20,22 @@ COMPARES_QUERIES = frozenset(("evolve",))
 """Calls that say more if they know the old query: where nobody has named its description, they do without."""
 
 
+class Part(ABC):
+    """A part of a text that is not plain."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def spell(self, speech: "Speech") -> str:
+        """Write it for a shell or in Python."""
+
+    def fill(self, known: Known) -> "Part":
+        """Return it with what is known: most are the same everywhere."""
+        return self
+
+
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(Part):
     """A public call and its arguments, such as ``offsets_set(CHECKPOINT, source=0)``.
 
     ``name`` is that of the call in Python. An argument has the same name there and, with ``-`` for ``_``, as an option.

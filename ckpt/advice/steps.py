@@ -53,15 +53,6 @@ class Do(StrEnum):
     FIND_OUT = "find-out"  # what only a person can know
 
 
-class Needs(StrEnum):
-    """What a step cannot do without."""
-
-    NOTHING = "nothing"
-    COPY = "copy"  # of the checkpoint
-    SINK = "sink"  # that can be asked
-    QUERY = "query"  # its description
-
-
 @dataclass(frozen=True, slots=True)
 class Instruction:
     """What a person is to do."""
@@ -85,7 +76,6 @@ class Step:
     rows: RowsEffect = UNKNOWN_ROWS
     writes: bool = False  # the call changes a checkpoint, or writes something new
     before: tuple[Words, ...] = ()  # sentences: what a person has to do before it
-    needs: Needs = Needs.NOTHING
     alternatives: tuple["Step", ...] = ()  # each instead of this step
     stop: bool = False  # no call helps: only a copy of the checkpoint does
 
@@ -98,6 +88,11 @@ class Step:
     def call(self) -> Call | None:
         """The call, if it is one."""
         return self.do if isinstance(self.do, Call) else None
+
+    @property
+    def needs_copy(self) -> bool:
+        """True if it puts something back from a copy."""
+        return isinstance(self.do, Instruction) and self.do.do is Do.PUT_BACK
 
     @property
     def line(self) -> "Call | Code | None":
@@ -148,8 +143,7 @@ class Advice:
     def without_repairs(self) -> "Advice":
         """Return what is left where ``repair`` has no fix and there is no copy; alternatives move up."""
         left = (
-            tuple(step for step in flatten((each,)) if not (step.repairs or step.needs is Needs.COPY))
-            for each in self.steps
+            tuple(step for step in flatten((each,)) if not (step.repairs or step.needs_copy)) for each in self.steps
         )
         return Advice(tuple(replace(first, alternatives=tuple(others)) for first, *others in filter(None, left)))
 
@@ -162,7 +156,7 @@ class Advice:
     @property
     def needs_copy(self) -> bool:
         """True if one of the steps needs a copy of the checkpoint."""
-        return any(step.needs is Needs.COPY for step in self.all_steps())
+        return any(step.needs_copy for step in self.all_steps())
 
     @property
     def repairs(self) -> bool:
@@ -198,7 +192,7 @@ _NO_REPAIR = ("inspect", "handoff")  # of this checkpoint: one looks at it, the 
 
 def _mark(step: Step, *, stops: bool) -> Step:
     others = tuple(_mark(other, stops=stops) for other in step.alternatives)
-    return replace(step, stop=stops and step.call is None and step.needs is Needs.COPY, alternatives=others)
+    return replace(step, stop=stops and step.needs_copy, alternatives=others)
 
 
 def advise(*steps: Step) -> Advice:
@@ -218,10 +212,9 @@ def run(
     rows: RowsEffect = NO_ROWS,
     writes: bool = False,
     before: Iterable[Words] = (),
-    needs: Needs = Needs.NOTHING,
 ) -> Step:
     """Advise a call; one that only reads or plans costs no row, for its plan says what the change costs."""
-    return Step(call, what, rows, writes, tuple(before), needs)
+    return Step(call, what, rows, writes, tuple(before))
 
 
 def do(
@@ -230,12 +223,10 @@ def do(
     *paths: str | Blank,
     rows: RowsEffect = UNKNOWN_ROWS,
     before: Iterable[Words] = (),
-    needs: Needs = Needs.NOTHING,
     line: str = "",
 ) -> Step:
     """Advise what a person does; ``line`` is the command of another tool that does it."""
-    needed = Needs.COPY if kind is Do.PUT_BACK and needs is Needs.NOTHING else needs
-    return Step(Instruction(kind, paths, line), what, rows, before=tuple(before), needs=needed)
+    return Step(Instruction(kind, paths, line), what, rows, before=tuple(before))
 
 
 def sentence(step: Step) -> Words:

@@ -6,10 +6,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import groupby
 from string import Formatter
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from ckpt.advice.blanks import Blank, Known
-from ckpt.advice.calls import Call, Speech, Value
+from ckpt.advice.calls import Call, Part, Speech, Value
 from ckpt.advice.spelling import ARGUMENTS, SHELL
 from ckpt.texts import quote_path
 
@@ -17,18 +17,8 @@ _speech: ContextVar[Speech | None] = ContextVar("_speech", default=None)
 _of_process: list[Speech] = []  # the newest speech of all threads, and of the processes that they start
 
 
-class Part(Protocol):
-    """A part of a text that is not plain."""
-
-    def spell(self, speech: Speech) -> str:
-        """Write it."""
-
-    def fill(self, known: Known) -> "AnyPart":
-        """Return it with what is known."""
-
-
 @dataclass(frozen=True, slots=True)
-class Fixed:
+class Fixed(Part):
     """A part that is written the same everywhere."""
 
     text: str
@@ -36,10 +26,6 @@ class Fixed:
     def spell(self, speech: Speech) -> str:
         """Write it."""
         return self.text
-
-    def fill(self, known: Known) -> "Fixed":
-        """Return it as it is."""
-        return self
 
 
 class Code(Fixed):
@@ -61,7 +47,7 @@ class Setting(Fixed):
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class Option(Part):
     """An argument that a text is about: ``--to-batch`` in a shell, ``to_batch`` in Python."""
 
     name: str
@@ -71,22 +57,14 @@ class Option:
         """Write it as an option or as an argument."""
         return speech.option(self.name, self.value)
 
-    def fill(self, known: Known) -> "Option":
-        """Return it as it is."""
-        return self
-
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class Fields(Part):
     """Where everything is that a page leaves out: ``-o json``, or the fields of the value."""
 
     def spell(self, speech: Speech) -> str:
         """Name it."""
         return speech.fields
-
-    def fill(self, known: Known) -> "Fields":
-        """Return it as it is."""
-        return self
 
 
 FIELDS = Fields()
@@ -126,7 +104,7 @@ class Words:
         return Words(tuple(_merge((*self.parts, *(other.parts if isinstance(other, Words) else (other,))))))
 
 
-AnyPart: TypeAlias = str | Blank | Call | Part
+AnyPart: TypeAlias = str | Blank | Part
 
 
 def is_quoted(part: "AnyPart") -> bool:
@@ -183,7 +161,7 @@ def make_words(text: str, find_part: Callable[[str], Any]) -> Words:
         if isinstance(part, Words):
             made += part.parts
         else:
-            made.append(part if isinstance(part, Blank) or hasattr(part, "spell") else str(part))
+            made.append(part if isinstance(part, Blank | Part) else str(part))
     return Words(tuple(_merge(made)))
 
 
@@ -226,8 +204,7 @@ def _fill(part: AnyPart, known: Known) -> Iterator[AnyPart]:
         case Blank():
             yield known.name(part) or part
         case _:
-            filled = part.fill(known)
-            yield from filled.parts if isinstance(filled, Words) else (filled,)
+            yield part.fill(known)
 
 
 @contextmanager

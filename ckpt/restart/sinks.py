@@ -27,7 +27,7 @@ from ckpt.advice import (
     words,
 )
 from ckpt.advice.book import Book
-from ckpt.advice.calls import Speech
+from ckpt.advice.calls import Part, Speech
 
 _BOOK = Book("ckpt.restart", "sinks.toml", {})
 
@@ -200,7 +200,7 @@ def _drops(sink: Sink, ids: Ids) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class OnSinks:
+class OnSinks(Part):
     """A part of a text: what becomes of rows in sinks, as a clause; of the sink that was asked, once it is known."""
 
     ids: Ids

@@ -36,7 +36,7 @@ def read_advice(data: Json) -> advice.Advice | None:
         raise ValueError("it is no advice")
     for step in read.fill(advice.Known("", ("",))).all_steps() if read else ():
         "".join(text for _, text in sentence(step).segments())  # each is a text
-        advice.RowCost(step.rows.cost), step.words, bool(step.writes), step.needs.value
+        advice.RowCost(step.rows.cost), step.words, bool(step.writes)
     return read
 
 
@@ -45,7 +45,7 @@ def _from_data(data: Any) -> Any:
         case {"is": "mapping", "items": list(items)}:
             return {key: _from_data(value) for key, value in items}
         case {"is": kind, **entries}:
-            return _KINDS[kind](**{name: _from_data(value) for name, value in entries.items()})
+            return _KINDS[kind](**{str(name): _from_data(value) for name, value in entries.items()})
         case list():
             return tuple(map(_from_data, data))
         case dict():

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Annotated, Literal
 
 from ckpt import advice
-from ckpt.advice import NO_ROWS, Advice, Do, Hole, Instruction, Needs, Option, Words, advise, call, do, run, words
+from ckpt.advice import NO_ROWS, Advice, Do, Hole, Instruction, Option, Words, advise, call, do, run, words
 from ckpt.advice.calls import Value
 from ckpt.changes.check_fix import Cost, find_failing, find_running
 from ckpt.changes.fixes.repair import Way, WayName, WaysPlan
@@ -144,7 +144,7 @@ class WaysReport(ChangeReport[WaysPlan]):
     def _put_back(self) -> advice.Step:
         """Advise to put back what is wrong."""
         steps = chain(*(rated.advice.all_steps() for rated in self._errors if rated.advice))
-        asked = (step.do.paths for step in steps if isinstance(step.do, Instruction) and step.needs is Needs.COPY)
+        asked = (step.do.paths for step in steps if isinstance(step.do, Instruction) and step.needs_copy)
         lost = [path for path in chain(*asked) if isinstance(path, str)]
         inspection = self.plan.inspection
         paths = tuple(dict.fromkeys(lost or (rated.finding.path for rated in self._errors)))
