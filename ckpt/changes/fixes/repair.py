@@ -24,10 +24,10 @@ from ckpt.changes.check_fix import (
     find_trouble,
     plan_first,
 )
+from ckpt.changes.fixes.gaps import draft_fill
 from ckpt.changes.fixes.micro_batches import draft_micro_batches
 from ckpt.changes.fixes.read_again import draft_plan_again, draft_read_again, draft_run_again
 from ckpt.changes.fixes.real_time import STARTS_IN_REAL_TIME, draft_real_time
-from ckpt.changes.fixes.repair_async import draft_fill
 from ckpt.changes.fixes.state_provider import draft_provider
 from ckpt.changes.fixes.tidy import Tidied, draft_tidying, tidy
 from ckpt.changes.fixes.write_logs import draft_commit, draft_offsets
