@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ckpt import settings
-from ckpt.advice import Call, Setting, Words, call, words
+from ckpt.advice import Call, Words
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.inspection.inspection import Inspection, inspect
+from ckpt.migrate.book import BOOK
 from ckpt.migrate.comparison import Comparison, TwoWays, Written, find_two_ways, find_written
 from ckpt.migrate.provider import is_rewritable, rewrite_call
 from ckpt.model import Kind, Provider, StateInventory, ToProvider
@@ -113,27 +114,19 @@ def switch_changelog(
 def _refuse(inspection: Inspection, state: StateInventory | None, *, verify: bool) -> Words | None:
     """Why the switch cannot be made, or cannot be looked at."""
     if inspection.checkpoint.kind is Kind.EMPTY:
-        return words("nothing was planned here yet: set it when the query starts for the first time")
+        return BOOK.text("changelog_nothing_planned")
     if state is None:
-        unknown = inspection.checkpoint.stateful is None
-        return words("the files do not say whether the query keeps state") if unknown else None
+        return BOOK.text("changelog_unknown") if inspection.checkpoint.stateful is None else None
     if state.provider is Provider.HDFS:
-        writes = words(
-            "{rewrite} writes it with the same state, and the same query continues on it",
-            rewrite=call("rewrite", provider="rocksdb"),
-        )
-        provider = words("see {migrate}", migrate=call("migrate_provider"))
-        return words(
-            "the state is HDFS-backed, and only RocksDB has changelog checkpointing. Spark keeps the provider that "
-            "the checkpoint records, whatever the session says, so RocksDB needs a new checkpoint: {way}",
-            way=writes if is_rewritable(inspection.checkpoint, ToProvider.ROCKSDB) else provider,
-        )
+        rewritable = is_rewritable(inspection.checkpoint, ToProvider.ROCKSDB)
+        way = BOOK.text("changelog_by_rewrite" if rewritable else "changelog_by_migration")
+        return BOOK.text("changelog_on_hdfs", way=way)
     if state.provider is Provider.UNKNOWN:
-        return words("neither the logs nor the files say which state store provider wrote the state")
+        return BOOK.text("changelog_no_provider")
     starts = [f for f in inspection.counted if f.progress is Progress.SYNC]
     if not verify and not any(f.outcome.runs for f in starts):
         verdict = inspection.verdict[:1].lower() + inspection.verdict[1:]
-        return words("as it is, the query {verdict}: fix that first", verdict=verdict)
+        return BOOK.text("changelog_as_it_is", verdict=verdict)
     return None
 
 
@@ -144,31 +137,14 @@ def _list_warnings(
     checkpoint = inspection.checkpoint
     failing = sorted({f.spark for f in inspection.counted if f.progress is Progress.SYNC and not f.outcome.runs})
     if failing:
-        yield words(
-            "Spark {versions} will not start here, with or without the switch: see {inspect}.",
-            versions=", ".join(failing),
-            inspect=call("inspect", checkpoint.uri),
-        )
+        yield BOOK.text("changelog_failing", versions=", ".join(failing), uri=checkpoint.uri)
     if inspection.written_by.at_least is None:
-        yield words("Changelog checkpointing came with Spark 3.5; the checkpoint does not say which Spark wrote it.")
+        yield BOOK.text("changelog_since")
     if outcome is SwitchOutcome.ALREADY:
         return
     latest = checkpoint.offsets.latest
     if latest is not None and latest not in checkpoint.commits:
-        yield words(
-            "Batch {latest} is not committed, and its state may already be written with the old setting: start once "
-            "more with the old setting, so that the batch finishes, and then switch.",
-            latest=latest,
-        )
-    if to is Changelog.ON:
-        yield words(
-            "Maintenance then uploads snapshots ({interval}, 60 s), once minDeltasForSnapshot (10) versions were "
-            "written since the last one; the fewer there are, the more changelogs a start replays.",
-            interval=Setting(settings.MAINTENANCE_INTERVAL),
-        )
-    else:
-        yield words("Every batch then uploads a snapshot before it finishes, so batches take longer.")
+        yield BOOK.text("changelog_planned", latest=latest)
+    yield BOOK.text("changelog_on" if to is Changelog.ON else "changelog_off")
     if state.format_version == 2:
-        yield words(
-            "The state has checkpoint format 2: keep {setting} at 2.", setting=Setting(settings.CHECKPOINT_FORMAT)
-        )
+        yield BOOK.text("changelog_format_2")

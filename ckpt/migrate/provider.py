@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ckpt.advice import NO_ROWS, Call, Do, Hole, Name, Setting, Step, Words, call, do, run, words
+from ckpt.advice import Call, Setting, Step, Words, call, words
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.state.ranges import contains
 from ckpt.checkpoint.state.rewritable import Form, refuse_rewrite
 from ckpt.errors import CkptError, parse_choice
+from ckpt.migrate.book import BOOK
 from ckpt.migrate.handoff.plan import Handoff, handoff
 from ckpt.migrate.variables import OperatorFamily, family_of
 from ckpt.model import Kind, Location, Provider, ToProvider
@@ -206,30 +207,19 @@ def _judge_moves(shapes: list[InitialShape], to: ToProvider) -> Iterator[Operato
 
 
 def _list_steps(move: ProviderMove) -> Iterator[Step]:
-    path = move.handoff.inspection.checkpoint.uri
+    checkpoint = move.handoff.inspection.checkpoint
+    uri, latest = checkpoint.uri, checkpoint.offsets.latest
     if move.rewritable:
-        yield from _advise_rewrite(move, path)
+        new = name_beside(uri, f"on-{move.to}")
+        yield from BOOK.advise("provider_rewrite", uri=uri, new=new, to=move.to).steps
+        if latest != checkpoint.commits.latest:
+            yield from BOOK.advise("provider_ask", new=new, latest=latest).steps
+        yield from BOOK.advise("provider_start_same", new=new).steps
         return
-    new = path.rstrip("/").rpartition("/")[2] + f"-on-{move.to}"
-    stop = words("Stop the old query, with no batch left uncommitted ({inspect}).", inspect=call("inspect"))
-    yield do(Do.CHANGE, stop, rows=NO_ROWS)
-    batch = str(move.handoff.batch)
-    write = words("Write the new query: its initial state as of batch {number}, and the code.", number=batch)
-    yield run(call("migrate_transform_with_state", path, to=new), write, writes=True)
-    yield do(
-        Do.CHANGE,
-        words(
-            "In {new}/processor.py write what the operator did, in {new}/start.py fill in sources, sink and a new "
-            "checkpoint; it sets {settings}.",
-            new=new,
-            settings=_name_settings(move),
-        ),
-        rows=NO_ROWS,
-    )
-    yield do(Do.START, words("Start it."), line=f"python {quote_word(f'{new}/start.py')}")
-    look = words("Check that its checkpoint says {state}.", state=Name("State rocksdb"))
-    yield run(call("inspect", Hole.NEW), look)
-    yield do(Do.START, words("To go back: the old checkpoint is unchanged, start the old query again."))
+    new = uri.rstrip("/").rpartition("/")[2] + f"-on-{move.to}"
+    line, batch = f"python {quote_word(f'{new}/start.py')}", move.handoff.batch
+    set_there = _name_settings(move)
+    yield from BOOK.advise("provider_new_query", uri=uri, new=new, number=batch, settings=set_there, line=line).steps
 
 
 def rewrite_call(path: str, to: ToProvider) -> Call:
@@ -247,50 +237,13 @@ def _name_settings(move: ProviderMove) -> Setting:
     return Setting(" ".join(f"{key}={value}" for key, value in move.confs.items()))
 
 
-def _advise_rewrite(move: ProviderMove, path: str) -> Iterator[Step]:
-    new = name_beside(path, f"on-{move.to}")
-    checkpoint = move.handoff.inspection.checkpoint
-    latest = checkpoint.offsets.latest
-    yield do(Do.CHANGE, words("Stop the query."), rows=NO_ROWS)
-    write = words("Write its state for the other provider, into a new checkpoint.")
-    yield run(rewrite_call(path, move.to), write, writes=True)
-    if latest != checkpoint.commits.latest:
-        ask = words("Ask what its first start does: batch {latest} is planned and not committed.", latest=str(latest))
-        yield run(call("inspect", new, sink=Hole.URI), ask)
-    yield do(
-        Do.START,
-        words("Start the same query with {new} as its checkpointLocation, and never on the old one again.", new=new),
-    )
-
-
 def _list_alternatives(move: ProviderMove) -> Iterator[Step]:
-    path = move.handoff.inspection.checkpoint.uri
-    stays = PROVIDER_NAMES[move.provider or Provider.UNKNOWN]
-    stay = words("Stay: the query continues with {provider} state in any session, without any setting.", provider=stays)
-    yield do(Do.START, stay)
+    uri, number = move.handoff.inspection.checkpoint.uri, move.handoff.batch
+    yield from BOOK.advise("provider_stay", provider=PROVIDER_NAMES[move.provider or Provider.UNKNOWN]).steps
     alone = [operator.family for operator in move.operators] if len(move.operators) == 1 else []
     if OperatorFamily.TRANSFORM not in alone:
-        yield do(
-            Do.START,
-            words(
-                "Start over: the same query with {settings} in the session, a new checkpoint and an empty output, its "
-                "sources from their beginning. The state is rebuilt from what the sources still have; ckpt cannot see "
-                "how far back that goes.",
-                settings=_name_settings(move),
-            ),
-        )
+        yield from BOOK.advise("provider_start_over", settings=_name_settings(move)).steps
     if OperatorFamily.TRANSFORM not in alone and move.handoff.refused is None:
-        without = words(
-            "Start without state after batch {number}, with the same setting: counts start at zero, and open windows, "
-            "sessions and waiting rows of joins are gone.",
-            number=str(move.handoff.batch),
-        )
-        yield run(call("handoff", path).but(batch=move.handoff.batch, snippet="python"), without)
+        yield from BOOK.advise("provider_without_state", uri=uri, number=number).steps
     if move.to is ToProvider.HDFS and alone and OperatorFamily.JOIN not in alone:
-        yield do(
-            Do.CHANGE,
-            words(
-                "Rewrite it in Scala: mapGroupsWithState and flatMapGroupsWithState take initial state on any "
-                "provider. ckpt writes no such query, and whether one would give the same results is unknown."
-            ),
-        )
+        yield from BOOK.advise("provider_in_scala").steps

@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ckpt.advice import NO_ROWS, Code, Do, Step, Words, call, do, plain, run, words
+from ckpt.advice import Step, Words, plain
 from ckpt.checkpoint.reader import as_checkpoint
 from ckpt.errors import parse_choice
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.inspection.verdict import outcome_words
+from ckpt.migrate.book import BOOK
 from ckpt.migrate.provider import is_rewritable, name_beside
 from ckpt.model import Kind, Location, ToProvider
 from ckpt.restart.diagnoses.modes import REAL_TIME_FORMAT
@@ -58,7 +59,10 @@ class RealTimeMove(Value):
     @property
     def steps(self) -> tuple[Step, ...]:
         """The steps in their order."""
-        return tuple(_list_steps(self))
+        if self.outcome in (RealTimeOutcome.NO_WAY, RealTimeOutcome.REFUSED):
+            return ()
+        uri = self.inspection.checkpoint.uri
+        return BOOK.advise(f"real_time_{self.outcome}", uri=uri, new=name_beside(uri, "real-time")).steps
 
     @property
     def warnings(self) -> tuple[Words, ...]:
@@ -92,11 +96,7 @@ def migrate_real_time(
     refused: Words | None = None
     in_the_way = any(finding.diagnosis is REAL_TIME_FORMAT for finding in start.because)
     if opened.kind is Kind.CONTINUOUS:
-        outcome = RealTimeOutcome.REFUSED
-        refused = words(
-            "continuous processing wrote its newest offsets: change to micro-batches first, with {repair}",
-            repair=call("repair", opened.uri),
-        )
+        outcome, refused = RealTimeOutcome.REFUSED, BOOK.text("real_time_continuous", uri=opened.uri)
     elif start.outcome is Outcome.REFUSED:
         outcome, refused = RealTimeOutcome.NO_WAY, plain(start.because[0].detail)
     elif in_the_way and opened.state is None and opened.stateful is False:
@@ -104,42 +104,12 @@ def migrate_real_time(
     elif in_the_way and opened.state is not None and is_rewritable(opened, ToProvider.ROCKSDB, 2):
         outcome = RealTimeOutcome.REWRITE
     elif in_the_way and opened.state is None:
-        outcome = RealTimeOutcome.REFUSED
-        refused = words("the files do not say whether the query keeps state")
+        outcome, refused = RealTimeOutcome.REFUSED, BOOK.text("real_time_unknown")
     elif in_the_way:
-        outcome = RealTimeOutcome.REFUSED
-        refused = words("{rewrite} does not write this state: it says why", rewrite=call("rewrite"))
+        outcome, refused = RealTimeOutcome.REFUSED, BOOK.text("real_time_not_written")
     elif not start.outcome.runs:
-        outcome = RealTimeOutcome.REFUSED
-        refused = words("as it is, a start in real-time mode {ends}", ends=outcome_words(start))
+        outcome, refused = RealTimeOutcome.REFUSED, BOOK.text("real_time_as_it_is", ends=outcome_words(start))
     return RealTimeMove(inspection, version, outcome, refused)
-
-
-def _list_steps(move: RealTimeMove) -> Iterator[Step]:
-    path = move.inspection.checkpoint.uri
-    start = words(
-        "Start the same query with {mode} and {trigger}",
-        mode=Code('.outputMode("update")'),
-        trigger=Code('.trigger(realTime="5 minutes")'),
-    )
-    match move.outcome:
-        case RealTimeOutcome.REWRITE:
-            new = name_beside(path, "real-time")
-            yield _STOP
-            write = words("Write its state for RocksDB in format 2, into a new checkpoint.")
-            yield run(call("rewrite", path, new, provider="rocksdb", format_version=2), write, writes=True)
-            on_new = words("{start}, with {new} as its checkpointLocation, never on the old one.", start=start, new=new)
-            yield do(Do.START, on_new)
-        case RealTimeOutcome.COMMIT:
-            yield _STOP
-            give = words("Give its newest commit version 2, with a backup.")
-            yield run(call("repair", path, choose="to-real-time", apply=True), give, writes=True)
-            yield do(Do.START, start + ".")
-        case RealTimeOutcome.ALREADY:
-            yield do(Do.START, start + ".")
-
-
-_STOP = do(Do.CHANGE, words("Stop the query."), rows=NO_ROWS)
 
 
 def _list_warnings(move: RealTimeMove) -> Iterator[Words]:
@@ -148,21 +118,11 @@ def _list_warnings(move: RealTimeMove) -> Iterator[Words]:
         return
     latest, committed = checkpoint.offsets.latest, checkpoint.commits.latest
     if latest is not None and latest != committed:
-        yield words(
-            "Batch {latest} is planned and not committed: a start in real-time mode deletes it, and reads everything "
-            "after the newest commit. No row is lost, but rows that the batch has written are written again. To finish "
-            "it first, start once with {trigger}.",
-            latest=latest,
-            trigger=Code(".trigger(availableNow=True)"),
-        )
+        yield BOOK.text("real_time_planned", latest=latest)
     if move.outcome is not RealTimeOutcome.ALREADY:
-        yield words(
-            "Spark before 4.2 does not start on it any more, unless the session has state store checkpoint format 2."
-        )
+        yield BOOK.text("real_time_older_spark")
     if checkpoint.state is None:
-        yield words("The checkpoint has no state/ folder: this holds for a query that keeps no state.")
-    if checkpoint.state is not None:
-        yield words("If the query ran in another output mode than update, it emits other rows from now on.")
-        yield words(
-            "To go back, start it in micro-batches with Spark 4.3 or later: the checkpoint says which format it has."
-        )
+        yield BOOK.text("real_time_no_state")
+    else:
+        yield BOOK.text("real_time_output_mode")
+        yield BOOK.text("real_time_go_back")

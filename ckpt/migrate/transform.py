@@ -10,9 +10,10 @@ from enum import StrEnum
 from functools import cached_property
 
 from ckpt import settings
-from ckpt.advice import Code, Option, Words, call, words
+from ckpt.advice import Code, Words
 from ckpt.errors import CkptError, UsageError
 from ckpt.migrate.aggregates import KeptAggregate, aggregates_of
+from ckpt.migrate.book import BOOK
 from ckpt.migrate.handoff.plan import Handoff, handoff
 from ckpt.migrate.variables import WINDOW, OperatorFamily, Variable, family_of, find_opaque, variables_of
 from ckpt.model import Json, Operator
@@ -178,66 +179,33 @@ def warnings_of(plan: TransformPlan) -> Iterator[Words]:
     """List what has to be known before the new query is started."""
     yield from plan.handoff.doubts
     if plan.watermark_ms > (plan.initial.moment.watermark_ms or 0):
-        yield words(
-            "The watermark after the batch is {watermark}, and no batch has run with it: the new query drops rows up "
-            "to it, which the old query might still have processed. If you can, let the old query run once more until "
-            "it is idle, and do this again.",
-            watermark=instant(plan.watermark_ms),
-        )
+        yield BOOK.text("transform_watermark", watermark=instant(plan.watermark_ms))
     others = [other for other in plan.operators if other.id != plan.shape.operator]
     if others:
         listed = ", ".join(f"{other.id} ({other.name or 'unknown'})" for other in others)
-        yield words(
-            "The old query had more stateful operators: {listed}. Their state is not in here: generate each with "
-            "{operator} into a folder of its own; combining them in one query is up to you, and not proven.",
-            listed=listed,
-            operator=Option("operator"),
-        )
+        yield BOOK.text("transform_others", listed=listed)
     if plan.family is OperatorFamily.JOIN:
-        yield words(
-            "transformWithState has one input: prepare() unites both sides, with a column side; you say which "
-            "source is which. Joining and dropping old rows is up to update(), and not proven to give the results "
-            "of Spark's operator."
-        )
+        yield BOOK.text("transform_join")
     if plan.family in (OperatorFamily.AGGREGATION, OperatorFamily.WINDOWS, OperatorFamily.SESSIONS) and (
         bytes_only := find_opaque(plan.variables)
     ):
-        yield words(
-            "{variables} holds bytes in Spark's own serialization, as collect_list, collect_set and percentiles keep "
-            "them; no schema says what is in them. They are loaded as bytes, and the new query cannot continue such an "
-            "aggregate: start it over, or keep the old query for it.",
-            variables=" and ".join(bytes_only),
-        )
+        yield BOOK.text("transform_bytes", variables=" and ".join(bytes_only))
     if plan.family is OperatorFamily.SESSIONS:
-        yield words("Merging rows into sessions, and removing those that have ended, is up to update() and expired().")
+        yield BOOK.text("transform_sessions")
     if any(variable.ttl for variable in plan.variables):
-        yield words(
-            "Loading restarts the time to live: the new query gives the results of the old one until the first "
-            "value expires. Expired values are not loaded."
-        )
+        yield BOOK.text("transform_ttl")
     if plan.family is not OperatorFamily.TRANSFORM and plan.time_mode is not TimeMode.NONE:
-        yield words(
-            "That time goes by {mode} is inferred from the state: no checkpoint of {family} says so.",
-            mode=plan.time_mode,
-            family=plan.family,
-        )
+        yield BOOK.text("transform_time_mode", mode=plan.time_mode, family=plan.family)
     if plan.api is Api.PANDAS and plan.unsafe_keys:
-        yield words(
-            "A NULL in key {keys} stops the new query, because pandas mixes such keys up: if NULLs can come, write it "
-            "with {api} (Spark 4.1), or leave them out in prepare().",
-            keys=" or ".join(plan.unsafe_keys),
-            api=Option("api", Api.ROW.value),
-        )
+        yield BOOK.text("transform_null_keys", keys=" or ".join(plan.unsafe_keys))
     dropping = [other.kind for other in SINKS if other.drops_new_query]
     about = [sink for sink in plan.handoff.sinks if sink.kind in dropping]
-    yield from (words("Sink {kind}: {meaning}", kind=sink.kind, meaning=sink.meaning) for sink in about)
+    yield from (BOOK.text("transform_sink", kind=sink.kind, meaning=sink.meaning) for sink in about)
     for dropped in plan.shape.dropped:
         if plan.family is OperatorFamily.GROUP_STATE and dropped.why == BLURRED and len(dropped.path) == 2:
-            yield words(
-                "A group state whose fields are all NULL counts as none: their columns do not tell the two apart."
-            )
+            yield BOOK.text("transform_group_state")
             continue
-        yield words("Not in the initial state: {path}: {why}.", path=".".join(dropped.path), why=dropped.why)
+        yield BOOK.text("transform_dropped", dropped=".".join(dropped.path), why=dropped.why)
 
 
 def _read_property(operator: Operator, name: str) -> str | None:
@@ -262,36 +230,16 @@ def plan_transform(
     raises.
     """
     if kind not in _FORMATS:
-        raise UsageError(
-            words("{given}: initial state is written as parquet or delta", given=Option("format", kind.value))
-        )
+        raise UsageError(BOOK.text("transform_format", format=kind.value))
     if api is Api.ROW and not spark.at_least(OLDEST_ROW_API):
-        raise CkptError(
-            words(
-                "{given} needs pyspark {oldest} or later, and this is {spark}: {install}, or {pandas}",
-                given=Option("api", api.value),
-                oldest=OLDEST_ROW_API,
-                spark=spark,
-                install=Code(f"pip install 'pyspark>={OLDEST_ROW_API}'"),
-                pandas=Option("api", Api.PANDAS.value),
-            )
-        )
+        install = Code(f"pip install 'pyspark>={OLDEST_ROW_API}'")
+        parts = {"api": api.value, "oldest": OLDEST_ROW_API, "spark": spark, "install": install}
+        raise CkptError(BOOK.text("transform_row_api", **parts))
     continuation = handoff(uri, storage_options, batch=batch)
     if continuation.inspection.checkpoint.state is None and continuation.refused is None:
-        raise TransformRefused(
-            continuation,
-            words(
-                "{uri}: it has no state/ to migrate: a stateless query needs only {handoff}; any other query has lost "
-                "its state: restore it from a copy of the checkpoint",
-                uri=uri,
-                handoff=call("handoff", uri),
-            ),
-        )
+        raise TransformRefused(continuation, BOOK.text("transform_no_state", uri=uri))
     if continuation.refused is not None:
-        raise TransformRefused(
-            continuation,
-            words("{uri}: no new query can continue here: {why}", uri=uri, why=continuation.refused),
-        )
+        raise TransformRefused(continuation, BOOK.text("transform_refused", uri=uri, why=continuation.refused))
     chosen = batch if continuation.batch is None else continuation.batch
     initial = plan_initial_state(Question(uri, RequestedPart(operator), batch=chosen), storage_options, spark)
     for column in (*initial.shape.keys, *initial.shape.state):

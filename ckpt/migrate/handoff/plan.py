@@ -7,7 +7,7 @@ from itertools import pairwise
 from os import fspath
 from typing import Annotated
 
-from ckpt.advice import Hole, Words, call, join, plain, words
+from ckpt.advice import Words, join, plain
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.history import name_lagging_mode
 from ckpt.checkpoint.reader import read_checkpoint
@@ -17,6 +17,7 @@ from ckpt.checkpoint.state.ranges import Ranges, contains, intersect, ranges_of
 from ckpt.errors import CkptError, parse_choice
 from ckpt.inspection.inspection import Inspection, RatedFinding, inspect
 from ckpt.live.sink.reader import find_kind
+from ckpt.migrate.book import BOOK
 from ckpt.migrate.handoff.snippets import Language, write_snippet
 from ckpt.migrate.handoff.starts import SourceStart, start_sources
 from ckpt.model import Kind, Location, QueryMetadata, Unreadable
@@ -56,72 +57,31 @@ def list_doubts(
     commits, latest = checkpoint.commits, checkpoint.offsets.latest
     newest = commits.ids[-1]
     if newest > batch:
-        look = call("inspect", checkpoint.uri)
-        unreadable = words(", but its state cannot be loaded ({inspect} says why; fix that first)", inspect=look)
-        yield words(
-            "Batch {newest} is committed{why}: what the old query read after batch {chosen} is in the sink, and is "
-            "read again.",
-            newest=newest,
-            why=Words() if newest_readable else unreadable,
-            chosen=batch,
-        )
-    earliest = [start for start in starts if start.begin is Begin.EARLIEST]
+        why = Words() if newest_readable else BOOK.text("handoff_state_unreadable", uri=checkpoint.uri)
+        yield BOOK.text("handoff_committed_later", newest=newest, why=why, batch=batch)
+    earliest = [start.view for start in starts if start.begin is Begin.EARLIEST]
     if latest is not None and latest > max(batch, newest):
-        ends_before = words(
-            "Batch {latest} was planned and not committed, and ends before it starts: do not start the old query "
-            "again, because once it commits this batch it skips every row below its end.",
-            latest=latest,
-        )
-        once_more = words(
-            "Batch {latest} was planned and not committed: its rows may be in the sink, and are read again. Start the "
-            "old query once more, so that it commits the batch, and then run this again.",
-            latest=latest,
-        )
-        yield ends_before if earliest else once_more
-    for start in earliest:
-        yield words(
-            "The offsets of source {index} ({kind}) went back after batch {chosen}: a topic was recreated, and is read "
-            "from its earliest rows, so that none is lost. If rows were taken from its end instead, those that are "
-            "left are read again.",
-            index=start.view.index,
-            kind=start.view.type,
-            chosen=batch,
-        )
+        yield BOOK.text("handoff_ends_before" if earliest else "handoff_once_more", latest=latest)
+    for view in earliest:
+        yield BOOK.text("handoff_topic_recreated", index=view.index, kind=view.type, batch=batch)
     if mode := name_lagging_mode(checkpoint):
-        yield words(
-            "The log was written {mode}: rows after batch {chosen} may be in the sink, written by batches that were "
-            "not logged, and are read again.",
-            mode=mode,
-            chosen=batch,
-        )
+        yield BOOK.text("handoff_lagging_log", mode=mode, batch=batch)
     for start in starts:
         if start.begin is Begin.FROM_ZERO:
-            yield words(
-                "Source {index} ({kind}) starts over from the beginning; it cannot continue where the old query "
-                "stopped.",
-                index=start.view.index,
-                kind=start.view.type,
-            )
+            yield BOOK.text("handoff_starts_over", index=start.view.index, kind=start.view.type)
 
 
 def warn(checkpoint: Checkpoint, batch: int, *, state_readable: bool) -> Iterator[Words]:
     """Give other warnings about continuing after a batch."""
-    yield words("Stop the old query first, and give the new one its own checkpoint.")
+    yield BOOK.text("handoff_stop")
     if checkpoint.state is not None and not state_readable:
-        yield words(
-            "The state of batch {chosen} can no longer be loaded: this only helps if you exported it before.",
-            chosen=batch,
-        )
+        yield BOOK.text("handoff_state_gone", batch=batch)
     if checkpoint.stateful:
-        yield words(
-            "This handoff covers only the sources. The new query needs the state of batch {chosen} too: {export}",
-            chosen=batch,
-            export=call("export_state", checkpoint.uri, batch=batch, all_units=True, to=Hole.DIR),
-        )
+        yield BOOK.text("handoff_export_state", batch=batch, chosen=batch, uri=checkpoint.uri)
     commit = checkpoint.commits.readable(batch)
     names = sorted({sink.provider or sink.name for sink in commit.sinks}) if commit else []
     if names:
-        yield words("The commit log names this sink: {names}.", names=", ".join(names))
+        yield BOOK.text("handoff_named_sink", names=", ".join(names))
 
 
 def warn_of_lost_rows(findings: Iterable[RatedFinding], batch: int) -> Iterator[Words]:
@@ -129,11 +89,8 @@ def warn_of_lost_rows(findings: Iterable[RatedFinding], batch: int) -> Iterator[
     for rated in findings:
         back = rated.finding.diagnosis is OFFSETS_WENT_BACK
         if back and rated.advice and int(rated.finding.path.rpartition("/")[2]) <= batch:
-            yield words(
-                "The old query went back: {detail}. {advice}",
-                detail=rated.finding.detail,
-                advice=join(rated.advice.sentences()),
-            )
+            advice = join(rated.advice.sentences())
+            yield BOOK.text("handoff_went_back", detail=rated.finding.detail, advice=advice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +130,7 @@ class Handoff(Value):
         """
         uri = self.inspection.checkpoint.uri
         if self.refused:
-            raise CkptError(
-                words("{uri}: no code, because no new query can continue here: {why}", uri=uri, why=self.refused)
-            )
+            raise CkptError(BOOK.text("handoff_no_code", uri=uri, why=self.refused))
         language = parse_choice(Language, language, "language")
         return write_snippet(uri, self.batch, self.watermark_ms, self.sources, language)
 
@@ -215,7 +170,7 @@ def handoff(
     refused = _refuse(read, chosen, possible)
     log = read.offsets.readable(chosen)
     if chosen is None or log is None or refused is not None:
-        return Handoff(inspection, possible, chosen, refused=refused or _AFTER_NONE)
+        return Handoff(inspection, possible, chosen, refused=refused or BOOK.text("handoff_after_none"))
     starts = tuple(start_sources(storage, inspection, chosen))
     commit = read.commits.readable(chosen)
     newest_readable = contains(possible, read.commits.ids[-1])
@@ -235,9 +190,6 @@ def handoff(
         ),
         refused=_refuse_sources(starts),
     )
-
-
-_AFTER_NONE = words("a new query can continue after no batch")
 
 
 def _choose_batch(checkpoint: Checkpoint, possible: Ranges) -> int | None:
@@ -262,41 +214,29 @@ def _refuse(checkpoint: Checkpoint, batch: int | None, possible: Ranges) -> Word
     """Say why no query can continue after a batch, before its sources are checked."""
     offsets, commits = checkpoint.offsets, checkpoint.commits
     if checkpoint.kind is Kind.EMPTY:
-        return words("nothing was ever planned in this checkpoint: start the new query as if it were the first")
+        return BOOK.text("handoff_nothing_planned")
     if batch is None:
         return _refuse_all(checkpoint)
     unreadable = offsets.entries.get(batch)
     if batch not in offsets:
-        why = words("there is no offsets/{chosen}", chosen=batch)
+        why = BOOK.text("handoff_no_offsets", batch=batch)
     elif isinstance(unreadable, Unreadable):
-        why = words("offsets/{chosen} cannot be read: {reason}", chosen=batch, reason=unreadable.reason)
+        why = BOOK.text("handoff_bad_offsets", batch=batch, reason=unreadable.reason)
     elif batch not in commits:
-        why = words(
-            "batch {chosen} is not committed, so it is unknown whether its rows are in the sink and in the state",
-            chosen=batch,
-        )
+        why = BOOK.text("handoff_not_committed", batch=batch)
     else:
         return None
     spans = ranges(possible[-4:])
-    rest = words("possible batches: {spans}", spans=spans) if spans else _AFTER_NONE
-    return words("{why}; {rest}", why=why, rest=rest)
+    rest = BOOK.text("handoff_other_batches" if spans else "handoff_after_none", spans=spans)
+    return BOOK.text("handoff_refused", why=why, rest=rest)
 
 
 def _refuse_all(checkpoint: Checkpoint) -> Words:
-    if not checkpoint.commits.ids:
-        began = [f"source {k} at {json.dumps(offset)}" for k, offset in sorted(checkpoint.initial_offsets.items())]
-        if not began:
-            return words("no batch is committed")
-        return words(
-            "no batch is committed; the old query began to read {began}: a new query with these startingOffsets leaves "
-            "no row out, and reads again what batch {latest} read",
-            began=", ".join(began),
-            latest=str(checkpoint.offsets.latest),
-        )
-    return words(
-        "no committed batch has state that can be loaded in all partitions: see {inspect}",
-        inspect=call("inspect", checkpoint.uri),
-    )
+    if checkpoint.commits.ids:
+        return BOOK.text("handoff_no_state", uri=checkpoint.uri)
+    began = [f"source {k} at {json.dumps(offset)}" for k, offset in sorted(checkpoint.initial_offsets.items())]
+    name = "handoff_none_committed_from" if began else "handoff_none_committed"
+    return BOOK.text(name, began=", ".join(began), latest=checkpoint.offsets.latest)
 
 
 def _refuse_sources(starts: tuple[SourceStart, ...]) -> Words | None:

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from textwrap import wrap
 
-from ckpt.advice import words
 from ckpt.checkpoint.sources.starts import Begin
 from ckpt.errors import CkptError
+from ckpt.migrate.book import BOOK
 from ckpt.migrate.handoff.starts import SourceStart
 from ckpt.migrate.text import fill_code, plain
 from ckpt.texts import instant, mask_secrets
@@ -31,22 +31,12 @@ def write_snippet(
     Raises CkptError where a source has read more than ``MOST_FILES`` files, or a path among them holds a secret.
     """
     for start in starts:
-        if len(start.seen) > MOST_FILES:
-            raise CkptError(
-                words(
-                    "{uri}: source {index} has read {many} files, more than a snippet names ({most}); take them from "
-                    "sources[].seen of {fields} and anti-join",
-                    uri=uri,
-                    index=start.view.index,
-                    many=f"{len(start.seen):,}",
-                    most=f"{MOST_FILES:,}",
-                )
-            )
+        index, many = start.view.index, len(start.seen)
+        if many > MOST_FILES:
+            many_files = {"many": f"{many:,}", "most": f"{MOST_FILES:,}"}
+            raise CkptError(BOOK.text("handoff_too_many_files", uri=uri, index=index, **many_files))
         if any(mask_secrets(path) != path for path in start.seen):
-            raise CkptError(
-                f"{uri}: no code, for it would hold a secret: it is in the path of a "
-                f"file that source {start.view.index} has read"
-            )
+            raise CkptError(BOOK.text("handoff_secret", uri=uri, index=index))
     about = [
         f"Continues where the query of {_plain(uri)} stopped: after batch {batch}.",
         "",
