@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ckpt.advice import Call, Setting, Step, Words, call, words
+from ckpt.advice import Call, Setting, Step, Words, call, run, words
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.state.ranges import contains
 from ckpt.checkpoint.state.rewritable import Form, refuse_rewrite
@@ -211,7 +211,8 @@ def _list_steps(move: ProviderMove) -> Iterator[Step]:
     uri, latest = checkpoint.uri, checkpoint.offsets.latest
     if move.rewritable:
         new = name_beside(uri, f"on-{move.to}")
-        yield from BOOK.advise("provider_rewrite", uri=uri, new=new, to=move.to).steps
+        yield from BOOK.advise("stop_query").steps
+        yield run(rewrite_call(uri, move.to), BOOK.text("provider_rewrite"), writes=True)
         if latest != checkpoint.commits.latest:
             yield from BOOK.advise("provider_ask", new=new, latest=latest).steps
         yield from BOOK.advise("provider_start_same", new=new).steps
