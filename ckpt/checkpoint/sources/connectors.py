@@ -8,13 +8,13 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ckpt.checkpoint.sources.book import say
 from ckpt.checkpoint.sources.kind import Advance, SourceKind, SourceType, Unit, advance_number, whole_number
 from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
 from ckpt.model import Json
 from ckpt.texts import mask_json
 
 _LONGEST = 500  # characters of a page
-_NOT_TRIED = "ckpt has not tried it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,9 @@ class ConnectorKind(SourceKind[ConnectorOffset]):
         self,
         name: SourceType,
         fits: Callable[[Json], bool],
-        refused: str,
         count: Callable[[dict[str, Json], dict[str, Json]], Advance | None] = lambda old, new: None,
     ) -> None:
-        self.name, self._fits, self._refused, self._count = name, fits, refused, count
+        self.name, self._fits, self._count = name, fits, count
 
     def decode(self, value: Json) -> ConnectorOffset | None:
         return ConnectorOffset(self, value) if self._fits(value) else None
@@ -57,7 +56,7 @@ class ConnectorKind(SourceKind[ConnectorOffset]):
         return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
     def start_after(self, offset: ConnectorOffset, facts: StartFacts) -> ReaderStart:
-        return ReaderStart(Begin.REFUSED, refused=self._refused)
+        return ReaderStart(Begin.REFUSED, refused=say(self.name))
 
 
 def _has_numbers(value: Json, *keys: str) -> bool:
@@ -145,46 +144,11 @@ def _is_sequential_union(value: Json) -> bool:
 
 
 CONNECTORS = (
-    ConnectorKind(
-        SourceType.CLOUD_FILES,
-        _is_cloud_files,
-        "no option of Auto Loader begins after a file: which files it has read is in rocksdb/ of the source's folder, "
-        "and on Databricks the function cloud_file_state('CHECKPOINT') lists them. A file source of Spark needs "
-        "that list: it reads every file of the folder again but those that a filter on _metadata.file_path leaves out. "
-        "A new query with cloudFiles.includeExistingFiles=false reads only files that arrive after its start, and "
-        f"leaves out those in between; {_NOT_TRIED}",
-        _count_files,
-    ),
-    ConnectorKind(
-        SourceType.KINESIS,
-        _is_kinesis,
-        "a reader of Kinesis begins at a position that its own options name for each shard (startingPosition, "
-        f"initialPosition): see the documentation of the connector; {_NOT_TRIED}",
-    ),
-    ConnectorKind(
-        SourceType.PUB_SUB,
-        _is_pub_sub,
-        f"the subscription itself keeps which messages were acknowledged, and no option begins elsewhere; {_NOT_TRIED}",
-    ),
-    ConnectorKind(
-        SourceType.PULSAR,
-        _is_pulsar,
-        f"a reader of Pulsar takes message ids as startingOffsets: see its documentation; {_NOT_TRIED}",
-    ),
-    ConnectorKind(
-        SourceType.PAIMON,
-        _is_paimon,
-        f"a reader of Paimon takes a snapshot, not a file in it: see its option scan.snapshot-id; {_NOT_TRIED}",
-        _count_snapshots,
-    ),
-    ConnectorKind(
-        SourceType.HUDI,
-        _is_hudi,
-        f"a reader of Hudi takes an instant: see its option hoodie.datasource.streaming.startOffset; {_NOT_TRIED}",
-    ),
-    ConnectorKind(
-        SourceType.SEQUENTIAL_UNION,
-        _is_sequential_union,
-        f"it says which source of a sequential union is read now, and not how far; {_NOT_TRIED}",
-    ),
+    ConnectorKind(SourceType.CLOUD_FILES, _is_cloud_files, _count_files),
+    ConnectorKind(SourceType.KINESIS, _is_kinesis),
+    ConnectorKind(SourceType.PUB_SUB, _is_pub_sub),
+    ConnectorKind(SourceType.PULSAR, _is_pulsar),
+    ConnectorKind(SourceType.PAIMON, _is_paimon, _count_snapshots),
+    ConnectorKind(SourceType.HUDI, _is_hudi),
+    ConnectorKind(SourceType.SEQUENTIAL_UNION, _is_sequential_union),
 )

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from ckpt.advice import words
+from ckpt.checkpoint.sources.book import BOOK, say
 from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, cut_json, move_along
 from ckpt.checkpoint.sources.kind import LONG, Advance, SourceKind, SourceType, Unit, whole_number
 from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
@@ -92,31 +92,22 @@ class DeltaKind(SourceKind[DeltaOffset]):
         """``startingVersion`` is inclusive, and nothing of the version of an offset at a boundary was read."""
         if not offset.at_boundary:
             inside = "the initial snapshot" if offset.initial_snapshot else "that version"
-            refused = (
-                f"the batch ended inside version {offset.version} of the table (file {offset.index} of {inside}), but "
-                "startingVersion starts at the beginning of a version; start the old query once more with trigger "
-                "availableNow and without maxFilesPerTrigger and maxBytesPerTrigger, which ends between two versions"
-            )
+            refused = say("delta_inside_version", version=offset.version, file=offset.index, inside=inside)
             return ReaderStart(Begin.REFUSED, refused=refused)
         return ReaderStart(
             Begin.EXACT,
             {"startingVersion": str(offset.version)},
             without=("startingTimestamp",),
             conditions=(
-                f"the table must be the one whose id is {offset.table_id} (DESCRIBE DETAIL)",
-                f"version {offset.version} may not exist yet (DESCRIBE HISTORY): the new query then fails with "
-                "DELTA_VERSION_NOT_FOUND; wait for the next write, or make a version without rows: "
-                "ALTER TABLE ... SET TBLPROPERTIES; startingVersion latest would skip rows",
+                say("delta_same_table", table=offset.table_id),
+                say("delta_version_to_come", version=offset.version),
             ),
         )
 
     def parse_end(self, value: Json, what: str) -> RequestedEnd:
         offset = self.decode(value) if isinstance(value, dict) and value.keys() == _KEYS else None
         if offset is None or not 0 <= offset.version <= LONG:
-            raise UsageError(
-                f"{what} is not an offset of a Delta source: all five keys as `ckpt offsets show` prints them, with "
-                f"another reservoirVersion and index: {cut_json(value)}"
-            )
+            raise UsageError(BOOK.text("delta_not_an_offset", what=what, value=cut_json(value)))
         return RequestedEnd(value)
 
     def move_end(self, latest: LatestEnd[DeltaOffset], new: RequestedEnd) -> MovedEnd:
@@ -125,42 +116,21 @@ class DeltaKind(SourceKind[DeltaOffset]):
         assert to is not None
         _check_fit(latest.offset, to)
         if not latest.start_known or (start is None and not latest.committed):
-            raise CannotEndThere(
-                f"the log does not say where batch {latest.batch} begins, and Delta looks at its range again"
-            )
+            raise CannotEndThere(say("delta_begin_not_known", batch=latest.batch))
         if start is not None and to.version <= start.last_read:
-            raise CannotEndThere(
-                f"batch {latest.batch} begins at version {start.version}: from an earlier version Delta reads rows "
-                "again under the id of this batch, or reads none; a rewind goes further back"
-            )
-        return move_along(latest, new, latest.offset.version, to.version, _NOT_ASKED)
-
-
-_NOT_ASKED = words(
-    "ckpt does not read the table: its log must have every version from the new end on, and the version before it must "
-    "exist (DESCRIBE HISTORY), or the next start fails or waits."
-)
+            raise CannotEndThere(say("delta_before_batch", batch=latest.batch, version=start.version))
+        return move_along(latest, new, latest.offset.version, to.version, BOOK.text("delta_not_asked"))
 
 
 def _check_fit(old: DeltaOffset, to: DeltaOffset) -> None:
     if to.table_id != old.table_id:
-        raise CannotEndThere(
-            f"the source reads the table with the id {old.table_id}: a start refuses offsets of another table"
-        )
+        raise CannotEndThere(say("delta_other_table", table=old.table_id))
     if to.source_version != old.source_version:
-        raise CannotEndThere(f"the query writes offsets with sourceVersion {old.source_version}: keep that")
+        raise CannotEndThere(say("delta_other_form", version=old.source_version))
     if old.initial_snapshot or to.initial_snapshot:
-        raise CannotEndThere(
-            "the source is still reading the table as it was when the query began (isStartingVersion), and the rest "
-            "of that table would be lost without an error: let it finish first, with trigger availableNow"
-            if old.initial_snapshot
-            else "isStartingVersion true would read the whole table again: write false"
-        )
+        raise CannotEndThere(say("delta_still_first" if old.initial_snapshot else "delta_first_again"))
     if not to.at_boundary:
-        raise CannotEndThere(
-            f"index {to.index} is inside a version, and ckpt cannot see its files: write {old.base_index}, its "
-            "beginning"
-        )
+        raise CannotEndThere(say("delta_inside", index=to.index, base=old.base_index))
 
 
 def write_offset(offset: DeltaOffset) -> dict[str, Json]:

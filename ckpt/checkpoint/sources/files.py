@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ckpt.checkpoint.sources.book import BOOK, say
 from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, cut_json, move_along
 from ckpt.checkpoint.sources.kind import Advance, SourceKind, SourceType, Unit, advance_number, whole_number
 from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
@@ -44,13 +45,14 @@ class FilesKind(SourceKind[FileOffset]):
 
     def start_after(self, offset: FileOffset, facts: StartFacts) -> ReaderStart:
         if not isinstance(facts.seen, str | None):
-            return ReaderStart(Begin.EXACT, seen=tuple(facts.seen), conditions=_CONDITIONS)
-        return ReaderStart(Begin.REFUSED, refused=_NO_OPTION if facts.seen is None else facts.seen)
+            conditions = (say("files_filter"), say("files_same_folder"))
+            return ReaderStart(Begin.EXACT, seen=tuple(facts.seen), conditions=conditions)
+        return ReaderStart(Begin.REFUSED, refused=say("files_no_option") if facts.seen is None else facts.seen)
 
     def parse_end(self, value: Json, what: str) -> RequestedEnd:
         offset = self.decode(value)
         if offset is None or offset.log_offset < 0 or value != {"logOffset": offset.log_offset}:
-            raise UsageError(f'{what} is not an offset of a file source, such as {{"logOffset":12}}: {cut_json(value)}')
+            raise UsageError(BOOK.text("files_not_an_offset", what=what, value=cut_json(value)))
         return RequestedEnd(value)
 
     def move_end(self, latest: LatestEnd[FileOffset], new: RequestedEnd) -> MovedEnd:
@@ -58,26 +60,9 @@ class FilesKind(SourceKind[FileOffset]):
         old, to, start = map(entry_at, (latest.offset, self.decode(new.value), latest.start))
         newest = latest.newest_entry
         if newest is None or to > newest:
-            raise CannotEndThere(f"the log of the source ends at entry {newest}: a start fails on missing entries")
+            raise CannotEndThere(say("files_after_log", newest=newest))
         if not latest.start_known:
-            raise CannotEndThere(
-                f"the log does not say where batch {latest.batch} begins, and a file source looks at its range again"
-            )
+            raise CannotEndThere(say("files_begin_not_known", batch=latest.batch))
         if to < start:
-            raise CannotEndThere(
-                f"batch {latest.batch} begins after entry {start}, and a file source fails at a start if it ends "
-                'before that ("assertion failed"): a rewind goes further back'
-            )
+            raise CannotEndThere(say("files_before_batch", batch=latest.batch, start=start))
         return move_along(latest, new, old, to)
-
-
-_NO_OPTION = (
-    "no reader option says where a file source begins; a handoff has the filter that leaves out the files that were "
-    "read"
-)
-_CONDITIONS = (
-    "no reader option says where to begin: filter what the reader loads by _metadata.file_path, before anything else "
-    "is done to it; the code that ckpt writes does so",
-    "the new query must read the same folder under the same URI, spelled in the same way: paths are compared as they "
-    "are, so through a symbolic link, or with s3 for s3a, every file is read again",
-)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ckpt.advice import words
+from ckpt.checkpoint.sources.book import BOOK, say
 from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, cut_json, move_along
 from ckpt.checkpoint.sources.kind import LONG, Advance, SourceKind, SourceType, Unit, advance_number, whole_number
 from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
@@ -53,12 +53,7 @@ class IcebergKind(SourceKind[IcebergOffset]):
         return f"snapshot {offset.snapshot}, file {offset.position} of {files}"
 
     def start_after(self, offset: IcebergOffset, facts: StartFacts) -> ReaderStart:
-        refused = (
-            "no option of Iceberg's reader names the file or the snapshot to begin with; stream-from-timestamp begins "
-            "with the first snapshot that was committed at a time (in ms) or after it: the one after "
-            f"{offset.snapshot or 'none'} in the table's list of snapshots, if the batch ended at the end of that one"
-        )
-        return ReaderStart(Begin.REFUSED, refused=refused)
+        return ReaderStart(Begin.REFUSED, refused=say("iceberg_no_option", snapshot=offset.snapshot or "none"))
 
     def parse_end(self, value: Json, what: str) -> RequestedEnd:
         offset = self.decode(value) if isinstance(value, dict) and value.keys() == _KEYS else None
@@ -68,28 +63,16 @@ class IcebergKind(SourceKind[IcebergOffset]):
             or not 0 <= offset.position < 2**31
             or offset.all_files
         ):
-            raise UsageError(
-                f"{what} is not an offset of an Iceberg source: all four keys as `ckpt offsets show` prints them, with "
-                f"another snapshot_id and position, and scan_all_files false: {cut_json(value)}"
-            )
+            raise UsageError(BOOK.text("iceberg_not_an_offset", what=what, value=cut_json(value)))
         return RequestedEnd(value)
 
     def move_end(self, latest: LatestEnd[IcebergOffset], new: RequestedEnd) -> MovedEnd:
         """Iceberg class ``SparkMicroBatchStream``: the ids of snapshots say nothing of their order."""
         old, to = latest.offset, self.decode(new.value)
         if not latest.committed:
-            raise CannotEndThere(f"batch {latest.batch} is planned and not committed: let it run first, or skip it")
+            raise CannotEndThere(say("uncommitted", batch=latest.batch))
+        not_asked = BOOK.text("iceberg_not_asked")
         if to is not None and (old.snapshot, old.all_files) == (to.snapshot, to.all_files):
-            return move_along(latest, new, old.position, to.position, _NOT_ASKED)
+            return move_along(latest, new, old.position, to.position, not_asked)
         ahead, back = (latest.value, new.value), (new.value, latest.value)
-        return MovedEnd((ahead,), (back,), (_NO_ORDER, _NOT_ASKED))
-
-
-_NO_ORDER = words(
-    "Snapshot ids do not show whether that is earlier or later: rows in between are read again if it is earlier, and "
-    "left out if it is later."
-)
-_NOT_ASKED = words(
-    "ckpt does not read the table: snapshot_id must be the current snapshot or an ancestor of it, or the next start "
-    "fails. position is how many of the files that it added are left out."
-)
+        return MovedEnd((ahead,), (back,), (BOOK.text("iceberg_no_order"), not_asked))

@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from ckpt.advice import Setting, Words, words
+from ckpt.advice import Words
+from ckpt.checkpoint.sources.book import BOOK, say
 from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, Span, cut_json
 from ckpt.checkpoint.sources.kind import LONG, Advance, SourceKind, SourceType, Unit, whole_number
 from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
@@ -86,28 +87,25 @@ class KafkaKind(SourceKind[KafkaOffset]):
             {"startingOffsets": json.dumps(topics, separators=(",", ":"), ensure_ascii=False)},
             without=("startingTimestamp", "startingOffsetsByTimestamp"),
             conditions=(
-                *((_EVENT_HUBS,) if facts.event_hubs else ()),
-                *(
-                    f"topic {topic} was recreated after this batch: -2 is the earliest row of a partition"
-                    for topic in recreated
-                ),
-                *_CONDITIONS,
+                *((say("kafka_event_hubs"),) if facts.event_hubs else ()),
+                *(say("kafka_recreated", topic=topic) for topic in recreated),
+                *map(say, ("kafka_every_partition", "kafka_kept", "kafka_other_rows")),
             ),
         )
 
     def parse_end(self, value: Json, what: str) -> RequestedEnd:
         if not isinstance(value, dict) or not value:
-            raise UsageError(f'{what} is not a set of Kafka offsets, such as {{"topic":{{"0":12}}}}: {cut_json(value)}')
+            raise UsageError(BOOK.text("kafka_not_an_offset", what=what, value=cut_json(value)))
         kept: dict[Partition, int] = {}
         left_out = set()
         for topic, partitions in value.items():
             if not topic or not isinstance(partitions, dict) or not partitions:
-                raise UsageError(f"{what} has no partitions for topic {one_line(topic)!r}: {cut_json(partitions)}")
+                known = {"what": what, "topic": repr(one_line(topic)), "value": cut_json(partitions)}
+                raise UsageError(BOOK.text("kafka_no_partitions", **known))
             for key, offset in partitions.items():
                 if _NUMBER.fullmatch(key) is None or int(key) >= 2**31:
-                    raise UsageError(
-                        f"{what} names partition {one_line(key)!r} of {one_line(topic)}, which is not a number"
-                    )
+                    known = {"what": what, "number": repr(one_line(key)), "topic": one_line(topic)}
+                    raise UsageError(BOOK.text("kafka_no_number", **known))
                 if offset is None:
                     left_out.add((topic, int(key)))
                 else:
@@ -119,26 +117,16 @@ class KafkaKind(SourceKind[KafkaOffset]):
         for word in shifts:
             shift = _SHIFT.fullmatch(word)
             if shift is None:
-                raise UsageError.of(
-                    "{--shift} {word} is not TOPIC/PARTITION=+N or TOPIC/PARTITION=-N", word=one_line(word)
-                )
+                raise UsageError(BOOK.text("kafka_no_shift", word=one_line(word)))
             part = shift["topic"], int(shift["partition"])
             if part not in moved:
-                raise UsageError.of(
-                    "{--shift} {word}: the source has no such partition; it has {names}",
-                    word=one_line(word),
-                    names=_list(moved),
-                )
+                raise UsageError(BOOK.text("kafka_no_such_partition", word=one_line(word), names=_list(moved)))
             if moved[part] != offset.partitions[part]:
-                raise UsageError.of("{--shift} names {names} twice", names=_list([part]))
+                raise UsageError(BOOK.text("kafka_shift_twice", names=_list([part])))
             moved[part] += int(shift["by"])
             if not 0 <= moved[part] <= LONG:
-                raise UsageError.of(
-                    "{--shift} {word} leads to {end}: the partition is at {now}",
-                    word=one_line(word),
-                    end=moved[part],
-                    now=offset.partitions[part],
-                )
+                now = offset.partitions[part]
+                raise UsageError(BOOK.text("kafka_shift_too_far", word=one_line(word), end=moved[part], now=now))
         return RequestedEnd(_write_sorted(moved))
 
     def move_end(self, latest: LatestEnd[KafkaOffset], new: RequestedEnd) -> MovedEnd:
@@ -153,10 +141,8 @@ class KafkaKind(SourceKind[KafkaOffset]):
         if not latest.committed:
             low = [part for part in to if to[part] < start.get(part, 0)]
             if to.keys() != before.keys() or low:
-                what = f"{_list(low)} would end before its start" if low else "its partitions would change"
-                raise CannotEndThere(
-                    f"batch {latest.batch} is planned and not committed, and {what}: let it run first, or skip it"
-                )
+                name = "kafka_before_start" if low else "kafka_other_partitions"
+                raise CannotEndThere(say(name, batch=latest.batch, names=_list(low)))
         skipped = [_span({part: old.get(part, 0) for part in ahead}, ahead)] if ahead else []
         repeated = [_span({part: to[part] for part in back}, back)] if back else []
         if new.left_out:
@@ -164,21 +150,6 @@ class KafkaKind(SourceKind[KafkaOffset]):
         return MovedEnd(tuple(skipped), tuple(repeated), tuple(_warn(before.keys(), to.keys(), new)))
 
 
-_EVENT_HUBS = (
-    "the source must be Kafka: offsets of Azure Event Hubs look the same, and its reader wants sequence numbers in "
-    "eventhubs.startingPositions instead of these options"
-)
-_CONDITIONS = (
-    "name every partition: add those that a topic has gained since, with -2 for their beginning",
-    "the broker must still have these offsets: leave failOnDataLoss on, so that the query fails if not",
-    "offsets of a recreated topic mean other rows, and rows below them are skipped silently: name its partitions "
-    "with -2",
-)
-_NOT_ASKED = words(
-    "ckpt does not ask the broker. If a partition does not have the offset, or no longer has it, the next start says "
-    '"Some data may have been lost"; with {option} it silently reads other rows.',
-    option=Setting("failOnDataLoss=false"),
-)
 _NUMBER = re.compile("0|[1-9][0-9]{0,9}")
 _SHIFT = re.compile(rf"(?P<topic>[^/=]+)/(?P<partition>{_NUMBER.pattern})=(?P<by>[+-][0-9]{{1,18}})")
 _KEPT_FOR_READERS = {-1: "the end (latest)", -2: "the beginning (earliest)"}
@@ -204,14 +175,12 @@ def _advance(old: Mapping[Partition, int], new: Mapping[Partition, int]) -> Adva
 
 def _parse_offset(partition: str, offset: Json, what: str) -> int:
     if isinstance(offset, bool) or not isinstance(offset, int):
-        raise UsageError(f"{what} gives {partition} the offset {cut_json(offset)}, which is not a whole number")
+        raise UsageError(BOOK.text("kafka_not_whole", what=what, partition=partition, value=cut_json(offset)))
+    known = {"what": what, "partition": partition, "offset": offset, "meaning": _KEPT_FOR_READERS.get(offset)}
     if offset in _KEPT_FOR_READERS:
-        raise UsageError(
-            f"{what} gives {partition} the offset {offset}: that means {_KEPT_FOR_READERS[offset]} in reader options "
-            "only; from an offset log the batch would fail. Give the number that the broker has"
-        )
+        raise UsageError(BOOK.text("kafka_for_readers", **known))
     if not 0 <= offset <= LONG:
-        raise UsageError(f"{what} gives {partition} the offset {offset}, which no partition has")
+        raise UsageError(BOOK.text("kafka_impossible", **known))
     return offset
 
 
@@ -219,45 +188,25 @@ def _check_named(index: int, old: Set[Partition], to: Set[Partition], left_out: 
     """Refuse a new end that leaves out partitions silently, or all of them."""
     unknown = sorted(left_out - old)
     if unknown:
-        raise CannotEndThere(f"{_list(unknown)} cannot be left out: source {index} does not have it")
+        raise CannotEndThere(say("kafka_not_there", names=_list(unknown), source=index))
     missing = sorted(old - to - left_out)
     if missing:
-        raise CannotEndThere(
-            f"{_list(missing)} is left out, and Spark reads a partition without an offset again from its beginning, "
-            "without an error: give its offset as well, or null if you want that"
-        )
+        raise CannotEndThere(say("kafka_left_out", names=_list(missing)))
     if not to:
-        raise CannotEndThere("no partition is left: the source would be read again from its beginning")
+        raise CannotEndThere(say("kafka_none_left"))
 
 
 def _warn(old: Set[Partition], to: Set[Partition], new: RequestedEnd) -> Iterator[Words]:
-    yield _NOT_ASKED
+    yield BOOK.text("kafka_not_asked")
     for topic, name in new.renamed.items():
-        yield words(
-            "ckpt cannot know whether the record at an offset of {name} is the one that comes next in {topic}: a copy "
-            "of a topic mostly has other offsets. Compare some records at these offsets first; rows in between are "
-            "lost, or read again.",
-            name=one_line(name),
-            topic=one_line(topic),
-        )
+        yield BOOK.text("kafka_renamed", new=one_line(name), topic=one_line(topic))
     if new.left_out:
-        yield words(
-            "{partitions} is left out: the next batch reads it from its beginning, as long as the query subscribes to "
-            "its topic.",
-            partitions=_list(sorted(new.left_out)),
-        )
+        yield BOOK.text("kafka_from_beginning", names=_list(sorted(new.left_out)))
     before, after = ({topic for topic, _ in partitions} for partitions in (old, to))
     if after - before:
-        yield words(
-            'The query must subscribe to {topics}: partitions that it does not read fail the next start ("Partitions '
-            'Set(...) have been deleted").',
-            topics=one_line(", ".join(sorted(after - before))),
-        )
+        yield BOOK.text("kafka_subscribe", topics=one_line(", ".join(sorted(after - before))))
     if before - after:
-        topics = one_line(", ".join(sorted(before - after)))
-        yield words(
-            "The query must no longer subscribe to {topics}, or it reads that from its beginning.", topics=topics
-        )
+        yield BOOK.text("kafka_subscribe_no_longer", topics=one_line(", ".join(sorted(before - after))))
 
 
 def _write_topics(partitions: Mapping[Partition, int]) -> dict[str, Json]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Generic, TypeVar
 
+from ckpt.checkpoint.sources.book import BOOK, say
 from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, cut_json
 from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
 from ckpt.errors import UsageError
@@ -132,18 +133,16 @@ class SourceKind(ABC, Generic[Record]):
         Raises UsageError, which begins with ``what``, where it is no offset of this kind of source.
         """
         if self.decode(value) is None:
-            raise UsageError(f"{what} is not an offset of a {self.name} source: {cut_json(value)}")
+            raise UsageError(BOOK.text("not_an_offset", what=what, kind=self.name, value=cut_json(value)))
         return RequestedEnd(value)
 
     def shift_end(self, offset: Record, shifts: Sequence[str]) -> RequestedEnd:
         """Move parts of an offset as somebody typed it, such as ``topic/partition=+n``. Raises UsageError."""
-        raise UsageError.of(
-            "{--shift} moves partitions of Kafka, and this source is not Kafka: give its offset with {--to}"
-        )
+        raise UsageError(BOOK.text("shift_is_for_kafka"))
 
     def move_end(self, latest: LatestEnd[Record], new: RequestedEnd) -> MovedEnd:
         """Say what another end of the latest batch leads to. Raises CannotEndThere."""
-        raise CannotEndThere(f"ckpt does not know what a changed end of a {self.name} source does")
+        raise CannotEndThere(say("end_not_known", kind=self.name))
 
 
 def advance_number(old: int, new: int, unit: str) -> Advance:

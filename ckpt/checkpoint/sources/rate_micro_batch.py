@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ckpt.checkpoint.sources.book import BOOK, say
 from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, cut_json, move_along
 from ckpt.checkpoint.sources.kind import LONG, Advance, SourceKind, SourceType, Unit, advance_number, whole_number
 from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
@@ -49,21 +50,17 @@ class RateMicroBatchKind(SourceKind[RateMicroBatchOffset]):
         return f"row {offset.rows}"
 
     def start_after(self, offset: RateMicroBatchOffset, facts: StartFacts) -> ReaderStart:
-        condition = "a rate-micro-batch source counts from row 0 in every new checkpoint; no option says otherwise"
-        return ReaderStart(Begin.FROM_ZERO, conditions=(condition,))
+        return ReaderStart(Begin.FROM_ZERO, conditions=(say("rate_micro_batch_from_zero"),))
 
     def parse_end(self, value: Json, what: str) -> RequestedEnd:
         offset = self.decode(value)
         if offset is None or not (0 <= offset.rows <= LONG and 0 <= offset.timestamp_ms <= LONG):
-            raise UsageError(
-                f"{what} is not an offset of a rate-micro-batch source, such as "
-                f'{{"offset":120,"timestamp":1700000000000}}: {cut_json(value)}'
-            )
+            raise UsageError(BOOK.text("rate_micro_batch_not_an_offset", what=what, value=cut_json(value)))
         return RequestedEnd(value)
 
     def move_end(self, latest: LatestEnd[RateMicroBatchOffset], new: RequestedEnd) -> MovedEnd:
         offsets = (latest.offset, self.decode(new.value), latest.start)
         old, to, start = (0 if offset is None else offset.rows for offset in offsets)
         if not latest.committed and to < start:
-            raise CannotEndThere(f"batch {latest.batch} is planned and not committed, and begins at row {start}")
+            raise CannotEndThere(say("rate_micro_batch_before_batch", batch=latest.batch, start=start))
         return move_along(latest, new, old, to)

@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 
+from ckpt.checkpoint.sources.book import say
 from ckpt.checkpoint.sources.kind import Advance, SourceKind, SourceType, Unit, advance_number, whole_number
 from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts, shorten_json
 from ckpt.model import Json
@@ -40,11 +41,8 @@ class UnknownKind(SourceKind[UnknownOffset]):
     def start_after(self, offset: UnknownOffset, facts: StartFacts) -> ReaderStart:
         like = shorten_json(offset.value)
         if _has_partitions(offset.value):
-            like += ", a number for each partition, as Pub/Sub Lite has them (SparkSourceOffset) and others may"
-        refused = (
-            f"ckpt does not know a source whose offsets look like {like}; see its documentation for how it can start"
-        )
-        return ReaderStart(Begin.REFUSED, refused=refused)
+            like += say("unknown_partitions")
+        return ReaderStart(Begin.REFUSED, refused=say("unknown_source", like=like))
 
 
 def _has_partitions(value: Json) -> bool:
@@ -85,11 +83,5 @@ class NumbersKind(SourceKind[NumberOffset]):
 
     def start_after(self, offset: NumberOffset, facts: StartFacts) -> ReaderStart:
         if offset.rate:
-            condition = "a rate source counts from zero in every new checkpoint; no option says otherwise"
-            return ReaderStart(Begin.FROM_ZERO, conditions=(condition,))
-        refused = (
-            f"its offset is the number {shorten_json(offset.value)}, as sockets and others write it: ckpt does not "
-            "know which source this is; what a socket sent is gone, and a new query reads only what arrives after its "
-            "start"
-        )
-        return ReaderStart(Begin.REFUSED, refused=refused)
+            return ReaderStart(Begin.FROM_ZERO, conditions=(say("rate_from_zero"),))
+        return ReaderStart(Begin.REFUSED, refused=say("unknown_number", number=shorten_json(offset.value)))
