@@ -1,6 +1,7 @@
 """The books of ckpt, in which words and advice are written: what each entry needs, and what the code asks for."""
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ from tests.support.places import ROOT
 
 def all_books() -> dict[str, Book]:
     """The books by the module that has each."""
-    books = {}
+    books: dict[str, Book] = {}
     for module in sorted((ROOT / "ckpt").rglob("*.py")):
         if "Book(" in module.read_text(encoding="utf-8") and module.name != "advice/book.py":
             name = ".".join(module.relative_to(ROOT).with_suffix("").parts)
@@ -93,20 +94,25 @@ def all_uses() -> Iterator[Use]:
     for folder in ("ckpt", "commands"):
         for module in sorted((ROOT / folder).rglob("*.py")):
             for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
-                if (
-                    isinstance(node, ast.Call)
-                    and isinstance(node.func, ast.Attribute)
-                    and node.func.attr in ("text", "advise")
-                ) and ast.unparse(node.func.value).rpartition(".")[2] in ("BOOK", "_BOOK"):
+                if isinstance(node, ast.Call) and _ASKING.fullmatch(ast.unparse(node.func)):
                     yield from _read(f"{module.relative_to(ROOT)}:{node.lineno}", node)
 
 
+_ASKING = re.compile(r"(.*\.)?_?BOOK\.(text|advise)|say")
+
+
+def all_constants() -> set[str]:
+    """The strings of modules that have a book, which may choose one of several entries."""
+    texts = (module.read_text(encoding="utf-8") for module in (ROOT / "ckpt").rglob("*.py"))
+    nodes = (node for text in texts if "BOOK" in text or "say(" in text for node in ast.walk(ast.parse(text)))
+    return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+
 def _read(where: str, node: ast.Call) -> Iterator[Use]:
-    assert isinstance(node.func, ast.Attribute)
     choices = [node.args[0]] if not isinstance(node.args[0], ast.IfExp) else [node.args[0].body, node.args[0].orelse]
     starred = any(keyword.arg is None for keyword in node.keywords)
     parts = None if starred else frozenset(keyword.arg for keyword in node.keywords if keyword.arg is not None)
-    table = "words" if node.func.attr == "text" else "steps"
+    table = "steps" if isinstance(node.func, ast.Attribute) and node.func.attr == "advise" else "words"
     for each in choices:
         if isinstance(each, ast.Constant):
             yield Use(where, table, str(each.value), parts)
