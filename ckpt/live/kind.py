@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-from ckpt.advice import Option, words
+from ckpt.advice import Words
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.registry import SourceRange, SourceView
 from ckpt.errors import UsageError, one_line
@@ -17,9 +17,9 @@ from ckpt.texts import mask_secrets, quote_word
 _ENVIRONMENT = "env:"
 
 
-def unusable_option(reason: str) -> UsageError:
+def unusable_option(reason: str | Words) -> UsageError:
     """Build the error of an option of a source that cannot be used; ``reason`` is without a full stop."""
-    return UsageError(words("{option}: {reason}", option=Option("source_options"), reason=reason))
+    return UsageError.of("{--source-options}: {reason}", reason=reason)
 
 
 def source_options(words: Sequence[str]) -> dict[int, dict[str, str]]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from ckpt.errors import one_line
+from ckpt.live.book import BOOK
 from ckpt.live.kind import unusable_option
 
 SERVERS = "kafka.bootstrap.servers"
@@ -90,10 +91,7 @@ def _check_stores(settings: Mapping[str, str]) -> None:
     for store, (types, endings, form) in _STORES.items():
         location, kind = settings.get(f"ssl.{store}.location", ""), settings.get(f"ssl.{store}.type", "").upper()
         if kind not in types or location.lower().endswith(endings):
-            raise unusable_option(
-                f"kafka.ssl.{store}.location must be {form}: ckpt cannot read Java key "
-                "stores (JKS), and keytool exports them"
-            )
+            raise unusable_option(BOOK.text("kafka_java_key_store", store=store, form=form))
 
 
 def _translate_jaas(text: str, settings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -108,8 +106,4 @@ def _translate_jaas(text: str, settings: Mapping[str, str]) -> Iterator[tuple[st
         yield "sasl.oauthbearer.method", "oidc"
         yield from ((name, entries[key]) for key, name in _OF_OAUTH.items() if key in entries)
     else:
-        raise unusable_option(
-            "kafka.sasl.jaas.config is understood as a PlainLoginModule or ScramLoginModule with "
-            'username="..." and password="...", or an OAuthBearerLoginModule with clientId and clientSecret beside '
-            "kafka.sasl.oauthbearer.token.endpoint.url"
-        )
+        raise unusable_option(BOOK.text("kafka_login_module"))
