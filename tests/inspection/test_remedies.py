@@ -210,8 +210,11 @@ def test_settings_that_were_edited_in_the_newest_offsets_lead_to_the_repair(
 def test_a_partition_that_is_lost_leads_to_what_is_left(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
     checkpoint = copy_of("aggregation-hdfs-4.2", {"op": "delete_tree", "path": "state/0/1"})
     remedy = remedy_of("CKPT304", checkpoint, ckpt)
-    assert f"how much of the state is left: `ckpt rewrite {checkpoint} NEW --salvage --plan`" in remedy
+    assert f"`ckpt rewrite {checkpoint} NEW --salvage --accept-loss --plan`" in remedy
     assert ckpt("rewrite", checkpoint, tmp_path / "new", "--salvage").exit_code == 3
+    plan = ckpt("rewrite", checkpoint, tmp_path / "new", "--salvage", "--accept-loss", "--plan")
+    assert (plan.exit_code, "1 partition of state is lost" in plan.stdout) == (0, True)
+    assert not (tmp_path / "new").exists()
     assert ckpt("rewrite", checkpoint, tmp_path / "new", "--salvage", "--accept-loss").exit_code == 0
 
 

@@ -145,7 +145,7 @@ def test_sources_that_a_narrow_page_has_no_room_for_are_said_to_be_missing(ckpt:
         lines = path.read_text().splitlines()
         path.write_text("\n".join([*lines, *lines[2:] * 5]))
     page = ckpt("inspect", checkpoint).stdout
-    assert "  not shown: source 3, source 4, source 5; -o json has them" in page
+    assert "  not shown: source 3, source 4, source 5; see -o json" in page
 
 
 def test_one_is_not_many(ckpt: Ckpt, copy_of: CopyOf) -> None:

@@ -240,6 +240,9 @@ def test_every_published_key_is_used(ckpt: Ckpt, copy_of: CopyOf, describe: Desc
         "kind",
         "sources[]",
         "columns[]",
+        "in_sinks[]",  # of a change in place that goes back
+        "rows",
+        "says",
     }
     unread = contract.shapes("evolve").keys() - seen
     unseen = {key.rpartition(".")[2] for key in unread if not key.startswith("checkpoint.pipeline.")}
