@@ -42,11 +42,11 @@ class Book:
         """Return the tables of the file."""
         return tomllib.loads(files(self.package).joinpath(self.file).read_text(encoding="utf-8"))
 
-    def text(self, name: str, **parts: Any) -> Words:
+    def text(self, name: str, /, **parts: Any) -> Words:
         """Return a text of ``[words]``."""
         return self.make_words(self.content["words"][name], parts)
 
-    def advise(self, name: str, **parts: Any) -> Advice:
+    def advise(self, name: str, /, **parts: Any) -> Advice:
         """Return steps of ``[steps]``."""
         return self.make_advice(self.content["steps"][name], parts)
 

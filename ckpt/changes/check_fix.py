@@ -10,9 +10,9 @@ from functools import partial
 from itertools import islice
 
 from ckpt.advice import RowCost, Words, words
+from ckpt.changes.book import BOOK
 from ckpt.changes.plan import FINISHED_AGAIN, SINK_DROPS, STOP_FIRST, First, NoWay, Planned, Replay, inspect_changed
 from ckpt.changes.steps import Step
-from ckpt.checkpoint.checkpoint import OFFSETS
 from ckpt.checkpoint.history import in_real_time
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.inspection.verdict import spell
@@ -52,13 +52,7 @@ def warn_of_real_time(after: Inspection) -> Iterator[Words]:
     latest, committed = checkpoint.offsets.latest, checkpoint.commits.latest
     if in_real_time(checkpoint) and latest is not None and (committed is None or committed < latest):
         begins = "everything from the beginning" if committed is None else f"everything after batch {committed}"
-        yield words(
-            "Real-time mode wrote this checkpoint. A start in that mode deletes {offsets}/{latest}, which is not "
-            "committed, and reads {begins} instead: no row is lost, but the batch has other rows than planned here.",
-            offsets=OFFSETS,
-            latest=latest,
-            begins=begins,
-        )
+        yield BOOK.text("real_time_start", latest=latest, begins=begins)
 
 
 def must_run_first(batch: int) -> Rule:

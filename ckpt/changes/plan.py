@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar, Self, TypeVar
 
-from ckpt.advice import Advice, Known, RowCost, RowsEffect, Words, again, call, join, left_out, plain, words
+from ckpt.advice import Advice, Known, RowCost, RowsEffect, Words, again, join, left_out, plain, words
 from ckpt.advice.words import name_in_python
+from ckpt.changes.book import BOOK
 from ckpt.changes.steps import Changed, Step
 from ckpt.checkpoint.checkpoint import FIRST_START, OFFSETS, STATE, Checkpoint, Log
 from ckpt.checkpoint.history import find_renumbered_entry
@@ -18,7 +19,6 @@ from ckpt.inspection.checks.sink import SinkOutcome, SinkOutlook, build_first_ma
 from ckpt.inspection.inspection import Inspection, gather_known, inspect
 from ckpt.live.sink.records import SinkKind, SinkLog
 from ckpt.model import CommitLog, OffsetLog, Unreadable
-from ckpt.restart.book import INTO_NOOP
 from ckpt.restart.findings import Asked, Forecast
 from ckpt.restart.sinks import AnySink, Ids, InSink, effect
 from ckpt.storage import Listing, Storage
@@ -27,11 +27,6 @@ from ckpt.values import Value
 from ckpt.versions import Spark
 
 STOP_FIRST = words("Stop the query first: ckpt cannot see whether it is running (an idle query writes nothing).")
-END_FIRST = words(
-    "End the driver first, not only the query: a start within the same application reads wrong rows silently. ckpt "
-    "cannot see whether it is running."
-)
-"""The first warning of every plan that takes state back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +51,8 @@ OTHERS_REPEAT = ToAccept(again(), words("other sinks would get rows again"), any
 SINK_REPEATS = ToAccept(again(), words("the sink would have rows twice"))
 SINK_DROPS = ToAccept(effect(None, Ids.REUSED), words("a sink that remembers batch ids would drop rows"), any_sink=True)
 NEVER_FINISHED = words(
-    "ckpt was interrupted while it wrote this checkpoint, or changed its sources: {inspect} says how to repair that",
-    inspect=call("inspect"),
+    "ckpt was interrupted while it wrote this checkpoint, or changed its sources: {call:inspect} says how to "
+    "repair that"
 )
 """Why nothing is done with such a checkpoint (``Checkpoint.unfinished``)."""
 OF_EPOCHS = "it was written by continuous processing, whose offsets are those of epochs"
@@ -244,8 +239,6 @@ def inspect_changed(
 
 
 _NOOP = (First.NOOP, First.NOOP_IF_WRITTEN)
-NOOP_START = words("{noop} on this checkpoint", noop=INTO_NOOP)
-"""A start that computes state and writes no row."""
 
 
 def adapt_to_sink(plan: Planned, log: SinkLog | None, *, other_range: bool = False) -> Planned:
@@ -308,12 +301,7 @@ def _adapt_to_rows(plan: Planned, sink: SinkOutlook) -> Planned:
         )
     elif batches and doubles:
         sink = replace(sink, said=f"batches from {min(batches)} on run again: {again}")
-    first = words(
-        "Before any other start, start the query once with {noop}: it computes the state of batch {batch} again and "
-        "writes no row. A usual start writes the rows again, and they are then in it twice.",
-        noop=NOOP_START,
-        batch=str(sink.next_batch),
-    )
+    first = BOOK.text("noop_first", batch=sink.next_batch)
     return replace(
         plan,
         sink=sink,

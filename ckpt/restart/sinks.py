@@ -7,25 +7,12 @@ drops on 3.5 to 4.2 (``tests/live/sink/answers.json``; 4.3 has no Delta yet), wh
 nowhere: there is no error, and the metrics of the query count the rows as read.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from ckpt.advice import (
-    NO_ROWS,
-    Code,
-    Hole,
-    Known,
-    Option,
-    RowsEffect,
-    Step,
-    Words,
-    again,
-    join,
-    left_out,
-    words,
-)
+from ckpt.advice import NO_ROWS, Code, Hole, Known, Option, RowsEffect, Step, Words, again, join, left_out, words
 from ckpt.advice.book import Book
 from ckpt.advice.calls import Part, Speech
 
@@ -60,9 +47,9 @@ class Sink:
     """One kind of sink."""
 
     kind: str
-    drops_same_query: bool  # rows under an id at or below the newest one, from the same checkpoint or a copy of it
-    drops_new_query: bool  # the same from a new checkpoint, which has another query id
     new_checkpoint: Callable[[Seen], Words]  # what a new checkpoint means to it
+    drops_same_query: bool = False  # rows under ids up to its newest one, from the same checkpoint or a copy of it
+    drops_new_query: bool = False  # the same from a new checkpoint, which has another query id
     taken_back: Callable[[Seen], Step] | None = None  # how it accepts rows under ids that it has seen; None: it does
     record: str = "batch"  # what its log keeps of a batch
     computes_first: bool = False  # tasks read the rows of a batch, and write its state, before the sink passes it over
@@ -77,102 +64,45 @@ class Sink:
         return self.drops_same_query and not self.drops_new_query
 
 
-def _new(name: str) -> Callable[[Seen], Words]:
-    return lambda seen: _BOOK.text(name, **seen.parts)
+def _sink(kind: str, name: str, **rules: Any) -> Sink:
+    """Make a kind of sink whose texts have this name."""
+    back = (lambda seen: _BOOK.advise(name, **seen.parts).steps[0]) if rules.get("drops_same_query") else None
+    return Sink(kind, lambda seen: _BOOK.text(name, **seen.parts), taken_back=back, **rules)
 
 
-def _back(name: str) -> Callable[[Seen], Step]:
-    return lambda seen: _BOOK.advise(name, **seen.parts).steps[0]
-
-
+_BY_QUERY: Mapping[str, Any] = {"drops_same_query": True}
+_BY_ID: Mapping[str, Any] = {"drops_same_query": True, "drops_new_query": True}
 SINKS = (
-    Sink(
-        "delta",  # DeltaSink.addBatch: by query id and batch id, as txn in _delta_log
-        drops_same_query=True,
-        drops_new_query=False,
-        new_checkpoint=_new("delta"),
-        taken_back=_back("delta"),
-        record="transaction",
-    ),
-    Sink(
-        "iceberg",  # SparkWrite.BaseStreamingWrite.commit: by query id and batch id, in the summaries of its snapshots
-        drops_same_query=True,
-        drops_new_query=False,
-        new_checkpoint=_new("iceberg"),
-        taken_back=_back("iceberg"),
-        record="snapshot",
-        computes_first=True,
-    ),
-    Sink(
-        "file",  # FileStreamSink.addBatch: by batch id, in _spark_metadata of the output folder
-        drops_same_query=True,
-        drops_new_query=True,
-        new_checkpoint=_new("file"),
-        taken_back=_back("file"),
-        unbroken_log="_spark_metadata",
-    ),
-    Sink(
-        "foreachBatch with txnAppId",  # options of a Delta write: by txnAppId and txnVersion, as txn in _delta_log
-        drops_same_query=True,
-        drops_new_query=True,
-        new_checkpoint=_new("txn_app_id"),
-        taken_back=_back("txn_app_id"),
-        record="transaction",
-        fails_with_state=True,
-    ),
-    Sink(
-        "kafka",  # KafkaStreamingWrite
-        drops_same_query=False,
-        drops_new_query=False,
-        new_checkpoint=_new("kafka"),
-    ),
-    Sink(
-        "foreach, foreachBatch",
-        drops_same_query=False,
-        drops_new_query=False,
-        new_checkpoint=_new("foreach"),
-    ),
+    # DeltaSink.addBatch: by query id and batch id, as txn in _delta_log
+    _sink("delta", "delta", record="transaction", **_BY_QUERY),
+    # SparkWrite.BaseStreamingWrite.commit: by query id and batch id, in the summaries of its snapshots
+    _sink("iceberg", "iceberg", record="snapshot", computes_first=True, **_BY_QUERY),
+    # FileStreamSink.addBatch: by batch id, in _spark_metadata of the output folder
+    _sink("file", "file", unbroken_log="_spark_metadata", **_BY_ID),
+    # options of a Delta write: by txnAppId and txnVersion, as txn in _delta_log
+    _sink("foreachBatch with txnAppId", "txn_app_id", record="transaction", fails_with_state=True, **_BY_ID),
+    _sink("kafka", "kafka"),  # KafkaStreamingWrite
+    _sink("foreach, foreachBatch", "foreach"),
 )
 """Every kind whose rule is known."""
 
 _TWICE = "rows that it has already are then in it twice"
+_UNDER_KEYS = (
+    "rows that it has already are written again under the same keys, with the values that the query has then, so no "
+    "key is in it twice"
+)
 NAMED_SINKS = (
-    Sink(
-        "upsert",  # foreach or foreachBatch that writes by key: MERGE, Cassandra, put_item of DynamoDB, ON CONFLICT
-        drops_same_query=False,
-        drops_new_query=False,
-        new_checkpoint=_new("upsert"),
-        again="rows that it has already are written again under the same keys, with the values that the query has "
-        "then, so no key is in it twice",
-    ),
-    Sink(
-        "append",  # foreach or foreachBatch that adds each row, such as a batch write of JDBC in append mode
-        drops_same_query=False,
-        drops_new_query=False,
-        new_checkpoint=_new("append"),
-        again=_TWICE,
-        doubles=True,
-    ),
-    Sink(
-        "kafka",
-        drops_same_query=False,
-        drops_new_query=False,
-        new_checkpoint=_new("topic"),
-        again=_TWICE,
-        doubles=True,
-    ),
-    Sink(
-        "noop",
-        drops_same_query=False,
-        drops_new_query=False,
-        new_checkpoint=_new("noop"),
-        again="it writes no row",
-    ),
+    # foreach or foreachBatch that writes by key: MERGE, Cassandra, put_item of DynamoDB, ON CONFLICT
+    _sink("upsert", "upsert", again=_UNDER_KEYS),
+    # foreach or foreachBatch that adds each row, such as a batch write of JDBC in append mode
+    _sink("append", "append", again=_TWICE, doubles=True),
+    _sink("kafka", "topic", again=_TWICE, doubles=True),
+    _sink("noop", "noop", again="it writes no row"),
 )
 """Kinds of sinks that keep no batch ids, as a user may say which a query has: no place of theirs is looked at."""
 
 _KINDS = {sink.kind: sink for sink in (*SINKS, *NAMED_SINKS)}
-WITH_TXN_APP_ID = next(sink for sink in SINKS if sink.kind == "foreachBatch with txnAppId")
+WITH_TXN_APP_ID = _KINDS["foreachBatch with txnAppId"]
 
 
 class Ids(StrEnum):
@@ -208,38 +138,22 @@ class OnSinks(Part):
 
     def spell(self, speech: Speech) -> str:
         """Write it."""
-        if self.kind is None:
-            return _OF_ALL_SINKS[self.ids]
-        sink = _KINDS[self.kind]
+        sink = _KINDS.get(self.kind or "")
+        if sink is None:
+            return str(_BOOK.text(f"any_{self.ids}"))
         if _drops(sink, self.ids):
-            return _OF_DROPPING_SINK[self.ids]
-        if sink.kind == "noop":
-            return "the sink writes no row"
-        return f"the sink gets rows again: {sink.again or _TWICE}{_state(sink) if self.ids is Ids.NEW_QUERY else ''}"
+            return str(_BOOK.text(f"dropping_{self.ids}"))
+        anew = sink.kind == "upsert" and self.ids is Ids.NEW_QUERY
+        name = "writes_nothing" if sink.kind == "noop" else "upserts_anew" if anew else "gets_again"
+        return str(_BOOK.text(name, again=sink.again or _TWICE))
 
     def fill(self, known: Known) -> "OnSinks":
         """Return it for the sink that was asked."""
         return self if known.sink_kind not in _KINDS else replace(self, kind=known.sink_kind)
 
 
-_REMEMBERING = "Delta, Iceberg, file sinks and txnAppId writers"
-REMEMBERING = words("a sink that remembers batch ids (Delta, Iceberg, files, txnAppId)")
 CLAUSES = {ids.value.replace("-", "_"): OnSinks(ids) for ids in Ids}
 """What becomes of rows in sinks, by the names that texts have for it."""
-_OF_ALL_SINKS = {
-    Ids.SAME: f"{_REMEMBERING} skip it if they have it; others get its rows again",
-    Ids.REUSED: f"{_REMEMBERING} silently drop new rows under ids that they have seen; others get rows again",
-    Ids.NEW: "every sink gets these rows again; upserts by key are safe",
-    Ids.NEW_QUERY: "a file sink and foreachBatch with txnAppId drop the batch ids that they know: give them a new "
-    "output folder or txnAppId; any other sink gets its rows again",
-}
-_OF_DROPPING_SINK = {
-    Ids.SAME: "the sink skips a batch that it has",
-    Ids.REUSED: "the sink silently drops every row under an id that it has seen, new rows included",
-    Ids.NEW_QUERY: "the sink drops the batch ids that it knows: give it a new output folder or txnAppId",
-}
-
-
 REUSED = words("Old batch ids are used again: {sinks}.", sinks=OnSinks(Ids.REUSED))
 
 
@@ -254,16 +168,13 @@ class InSink:
 
 def list_sinks(ids: Ids, seen: Seen | None = None) -> tuple[InSink, ...]:
     """List for each kind of sink what becomes of rows, and with ``seen`` how it loses none."""
-    return tuple(_describe_kinds(ids, seen))
-
-
-def _describe_kinds(ids: Ids, seen: Seen | None) -> Iterator[InSink]:
+    listed = []
     for kind, sink in _KINDS.items():
-        does, rows = words("{sink}.", sink=OnSinks(ids, kind)), effect(kind, ids)
-        if seen is None or sink.taken_back is None or not rows.dropped_by:
-            yield InSink(kind, rows, does)
-        else:
-            yield InSink(kind, rows, words("{does} To lose none: {cure}", does=does, cure=sink.taken_back(seen).what))
+        says, rows = words("{sink}.", sink=OnSinks(ids, kind)), effect(kind, ids)
+        if seen is not None and sink.taken_back is not None and rows.dropped_by:
+            says = words("{does} To lose none: {cure}", does=says, cure=sink.taken_back(seen).what)
+        listed.append(InSink(kind, rows, says))
+    return tuple(listed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,25 +198,17 @@ class AnySink:
         return tuple(filter(None, (join((self.said, ask)), self.first)))
 
 
-_SAME_KEYS = "has each row once that both have read, and of each key what one of the two wrote last"
-
-
 def shared_with_a_copy(*, new_id: bool, only: Sink | None = None) -> dict[str, str]:
     """Describe for each kind of sink, or one, the result if a query and a copy of its checkpoint both write to it."""
     drops = "drops every batch of one of the two whose id the other has written, without an error"
     twice = "has rows twice that both have read"
+    same_keys = "has each row once that both have read, and of each key what one of the two wrote last"
     outcomes = {}
     for sink in SINKS if only is None else (only,):
         known = sink.drops_new_query if new_id else sink.drops_same_query
         outcomes[sink.kind] = drops if known else twice
         if sink.again is not None and not sink.doubles:
-            outcomes[sink.kind] = sink.again if sink.kind == "noop" else _SAME_KEYS
+            outcomes[sink.kind] = sink.again if sink.kind == "noop" else same_keys
         if new_id and sink.is_by_query:
             outcomes[sink.kind] += ": it does not know batches of the original by the new id"
     return outcomes
-
-
-def _state(sink: Sink) -> str:
-    """Say what a new checkpoint means to values by key that come from state."""
-    lower = "; state begins empty, so a count replaces the old one and has only rows that the sources still have"
-    return lower if sink.kind == "upsert" else ""

@@ -1,18 +1,17 @@
 """The report of every command that changes a checkpoint: the same keys, the same sections, the same way to end."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar, TypeVar, assert_never
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, TypeVar
 
 from ckpt import advice
 from ckpt.advice import NO_ROWS, Advice, Call, Do, Hole, RowsEffect, Words, advise, call, do, left_out, run, words
 from ckpt.advice.calls import Value
 from ckpt.changes.apply import Receipt
 from ckpt.changes.check_fix import find_trouble
-from ckpt.changes.plan import ChangePlan, First
+from ckpt.changes.plan import ChangePlan
 from ckpt.changes.steps import FileContent, Step
 from ckpt.restart.findings import Forecast
-from ckpt.restart.sinks import REMEMBERING
 from ckpt.texts import plural
 from ckpt.versions import Progress
 
@@ -31,6 +30,7 @@ from .blocks import (
     show_call,
     show_warnings,
 )
+from .book import BOOK
 from .findings import show_next
 from .keys import Keys, derive
 from .page import forecast_cases, range_text, show_title
@@ -279,41 +279,16 @@ class ChangeReport(Report[Planned]):
 
 def start_anew(plan: ChangePlan, rows: RowsEffect) -> Advice:
     """Advise how to start a query whose batches were rewound."""
-    start = do(Do.START, words("Start the query in a new driver."), rows=rows)
-    match plan.first:
-        case First.NOTHING:
-            return advise(start)
-        case First.SINK:
-            wait = words("Do not start the query yet: first do what is said above about the sink.")
-            if plan.sink is None:
-                wait = words(
-                    "Do not start the query yet with {remembering}: first make it forget the batches that run again, "
-                    "as {inspect} says.",
-                    remembering=REMEMBERING,
-                    inspect=call("inspect", plan.inspection.checkpoint.uri, sink=Hole.URI),
-                )
-            return advise(do(Do.WAIT, wait, rows=rows), start)
-        case First.NOOP:
-            once = words("In a new driver, start the query ONCE into noop, as described above.")
-            done = words("See whether that start is done: preflight answers START then, not before.")
-            uri, sink = plan.inspection.checkpoint.uri, plan.sink
-            look = call("preflight", uri).but(sink=None if sink is None else sink.log.uri)
-            unasked = words(
-                "If the sink is one that ckpt reads, make sure with {preflight} that CKPT411 is not reported.",
-                preflight=call("preflight", uri, sink=Hole.URI),
-            )
-            into_noop = do(Do.START, once, rows=rows, before=(unasked,) if sink is None else ())
-            return advise(into_noop, run(look, done), do(Do.START, words("Start the query as usual."), rows=rows))
-        case First.NOOP_IF_WRITTEN:
-            has = words(
-                "Find out whether the sink has the batch: {inspect} says so of a sink that ckpt reads.",
-                inspect=call("inspect", plan.inspection.checkpoint.uri, sink=Hole.URI),
-            )
-            once = words("If it has, start the query in a new driver ONCE into noop, and then as usual.")
-            lacks = words("If it has not, start the query in a new driver as usual.")
-            starts = do(Do.START, once, rows=rows).or_(do(Do.START, lacks, rows=rows))
-            return advise(do(Do.FIND_OUT, has, rows=rows), starts)
-    assert_never(plan.first)
+    sink = plan.sink.log.uri if plan.sink is not None else None
+    name = f"start_{plan.first}" if sink is None else f"{plan.first}_asked"
+    about = BOOK.advise(name, uri=plan.inspection.checkpoint.uri, sink=sink)
+    return Advice(tuple(_count_rows(step, rows) for step in about.steps))
+
+
+def _count_rows(step: advice.Step, rows: RowsEffect) -> advice.Step:
+    """What a person does has the effect of the plan on rows."""
+    others = tuple(_count_rows(other, rows) for other in step.alternatives)
+    return replace(step, rows=rows if step.call is None else step.rows, alternatives=others)
 
 
 def _tabulate_step(step: Step) -> tuple[str, ...]:

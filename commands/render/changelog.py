@@ -12,6 +12,7 @@ from ckpt.model import Operator, Provider, Store
 from ckpt.texts import plural
 
 from .blocks import Block, Heading, Headline, Item, Line, Next, Page, Table, Tone, more, page_of, show_warnings
+from .book import BOOK
 from .document import DocumentKeys
 from .inspection import CheckpointKeys
 from .keys import ForPeople, Keys, Sentences, of
@@ -151,16 +152,10 @@ def choose_next(comparison: Comparison | None, verify: Call) -> Next:
                 (), words("Stop the query, keep a copy of the checkpoint, and find out which files are damaged.")
             )
         case ComparisonVerdict.UNKNOWN:
-            again = words(
-                "The files show that it took effect; keep the setting. If a snapshot is missing, compare again after "
-                "one was uploaded."
-            )
+            again = BOOK.text("took_effect_compare")
             return Next((run(verify, again),))
         case ComparisonVerdict.NOT_COMPARED:
-            without = words(
-                "The files show that it took effect; keep the setting. To skip comparing state, or after the fix "
-                "above, verify the files only."
-            )
+            without = BOOK.text("took_effect_verify")
             return Next((run(verify.but(files_only=True), without),))
 
 

@@ -16,6 +16,7 @@ from ckpt.texts import plural
 from ckpt.versions import Progress
 
 from .blocks import Block, Cases, Heading, Headline, Item, Next, Tone, show_call
+from .book import BOOK
 from .change import ChangeReport
 from .change_keys import ChangeBody, ChangeHead, ChangeTail, StepKeys
 from .keys import ForPeople, Keys, of
@@ -179,11 +180,7 @@ class EvolveReport(ChangeReport[EvolvePlan]):
             return
         see = words("See whether the changed query can be started on it.")
         look = run(call("preflight", plan.into, expect=self.query), see)
-        start = words(
-            "Start the changed query on it. Rows that the old query reads after batch {batch} come twice: if it has "
-            "read any, write NEW again.",
-            batch=str(plan.batch),
-        )
+        start = BOOK.text("start_changed", batch=plan.batch)
         yield Next((look, do(Do.START, start, rows=NO_ROWS)))
 
 

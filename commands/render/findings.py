@@ -9,6 +9,7 @@ from ckpt.restart.diagnoses.others import EMPTY
 from ckpt.restart.findings import Asked
 
 from .blocks import Block, FindingHead, Heading, Item, Next, show_advice
+from .book import BOOK
 
 _TRIGGERS = {
     Asked.ASYNC: Code('.writeStream.option("asyncProgressTrackingEnabled", "true")'),
@@ -46,10 +47,7 @@ def _advise_usual_start(inspection: Inspection) -> Advice:
         return advise(start)
     what = words("If batch {latest} fails every time, see the plan that leaves its rows out.", latest=latest)
     if checkpoint.state is None:
-        what += words(
-            " It does not help a query that aggregates, joins or deduplicates: its state is lost, and has to be put "
-            "back from a copy first."
-        )
+        what += BOOK.text("keeps_no_state")
     skip = run(call("skip", CHECKPOINT), what)
     return advise(start.or_(skip)).fill(gather_known(checkpoint, inspection.sink))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Annotated
 
-from ckpt.advice import Hole, Option, call, run, words
+from ckpt.advice import call, run, words
 from ckpt.checkpoint.pipelines import FlowVersion
 from ckpt.inspection.scan.rows import ScannedCheckpoint, WorstFinding
 from ckpt.inspection.scan.scan import Scan, ScannedRoot
@@ -32,6 +32,7 @@ from .blocks import (
     more,
     page_of,
 )
+from .book import BOOK
 from .document import DocumentKeys
 from .keys import Keys, as_json, derive, of
 from .reports import Exit, Report
@@ -171,34 +172,18 @@ class ScanReport(Report[Scan]):
             heads = tuple(head for head in rows[0] if any(str(row[head]) for row in rows))  # of columns with something
             yield Table(tuple(tuple(row[head] for head in heads) for row in rows), heads, TooWide.DROP)
         if 0 < len(self.sections) < len(rows):
-            others = words(
-                "The first {count} names lead to a page; {inspect} prints those of the others.",
-                count=f"{len(self.sections):,}",
-                inspect=call("inspect"),
-            )
-            yield Item(others)
+            yield Item(BOOK.text("other_names", count=f"{len(self.sections):,}"))
 
     def _show_pipelines(self) -> Iterator[Block]:
         """Versions of flows that were left out, and tables with several flows, which may lose rows."""
         if superseded := sum(root.superseded for root in self.record.roots):
-            text = words(
-                "{many} of flows of pipelines, which no run uses: {show} shows them, {prune} removes them",
-                many=plural(superseded, "superseded version"),
-                show=Option("all_versions"),
-                prune=call("prune", superseded=True),
-            )
-            yield Item(text, 13, _LEFT)
+            yield Item(BOOK.text("superseded", many=plural(superseded, "superseded version")), 13, _LEFT)
         versions = [(row, row.pipeline) for row in self.record.checkpoints if row.pipeline is not None]
         sharing = [(row, version) for row, version in versions if version.siblings]
         by_table = {(version.flow.pipeline, version.flow.table): (row, version) for row, version in sharing}
         for row, version in [*by_table.values()][:_SHOWN]:
-            text = words(
-                "{flows} write {table}: if it is a table of files, rows are lost. Give the folder of the table to see "
-                "whether: {inspect}",
-                flows=plural(len(version.siblings) + 1, "flow"),
-                table=version.flow.table,
-                inspect=call("inspect", row.path, sink=Hole.URI),
-            )
+            several = plural(len(version.siblings) + 1, "flow")
+            text = BOOK.text("several_flows", flows=several, table=version.flow.table, uri=row.path)
             yield Item(text, 13, "  two flows  ")
 
     def _tabulate_row(self, checkpoint: ScannedCheckpoint, section: str) -> dict[str, str | Cell]:
@@ -243,8 +228,7 @@ class ScanReport(Report[Scan]):
     def _show_not_asked(self) -> Iterator[Block]:
         """Name in one line what no row is about, where nothing else is to be said."""
         if self.record.checkpoints and self.exit is Exit.OK:
-            text = words("the sinks: {inspect} asks one", inspect=call("inspect", sink=Hole.URI))
-            yield Item(text, 13, "  not asked  ")
+            yield Item(BOOK.text("sinks_not_asked"), 13, "  not asked  ")
 
     def _show_unseen(self) -> Iterator[Block]:
         problems = list(self.record.problems)

@@ -8,6 +8,7 @@ from ckpt.copies.rehearsal import Rehearsal, RehearsalEnd, RehearsedBatch, Rehea
 from ckpt.texts import plural
 
 from .blocks import Block, Heading, Headline, Item, Page, Table, Tone, page_of, show_advice
+from .book import BOOK
 from .rows import show_changes
 
 _ENDS = {
@@ -44,12 +45,7 @@ def _show_result(rehearsal: Rehearsal) -> Iterator[Block]:
         tone = Tone.WARNING if new.refused else Tone.GOOD
         yield Headline(f"THE QUERY STARTS: it ran {ran}{_ENDS[new.end]}", tone)
     if new.evolved:
-        yield Item(
-            words(
-                "On a copy that {evolve} made. On the checkpoint itself it would not start, or not continue correctly.",
-                evolve=call("evolve"),
-            )
-        )
+        yield Item(BOOK.text("on_a_copy"))
     if new.refused is not None:
         yield Item(words("On a plain copy: {evolve} refuses, {why}", evolve=call("evolve"), why=new.refused))
     for name, query in _list_queries(rehearsal):

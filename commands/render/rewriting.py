@@ -14,6 +14,7 @@ from ckpt.settings import CHECKPOINT_FORMAT
 from ckpt.texts import instant, plural, size, span
 
 from .blocks import Block, Heading, Headline, Item, Next, Page, Table, Tone, bullets, more, page_of, show_call
+from .book import BOOK
 from .document import DocumentKeys
 from .inspection import CheckpointKeys
 from .keys import ForPeople, Keys, Span, derive, of
@@ -358,33 +359,19 @@ class RewriteReport(Report["Rewrite"]):
             return
         if rewrite.merged or rewrite.parts:
             each = words("Start a query with each of them, and never the old one again. First look at each.")
-            merged = words(
-                "Start the new query with this checkpointLocation, and never an old one again. First look at it."
-            )
+            merged = BOOK.text("start_merged")
             others = words("Look at the others too.")
             steps = [run(_inspect(part), others) for part in rewrite.parts[1:]]
             yield Next((run(_inspect(rewrite), each if rewrite.parts else merged), *steps))
             return
         since = f"after batch {rewrite.batch}" if rewrite.planned is None else "since"
-        start = words(
-            "Start the query with this checkpointLocation, and never on the old one again. If it has run on the old "
-            "one {since}, write this one again first: sinks that remember batch ids would drop rows. {sinks}",
-            since=since,
-            sinks=self._describe_sinks(),
-        )
+        start = BOOK.text("start_written", since=since, sinks=self._describe_sinks())
         inspect, of_sink = _inspect(rewrite), _inspect(rewrite).but(sink=Hole.URI)
         if rewrite.salvage and rewrite.salvage.again:
-            what = words(
-                "Before the first start, see whether the sink would drop rows (CKPT411): {batches} ran once, and the "
-                "ids are used again with other ranges. Any other sink gets these rows twice.",
-                batches=span("batch", *rewrite.salvage.again),
-            )
+            what = BOOK.text("ids_used_again", batches=span("batch", *rewrite.salvage.again))
             yield Next((run(of_sink, what, rows=UNKNOWN_ROWS), do(Do.START, start)))
         elif rewrite.planned is not None:
-            what = words(
-                "Before the first start, see whether the sink has batch {planned}, and what to do then.",
-                planned=rewrite.planned,
-            )
+            what = BOOK.text("was_planned", planned=rewrite.planned)
             yield Next((run(of_sink, what, rows=UNKNOWN_ROWS), do(Do.START, start)))
         else:
             yield from show_call(of_sink if self._asks_sink else inspect, start)

@@ -5,13 +5,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from ckpt.advice import Option, call, words
+from ckpt.advice import Option, words
 from ckpt.formats.types import sql_type
 from ckpt.model import Json
 from ckpt.state.reading.units import StateUnit, UnitKind
 from ckpt.texts import plural
 
 from .blocks import Block, Headline, Item, Line, Page, Table, Tone, TooWide, page_of
+from .book import BOOK
 from .document import DocumentKeys
 from .keys import Keys, derive, itself, of
 from .reports import Exit, Report
@@ -157,13 +158,7 @@ class RowsReport(Report["StateRows"]):
         if rows.more:
             yield Item(words("there are more: see {limit}", limit=Option("limit")))
         for path in rows.foreign_snapshots[:1]:
-            text = words(
-                "warning: {path} holds other rows than the changes up to it: it may come from batches that were "
-                "abandoned when somebody went back by hand. A start reads the snapshot, as this page does; {history} "
-                "follows the changes",
-                path=path,
-                history=call("state_history"),
-            )
+            text = BOOK.text("other_rows", path=path)
             yield Item(text)
 
 

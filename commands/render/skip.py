@@ -11,6 +11,7 @@ from ckpt.model import Json
 from ckpt.restart.diagnoses.sinks import SINK_LOG_WILL_BREAK
 
 from .blocks import Block, Heading, Item, Line, more, show_call
+from .book import BOOK
 from .change import ChangeReport
 from .change_keys import ChangeBody, ChangeHead, ChangeTail
 from .inspection import ReadRangeKeys
@@ -96,10 +97,7 @@ class SkipReport(ChangeReport[SkipPlan]):
     def start(self) -> Advice:
         start, sink = do(Do.START, words("Start the query in a new driver."), rows=self.rows), self.plan.sink
         if sink is None:
-            lacking = words(
-                "If the sink is a file sink that lacks batch {lost}, first do what is said above.",
-                lost=self.plan.skipped[0].batch,
-            )
+            lacking = BOOK.text("lacks_batch", lost=self.plan.skipped[0].batch)
             return advise(do(Do.WAIT, lacking, rows=self.rows), start)
         fills = (finding.advice for finding in sink.findings if finding.diagnosis is SINK_LOG_WILL_BREAK)
         known = gather_known(self.plan.inspection.checkpoint, sink)

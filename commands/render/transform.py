@@ -24,6 +24,7 @@ from ckpt.storage.locations import spark_uri
 from ckpt.texts import instant, plural, quote_path
 
 from .blocks import Block, Heading, Headline, Item, Line, Next, Page, Tone, page_of, show_warnings
+from .book import BOOK
 from .document import DocumentKeys
 from .inspection import CheckpointKeys
 from .keys import Keys, Sentences, derive, of
@@ -193,18 +194,13 @@ def _show_next(migration: TransformMigration) -> Iterator[Block]:
         yield Next((write,))
         return
     latest = plan.handoff.inspection.checkpoint.offsets.latest
-    again = words(
-        "If its newest batch is no longer {latest} then, do all this again with another folder.", latest=str(latest)
-    )
+    again = BOOK.text("transform_again", latest=latest)
     start = f"spark-submit --py-files {folder}/{PROCESSOR} {folder}/{START}"
     if migration.target.name.startswith("file:"):
         start = f"cd {folder} && python {START}"
     logic = Words() if plan.folds else words("put your logic into {processor}, ", processor=PROCESSOR)
     fill_in = words("Fill in the constants, {logic}and start it.", logic=logic)
-    once_more = words(
-        "Until the new checkpoint has its first commit, start it again in the same way: start.py passes the state as "
-        "long as it has none, and never after that."
-    )
+    once_more = BOOK.text("start_again")
     count = call("export_state", Hole.NEW, variable=plan.variables[0].name, batch=0, count=True)
     loaded = words("Check that {keys} were loaded; new keys are added to them.", keys=plural(migration.keys, "key"))
     steps = (

@@ -9,7 +9,7 @@ looks for it when the next batch is not committed; a query that ran with a conti
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ckpt.advice import words
+from ckpt.changes.book import BOOK
 from ckpt.changes.check_fix import Cost, Draft
 from ckpt.changes.plan import STOP_FIRST, NoWay
 from ckpt.changes.steps import plan_unread_removals, plan_writing
@@ -45,14 +45,7 @@ def draft_micro_batches(storage: Storage, inspection: Inspection) -> Iterator[Dr
     does = f"{path} gets the metadata that micro-batches need; batch {committed + 1} continues from its end"
     warnings = (
         STOP_FIRST,
-        words(
-            "Rows that a continuous run has written after epoch {epoch} are read and written again, as a continuous "
-            "start would do. This was tried with Kafka, not with Event Hubs, whose offsets look alike.",
-            epoch=committed,
-        ),
-        words(
-            "A continuous trigger continues from here too, and leaves this metadata out again: each change back to "
-            "micro-batches needs this repair."
-        ),
+        BOOK.text("after_epoch", epoch=committed),
+        BOOK.text("epochs_again"),
     )
     yield Draft(does, Cost.UNFINISHED_AGAIN, steps, warnings=warnings)

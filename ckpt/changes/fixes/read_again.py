@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 
-from ckpt.advice import words
+from ckpt.changes.book import BOOK
 from ckpt.changes.check_fix import MOST_TRIES, Cost, Draft
 from ckpt.changes.plan import NoWay, Replay, name_lost_part
 from ckpt.changes.rewind.plan import Replayed, list_possible_targets, plan_rewind, show_batch
@@ -20,7 +20,7 @@ from ckpt.checkpoint.sources.registry import source_ranges
 from ckpt.checkpoint.state.ranges import contains
 from ckpt.inspection.inspection import Inspection
 from ckpt.model import Unreadable
-from ckpt.restart.sinks import AnySink, Ids, OnSinks, list_sinks
+from ckpt.restart.sinks import AnySink, Ids, list_sinks
 from ckpt.storage import Storage
 from ckpt.texts import span
 
@@ -91,11 +91,7 @@ def _draft_from(origin: int, top: int, checkpoint: Checkpoint, storage: Storage)
     ]
     is_finished = top > first or first in checkpoint.commits  # a batch is planned when the one before is finished
     emptied = span("batch", first, top)
-    said = words(
-        "No sink loses a row. Rows of {emptied} are read again under a new batch id: {sinks}.",
-        emptied=emptied,
-        sinks=OnSinks(Ids.NEW),
-    )
+    said = BOOK.text("read_again", emptied=emptied)
     ranges = source_ranges(offsets.readable(origin), offsets.readable(top))
     return Draft(
         f"{emptied} {'becomes' if first == top else 'become'} empty, and the rows after batch {origin} are read again "

@@ -10,8 +10,9 @@ from enum import StrEnum
 from os import fspath
 from typing import ClassVar, Unpack
 
-from ckpt.advice import Advice, Words, join, plain, words
+from ckpt.advice import Advice, Words, join, plain
 from ckpt.changes.apply import ChangeResult, How, run_change
+from ckpt.changes.book import BOOK
 from ckpt.changes.check_fix import (
     CLOSED_GAP,
     MORE_STARTS,
@@ -33,7 +34,6 @@ from ckpt.changes.fixes.tidy import Tidied, draft_tidying, tidy
 from ckpt.changes.fixes.write_logs import draft_commit, draft_offsets
 from ckpt.changes.plan import NEVER_FINISHED, ChangePlan, NoWay, adapt_to_sink, add_mark
 from ckpt.changes.steps import Changed
-from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.errors import UsageError, parse_choice, parse_choices
 from ckpt.formats.metadata import is_query_id
@@ -75,11 +75,6 @@ _FIXES: Mapping[WayName, Drafter] = {
 ONLY_IF_CHOSEN = (WayName.NAME_PROVIDER, WayName.TO_REAL_TIME)
 """Fixes that change what the user wants, not what is wrong."""
 _RULES = {WayName.FILL: CLOSED_GAP, WayName.TO_REAL_TIME: STARTS_IN_REAL_TIME}
-LOST_ID = words(
-    "{metadata}, which has the query id, is lost, and no other file of a checkpoint has the id: find it, and give it "
-    "with {--query-id}",
-    metadata=METADATA,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,13 +167,13 @@ def plan_repairs(
     tidied = tidy(checkpoint, storage, query_id, temporary=leftovers)
     has_id = checkpoint.offsets.latest is None or is_query_id(checkpoint.query_id or "")
     if query_id is None and not has_id:
-        only = sink.only_query if sink is not None else None
+        only, lost = sink.only_query if sink is not None else None, BOOK.text("lost_id")
         return WaysPlan(
             inspection=inspection,
             needed=True,
-            refused=LOST_ID,
+            refused=lost,
             lacks_id=True,
-            ways=(_refuse(WayName.TIDY, inspection, LOST_ID),),
+            ways=(_refuse(WayName.TIDY, inspection, lost),),
             found_id=only.app_id if only else None,
         )
     ways: tuple[Way, ...] = ()

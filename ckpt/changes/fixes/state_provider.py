@@ -7,7 +7,8 @@ on 3.5 to 4.3 with state that Spark's own provider wrote). No files of another c
 from collections.abc import Iterator
 
 from ckpt import settings
-from ckpt.advice import call, words
+from ckpt.advice import words
+from ckpt.changes.book import BOOK
 from ckpt.changes.check_fix import Cost, Draft
 from ckpt.changes.plan import STOP_FIRST, NoWay
 from ckpt.changes.steps import Step, plan_writing
@@ -41,14 +42,7 @@ def draft_provider(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
     name = shown.rpartition(".")[2]
     warnings = (
         STOP_FIRST,
-        words(
-            "Do this only if no library has {recorded}. Nothing but names shows that {name} wrote the files: read "
-            "every byte first ({verify}). That a query continues was tried with files that Spark wrote, never with "
-            "those of another class.",
-            recorded=quoted(recorded, 80),
-            name=name,
-            verify=call("state_verify"),
-        ),
+        BOOK.text("only_by_names", recorded=quoted(recorded, 80), name=name),
         words("Older offsets keep the other class: a rewind to them needs this fix again."),
     )
     does = f"the newest offsets record Spark's {name}, whose layout the state files have"

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from ckpt.advice import words
+from ckpt.changes.book import BOOK
 from ckpt.changes.check_fix import Cost, Draft
-from ckpt.changes.plan import END_FIRST, STOP_FIRST, First, Replay
+from ckpt.changes.plan import STOP_FIRST, First, Replay
 from ckpt.changes.rewind.files_after import state_above
 from ckpt.changes.steps import Step, plan_removals, plan_unread_removals, plan_writing, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, Checkpoint
@@ -103,27 +103,17 @@ def draft_tidying(checkpoint: Checkpoint, tidied: Sequence[Tidied]) -> Draft | N
             return Draft(does, Cost.NOTHING, steps, proven=all(files.proven for files in tidied))
         ranges = source_ranges(checkpoint.offsets.readable(latest - 1), checkpoint.offsets.readable(latest))
         commit = f"{COMMITS}/{latest}"
-        finished = words(
-            "{file} shows that batch {batch} is done, and it runs again. {instead}: then no row is read again.",
-            file=f"{COMMITS}/{misnamed}" if misnamed else sidecar(commit),
-            batch=latest,
-            instead=words("Rename the file to {commit} instead", commit=commit)
-            if misnamed
-            else words("If a copy of the checkpoint has {commit}, put it back instead", commit=commit),
-        )
+        name, file = ("misnamed_commit", f"{COMMITS}/{misnamed}") if misnamed else ("lost_commit", sidecar(commit))
+        finished = BOOK.text(name, file=file, batch=latest, commit=commit)
         again = (Replay(latest, ranges, finished=True),)
         return Draft(does, Cost.FINISHED_AGAIN, steps, 1, again, (STOP_FIRST, finished))
     assert latest is not None  # or nothing would be later
-    copied = words(
-        "If a copy of the checkpoint has the offsets and commits of batches after {latest}, put these back instead: "
-        "then no row is read again.",
-        latest=latest,
-    )
+    copied = BOOK.text("copy_of_later", latest=latest)
     newer = checkpoint.state.newer if checkpoint.state else None
     seen = Seen(latest + 1, newer.last_version - 1 if newer else None)
     sinks = AnySink(REUSED, Ids.REUSED, kinds=list_sinks(Ids.REUSED, seen))
     replay = Replay(latest + 1, source_ranges(checkpoint.offsets.readable(latest), None), finished=True)
-    return Draft(does, Cost.MAY_LOSE, steps, 1, (replay,), (END_FIRST, copied), First.SINK, any_sink=sinks)
+    return Draft(does, Cost.MAY_LOSE, steps, 1, (replay,), (BOOK.text("end_first"), copied), First.SINK, any_sink=sinks)
 
 
 def find_lost_commits(checkpoint: Checkpoint) -> Iterator[int]:
@@ -146,12 +136,7 @@ def _write_metadata(checkpoint: Checkpoint, storage: Storage, query_id: str | No
     except ValueError:
         raise UsageError.of("{--query-id=} is not a UUID, as Spark's query ids are", query_id=query_id) from None
     if is_query_id(checkpoint.query_id or ""):
-        raise UsageError.of(
-            "{--query-id=}: {metadata} holds the id {recorded} already",
-            query_id=query_id,
-            metadata=METADATA,
-            recorded=checkpoint.query_id,
-        )
+        raise UsageError(BOOK.text("other_id", query_id=query_id, recorded=checkpoint.query_id))
     yield from plan_writing(storage, checkpoint.listing, METADATA, build_metadata(text))
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from ckpt.advice import Name, words
+from ckpt.changes.book import BOOK
 from ckpt.changes.check_fix import Cost, Draft
 from ckpt.changes.plan import STOP_FIRST, NoWay, Replay
 from ckpt.changes.skip.plan import UniqueIds, rename_ids
@@ -133,12 +133,7 @@ def draft_offsets(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
     draft = Draft(does, Cost.NOTHING, tuple(steps))
     if last not in commits:
         files = SourceRange(0, {"logOffset": end - 1}, {"logOffset": end})
-        old = words(
-            "Batch {last} runs again over its old files, and {now} in it is that of batch {origin}.",
-            last=last,
-            now=Name("current_timestamp()"),
-            origin=origin,
-        )
+        old = BOOK.text("old_files", last=last, origin=origin)
         draft = replace(
             draft,
             cost=Cost.UNFINISHED_AGAIN,

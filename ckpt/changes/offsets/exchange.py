@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Unpack
 
 from ckpt.advice import call
 from ckpt.changes.apply import ChangeResult, How, run_change
+from ckpt.changes.book import BOOK
 from ckpt.changes.offsets.ends import check_settable
 from ckpt.changes.offsets.plan import OffsetsPlan, plan_offsets
 from ckpt.changes.plan import OF_EPOCHS, NoWay
@@ -287,11 +288,7 @@ def _parse_document(document: str | Mapping[str, Any]) -> dict[int, _Imported]:
     """Parse the sources of a document, by index. Raises UsageError."""
     value = parse_json(document, "the document") if isinstance(document, str) else {**document}
     if not isinstance(value, dict) or value.get("format") != FORMAT:
-        raise UsageError.of(
-            'the document is not one of {export}: it has no "format": "{format}"',
-            export=call("offsets_export"),
-            format=FORMAT,
-        )
+        raise UsageError(BOOK.text("other_format", format=FORMAT))
     version = value.get("version")
     if type(version) is not int or version != VERSION:  # True is 1 as well
         shown = one_line(str(version))[:40]
@@ -314,20 +311,12 @@ def _rename_topics(sources: Mapping[int, _Imported], topics: Mapping[str, str]) 
     known = {topic for source in sources.values() for topic in _topics_of(source)}
     for old in topics:
         if old not in known:
-            raise UsageError.of(
-                "{--topic} {old}: the document has no such topic; it has {names}",
-                old=one_line(old),
-                names=_join_names(known),
-            )
+            raise UsageError(BOOK.text("no_such_topic", old=one_line(old), names=_join_names(known)))
     renamed = {}
     for index, source in sources.items():
         names = [topics.get(topic, topic) for topic in _topics_of(source)]
         if len(set(names)) < len(names):
-            raise UsageError.of(
-                "{--topic} gives two topics of source {index} one name: {names}",
-                index=index,
-                names=_join_names(names),
-            )
+            raise UsageError(BOOK.text("same_topic", index=index, names=_join_names(names)))
         offset = source.offset
         if names and isinstance(offset, dict):
             offset = {topics.get(topic, topic): parts for topic, parts in offset.items()}

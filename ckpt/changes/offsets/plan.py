@@ -12,10 +12,10 @@ from typing import ClassVar, TypeVar, Unpack
 
 from ckpt.advice import Call, Words, again, call, left_out, words
 from ckpt.changes.apply import ChangeResult, How, run_change
+from ckpt.changes.book import BOOK
 from ckpt.changes.check_fix import ANY_START, check_fix, find_starts, warn_of_real_time
 from ckpt.changes.offsets.ends import BatchSource, Moved, check_settable, move_source
 from ckpt.changes.plan import (
-    END_FIRST,
     FINISHED_AGAIN,
     OF_EPOCHS,
     STOP_FIRST,
@@ -232,15 +232,7 @@ def _check_readers(sources: Sequence[BatchSource], changes: Sequence[Moved]) -> 
         for other in sources:
             equal = (other.range.start, other.range.end) == (source.range.start, source.range.end)
             if other is not source and equal and new.get(other.index, other.view.offset) != moved.new.value:
-                why = words(
-                    "sources {one} and {other} have the same offsets: if the query uses one reader twice, they are one "
-                    "source, and Spark uses one of the two ends for both. Give both the same end, with {export} and "
-                    "{take}",
-                    one=source.index,
-                    other=other.index,
-                    export=call("offsets_export"),
-                    take=call("offsets_import"),
-                )
+                why = BOOK.text("same_offsets", one=source.index, other=other.index)
                 raise NoWay(why)
 
 
@@ -280,12 +272,7 @@ def _read_again(checkpoint: Checkpoint, changes: Sequence[Moved]) -> Iterator[Re
 def _describe_sinks(plan: OffsetsPlan) -> AnySink | None:
     """Describe what sinks make of the new ends."""
     if not plan.committed:
-        said = words(
-            "Batch {batch} was planned, and may have reached the sink before it failed. It runs again over the new "
-            "range: {sinks}.",
-            batch=str(plan.batch),
-            sinks=OnSinks(Ids.REUSED),
-        )
+        said = BOOK.text("planned_again", batch=plan.batch)
         return AnySink(said, Ids.REUSED, kinds=list_sinks(Ids.REUSED, Seen(plan.batch or 0, plan.batch)))
     if not any(moved.back for moved in plan.moved):
         return None
@@ -295,23 +282,13 @@ def _describe_sinks(plan: OffsetsPlan) -> AnySink | None:
 
 def _warn(plan: OffsetsPlan) -> Iterator[Words]:
     checkpoint = plan.inspection.checkpoint
-    yield END_FIRST if checkpoint.stateful and not plan.committed else STOP_FIRST
+    yield BOOK.text("end_first") if checkpoint.stateful and not plan.committed else STOP_FIRST
     if plan.skipped:
-        yield words(
-            "Skipped rows are lost to this query. To read them anyway, read these ranges with a separate query."
-        )
+        yield BOOK.text("skipped_rows")
     if plan.recounts:
-        yield words(
-            "A query that keeps state counts rows twice if it reads them again, unless it drops them as late, also "
-            "into a sink that writes by key; {rewind} also rewinds the state.",
-            rewind=call("rewind"),
-        )
+        yield BOOK.text("counted_twice")
     if pattern(checkpoint) is Pattern.ASYNC_PROGRESS:
-        yield words(
-            "Asynchronous tracking had not logged every batch: rows after the old end of batch {batch} may be in the "
-            "sink already.",
-            batch=str(plan.batch),
-        )
+        yield BOOK.text("async_behind", batch=plan.batch)
     if plan.inspection.written_by.may_read_event_hubs and any(
         moved.source.view.kind.like_event_hubs for moved in plan.moved
     ):
@@ -330,11 +307,7 @@ def _warn_of_findings(plan: OffsetsPlan) -> Iterator[Words]:
     )
     names = ", ".join(sorted(f"{diagnosis.code} {diagnosis.name}" for diagnosis in after - before))
     if names:
-        yield words(
-            "{inspect} will report this change as {names}, until enough batches have run.",
-            inspect=call("inspect"),
-            names=names,
-        )
+        yield BOOK.text("will_be_reported", names=names)
 
 
 def choose_source(views: Sequence[SourceView], index: int | None) -> SourceView:

@@ -18,8 +18,9 @@ from enum import StrEnum
 from os import fspath
 from typing import Annotated, ClassVar, Unpack
 
-from ckpt.advice import RowCost, Setting, Words, words
+from ckpt.advice import RowCost, Words
 from ckpt.changes.apply import ChangeResult, How, run_change
+from ckpt.changes.book import BOOK
 from ckpt.changes.plan import STOP_FIRST, ChangePlan, NoWay, inspect_changed
 from ckpt.changes.steps import must_fit, plan_writing, read_files
 from ckpt.checkpoint.checkpoint import STATE, Checkpoint
@@ -81,10 +82,7 @@ def guess_spark_root(uri: str, recorded: Iterable[str]) -> str:
     authority = rest.removeprefix("//").partition("/")[0]
     known = like in SCHEMES and like not in HADOOP_NAMES
     if not known or (family(like) == SchemeFamily.AZURE and "@" not in authority):
-        raise UsageError.of(
-            "{uri} is how ckpt opens it: name with {--to} the URI that Spark will use (such as s3a://bucket/path)",
-            uri=one_line(uri),
-        )
+        raise UsageError(BOOK.text("ambiguous_uri", uri=one_line(uri)))
     if family(like) == SchemeFamily.S3:
         rest = without_keys(rest)
     return read_spark_root(f"{like}:{rest}")
@@ -122,18 +120,8 @@ class OutsidePaths:
         """A consequence for somebody who moves a checkpoint."""
         parts = {"folder": self.folder, "named": f", such as {self.example}" if self.example else ""}
         if self.holder is Holder.FILE_SOURCE:
-            return words(
-                "{folder} records the input files that were read by absolute path{named}. The next start continues "
-                'from there as long as the query reads the same folder as before. On another folder it fails ("Wrong '
-                'basePath"); on a glob it reads everything there again, or with {only} only files with a new name.',
-                **parts,
-                only=Setting("fileNameOnly=true"),
-            )
-        return words(
-            "{folder} records the output files of a file sink by absolute path{named}. Readers of that folder look for "
-            "them there, so moved output can only be read if its old path is reachable, or by listing its files.",
-            **parts,
-        )
+            return BOOK.text("of_file_source", **parts)
+        return BOOK.text("of_file_sink", **parts)
 
 
 def find_outside_paths(checkpoint: Checkpoint, storage: Storage) -> Iterator[OutsidePaths]:
@@ -312,20 +300,9 @@ def _read_metadata_files(storage: Storage, checkpoint: Checkpoint) -> Iterator[_
 def _warn_of_relocation(plan: RelocationPlan, target: str) -> Iterator[Words]:
     yield STOP_FIRST
     if plan.away:
-        yield words(
-            "Afterwards it opens only as {to}: move all of it there before you start the query or read its state.",
-            to=target,
-        )
+        yield BOOK.text("opens_only_there", to=target)
     if "%" in target or " " in target:
-        yield words(
-            "Spark uses {to} literally, and runs the query there. But its state reader finds nothing below a path with "
-            "a space or a percent sign; locally a symbolic link without them helps.",
-            to=target,
-        )
+        yield BOOK.text("used_literally", to=target)
     if any(root != target for root in plan.recorded):
-        yield words(
-            "A copied checkpoint is one query in two places: never start it at {old} again, or both write the same "
-            "batch ids to the same sink.",
-            old=plan.recorded[0],
-        )
+        yield BOOK.text("two_places", old=plan.recorded[0])
     yield from (paths.meaning for paths in plan.held)

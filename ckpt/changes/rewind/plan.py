@@ -14,10 +14,9 @@ from typing import ClassVar
 
 from ckpt.advice import Words, words
 from ckpt.advice.words import name_in_python
+from ckpt.changes.book import BOOK
 from ckpt.changes.check_fix import check_fix, must_run_first
 from ckpt.changes.plan import (
-    END_FIRST,
-    NOOP_START,
     OF_EPOCHS,
     OTHERS_REPEAT,
     SINK_DROPS,
@@ -81,15 +80,12 @@ class Again:
 
 def rewind_warnings(checkpoint: Checkpoint, again: Again, *, cut: bool) -> Iterator[Words]:
     """Return the warnings of a rewind; ``cut``: entries of file source logs go too."""
-    yield END_FIRST if checkpoint.stateful else STOP_FIRST
+    yield BOOK.text("end_first") if checkpoint.stateful else STOP_FIRST
     if again.repeats:
         yield _must_be_there(checkpoint)
     logs = file_source_logs(checkpoint.listing, checkpoint.offsets.newest)
     if again.loses and logs and not cut:
-        yield words(
-            "The log of the file source is left as is, because its older entries were compacted: one batch then "
-            "reads the files of all rewound batches together; none is lost or read twice."
-        )
+        yield BOOK.text("source_log_kept")
 
 
 def _describe_sinks(checkpoint: Checkpoint, again: Again) -> AnySink | None:
@@ -107,24 +103,10 @@ def _describe_sinks(checkpoint: Checkpoint, again: Again) -> AnySink | None:
     runs = words("Batch {first} runs again over its old range: {sinks}.", first=first, sinks=OnSinks(Ids.SAME))
     match again.first:
         case First.NOOP:
-            start = words(
-                "Before any other start, start the query once with {noop}: it computes the state of batch {first} and "
-                "writes no row. The sink has its rows, unless the checkpoint had been restored from an older copy when "
-                "it ran. If a usual start comes first and the sink skips the batch, the next batch fails because its "
-                "state is missing.",
-                first=first,
-                noop=NOOP_START,
-            )
+            start = BOOK.text("rewound_noop", first=first)
             return AnySink(runs, Ids.SAME, start, kinds, named)
         case First.NOOP_IF_WRITTEN:
-            start = words(
-                "Batch {first} was planned, and the sink may have its rows. If it has them, first start the query once "
-                "with {noop}, which computes the state of batch {first} and writes no row. After a usual start the "
-                "sink skips the batch, and the next one fails because its state is missing. If it does not have the "
-                "rows, start as usual: a start into noop would lose them.",
-                first=first,
-                noop=NOOP_START,
-            )
+            start = BOOK.text("rewound_noop_if_written", first=first)
             return AnySink(runs, Ids.SAME, start, show_batch(checkpoint, first, kinds), named)
     return AnySink(runs, Ids.SAME, kinds=kinds, named=named) if again.repeats else None
 
@@ -145,13 +127,7 @@ def show_batch(checkpoint: Checkpoint, batch: int, kinds: tuple[InSink, ...]) ->
     return tuple(
         replace(
             each,
-            says=words(
-                "{says} It has batch {batch} if {shown}{other}",
-                says=each.says,
-                batch=batch,
-                shown=shown[each.kind],
-                other=other,
-            ),
+            says=BOOK.text("shows_batch", says=each.says, batch=batch, shown=shown[each.kind], other=other),
         )
         if each.kind in shown
         else each
@@ -163,10 +139,7 @@ def _must_be_there(checkpoint: Checkpoint) -> Words:
     """Warn of data that sources may have deleted since: Kafka by retention, Delta by log and vacuum, files by hand."""
     log = checkpoint.offsets.newest
     if log is not None and any(map(is_kafka, offsets_of(log))):
-        return words(
-            "The sources must still have all rows that are read again: leave failOnDataLoss on, or rows that Kafka has "
-            "deleted since are skipped silently."
-        )
+        return BOOK.text("must_be_in_kafka")
     return words("The sources must still have all rows that are read again.")
 
 

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from uuid import uuid4
 
-from ckpt.advice import Code, Hole, Option, Words, call, left_out, words
+from ckpt.advice import Code, Words, left_out, words
 from ckpt.advice.words import name_in_python
+from ckpt.changes.book import BOOK
 from ckpt.changes.plan import ToAccept, adapt_to_sink
 from ckpt.changes.rewind.plan import Replayed, RewindPlan, plan_rewind
 from ckpt.changes.rewind.restoring import find_obstacle
@@ -88,17 +89,8 @@ def _refuse_without_batch(table: SinkVersion, checkpoint: Checkpoint) -> str:
     batch = earlier[0].last_batch
     others = ", ".join(commit for commit in table.others if "STREAMING" not in commit)
     also = f" (which also removes commits of others: {others})" if others else ""
-    refused = words(
-        "{had}, but batch {batch} of {app_id} last: if that is this query before it was given its id, run {statement} "
-        "in a session of Spark{also}, and start the query from a copy: {copy}",
-        had=had,
-        batch=batch,
-        app_id=earlier[0].app_id,
-        statement=table.statement,
-        also=also,
-        copy=call("copy", checkpoint.uri, Hole.NEW, batch=batch, new_id=True),
-    )
-    return name_in_python(refused)
+    parts = {"app_id": earlier[0].app_id, "statement": table.statement, "also": also, "uri": checkpoint.uri}
+    return name_in_python(BOOK.text("of_other_id", had=had, batch=batch, **parts))
 
 
 def _rename(storage: Storage, new_id: str) -> Iterator[Step]:
@@ -117,14 +109,6 @@ def _follow_rename(table: SinkVersion, old: str | None, new: str) -> SinkLog:
 
 def _warn(table: SinkVersion, new_id: str | None) -> Iterator[Words]:
     if new_id is not None:
-        yield words(
-            "The query gets a new id, {new_id}: under the old one the table would drop batches whose transactions "
-            "RESTORE keeps.",
-            new_id=new_id,
-        )
+        yield BOOK.text("gets_new_id", new_id=new_id)
     if not table.is_current:
-        yield words(
-            "{undo} restores the checkpoint only. To undo the restore of the table, run {statement}",
-            undo=Option("undo"),
-            statement=Code(table.undo),
-        )
+        yield BOOK.text("undo_table", statement=Code(table.undo))

@@ -8,10 +8,11 @@ from os import fspath
 from typing import ClassVar, Unpack
 from uuid import NAMESPACE_URL, uuid5
 
-from ckpt.advice import UNKNOWN_ROWS, Words, words
+from ckpt.advice import UNKNOWN_ROWS, Words
 from ckpt.changes.apply import ChangeResult, How, run_change
+from ckpt.changes.book import BOOK
 from ckpt.changes.check_fix import check_fix, must_run_first
-from ckpt.changes.plan import END_FIRST, OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay, adapt_to_sink, name_log_problem
+from ckpt.changes.plan import OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay, adapt_to_sink, name_log_problem
 from ckpt.changes.rewind.files_after import state_above
 from ckpt.changes.steps import Step, plan_creating, plan_unread_removals
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, SKIPPED, STATE, Checkpoint
@@ -316,42 +317,15 @@ def _describe_skipped_sources(storage: Storage, checkpoint: Checkpoint, latest: 
 
 
 def _warn_of_skip(checkpoint: Checkpoint, latest: int) -> Iterator[Words]:
-    yield END_FIRST if checkpoint.stateful else STOP_FIRST
-    yield words(
-        "The rows of batch {latest} are not read again by this query: keep these offsets if you want to read them by "
-        "hand later.",
-        latest=latest,
-    )
-    yield words(
-        "Rows that an attempt at batch {latest} has written to a sink stay there; ckpt cannot see them.", latest=latest
-    )
+    yield BOOK.text("end_first") if checkpoint.stateful else STOP_FIRST
+    yield BOOK.text("not_read_again", latest=latest)
+    yield BOOK.text("of_an_attempt", latest=latest)
     if checkpoint.stateful:
-        yield words(
-            "The work that batch {latest} would have done without new rows happens one batch later: windows close "
-            "then, and keys, timeouts and timers expire then. So rows of batch {next} still meet keys that would have "
-            "expired: dropDuplicatesWithinWatermark may drop some of them, and code with timeouts or timers sees them "
-            "first.",
-            latest=latest,
-            next=latest + 1,
-        )
+        yield BOOK.text("one_batch_later", latest=latest, next=latest + 1)
 
 
 def _warn_of_file_sink(batch: int) -> AnySink:
     """Name the file that fills the hole which the log of a file sink may not have; measured on Spark 4.2.0."""
-    fails = "readers of its folder fail, and so does the query when it compacts _spark_metadata next"
-    if (batch + 1) % DEFAULT_INTERVAL == 0:
-        said = words(
-            "Do not skip the batch for a file sink whose log lacks batch {batch}, if its file is due as {due}, which "
-            "is the default: {fails}.",
-            batch=batch,
-            due=f"{batch}{COMPACT}",
-            fails=fails,
-        )
-    else:
-        said = words(
-            "If the sink is a file sink and its log lacks batch {batch}: before the start, put a file {batch} that "
-            "holds v1 and nothing else into its _spark_metadata. Otherwise {fails}.",
-            batch=batch,
-            fails=fails,
-        )
+    name = "do_not_skip" if (batch + 1) % DEFAULT_INTERVAL == 0 else "fill_hole"
+    said = BOOK.text(name, batch=batch, due=f"{batch}{COMPACT}")
     return AnySink(said, kinds=(InSink("file", UNKNOWN_ROWS, said),))

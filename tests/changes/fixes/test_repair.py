@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from ckpt.changes.apply import Receipt
+from ckpt.changes.book import BOOK
 from ckpt.changes.check_fix import Cost
-from ckpt.changes.fixes.repair import LOST_ID, WayName, WaysPlan, repair
+from ckpt.changes.fixes.repair import WayName, WaysPlan, repair
 from ckpt.changes.fixes.write_logs import find_commit
 from ckpt.changes.plan import NoWay
 from ckpt.checkpoint.reader import read_checkpoint
@@ -113,7 +114,7 @@ def test_nothing_to_repair_is_no_plan(sample: str, ckpt: Ckpt, copy_of: CopyOf) 
 @pytest.mark.parametrize("sample", ["damaged-missing-metadata", "damaged-empty-metadata", "damaged-garbled-metadata"])
 def test_a_lost_query_id_is_asked_for_and_written(sample: str, ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
     top = copy_of(sample)
-    assert plan_of(top).refused == LOST_ID
+    assert plan_of(top).refused == BOOK.text("lost_id")
     page = ckpt("repair", top)
     assert page.exit_code == 3
     assert page.stdout.rstrip().endswith("--query-id ID")
