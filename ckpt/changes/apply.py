@@ -25,6 +25,7 @@ from ckpt.changes.backup import (
     read_original,
     save,
 )
+from ckpt.changes.book import BOOK
 from ckpt.changes.plan import ChangePlan, Planned
 from ckpt.changes.steps import Changed, FileContent, Step
 from ckpt.checkpoint.checkpoint import METADATA
@@ -197,10 +198,7 @@ def undo(
 
 def _must_be_untouched(manifest: Manifest, now: Listing, storage: Storage) -> None:
     """Raise Refused where somebody but ckpt wrote to the checkpoint since the backup."""
-    cure = (
-        "a query has continued from here, or files were changed by hand; an undo now would mix old files "
-        "with new batches"
-    )
+    cure = str(BOOK.text("undo_mixes"))
     known: dict[str, set[FileContent | None]] = {}
     for entry in manifest.entries:
         known.setdefault(entry.path, {None}).update((entry.before, entry.after))

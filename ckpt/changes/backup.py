@@ -25,6 +25,7 @@ from hashlib import sha256
 from itertools import chain, count
 from typing import Any
 
+from ckpt.changes.book import BOOK
 from ckpt.changes.plan import ChangePlan
 from ckpt.changes.steps import FileContent, Step, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SKIPPED, SOURCES, STATE
@@ -230,8 +231,7 @@ def read_original(backup: Storage | Writer, entry: ManifestEntry) -> bytes | Non
         data = backup.read(entry.file)
     except NotFound as error:
         raise BadBackup(
-            f"{one_line(backup.uri)} is not complete: {entry.file}, the copy of {one_line(entry.path)}, is missing; "
-            "undo needs every file of the backup, so put it back first"
+            BOOK.text("backup_incomplete", backup=one_line(backup.uri), file=entry.file, copied=one_line(entry.path))
         ) from error
     if FileContent.of(data) != entry.before:
         raise BadBackup(f"{one_line(backup.uri)}/{entry.file} was changed since the backup: restore it by hand")

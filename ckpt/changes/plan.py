@@ -189,11 +189,7 @@ class ChangePlan(Value):
         link = next(filter(None, links), None)
         if link is None:
             return self
-        reason = (
-            f"{one_line(link)} is a symbolic link, and ckpt writes to the checkpoint's own folder only: put the files "
-            "themselves there, or copy the checkpoint as a whole to a place without links"
-        )
-        return self.refusing(reason)
+        return self.refusing(BOOK.text("link", link=one_line(link)))
 
     def refusing(self, reason: str | Words, instead: Advice | None = None) -> Self:
         """Return this plan without steps, with the reason, and what helps instead."""
@@ -277,12 +273,6 @@ def adapt_to_sink(plan: Planned, log: SinkLog | None, *, other_range: bool = Fal
     return replace(_say_of_sink(plan, sink), skips=skips, repeats=repeats, first=First.SINK)
 
 
-_RECOUNTED = (
-    "rows that it has already are written again under the same keys, and values that come from the state of the query "
-    "count these rows twice"
-)
-
-
 def _adapt_to_rows(plan: Planned, sink: SinkOutlook) -> Planned:
     """Say of a plan what becomes of the rows that a sink without batch ids has, and that are written again."""
     doubles, again = sink.log.sink.doubles, sink.log.sink.again
@@ -294,11 +284,8 @@ def _adapt_to_rows(plan: Planned, sink: SinkOutlook) -> Planned:
     if into_noop and sink.next_batch is not None:
         sink = replace(sink, said=f"it has the rows of batch {sink.next_batch}, which runs again over its old range")
     elif batches and sink.log.kind == SinkKind.UPSERT:
-        sink = replace(
-            sink,
-            said=f"batches from {min(batches)} on run again: {_RECOUNTED if plan.recounts else again}. Until they have "
-            "run, keys may have values of earlier batches",
-        )
+        again = BOOK.text("recounted") if plan.recounts else again
+        sink = replace(sink, said=str(BOOK.text("upserts_again", first=min(batches), again=again)))
     elif batches and doubles:
         sink = replace(sink, said=f"batches from {min(batches)} on run again: {again}")
     first = BOOK.text("noop_first", batch=sink.next_batch)

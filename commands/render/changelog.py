@@ -309,10 +309,7 @@ def _show_how(switch: ChangelogSwitch) -> Iterator[Block]:
     if switch.outcome is SwitchOutcome.READY:
         back = Changelog.OFF if switch.to is Changelog.ON else Changelog.ON
         kind = "changelogs" if switch.to is Changelog.OFF else "snapshots"
-        yield Item(
-            f"Existing files stay: {kind} of older versions are read until maintenance deletes those that "
-            f"{settings.MIN_BATCHES_TO_RETAIN} does not keep."
-        )
+        yield Item(BOOK.text("files_stay", kind=kind, setting=settings.MIN_BATCHES_TO_RETAIN))
         yield Item(f"To go back set the other value ({back}) at any later start; nothing needs to be undone.")
         if switch.next_version is not None:
             ending = "changelog" if switch.to is Changelog.ON else "zip"

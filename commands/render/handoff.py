@@ -25,6 +25,7 @@ from .blocks import (
     page_of,
     show_warnings,
 )
+from .book import BOOK
 from .document import DocumentKeys
 from .inspection import CheckpointKeys, ReadRangeKeys, SourceKeys
 from .keys import Keys, Sentences, Span, as_json, derive, of
@@ -172,8 +173,7 @@ def _show_watermark(handoff: Handoff) -> Iterator[Block]:
     if handoff.watermark_ms:
         yield Heading(
             "Watermark",
-            f"{instant(handoff.watermark_ms)} ({handoff.watermark_ms} ms) in the old query's next batch. A new query "
-            "starts without one: drop rows with an earlier event time yourself, as the old query would have",
+            BOOK.text("watermark_of_old", at=instant(handoff.watermark_ms), ms=handoff.watermark_ms),
         )
 
 

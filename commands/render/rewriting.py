@@ -235,15 +235,11 @@ class RewriteReport(Report["Rewrite"]):
         both = " and ".join(map(instant, self.record.late_from_ms))
         yield Heading("Watermark", f"{instant(lowest)}, the lowest; they are {both}")
         yield Item(
-            "rows between the two are no longer late. For such a row from a source of the query that was ahead, a "
-            "window or session that it has emitted starts over and is emitted a second time, a deduplication by event "
-            "time or within the watermark may let a duplicate pass, and a function with state of its own is called. No "
-            "such row comes if you first start the query that is behind until its watermark is that of the other",
+            BOOK.text("no_longer_late"),
             2,
         )
         yield Item(
-            "a window that one query has emitted, and another still keeps for the same key, is emitted again with the "
-            "rows of the other, as that one would have done",
+            BOOK.text("emitted_again"),
             2,
         )
 
@@ -296,10 +292,7 @@ class RewriteReport(Report["Rewrite"]):
                 nor = "" if self.record.salvage else "; nor would a start on the old checkpoint find it"
                 text = f"its state is not there{nor}"
             case _:
-                text = (
-                    f"its state is not there: {self._why_left_out}. If the sink is one that skips batches it has, and "
-                    f"has batch {planned}, a start on the new checkpoint fails unless one start into noop comes first"
-                )
+                text = str(BOOK.text("state_not_there", why=self._why_left_out, planned=planned))
         yield Item(text, 2)
 
     @property
@@ -385,32 +378,20 @@ class RewriteReport(Report["Rewrite"]):
 
     def _list_of_merged(self) -> Iterator[str]:
         newest = max(self.record.merged, key=lambda plan: plan.batch)
-        yield (
-            f"it has its own query id, and batch {self.record.batch + 1} is next, which no sink of the old queries "
-            "has: Delta and Iceberg tables take it"
-        )
-        yield (
-            f"files do only in the folder that {newest.inspection.checkpoint.uri} wrote to: any other, and a new one, "
-            "lacks batches in _spark_metadata, and then Spark cannot read or compact it"
-        )
+        yield str(BOOK.text("own_id", batch=self.record.batch + 1))
+        yield str(BOOK.text("folder_of_newest", newest=newest.inspection.checkpoint.uri))
 
     def _list_of_parts(self) -> Iterator[str]:
         inspection = self.record.inspection
         newest = inspection.checkpoint.offsets.newest
-        yield (
-            "all begin at the same offsets, so each filters rows by its condition before they reach the state, with "
-            "the same result as here, where times are in UTC and a backslash in a text is itself"
-        )
+        yield str(BOOK.text("each_filters"))
         if any(source.type is SourceType.FILE for source in inspection.sources):
             yield "none has the option cleanSource: one query would take away files that another has not read yet"
         if newest is not None and newest.metadata is not None and newest.metadata.watermark_ms:
             yield "if no row of a source passes the filter, the watermark of that query does not advance"
         yield "each has its own query id: one Delta or Iceberg table takes all"
         yield "a foreachBatch that writes with a txnAppId has another one in each"
-        yield (
-            f"of files only one continues the old folder: it silently drops batch {self.record.batch + 1} of a second "
-            "one, and in a new folder Spark misses the batches before"
-        )
+        yield str(BOOK.text("one_continues_folder", batch=self.record.batch + 1))
 
     @property
     def _asks_sink(self) -> bool:
@@ -454,13 +435,7 @@ class ImportReport(RewriteReport):
         if rewrite.new_id or not rewrite.of_another_query:
             return RewriteReport._describe_sinks(self)
         exported = f" ({rewrite.exported_id})" if rewrite.exported_id else ""
-        return (
-            f"It has the query id of {self.source}, not that of EXPORT{exported}, and runs batch {rewrite.batch + 1} "
-            "next. To a Delta or Iceberg table it is another query, which writes all its batches. Files and a "
-            "foreachBatch with txnAppId silently drop batches whose ids they have, also of another query: use another "
-            f"txnAppId; for files, the output folder that the first start of {self.source} wrote to. Start it only "
-            "when the sink shows neither CKPT411 nor CKPT413."
-        )
+        return str(BOOK.text("of_another_query", source=self.source, exported=exported, batch=rewrite.batch + 1))
 
     @property
     def _asks_sink(self) -> bool:

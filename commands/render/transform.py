@@ -219,8 +219,5 @@ _STOP = words("Stop the old query.")
 def _show_back(migration: TransformMigration) -> Iterator[Block]:
     if migration.keys is None:
         return
-    text = (
-        "Stop the new query, and start the old one on its checkpoint, which is unchanged. It then writes again "
-        "what the new one has written to the sink."
-    )
+    text = BOOK.text("back_to_old")
     yield Heading("Back", text)

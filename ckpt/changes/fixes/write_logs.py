@@ -62,10 +62,7 @@ def find_commit(checkpoint: Checkpoint, storage: Storage) -> tuple[int, bytes] |
         data = format_commit_log(replace(before, next_watermark_ms=watermark, state_unique_ids=ids))
         if isinstance(checksums, HadoopChecksums) and checksums.match(data):
             return latest, data
-    raise NoWay(
-        f"{sidecar(path)} shows that {path} differed from the commit before it: it had another watermark, which is "
-        "in no other file"
-    )
+    raise NoWay(BOOK.text("other_watermark", sidecar=sidecar(path), commit=path))
 
 
 def _possible_watermarks(checkpoint: Checkpoint, latest: int, before: CommitLog) -> Iterator[int | None]:

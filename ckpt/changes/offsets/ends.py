@@ -8,6 +8,7 @@ though its rows are thrown away, so that the end of L must not be before its sta
 from dataclasses import dataclass
 
 from ckpt.advice import Words
+from ckpt.changes.book import BOOK
 from ckpt.changes.plan import NoWay
 from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, RequestedEnd
 from ckpt.checkpoint.sources.registry import SourceRange, SourceView, kind_of, settable_kinds
@@ -83,7 +84,4 @@ def check_settable(view: SourceView) -> None:
     if view.offset is None:
         raise NoWay(f"source {view.index} has no offset yet: the query has read nothing from it")
     *kinds, last = settable_kinds()
-    raise NoWay(
-        f"source {view.index} is of type {view.type}: ckpt sets the offsets of {', '.join(kinds)} and {last} sources "
-        "only"
-    )
+    raise NoWay(BOOK.text("not_set", index=view.index, type=view.type, kinds=", ".join(kinds), last=last))

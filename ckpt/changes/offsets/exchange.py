@@ -178,10 +178,7 @@ def _warn(inspection: Inspection, batch: int, *, newest: bool, committed: bool) 
     if batch and checkpoint.offsets.readable(batch - 1) is None:
         yield f"the log does not say where batch {batch} begins: {OFFSETS}/{batch - 1} is missing or cannot be read"
     if not committed and batch == latest:
-        yield (
-            f"batch {batch} is not committed: the next start of this query runs it again, over this range. A reader "
-            "with these options begins after it"
-        )
+        yield str(BOOK.text("reader_after", batch=batch))
     if inspection.written_by.may_read_event_hubs and any(view.kind.like_event_hubs for view in inspection.sources):
         yield "offsets of Azure Event Hubs look like those of Kafka, and its reader takes other options"
 

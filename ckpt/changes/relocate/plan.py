@@ -265,10 +265,7 @@ class _MetadataFile:
             if new == recorded or not (explicit or lies_elsewhere(recorded, self.operator, checkpoint.uri)):
                 continue
             if checkpoint.listing.info(below) is None:
-                raise NoWay(
-                    f"{self.path} names the schema file {below}, which is not in this checkpoint: restore it from "
-                    "a copy of the checkpoint, and try again"
-                )
+                raise NoWay(BOOK.text("schema_elsewhere", file=self.path, schema=below))
             paths[recorded] = new
         return paths
 

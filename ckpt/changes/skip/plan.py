@@ -107,10 +107,7 @@ def _find_version_file(partition: StorePartition, target: WantedVersion) -> str:
     ):
         return partition.names.snapshots[this]
     if this in partition.names.snapshots and target.unique_id is not None:
-        raise NoWay(
-            f"{partition.folder}/{partition.names.snapshots[this]} has no changelog beside it: ckpt does not write "
-            "state format 2 without changelogs"
-        )
+        raise NoWay(BOOK.text("no_changelog", folder=partition.folder, snapshot=partition.names.snapshots[this]))
     stem = str(target.version) if target.unique_id is None else f"{target.version}_{target.unique_id}"
     raise NoWay(f"{partition.folder}/{stem}.{partition.names.log_kind} is missing")
 
