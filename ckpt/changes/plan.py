@@ -189,7 +189,7 @@ class ChangePlan(Value):
         link = next(filter(None, links), None)
         if link is None:
             return self
-        return self.refusing(BOOK.text("link", link=one_line(link)))
+        return self.refusing(BOOK.text("symbolic_link", link=one_line(link)))
 
     def refusing(self, reason: str | Words, instead: Advice | None = None) -> Self:
         """Return this plan without steps, with the reason, and what helps instead."""
@@ -284,7 +284,7 @@ def _adapt_to_rows(plan: Planned, sink: SinkOutlook) -> Planned:
     if into_noop and sink.next_batch is not None:
         sink = replace(sink, said=f"it has the rows of batch {sink.next_batch}, which runs again over its old range")
     elif batches and sink.log.kind == SinkKind.UPSERT:
-        again = BOOK.text("recounted") if plan.recounts else again
+        again = str(BOOK.text("recounted")) if plan.recounts else again
         sink = replace(sink, said=str(BOOK.text("upserts_again", first=min(batches), again=again)))
     elif batches and doubles:
         sink = replace(sink, said=f"batches from {min(batches)} on run again: {again}")

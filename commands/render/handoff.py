@@ -173,7 +173,7 @@ def _show_watermark(handoff: Handoff) -> Iterator[Block]:
     if handoff.watermark_ms:
         yield Heading(
             "Watermark",
-            BOOK.text("watermark_of_old", at=instant(handoff.watermark_ms), ms=handoff.watermark_ms),
+            str(BOOK.text("watermark_of_old", at=instant(handoff.watermark_ms), ms=handoff.watermark_ms)),
         )
 
 

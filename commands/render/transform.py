@@ -219,5 +219,5 @@ _STOP = words("Stop the old query.")
 def _show_back(migration: TransformMigration) -> Iterator[Block]:
     if migration.keys is None:
         return
-    text = BOOK.text("back_to_old")
+    text = str(BOOK.text("back_to_old"))
     yield Heading("Back", text)
