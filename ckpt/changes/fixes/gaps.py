@@ -7,7 +7,7 @@ begins where it is not.
 
 from collections.abc import Iterator
 
-from ckpt.advice import words
+from ckpt.changes.book import BOOK
 from ckpt.changes.check_fix import Cost, Draft
 from ckpt.changes.plan import STOP_FIRST, NoWay, Replay
 from ckpt.changes.predecessor import find_origin, write_predecessor
@@ -50,16 +50,10 @@ def draft_fill(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
     committed = latest in checkpoint.commits
     above = _has_batches_above(checkpoint, latest)
     if checkpoint.stateful and (above or not committed):
-        raise NoWay(
-            f"the query keeps state, and batch {latest} is not its last committed one: a run of it over other rows "
-            "than before would count rows twice"
-        )
+        raise NoWay(BOOK.text("counts_twice", latest=latest))
     origin = find_origin(checkpoint, latest, end)
     if origin is None and not committed:
-        raise NoWay(
-            f"batch {latest} is not committed, and no earlier batch is both committed and readable, so its start "
-            "is unknown"
-        )
+        raise NoWay(BOOK.text("unknown_start", latest=latest))
     begin = -1 if origin is None else origin
     between = [f"{OFFSETS}/{i}" for i in offsets.ids if begin < i < latest - 1 and not committed]
     steps = [*plan_removals(storage, checkpoint.listing, between), *_remove_above(checkpoint, storage, latest)]
@@ -108,14 +102,7 @@ def _build(
     by_design = pattern(checkpoint) is Pattern.ASYNC_PROGRESS
     if not checkpoint.stateful:
         which = "Rows" if by_design else "If the query ran with asynchronous progress tracking, rows"
-        maybe = words(
-            "{which} after the end of batch {logged} may be in the sink already, written by batches that asynchronous "
-            "tracking had not logged. Any start reads and writes them again, under batch ids that were used before, "
-            "and no log says how far they go.",
-            which=which,
-            logged=logged,
-        )
-        warnings.append(maybe)
+        warnings.append(BOOK.text("not_logged", which=which, logged=logged))
     if any(again.finished for again in replay):
         loses = reused_after is not None and not by_design
         cost = Cost.MAY_LOSE if loses else Cost.FINISHED_AGAIN
@@ -139,13 +126,8 @@ def _describe_sinks(checkpoint: Checkpoint, reused_after: int | None, *, by_desi
     if reused_after is not None and not by_design:
         newest = max(*checkpoint.offsets.ids[-1:], *checkpoint.commits.ids[-1:], reused_after)
         seen = Seen(reused_after + 1, newest)
-    allowed = words(
-        "Asynchronous tracking writes to Kafka, console, memory and noop only: they get rows again. Another sink that "
-        "has these batch ids drops new rows under them."
-    )
-    return AnySink(
-        allowed if by_design else REUSED, Ids.REUSED, kinds=list_sinks(Ids.REUSED, seen), named=name_sink(checkpoint)
-    )
+    said = BOOK.text("async_sinks") if by_design else REUSED
+    return AnySink(said, Ids.REUSED, kinds=list_sinks(Ids.REUSED, seen), named=name_sink(checkpoint))
 
 
 def _find_newest_readable(checkpoint: Checkpoint) -> int:
@@ -167,19 +149,13 @@ def _explain_fill(
     offsets, commits = checkpoint.offsets, checkpoint.commits
     replay = []
     if latest in commits:
-        why = (
-            f"batch {latest} is committed, so a start only checks that its predecessor exists, and reads "
-            "nothing from it"
-        )
+        why = str(BOOK.text("only_looked_at", latest=latest))
     else:
         assert origin is not None
         finished = above or any(origin < i < latest for i in (*offsets.ids, *commits.ids))
         ranges = source_ranges(offsets.readable(origin), offsets.readable(latest))
         replay.append(Replay(latest, ranges, finished))
-        why = (
-            f"batch {latest} is not committed: it is run again from the end of batch {origin}, the last "
-            "that is known to be done"
-        )
+        why = str(BOOK.text("run_from_origin", latest=latest, origin=origin))
     if above:
         replay.append(Replay(latest + 1, source_ranges(offsets.readable(latest), None), finished=True))
         why = f"batch {latest} is the newest whose offsets can be read; {why}"

@@ -14,7 +14,7 @@ from tests.support.places import ROOT
 def all_books() -> dict[str, Book]:
     """The books by the module that has each."""
     books: dict[str, Book] = {}
-    for module in sorted((ROOT / "ckpt").rglob("*.py")):
+    for module in sorted((*(ROOT / "ckpt").rglob("*.py"), *(ROOT / "commands").rglob("*.py"))):
         if "Book(" in module.read_text(encoding="utf-8") and module.name != "advice/book.py":
             name = ".".join(module.relative_to(ROOT).with_suffix("").parts)
             for value in vars(import_module(name)).values():
@@ -103,7 +103,11 @@ _ASKING = re.compile(r"(.*\.)?_?BOOK\.(text|advise)|say")
 
 def all_constants() -> set[str]:
     """The strings of modules that have a book, which may choose one of several entries."""
-    texts = (module.read_text(encoding="utf-8") for module in (ROOT / "ckpt").rglob("*.py"))
+    texts = (
+        module.read_text(encoding="utf-8")
+        for folder in ("ckpt", "commands")
+        for module in (ROOT / folder).rglob("*.py")
+    )
     nodes = (node for text in texts if "BOOK" in text or "say(" in text for node in ast.walk(ast.parse(text)))
     return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
 
