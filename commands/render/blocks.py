@@ -10,7 +10,7 @@ from enum import Enum, auto
 from typing import Any, NamedTuple
 
 from ckpt import advice
-from ckpt.advice import Advice, Call, Setting, Step, Words, join, run, words
+from ckpt.advice import Advice, Call, Setting, Step, Words, join, plain, run, words
 from ckpt.advice.words import is_quoted
 from ckpt.restart.findings import Severity
 
@@ -62,10 +62,7 @@ class Piece(NamedTuple):
 
 def pieces(text: str | Words) -> Iterator[Piece]:
     """Yield the pieces of a text; names stand in backquotes."""
-    if isinstance(text, str):
-        yield Piece(text)
-        return
-    for part, shown in text.segments():
+    for part, shown in plain(text).segments():
         copied = isinstance(part, Call | advice.Code | Setting)
         alone = isinstance(part, Call) and bool(part.arguments)
         yield Piece(f"`{shown}`" if not copied and is_quoted(part) else shown, copied, alone)
@@ -184,10 +181,9 @@ def lay_out_next(block: Next) -> Iterator[Item | Command]:
     elif not steps and otherwise:
         yield Item(otherwise, _MARGIN, NEXT)
     for number, step in enumerate(steps, 1):
-        label = (
-            f"{NEXT if number == 1 else '':{_MARGIN - 3}}{number}." if block.numbered else NEXT if number == 1 else ""
-        )
-        yield from _lay_out_step(step, _MARGIN, label or THEN)
+        label = NEXT if number == 1 else "" if block.numbered else THEN
+        label = f"{label:{_MARGIN - 3}}{number}." if block.numbered else label
+        yield from _lay_out_step(step, _MARGIN, label)
         for other in step.alternatives:
             yield from _lay_out_step(other, _MARGIN, OR)
 

@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from ckpt.advice import NO_ROWS, Code, Do, call, do, words
+from ckpt.advice import NO_ROWS, Do, call, do, words
 from ckpt.checkpoint.pipelines import parse_flow
 from ckpt.copies.copy.copy import CheckpointCopy
 from ckpt.migrate.handoff.plan import SinkMeaning
 from ckpt.texts import plural
 
 from .blocks import Block, Heading, Headline, Item, Next, Page, Tone, bullets, more, page_of, show_call
+from .book import BOOK
 from .document import DocumentKeys
 from .inspection import CheckpointKeys
 from .keys import derive
@@ -18,11 +19,6 @@ from .page import forecast_cases, show_title
 from .reports import Exit, Report
 
 _SHOWN = 5  # files
-_ADOPTED = words(
-    "Never start the query of the original again. Let the flow of the pipeline have its sources, in their order, its "
-    "operators and its table, and {run} it: it continues after the batch.",
-    run=Code("spark-pipelines run"),
-)
 
 
 class CopyDocument(DocumentKeys):
@@ -100,12 +96,8 @@ class CopyReport(Report[CheckpointCopy]):
             yield from show_call(copy.but(new_id=self.record.new_id or None), text, writes=True)
             return
         if parse_flow(self.record.to) is not None and not self.record.wrong_checksums:
-            yield Next((do(Do.START, _ADOPTED, rows=NO_ROWS),))
+            yield Next((do(Do.START, BOOK.text("adopted"), rows=NO_ROWS),))
             return
-        look = call("inspect", self.record.to)
-        if self.record.wrong_checksums:
-            damage = words("See what the damage means for the next start, and what repairs it.")
-            yield from show_call(look.but(deep=True), damage)
-            return
-        text = words("See how a query starts on the copy; give it a sink of its own while the original runs.")
-        yield from show_call(look, text)
+        damaged = bool(self.record.wrong_checksums)
+        look = call("inspect", self.record.to).but(deep=damaged or None)
+        yield from show_call(look, BOOK.text("damaged_copy" if damaged else "sound_copy"))

@@ -29,18 +29,16 @@ def annotate(page: Page) -> str:
         if isinstance(block, blocks.Headline):
             lines.append(_command(_LEVELS.get(block.tone, "notice"), name, [block.text]))
         elif isinstance(block, blocks.FindingHead) and block.severity is not Severity.NOTE:
-            texts = [block.path, *_list_texts_below(plain[number + 1 :])]
+            texts = [block.path, *takewhile(bool, map(_read_prose, plain[number + 1 :]))]
             lines.append(_command(block.severity.value, block.name, [*filter(None, texts)]))
     return "\n".join(lines)
 
 
-def _list_texts_below(plain: Sequence[Plain]) -> Iterator[str]:
-    """The paragraphs and commands of a finding."""
-    for block in takewhile(lambda other: isinstance(other, Item | blocks.Command) and not _begins_next(other), plain):
-        if isinstance(block, Item):
-            yield str(block.text)
-        elif isinstance(block, blocks.Command):
-            yield spell(block.text)
+def _read_prose(block: Plain) -> str:
+    """The text of a paragraph or command of a finding; empty where something else begins."""
+    if isinstance(block, blocks.Command):
+        return spell(block.text)
+    return str(block.text) if isinstance(block, Item) and not _begins_next(block) else ""
 
 
 def _command(level: str, title: str, texts: Sequence[str]) -> str:

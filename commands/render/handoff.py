@@ -11,20 +11,7 @@ from ckpt.migrate.handoff.starts import SourceStart
 from ckpt.texts import instant, plural
 
 from . import blocks
-from .blocks import (
-    Block,
-    Heading,
-    Headline,
-    Item,
-    Line,
-    Next,
-    Page,
-    Tone,
-    bullets,
-    more,
-    page_of,
-    show_warnings,
-)
+from .blocks import Block, Heading, Headline, Item, Line, Next, Page, Tone, bullets, more, page_of, show_warnings
 from .book import BOOK
 from .document import DocumentKeys
 from .inspection import CheckpointKeys, ReadRangeKeys, SourceKeys
@@ -172,8 +159,7 @@ def _show_since(handoff: Handoff) -> Iterator[Block]:
 def _show_watermark(handoff: Handoff) -> Iterator[Block]:
     if handoff.watermark_ms:
         yield Heading(
-            "Watermark",
-            str(BOOK.text("watermark_of_old", at=instant(handoff.watermark_ms), ms=handoff.watermark_ms)),
+            "Watermark", str(BOOK.text("watermark_of_old", at=instant(handoff.watermark_ms), ms=handoff.watermark_ms))
         )
 
 

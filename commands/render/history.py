@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from ckpt.advice import Option, call, words
+from ckpt.advice import call, words
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.model import Json
 from ckpt.texts import instant, plural, ranges
@@ -102,7 +102,7 @@ def _show_events(history: "StateHistory") -> Iterator[Block]:
         rows, heads = [row[:-1] for row in rows], heads[:-1]
     yield Table(tuple(rows), heads, TooWide.STACK)
     if history.more:
-        yield Item(words("there are older ones: see {limit}", limit=Option("limit")))
+        yield Item(words("there are older ones: see {--limit}"))
 
 
 _CHANGES = {
@@ -146,8 +146,7 @@ def _show_sources(history: "StateHistory") -> Iterator[Block]:
 def _show_next(history: "StateHistory") -> Iterator[Block]:
     written = [event for event in history.events if event.after is not None]
     if written and written[-1].sources:
-        event = written[-1]
-        show = call("offsets_show", history.checkpoint)
+        event, show = written[-1], call("offsets_show", history.checkpoint)
         if event.after_batch is None:
             read = words("See what batch {batch} read.", batch=event.batch)
             yield from show_call(show.but(batch=event.batch), read)

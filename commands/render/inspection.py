@@ -8,7 +8,7 @@ from ckpt.checkpoint.history import Pattern
 from ckpt.checkpoint.pipelines import FlowVersion
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import SourceView
-from ckpt.inspection.inspection import RatedFinding, Space
+from ckpt.inspection.inspection import Space
 from ckpt.live.outlook import SourceOutlook
 from ckpt.model import Json, Kind, OffsetMetadata, Provider, StateVariable, Unreadable
 from ckpt.restart.findings import Outcome, Severity
@@ -212,10 +212,6 @@ class _State(Keys):
     operators: tuple[_Operator, ...]
 
 
-def _advice_to_data(rated: RatedFinding) -> Json:
-    return to_data(rated.advice)
-
-
 class FindingKeys(Keys):
     """One finding."""
 
@@ -229,7 +225,9 @@ class FindingKeys(Keys):
         str | None, "a ckpt command, a Spark setting or exact manual steps; commands and code stand in backquotes"
     ]
     advice: Annotated[
-        Json, "`remedy` as data, which `ckpt preflight` reads again; null without one", _advice_to_data
+        Json,
+        "`remedy` as data, which `ckpt preflight` reads again; null without one",
+        lambda rated: to_data(rated.advice),
     ] = None
     stored: Annotated[bool, "the files show it, whatever is started; false: only some starts meet it"]
 

@@ -89,15 +89,12 @@ class PageLayout:
             if not piece.alone:
                 sentence += shown.replace(" ", "\0") if piece.copied else shown
                 continue
-            rest = sentence.strip() if not lines else sentence.lstrip(" .,;:").rstrip()
-            if rest:
-                lines.append(self._wrap(rest, indent, first).replace("\0", " "))
-                first = None
+            if rest := sentence.lstrip(" .,;:" if lines else None).rstrip():
+                lines.append(self._wrap(rest, indent, None if lines else first).replace("\0", " "))
             if shown:
-                lines.append(f"{(first or '').ljust(indent)}{shown}")
-                first = None
+                lines.append(("" if lines else first or "").ljust(indent) + shown)
             sentence = ""
-        return "\n".join(lines) if lines else (first or "").rstrip()
+        return "\n".join(lines) or (first or "").rstrip()
 
     def _lay_out_title(self, title: blocks.Title) -> str:
         lines = [escape_unprintable(title.name)]

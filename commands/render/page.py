@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _SOURCES = 10  # how many sources are named
 _NOT_ASKED = {
-    "sources": words("the sources ({option})", option=Option("sources")),
+    "sources": words("the sources ({--sources})"),
     "sink": words("the sink ({option})", option=Option("sink", Hole.URI)),
 }
 _PATTERNS = {
@@ -122,9 +122,8 @@ def show_flow(inspection: Inspection) -> Iterator[Block]:
     """Say how the flow of a pipeline is started: whatever says "start the query" means that."""
     version = inspection.checkpoint.flow
     if version is not None:
-        table = version.flow.refreshed
-        starts = words("{run} in its project starts the query", run=Code("spark-pipelines run"))
-        if table:
+        starts = words("{code:spark-pipelines run} in its project starts the query")
+        if table := version.flow.refreshed:
             only = Code(f"--refresh {quote_word(table)}")
             starts += words(" (of its flows only those of this table: {only})", only=only)
         yield Item(starts, 13, "  pipeline   ")

@@ -137,21 +137,19 @@ def _show_steps(move: ProviderMove) -> Iterator[Block]:
     yield from list_steps(move.steps)
 
 
-def list_steps(steps: Iterable[Step]) -> Iterator[Block]:
-    """Steps one after the other, by number, each with its command."""
+def list_steps(steps: Iterable[Step], bullet: str = "") -> Iterator[Block]:
+    """Steps one after the other, each with its command: by number, or as what can be chosen."""
+    indent = len(bullet) or 5
     for number, step in enumerate(steps, 1):
-        yield Item(step.what, 5, f"  {number}. ")
+        yield Item(step.what, indent, bullet or f"  {number}. ")
         if step.line is not None:
-            yield Command(step.line, 5)
+            yield Command(step.line, indent)
 
 
 def _show_remains(move: ProviderMove) -> Iterator[Block]:
-    for number, step in enumerate(move.remains):
-        if number == 0:
-            yield Heading("Alternatives", "without this state, or without this provider")
-        yield Item(step.what, 4, "  - ")
-        if step.line is not None:
-            yield Command(step.line, 4)
+    if move.remains:
+        yield Heading("Alternatives", "without this state, or without this provider")
+    yield from list_steps(move.remains, "  - ")
 
 
 def _show_next(move: ProviderMove) -> Iterator[Block]:

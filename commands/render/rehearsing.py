@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import zip_longest
 
-from ckpt.advice import call, words
+from ckpt.advice import words
 from ckpt.copies.rehearsal import Rehearsal, RehearsalEnd, RehearsedBatch, RehearsedQuery
 from ckpt.texts import plural
 
@@ -47,7 +47,7 @@ def _show_result(rehearsal: Rehearsal) -> Iterator[Block]:
     if new.evolved:
         yield Item(BOOK.text("on_a_copy"))
     if new.refused is not None:
-        yield Item(words("On a plain copy: {evolve} refuses, {why}", evolve=call("evolve"), why=new.refused))
+        yield Item(words("On a plain copy: {call:evolve} refuses, {why}", why=new.refused))
     for name, query in _list_queries(rehearsal):
         if query.error is not None:
             yield Item(f"{name}: {query.error}")

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from ckpt.advice import UNKNOWN_ROWS, Call, Do, Hole, Option, call, do, run, words
+from ckpt.advice import UNKNOWN_ROWS, Call, Do, Hole, call, do, run, words
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.migrate.provider import PROVIDER_NAMES
 from ckpt.model import Json
@@ -234,14 +234,8 @@ class RewriteReport(Report["Rewrite"]):
             return
         both = " and ".join(map(instant, self.record.late_from_ms))
         yield Heading("Watermark", f"{instant(lowest)}, the lowest; they are {both}")
-        yield Item(
-            BOOK.text("no_longer_late"),
-            2,
-        )
-        yield Item(
-            BOOK.text("emitted_again"),
-            2,
-        )
+        yield Item(BOOK.text("no_longer_late"), 2)
+        yield Item(BOOK.text("emitted_again"), 2)
 
     def _show_versions(self) -> Iterator[Block]:
         rewrite = self.record
@@ -348,26 +342,27 @@ class RewriteReport(Report["Rewrite"]):
     def _show_next(self) -> Iterator[Block]:
         rewrite = self.record
         if not rewrite.written:
-            yield Next((do(Do.CHANGE, words("Repeat this call without {plan}.", plan=Option("plan"))),))
+            yield Next((do(Do.CHANGE, words("Repeat this call without {--plan}.")),))
             return
         if rewrite.merged or rewrite.parts:
-            each = words("Start a query with each of them, and never the old one again. First look at each.")
-            merged = BOOK.text("start_merged")
-            others = words("Look at the others too.")
+            start, others = (
+                BOOK.text("start_parts" if rewrite.parts else "start_merged"),
+                words("Look at the others too."),
+            )
             steps = [run(_inspect(part), others) for part in rewrite.parts[1:]]
-            yield Next((run(_inspect(rewrite), each if rewrite.parts else merged), *steps))
+            yield Next((run(_inspect(rewrite), start), *steps))
             return
         since = f"after batch {rewrite.batch}" if rewrite.planned is None else "since"
         start = BOOK.text("start_written", since=since, sinks=self._describe_sinks())
         inspect, of_sink = _inspect(rewrite), _inspect(rewrite).but(sink=Hole.URI)
         if rewrite.salvage and rewrite.salvage.again:
             what = BOOK.text("ids_used_again", batches=span("batch", *rewrite.salvage.again))
-            yield Next((run(of_sink, what, rows=UNKNOWN_ROWS), do(Do.START, start)))
         elif rewrite.planned is not None:
             what = BOOK.text("was_planned", planned=rewrite.planned)
-            yield Next((run(of_sink, what, rows=UNKNOWN_ROWS), do(Do.START, start)))
         else:
             yield from show_call(of_sink if self._asks_sink else inspect, start)
+            return
+        yield Next((run(of_sink, what, rows=UNKNOWN_ROWS), do(Do.START, start)))
 
     def _show_conditions(self) -> Iterator[Block]:
         """Say what has to be true of the new query of several old ones, or of the new queries of one."""

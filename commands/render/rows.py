@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from ckpt.advice import Option, words
+from ckpt.advice import words
 from ckpt.formats.types import sql_type
 from ckpt.model import Json
 from ckpt.state.reading.units import StateUnit, UnitKind
@@ -156,7 +156,7 @@ class RowsReport(Report["StateRows"]):
         yield Headline(f"{name_unit(rows.unit)}, batch {rows.moment.batch}{where}", Tone.PLAIN)
         yield tabulate_rows(rows.rows)
         if rows.more:
-            yield Item(words("there are more: see {limit}", limit=Option("limit")))
+            yield Item(words("there are more: see {--limit}"))
         for path in rows.foreign_snapshots[:1]:
             text = BOOK.text("other_rows", path=path)
             yield Item(text)
@@ -228,7 +228,7 @@ def show_changes(unit: "UnitDiff", span: str) -> Iterator[Block]:
         )
         yield Table(rows, ("", "key", "before", "after"), TooWide.STACK)
     if unit.added + unit.removed + unit.changed > len(unit.rows):
-        yield Item(words("there are more: see {limit}", limit=Option("limit")))
+        yield Item(words("there are more: see {--limit}"))
 
 
 def tabulate_rows(rows: Sequence[dict[str, Any]]) -> Block:

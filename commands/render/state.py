@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from ckpt import settings
-from ckpt.advice import Option, Words, call, words
+from ckpt.advice import Words, words
 from ckpt.checkpoint.state.ranges import Ranges, intersect
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.types import type_name
@@ -46,14 +46,13 @@ def show_state(inspection: Inspection) -> Iterator[Block]:
     if recorded:
         yield Item(f"recorded here, overrides the session: {recorded}")
     if inspection.space.known:
-        bytes_, prune = size(inspection.space.known), call("prune")
-        text = words("{bytes} could be deleted: {prune} plans it, and looks closer", bytes=bytes_, prune=prune)
-        yield Item(text)
+        freed = size(inspection.space.known)
+        yield Item(words("{freed} could be deleted: {call:prune} plans it, and looks closer", freed=freed))
     if state.every_byte is not None:
         yield Item(_describe_every_byte(state.every_byte))
     elif state.unverified:
-        files, deep = plural(state.unverified, "file"), Option("deep")
-        yield Item(words("{files} known by name and size only: {deep} reads every byte", files=files, deep=deep))
+        files = plural(state.unverified, "file")
+        yield Item(words("{files} known by name and size only: {--deep} reads every byte", files=files))
     if len(state.operators) <= _IN_FULL:
         for operator in state.operators:
             yield from _show_operator(operator)
@@ -119,15 +118,12 @@ def _name_operator(operator: Operator) -> str:
 
 
 def _describe_store(store: Store) -> Words:
-    not_recorded = words("number of keys not recorded ({count})", count=call("state_count"))
+    unknown = words("number of keys not recorded ({call:state_count})")
+    keys = unknown if store.num_keys is None else plural(store.num_keys, "key")
     facts = [size(store.bytes) + _describe_skew(store), *(["changelog"] if store.changelog else [])]
     facts += [_describe_loading(store), _describe_readable(store.readable_batches)]
-    return words(
-        "{partitions}, {keys}, {facts}",
-        partitions=plural(len(store.partitions), "partition"),
-        keys=not_recorded if store.num_keys is None else plural(store.num_keys, "key"),
-        facts=", ".join(facts),
-    )
+    partitions = plural(len(store.partitions), "partition")
+    return words("{partitions}, {keys}, {facts}", partitions=partitions, keys=keys, facts=", ".join(facts))
 
 
 def _describe_readable(batches: Ranges) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from ckpt.advice import NO_ROWS, Do, Hole, Option, Words, call, do, run, words
+from ckpt.advice import NO_ROWS, Do, Hole, Words, call, do, run, words
 from ckpt.migrate.generate.sources import seen_folder
 from ckpt.migrate.generate.start import to_fill_in, too_many_for_code
 from ckpt.migrate.text import columns, simple
@@ -190,8 +190,7 @@ def _show_next(migration: TransformMigration) -> Iterator[Block]:
     plan = migration.plan
     folder = quote_path(migration.target.shown)
     if migration.keys is None:
-        write = do(Do.CHANGE, words("Repeat this call without {plan}.", plan=Option("plan")), before=[_STOP])
-        yield Next((write,))
+        yield Next((do(Do.CHANGE, words("Repeat this call without {--plan}."), before=[_STOP]),))
         return
     latest = plan.handoff.inspection.checkpoint.offsets.latest
     again = BOOK.text("transform_again", latest=latest)
@@ -219,5 +218,4 @@ _STOP = words("Stop the old query.")
 def _show_back(migration: TransformMigration) -> Iterator[Block]:
     if migration.keys is None:
         return
-    text = str(BOOK.text("back_to_old"))
-    yield Heading("Back", text)
+    yield Heading("Back", str(BOOK.text("back_to_old")))

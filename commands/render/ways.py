@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Annotated, Literal
 
 from ckpt import advice
-from ckpt.advice import NO_ROWS, Advice, Do, Hole, Instruction, Option, Words, advise, call, do, run, words
+from ckpt.advice import NO_ROWS, Advice, Do, Hole, Instruction, Words, advise, call, do, run, words
 from ckpt.advice.calls import Value
 from ckpt.changes.check_fix import Cost, find_failing, find_running
 from ckpt.changes.fixes.repair import Way, WayName, WaysPlan
@@ -92,7 +92,7 @@ class WaysReport(ChangeReport[WaysPlan]):
             yield from show_not_asked(self.plan.inspection)
         others = [way for way in self.plan.ways if way is not self.plan.chosen and not self.receipt.applied]
         if others and self.plan.steps:
-            yield Heading("Other fixes", str(words("{choose} takes one of them", choose=Option("choose"))))
+            yield Heading("Other fixes", str(words("{--choose} takes one of them")))
             width = max(len(way.name) for way in others) + 4
             yield from (Item(_describe_cost(way), width, f"  {way.name}") for way in others)
 

@@ -43,9 +43,5 @@ def draft_micro_batches(storage: Storage, inspection: Inspection) -> Iterator[Dr
     later = [f"{OFFSETS}/{batch}" for batch in checkpoint.offsets.ids if batch > committed]
     steps = (*plan_unread_removals(checkpoint.listing, later), *plan_writing(storage, checkpoint.listing, path, data))
     does = f"{path} gets the metadata that micro-batches need; batch {committed + 1} continues from its end"
-    warnings = (
-        STOP_FIRST,
-        BOOK.text("after_epoch", epoch=committed),
-        BOOK.text("epochs_again"),
-    )
+    warnings = (STOP_FIRST, BOOK.text("after_epoch", epoch=committed), BOOK.text("epochs_again"))
     yield Draft(does, Cost.UNFINISHED_AGAIN, steps, warnings=warnings)

@@ -15,16 +15,7 @@ from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.book import BOOK
 from ckpt.changes.check_fix import ANY_START, check_fix, find_starts, warn_of_real_time
 from ckpt.changes.offsets.ends import BatchSource, Moved, check_settable, move_source
-from ckpt.changes.plan import (
-    FINISHED_AGAIN,
-    OF_EPOCHS,
-    STOP_FIRST,
-    ChangePlan,
-    NoWay,
-    Replay,
-    ToAccept,
-    adapt_to_sink,
-)
+from ckpt.changes.plan import FINISHED_AGAIN, OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay, Replay, ToAccept, adapt_to_sink
 from ckpt.changes.rewind.files_after import state_above
 from ckpt.changes.steps import Step, plan_unread_removals, plan_writing
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
@@ -142,12 +133,7 @@ def offsets_set(
 
 
 def plan_offsets(
-    kind: type[Planned],
-    storage: Storage,
-    asked: Call,
-    ask: Ask,
-    batch: int | None,
-    versions: Sequence[Spark],
+    kind: type[Planned], storage: Storage, asked: Call, ask: Ask, batch: int | None, versions: Sequence[Spark]
 ) -> Planned:
     """Plan to set offsets, as ``offsets_set`` does, to the ends for which ``ask`` asks; ``kind`` is the plan's class.
 
@@ -232,8 +218,7 @@ def _check_readers(sources: Sequence[BatchSource], changes: Sequence[Moved]) -> 
         for other in sources:
             equal = (other.range.start, other.range.end) == (source.range.start, source.range.end)
             if other is not source and equal and new.get(other.index, other.view.offset) != moved.new.value:
-                why = BOOK.text("same_offsets", one=source.index, other=other.index)
-                raise NoWay(why)
+                raise NoWay(BOOK.text("same_offsets", one=source.index, other=other.index))
 
 
 def _write_ends(checkpoint: Checkpoint, storage: Storage, changes: Sequence[Moved]) -> Iterator[Step]:

@@ -43,7 +43,7 @@ from ckpt.errors import UsageError
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.live.sink.versions import SinkVersion
 from ckpt.model import CommitLog, Fault, Kind, OffsetLog, Unreadable
-from ckpt.restart.sinks import REUSED, AnySink, Ids, InSink, OnSinks, Seen, list_sinks
+from ckpt.restart.sinks import REUSED, AnySink, Ids, InSink, Seen, list_sinks
 from ckpt.storage import Storage
 from ckpt.texts import instant, ranges
 
@@ -97,18 +97,14 @@ def _describe_sinks(checkpoint: Checkpoint, again: Again) -> AnySink | None:
     first, named = again.kept + 1, name_sink(checkpoint)
     if again.loses:
         kinds = list_sinks(Ids.REUSED, Seen(first, again.newest))
-        only = words("Only batch {first} keeps its range: {sinks}.", first=first, sinks=OnSinks(Ids.REUSED))
-        return AnySink(only if again.same else REUSED, Ids.REUSED, kinds=kinds, named=named)
-    kinds = list_sinks(Ids.SAME)
-    runs = words("Batch {first} runs again over its old range: {sinks}.", first=first, sinks=OnSinks(Ids.SAME))
-    match again.first:
-        case First.NOOP:
-            start = BOOK.text("rewound_noop", first=first)
-            return AnySink(runs, Ids.SAME, start, kinds, named)
-        case First.NOOP_IF_WRITTEN:
-            start = BOOK.text("rewound_noop_if_written", first=first)
-            return AnySink(runs, Ids.SAME, start, show_batch(checkpoint, first, kinds), named)
-    return AnySink(runs, Ids.SAME, kinds=kinds, named=named) if again.repeats else None
+        said = BOOK.text("one_keeps_its_range", first=first) if again.same else REUSED
+        return AnySink(said, Ids.REUSED, kinds=kinds, named=named)
+    said, kinds = BOOK.text("old_range", first=first), list_sinks(Ids.SAME)
+    if again.first is First.NOTHING:
+        return AnySink(said, Ids.SAME, kinds=kinds, named=named) if again.repeats else None
+    start = BOOK.text(f"rewound_{again.first}", first=first)
+    kinds = kinds if again.first is First.NOOP else show_batch(checkpoint, first, kinds)
+    return AnySink(said, Ids.SAME, start, kinds, named)
 
 
 def show_batch(checkpoint: Checkpoint, batch: int, kinds: tuple[InSink, ...]) -> tuple[InSink, ...]:
@@ -116,21 +112,9 @@ def show_batch(checkpoint: Checkpoint, batch: int, kinds: tuple[InSink, ...]) ->
     entry = checkpoint.offsets.readable(batch)
     planned = f" ({instant(entry.metadata.timestamp_ms)})" if entry is not None and entry.metadata is not None else ""
     parts = {"batch": str(batch), "query": checkpoint.query_id or "the query's id", "planned": planned}
-    shown = {
-        "delta": words("its log has a txn with appId {query} and version {batch} or higher", **parts),
-        "iceberg": words("the summary of a snapshot has {query} as queryId, and {batch} or higher as epochId", **parts),
-        "file": words("_spark_metadata/{batch} (or a later one) is in its output folder", **parts),
-    }
-    other = words(
-        "; but not if that is older than the plan of batch {batch} here{planned}: then it is another one.", **parts
-    )
+    shown = ("delta", "iceberg", "file")
     return tuple(
-        replace(
-            each,
-            says=BOOK.text("shows_batch", says=each.says, batch=batch, shown=shown[each.kind], other=other),
-        )
-        if each.kind in shown
-        else each
+        replace(each, says=BOOK.text(f"shown_by_{each.kind}", says=each.says, **parts)) if each.kind in shown else each
         for each in kinds
     )
 
