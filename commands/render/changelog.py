@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import Annotated
 
 from ckpt import settings
-from ckpt.advice import Call, Step, call, run, words
+from ckpt.advice import Advice, advise, run, words
 from ckpt.migrate.changelog import Changelog, ChangelogSwitch, SwitchOutcome
 from ckpt.migrate.comparison import Carried, Comparison, ComparisonVerdict, TwoWays, Version, VersionComparison
 from ckpt.model import Operator, Provider, Store
@@ -142,21 +142,13 @@ def _show_one_way(ways: tuple[TwoWays, ...]) -> Iterator[Block]:
         yield Item(f"unknown: {named}{left}: {why}", 4, "  ")
 
 
-def choose_next(comparison: Comparison | None, verify: Call) -> Next:
+def choose_next(switch: ChangelogSwitch) -> Next:
     """Advise what to do after a switch that took effect."""
-    match ComparisonVerdict.SAME if comparison is None else comparison.verdict:
-        case ComparisonVerdict.SAME:
-            return Next((), words("Nothing to do; keep the setting."))
-        case ComparisonVerdict.DIFFERENT:
-            return Next(
-                (), words("Stop the query, keep a copy of the checkpoint, and find out which files are damaged.")
-            )
-        case ComparisonVerdict.UNKNOWN:
-            again = BOOK.text("took_effect_compare")
-            return Next((run(verify, again),))
-        case ComparisonVerdict.NOT_COMPARED:
-            without = BOOK.text("took_effect_verify")
-            return Next((run(verify.but(files_only=True), without),))
+    verdict = ComparisonVerdict.SAME if switch.comparison is None else switch.comparison.verdict
+    if verdict in (ComparisonVerdict.SAME, ComparisonVerdict.DIFFERENT):
+        return Next((), BOOK.text(f"compared_{verdict}"))
+    uri, to = switch.inspection.checkpoint.uri, switch.to.value
+    return Next(BOOK.advise(f"switched_{verdict}", uri=uri, to=to).steps)
 
 
 _SHOWN = 12  # how many partitions are named
@@ -334,30 +326,22 @@ def _name_files(version: Version) -> str:
     return f"{version.version}.{'+'.join(kinds)}"
 
 
-def _choose_cure(switch: ChangelogSwitch, path: str) -> Step:
+def _choose_cure(switch: ChangelogSwitch, path: str) -> Advice:
     state = switch.inspection.checkpoint.state
     if switch.rewrite is not None:
-        return run(switch.rewrite, words("Stop the query, write its state for RocksDB, and ask again for that."))
-    if state is not None and state.provider is Provider.HDFS:
-        return run(call("migrate_provider", path, to="rocksdb"), words("See how to get RocksDB."))
-    return run(call("inspect", path), words("See what is there."))
+        return advise(run(switch.rewrite, BOOK.text("for_rocksdb")))
+    hdfs = state is not None and state.provider is Provider.HDFS
+    return BOOK.advise("get_rocksdb" if hdfs else "see_what_is_there", uri=path)
 
 
 def _show_next(switch: ChangelogSwitch) -> Iterator[Block]:
     path = switch.inspection.checkpoint.uri
-    verify = call("migrate_changelog", path, to=switch.to.value, verify=True)
     match switch.outcome:
         case SwitchOutcome.ALREADY | SwitchOutcome.NOTHING:
             yield Next((), words("Nothing to do."))
-        case SwitchOutcome.READY:
-            start = words("Stop the query, start it with the setting, and after some batches see if it took effect.")
-            yield Next((run(verify, start),))
         case SwitchOutcome.SWITCHED:
-            yield choose_next(switch.comparison, verify)
-        case SwitchOutcome.PARTLY:
-            yield Next((run(verify, words("Let one more batch run, and look again.")),))
-        case SwitchOutcome.NOT_YET:
-            set_it = words("Make sure that the session has the setting, let a batch run, and look again.")
-            yield Next((run(verify, set_it),))
+            yield choose_next(switch)
         case SwitchOutcome.REFUSED:
-            yield Next((_choose_cure(switch, path),))
+            yield Next(_choose_cure(switch, path).steps)
+        case _:
+            yield Next(BOOK.advise(f"switch_{switch.outcome}", uri=path, to=switch.to.value).steps)

@@ -172,7 +172,7 @@ def _show_sinks(handoff: Handoff) -> Iterator[Block]:
 def _show_next(handoff: Handoff) -> Iterator[Block]:
     path = handoff.inspection.checkpoint.uri
     if handoff.refused:
-        yield Next((run(call("inspect", path), words("See what is there.")),))
+        yield Next(BOOK.advise("see_what_is_there", uri=path).steps)
     else:
         code = call("handoff", path).but(batch=handoff.batch, snippet="python")
         yield Next((run(code, words("Get the code that starts the sources there.")),))

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated
 
-from ckpt.advice import Hole, Step, call, run, words
+from ckpt.advice import Step, words
 from ckpt.migrate.provider import PROVIDER_NAMES, Carry, MoveOutcome, OperatorMove, ProviderMove
 from ckpt.model import Provider, ToProvider
 
 from .blocks import Block, Command, Heading, Headline, Item, Next, Page, Tone, bullets, page_of, spell
+from .book import BOOK
 from .document import DocumentKeys
 from .inspection import CheckpointKeys
 from .keys import ForPeople, Keys, of
@@ -162,8 +163,6 @@ def _show_next(move: ProviderMove) -> Iterator[Block]:
             first = words("Stop the query.") if clean or move.rewritable else words("Do step 1.")
             writing = next(step for step in move.steps if step.call is not None)
             yield Next((replace(writing, before=(first,)),))
-        case MoveOutcome.NO_WAY:
-            export = call("export_state", checkpoint.uri, all_units=True, to=Hole.DIR)
-            yield Next((run(export, words("Choose one of the alternatives, or take its state as data.")),))
-        case MoveOutcome.REFUSED:
-            yield Next((run(call("inspect", checkpoint.uri), words("See what is there.")),))
+        case MoveOutcome.NO_WAY | MoveOutcome.REFUSED:
+            name = "see_what_is_there" if move.outcome is MoveOutcome.REFUSED else "state_as_data"
+            yield Next(BOOK.advise(name, uri=checkpoint.uri).steps)

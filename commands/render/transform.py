@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from ckpt.advice import NO_ROWS, Do, Hole, Words, call, do, run, words
+from ckpt.advice import Do, do, words
 from ckpt.migrate.generate.sources import seen_folder
 from ckpt.migrate.generate.start import to_fill_in, too_many_for_code
 from ckpt.migrate.text import columns, simple
@@ -192,24 +192,20 @@ def _show_next(migration: TransformMigration) -> Iterator[Block]:
     if migration.keys is None:
         yield Next((do(Do.CHANGE, words("Repeat this call without {--plan}."), before=[_STOP]),))
         return
-    latest = plan.handoff.inspection.checkpoint.offsets.latest
-    again = BOOK.text("transform_again", latest=latest)
     start = f"spark-submit --py-files {folder}/{PROCESSOR} {folder}/{START}"
     if migration.target.name.startswith("file:"):
         start = f"cd {folder} && python {START}"
-    logic = Words() if plan.folds else words("put your logic into {processor}, ", processor=PROCESSOR)
-    fill_in = words("Fill in the constants, {logic}and start it.", logic=logic)
-    once_more = BOOK.text("start_again")
-    count = call("export_state", Hole.NEW, variable=plan.variables[0].name, batch=0, count=True)
-    loaded = words("Check that {keys} were loaded; new keys are added to them.", keys=plural(migration.keys, "key"))
-    steps = (
-        run(call("handoff", plan.initial.checkpoint), _STOP + " " + again),
-        do(Do.START, fill_in, rows=NO_ROWS, line=start),
-        do(Do.START, once_more, rows=NO_ROWS),
-        run(count, loaded),
-        do(Do.DELETE, words("Delete {folder}: it is no longer needed.", folder=f"{INITIAL_STATE}/"), rows=NO_ROWS),
+    steps = BOOK.advise(
+        "transform_folding" if plan.folds else "transform",
+        uri=plan.initial.checkpoint,
+        latest=plan.handoff.inspection.checkpoint.offsets.latest,
+        processor=PROCESSOR,
+        start=start,
+        variable=plan.variables[0].name,
+        keys=plural(migration.keys, "key"),
+        folder=f"{INITIAL_STATE}/",
     )
-    yield Next(steps, numbered=True)
+    yield Next(steps.steps, numbered=True)
 
 
 _STOP = words("Stop the old query.")
