@@ -200,15 +200,10 @@ class AnySink:
 
 def shared_with_a_copy(*, new_id: bool, only: Sink | None = None) -> dict[str, str]:
     """Describe for each kind of sink, or one, the result if a query and a copy of its checkpoint both write to it."""
-    drops = "drops every batch of one of the two whose id the other has written, without an error"
-    twice = "has rows twice that both have read"
-    same_keys = "has each row once that both have read, and of each key what one of the two wrote last"
     outcomes = {}
     for sink in SINKS if only is None else (only,):
+        name = "both_twice" if sink.again is None or sink.doubles else "both_by_key"
+        name = "both_noop" if sink.kind == "noop" else "both_anew" if new_id and sink.is_by_query else name
         known = sink.drops_new_query if new_id else sink.drops_same_query
-        outcomes[sink.kind] = drops if known else twice
-        if sink.again is not None and not sink.doubles:
-            outcomes[sink.kind] = sink.again if sink.kind == "noop" else same_keys
-        if new_id and sink.is_by_query:
-            outcomes[sink.kind] += ": it does not know batches of the original by the new id"
+        outcomes[sink.kind] = str(_BOOK.text("both_dropped" if known else name))
     return outcomes

@@ -81,19 +81,6 @@ class ComparisonKeys(Keys):
     one_way: Annotated[tuple[_OneWay, ...], "what cannot be read in two ways", of("alone")]
 
 
-def describe_headline(comparison: Comparison | None) -> str:
-    """The second part of the verdict on a switch."""
-    if comparison is None:
-        return ""
-    return {
-        ComparisonVerdict.SAME: "; state read in two ways is the same",
-        ComparisonVerdict.DIFFERENT: "; but STATE DIFFERS between two ways of reading it",
-        ComparisonVerdict.UNKNOWN: "; whether state is the same is UNKNOWN, because not all of it can be "
-        "read in two ways",
-        ComparisonVerdict.NOT_COMPARED: "; state was NOT COMPARED",
-    }[comparison.verdict]
-
-
 def show_comparison(comparison: Comparison) -> Iterator[Block]:
     """Section with each comparison, its version and rows, and with state that was not compared."""
     yield Heading("State", f"compared by Spark {comparison.spark}, every key and value" if comparison.spark else "")
@@ -239,26 +226,22 @@ class ChangelogReport(Report[ChangelogSwitch]):
 
 
 def _show_headline(switch: ChangelogSwitch) -> Iterator[Block]:
-    changelog = f"changelog checkpointing {switch.to}"
-    since = "" if switch.since is None else f", from version {switch.since} on"
-    state = describe_headline(switch.comparison)
-    took = sum(written.since is not None for written in switch.written)
-    text, tone = {
-        SwitchOutcome.READY: (f"CAN BE SWITCHED: the same checkpoint continues with {changelog}", Tone.WARNING),
-        SwitchOutcome.ALREADY: (f"ALREADY SET: every partition is written with {changelog}{since}", Tone.GOOD),
-        SwitchOutcome.NOTHING: ("NOTHING TO SWITCH: the query keeps no state", Tone.GOOD),
-        SwitchOutcome.SWITCHED: (
-            f"SWITCHED: every partition is written with {changelog}{since}{state}",
-            _choose_tone(switch),
-        ),
-        SwitchOutcome.PARTLY: (f"SWITCHED IN PART: {took} of {len(switch.written)} have {changelog}", Tone.WARNING),
-        SwitchOutcome.NOT_YET: (
-            f"NOT SWITCHED: no partition's newest version was written with {changelog}",
-            Tone.WARNING,
-        ),
-        SwitchOutcome.REFUSED: (f"CANNOT BE SWITCHED: {switch.refused}", Tone.ERROR),
-    }[switch.outcome]
-    yield Headline(text, tone)
+    text = BOOK.text(
+        f"headline_{switch.outcome}",
+        changelog=f"changelog checkpointing {switch.to}",
+        since="" if switch.since is None else f", from version {switch.since} on",
+        state="" if switch.comparison is None else BOOK.text(f"and_state_{switch.comparison.verdict}"),
+        took=sum(written.since is not None for written in switch.written),
+        all=len(switch.written),
+        why=switch.refused,
+    )
+    tone = (
+        _choose_tone(switch) if switch.outcome is SwitchOutcome.SWITCHED else _TONES.get(switch.outcome, Tone.WARNING)
+    )
+    yield Headline(str(text), tone)
+
+
+_TONES = {SwitchOutcome.ALREADY: Tone.GOOD, SwitchOutcome.NOTHING: Tone.GOOD, SwitchOutcome.REFUSED: Tone.ERROR}
 
 
 def _choose_tone(switch: ChangelogSwitch) -> Tone:

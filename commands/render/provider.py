@@ -84,25 +84,21 @@ class ProviderReport(Report[ProviderMove]):
         return page_of(show_title(self.record.handoff.inspection), *(part(self.record) for part in parts))
 
 
+_TONES = {
+    MoveOutcome.ALREADY: Tone.GOOD,
+    MoveOutcome.NOTHING: Tone.GOOD,
+    MoveOutcome.POSSIBLE: Tone.WARNING,
+    MoveOutcome.NO_WAY: Tone.ERROR,
+    MoveOutcome.REFUSED: Tone.ERROR,
+}
+
+
 def _show_headline(move: ProviderMove) -> Iterator[Block]:
     to, of = PROVIDER_NAMES[Provider(move.to)], PROVIDER_NAMES[move.provider or Provider.UNKNOWN]
     lost = [operator for operator in move.operators if operator.carry is Carry.NONE]
-    text, tone = {
-        MoveOutcome.ALREADY: (f"ALREADY SO: its state is {to}", Tone.GOOD),
-        MoveOutcome.NOTHING: ("NOTHING TO MOVE: there is no state here", Tone.GOOD),
-        MoveOutcome.POSSIBLE: (
-            f"POSSIBLE in a new checkpoint: ckpt writes its state for {to}, and the same query continues"
-            if move.rewritable
-            else f"NOT ON THIS CHECKPOINT, but a new query on {to} can be given its state",
-            Tone.WARNING,
-        ),
-        MoveOutcome.NO_WAY: (
-            f"NOT POSSIBLE for its state from {of} to {to}: {lost[0].why if lost else ''}",
-            Tone.ERROR,
-        ),
-        MoveOutcome.REFUSED: (f"NO ANSWER: {move.refused or ''}", Tone.ERROR),
-    }[move.outcome]
-    yield Headline(text, tone)
+    name = "move_rewritable" if move.outcome is MoveOutcome.POSSIBLE and move.rewritable else f"move_{move.outcome}"
+    text = BOOK.text(name, to=to, of=of, lost=lost[0].why if lost else "", why=move.refused or "")
+    yield Headline(str(text), _TONES[move.outcome])
     yield from bullets(move.handoff.doubts if move.outcome is MoveOutcome.POSSIBLE and not move.rewritable else ())
 
 
