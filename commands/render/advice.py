@@ -1,7 +1,7 @@
 """Advice as data of a document, and back: what ``ckpt preflight`` reads of a saved ``ckpt inspect -o json``."""
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
 
@@ -20,10 +20,8 @@ def to_data(value: Any) -> Json:
     if isinstance(value, Enum):
         return {"is": type(value).__name__, "value": value.value}
     if is_dataclass(value):
-        given = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
-        kept = {field.name: field.default for field in fields(value) if field.default is not MISSING}
-        entries = {name: to_data(each) for name, each in given.items() if name not in kept or each != kept[name]}
-        return {"is": type(value).__name__, **entries}
+        given = [field.name for field in fields(value) if field.init and getattr(value, field.name) != field.default]
+        return {"is": type(value).__name__, **{name: to_data(getattr(value, name)) for name in given}}
     if isinstance(value, Mapping):
         return {"is": "mapping", "items": [[key, to_data(each)] for key, each in value.items()]}
     return [to_data(each) for each in value] if isinstance(value, tuple) else value

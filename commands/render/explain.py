@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated
 
-from ckpt.advice import CHECKPOINT, Hole, Known, Step, advise, call, left_out, run, words
+from ckpt.advice import CHECKPOINT, Known, Step, advise, call, left_out, run, words
 from ckpt.advice.spelling import quote_line
 from ckpt.inspection.explain.catalog import KnownError, list_calls
 from ckpt.inspection.explain.explain import ErrorMatch, Explanation
@@ -13,6 +13,7 @@ from ckpt.restart.findings import Diagnosis
 from ckpt.texts import plural
 
 from .blocks import Block, Headline, Item, Line, Next, Page, Tone, more, page_of, show_advice
+from .book import BOOK
 from .document import DocumentKeys
 from .keys import Keys, of
 from .reports import Exit, Report
@@ -141,8 +142,8 @@ def _show_first(match: ErrorMatch) -> Iterator[Block]:
 def _show_cure(match: ErrorMatch, inspection: Inspection | None) -> Iterator[Block]:
     """Remedy of the checkpoint's finding, which knows the files, or else the cure of the catalog."""
     if _LOG_OF_FILES in match.error.frames and not match.shown and inspection is not None and inspection.sound:
-        sink = _LOOK_INTO_SINK.fill(Known(inspection.checkpoint.uri))
-        yield Next((sink,))  # the log of a file sink is read by the same class
+        in_sink = BOOK.advise("look_into_sink").fill(Known(inspection.checkpoint.uri))
+        yield Next(in_sink.steps)  # the log of a file sink is read by the same class
         return
     here = next((rated.advice for rated in match.shown if rated.advice), None)
     steps = (here or match.cure).mark_stop().steps
@@ -220,17 +221,11 @@ def _show_hidden_causes(inspection: Inspection | None) -> Iterator[Step]:
     """Name what a checkpoint alone does not show: a sink that fails the batch, and rows that always do."""
     if inspection is None or not inspection.sound:
         return
-    yield _LOOK_INTO_SINK
+    yield from BOOK.advise("look_into_sink").steps
     again = next((forecast.batch_id for forecast in inspection.counted if forecast.reexecutes), None)
     if again is not None:
         what = words("If a row of batch {number} makes each start fail, plan how to leave the batch out.", number=again)
         yield run(call("skip", CHECKPOINT), what, rows=left_out(again))
-
-
-_LOOK_INTO_SINK = run(
-    call("inspect", CHECKPOINT, sink=Hole.URI),
-    words("If the query writes files, or to a Delta or Iceberg table, what fails may be there: ask it."),
-)
 
 
 def _name_codes(codes: tuple[str, ...]) -> str:

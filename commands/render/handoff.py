@@ -158,9 +158,8 @@ def _show_since(handoff: Handoff) -> Iterator[Block]:
 
 def _show_watermark(handoff: Handoff) -> Iterator[Block]:
     if handoff.watermark_ms:
-        yield Heading(
-            "Watermark", str(BOOK.text("watermark_of_old", at=instant(handoff.watermark_ms), ms=handoff.watermark_ms))
-        )
+        text = BOOK.text("watermark_of_old", at=instant(handoff.watermark_ms), ms=handoff.watermark_ms)
+        yield Heading("Watermark", str(text))
 
 
 def _show_sinks(handoff: Handoff) -> Iterator[Block]:

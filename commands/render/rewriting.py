@@ -345,11 +345,8 @@ class RewriteReport(Report["Rewrite"]):
             yield Next((do(Do.CHANGE, words("Repeat this call without {--plan}.")),))
             return
         if rewrite.merged or rewrite.parts:
-            start, others = (
-                BOOK.text("start_parts" if rewrite.parts else "start_merged"),
-                words("Look at the others too."),
-            )
-            steps = [run(_inspect(part), others) for part in rewrite.parts[1:]]
+            start = BOOK.text("start_parts" if rewrite.parts else "start_merged")
+            steps = [run(_inspect(part), words("Look at the others too.")) for part in rewrite.parts[1:]]
             yield Next((run(_inspect(rewrite), start), *steps))
             return
         since = f"after batch {rewrite.batch}" if rewrite.planned is None else "since"

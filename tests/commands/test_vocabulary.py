@@ -14,6 +14,7 @@ from ckpt.advice.spelling import GROUPS, name_command
 from ckpt.migrate.real_time import migrate_real_time
 from ckpt.state.native.history import state_history
 from commands.main import _MOVED, app
+from tests.laws.advice.calls import declared_calls
 from tests.support.places import ROOT
 
 OF_THE_TERMINAL = {"output", "quiet", "help", "watch", "textfile", "fail_on"}
@@ -140,14 +141,18 @@ def test_an_argument_that_a_text_names_is_one() -> None:
     known = {name for command in COMMANDS.values() for name in list_options(command)}
     calls = [call for name in ckpt.__all__ if callable(call := getattr(ckpt, name)) and not isinstance(call, type)]
     known |= {name for call in (*calls, *ELSEWHERE.values()) for name in list_arguments(call)}
-    texts = [path.read_text() for folder in ("ckpt", "commands") for path in (ROOT / folder).rglob("*.py")]
+    files = (
+        path for folder in ("ckpt", "commands") for kind in ("*.py", "*.toml") for path in (ROOT / folder).rglob(kind)
+    )
+    texts = [path.read_text() for path in files]
     named = {next(filter(None, match.groups())).replace("-", "_") for text in texts for match in NAMED.finditer(text)}
     assert len(named) > 60
     assert named - known == set()
 
 
 def list_written_calls() -> Iterator[tuple[str, str, set[str]]]:
-    """Yield each ``call("name", ..., option=...)`` of the source: where it is, its name, and its options."""
+    """Yield each ``call("name", ..., option=...)`` of the code or of a book: where it is, its name, its options."""
+    yield from ((where, each.name, {name for name, _ in each.options}) for where, each in declared_calls())
     for folder in ("ckpt", "commands"):
         for path in (ROOT / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text())):
