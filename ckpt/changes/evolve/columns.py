@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from ckpt.advice import Hole, Words, call, plain, words
+from ckpt.advice import Hole, Words, plain, words
+from ckpt.changes.evolve.book import BOOK
 from ckpt.changes.evolve.fields import FieldPlanner, Refuse, plan_variables
 from ckpt.changes.evolve.origins import (
     ColumnMerge,
@@ -124,17 +125,7 @@ class _Planner:
 
     def refuse(self, why: str | Words) -> NoWay:
         """An error that names the operator."""
-        return NoWay(
-            words(
-                "operator {id} ({name}): {why}. {export} and {import_} move rows by hand; or let the operator start "
-                "without state: {--map-operator=-=ID}",
-                id=self.has.id,
-                name=self.wants.name,
-                why=why,
-                export=call("export_state"),
-                import_=call("import_state"),
-            )
-        )
+        return NoWay(BOOK.text("evolve_refused", id=self.has.id, kind=self.wants.name, why=why))
 
     def plan(self) -> ColumnPlan:
         for part in self.parts or ():
@@ -258,9 +249,7 @@ class _Planner:
             return
         metadata = field.get("metadata")
         if isinstance(metadata, dict) and _EVENT_TIME in metadata:
-            raise self.refuse(
-                f"key column {field['name']} is gone, and the state does not have what the watermark has evicted of it"
-            )
+            raise self.refuse(BOOK.text("evolve_key_gone", gone=field["name"]))
 
     def _plan_key(self, sides: _Sides) -> tuple[tuple[ColumnOrigin, ...] | None, bool, tuple[PartComparison, ...]]:
         old, new = sides.list_columns("key")
@@ -369,9 +358,7 @@ class _Planner:
             judged.append(part)
         taken = {origin.old for origin in origins if not origin.derived}
         if sum(origin.old is not None and not origin.derived for origin in origins) > len(taken - {None}):
-            raise self.refuse(
-                f"two aggregates would take the same column of the old state: say it with {argument('map_column')}"
-            )
+            raise self.refuse(BOOK.text("evolve_same_column"))
         if self.parts is not None:
             gone = [part for part in self.parts if part.kind is PartKind.VALUE and part.new is None]
             kept = {part.old for part in judged}
@@ -457,14 +444,8 @@ class _Planner:
                 there = ", ".join(name for name, ordinal in flat_old.items() if ordinal in candidates)
                 first = _list_starts(aggregates)[number]
                 mine = next(name for name, ordinal in flat_new.items() if ordinal == first)
-                raise self.refuse(
-                    words(
-                        "{aggregate} may be {there} of the state, or new: name the old query, {--from-query}, or {ask}",
-                        aggregate=spell(aggregates[number].sql),
-                        there=there,
-                        ask=ask_old("map_column", mine),
-                    )
-                )
+                aggregate, asked = spell(aggregates[number].sql), ask_old("map_column", mine)
+                raise self.refuse(BOOK.text("evolve_which_aggregate", aggregate=aggregate, there=there, asked=asked))
             starts.append(candidates[0] if candidates else None)
         return starts
 
@@ -586,9 +567,7 @@ class _Planner:
             elif name == _MATCHED and number == len(new) - 1:
                 raise self.refuse("the state does not say whether rows were joined already")
             elif not nullable[number]:
-                raise self.refuse(
-                    f"column {name} of the {side} side is new and is never NULL: rows have no value for it"
-                )
+                raise self.refuse(BOOK.text("evolve_never_null", column=name, side=side))
             origins.append(ColumnOrigin(ordinal))
         same = [origin.old for origin in origins] == list(range(len(old))) and _have_types(old, new)
         return None if same else tuple(origins), own
@@ -598,9 +577,7 @@ class _Planner:
     ) -> dict[int, int | None]:
         names = [name for name, _ in old]
         if not (_are_names(names) and _are_names([name for name, _ in new])):
-            raise self.refuse(
-                f"columns of the {side} side have the same name: name the old query, {argument('from_query')}"
-            )
+            raise self.refuse(BOOK.text("evolve_same_name", side=side))
         return {number: names.index(name) if name in names else None for number, (name, _) in enumerate(new)}
 
     def _check_type(self, old: tuple[str, Json], new: tuple[str, Json], word: str) -> None:

@@ -6,7 +6,8 @@ Nobody sees what such a function makes of its state, so no field is better than 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ckpt.advice import Hole, Words, words
+from ckpt.advice import Hole, Words
+from ckpt.changes.evolve.book import BOOK
 from ckpt.changes.evolve.origins import (
     ColumnOrigin,
     ColumnWords,
@@ -82,13 +83,7 @@ class FieldPlanner:
             self.parts.append(PartComparison(PartKind.VALUE, None, None, Knowledge.FROM_NOW_ON, why))
             return ColumnOrigin(None, _NO_TIMEOUT)
         if not nullable:
-            raise self.refuse(
-                words(
-                    "{label} is new and never NULL: {--default=} gives all of them one value",
-                    label=label,
-                    default={label: Hole.VALUE},
-                )
-            )
+            raise self.refuse(BOOK.text("evolve_needs_default", label=label, default={label: Hole.VALUE}))
         why = f"{label} is new, and NULL in the state that is there"
         self.parts.append(PartComparison(PartKind.VALUE, None, None, Knowledge.FROM_NOW_ON, why))
         return ColumnOrigin(None)
@@ -128,14 +123,8 @@ class FieldPlanner:
                 if bare(old[source][1]) == bare(kind) or is_wider(kind, old[source][1])
             ]
             if rivals:
-                raise self.refuse(
-                    words(
-                        "{label} may be {rivals} of the state under another name, or new: {ask}",
-                        label=label,
-                        rivals=" or ".join(rivals),
-                        ask=ask_old("map_column", label, rivals[0]),
-                    )
-                )
+                asked = ask_old("map_column", label, rivals[0])
+                raise self.refuse(BOOK.text("evolve_which_field", label=label, rivals=" or ".join(rivals), asked=asked))
         return matching
 
 
@@ -208,15 +197,8 @@ def _match_variables(
             continue
         rivals = [own.name for own in old.values() if own.name not in taken and own.kind == new[name].kind != TIMERS]
         if rivals:
-            raise refuse(
-                words(
-                    "variable {name} may be {rivals} of the state under another name, or new: {ask}. Spark would "
-                    "start, with {name} empty",
-                    name=name,
-                    rivals=" or ".join(rivals),
-                    ask=ask_old("map_column", name, rivals[0]),
-                )
-            )
+            one_of, ask = " or ".join(rivals), ask_old("map_column", name, rivals[0])
+            raise refuse(BOOK.text("evolve_which_variable", variable=name, rivals=one_of, asked=ask))
     return sources
 
 

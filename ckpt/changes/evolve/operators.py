@@ -6,7 +6,7 @@ Spark numbers them from the sink on, so that one more in the middle renumbers ot
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ckpt.advice import words
+from ckpt.changes.evolve.book import BOOK
 from ckpt.changes.evolve.columns import plan_columns
 from ckpt.changes.evolve.origins import ColumnWords, StoreColumns, ask_old
 from ckpt.changes.evolve.sources import PartChange, QueryChange
@@ -60,12 +60,8 @@ def _read_mapping(
     for word in mapped:
         old, _, new = word.partition("=")
         if old not in {"-", *ids} or new not in map(str, range(len(wanted))):
-            raise UsageError.of(
-                "{--map-operator}: write OLD=NEW: the id of an operator of the checkpoint ({ids}), or -, "
-                "and that of one of the query, which has {count} from 0 on",
-                ids=", ".join(ids) or "none",
-                count=len(wanted),
-            )
+            known = ", ".join(ids) or "none"
+            raise UsageError(BOOK.text("evolve_map_operator", ids=known, count=len(wanted)))
         if int(new) in old_of:
             raise UsageError.of("{--map-operator} names operator {new} of the query twice", new=new)
         old_of[int(new)] = None if old == "-" else int(old)
@@ -82,34 +78,17 @@ def _find_old(
     rivals = [number for number, other in enumerate(wanted) if any(_fits(operator, other) for operator in fitting)]
     if len(fitting) == 1 and rivals == [new]:
         return fitting[0].id
-    ask = ask_old("map_operator", new)
+    asked = ask_old("map_operator", new)
     if fitting:
         ids = ", ".join(str(operator.id) for operator in fitting)
-        raise NoWay(
-            words(
-                "operator {new} of the query ({name}) may be operator {ids} of the checkpoint, or new: {ask}",
-                new=new,
-                name=wants.name,
-                ids=ids,
-                ask=ask,
-            )
-        )
+        raise NoWay(BOOK.text("evolve_which_operator", new=new, kind=wants.name, ids=ids, asked=asked))
     alike = [operator for operator in free if operator.name == wants.name and not _fits_any(operator, wanted)]
     changed = [other for other in wanted if other.name == wants.name and not any(_fits(has, other) for has in free)]
     if len(alike) == len(changed) == 1:
         return alike[0].id
     if alike:
         ids = ", ".join(str(operator.id) for operator in alike)
-        raise NoWay(
-            words(
-                "operator {new} of the query ({name}) keeps other columns than operator {ids} of the checkpoint, and "
-                "may be one of them or new: {ask}",
-                new=new,
-                name=wants.name,
-                ids=ids,
-                ask=ask,
-            )
-        )
+        raise NoWay(BOOK.text("evolve_other_columns", new=new, kind=wants.name, ids=ids, asked=asked))
     return None
 
 

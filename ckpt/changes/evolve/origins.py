@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ckpt.advice import Option, Words, call, words
+from ckpt.advice import Option, Words, words
+from ckpt.changes.evolve.book import BOOK
 from ckpt.errors import UsageError, argument
 from ckpt.inspection.aggregates import Merge
 from ckpt.model import Json
@@ -97,11 +98,7 @@ def parse_mapping(pairs: Sequence[str]) -> dict[str, str]:
     for word in pairs:
         old, equals, new = word.partition("=")
         if not (old and equals and new) or new in mapped:
-            raise UsageError.of(
-                "{--map-column}: write OLD=NEW, columns of state as {show} names them: {word}",
-                show=call("state_show"),
-                word=word,
-            )
+            raise UsageError(BOOK.text("evolve_map_column", word=word))
         mapped[new] = old
     return mapped
 

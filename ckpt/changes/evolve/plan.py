@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from ckpt.advice import Setting, Words, advise, call, join, run, words
+from ckpt.advice import Setting, Words, join
 from ckpt.changes.check_fix import ANY_START
+from ckpt.changes.evolve.book import BOOK
 from ckpt.changes.evolve.logs import has_names, plan_logs
 from ckpt.changes.evolve.operators import OperatorChange, judge_operators, match_operators
 from ckpt.changes.evolve.origins import ColumnWords, parse_mapping
@@ -22,7 +23,6 @@ from ckpt.inspection.query import QueryDescription
 from ckpt.model import Kind, OffsetLog, Unreadable
 from ckpt.restart.findings import Severity
 from ckpt.restart.remedies import commit_planned
-from ckpt.settings import CHECKPOINT_FORMAT
 from ckpt.storage import Storage
 from ckpt.texts import instant
 
@@ -59,8 +59,6 @@ class EvolveOptions:
             QueryDescription.read(from_query) if isinstance(from_query, str) else from_query,
         )
 
-
-_ACCEPT = words("{--accept-from-now-on} accepts that")
 
 PlanState = Callable[[Storage, Checkpoint, QueryDescription, Sequence[OperatorChange]], Iterator[Step]]
 """A function that plans the state of a new checkpoint; raises NoWay, StorageError."""
@@ -154,12 +152,7 @@ def _match_operators(
     """Match the operators, and judge them where the old query is known. Raises NoWay, UsageError."""
     old = options.from_query
     if old is not None and (problem := _compare(old, checkpoint)) is not None:
-        raise NoWay(
-            words(
-                "{--from-query} describes another query than the one that wrote the checkpoint: {problem}",
-                problem=problem,
-            )
-        )
+        raise NoWay(BOOK.text("evolve_other_old", problem=problem))
     if query.unsupported is not None:
         raise NoWay(f"Spark refuses the query with any checkpoint: {query.unsupported}")
     if query.operators is not None:
@@ -212,16 +205,8 @@ def _check_logs(checkpoint: Checkpoint) -> None:
     for batch in (latest, checkpoint.offsets.before(latest)):
         entry = None if batch is None else checkpoint.offsets.entries.get(batch)
         if isinstance(entry, Unreadable):
-            look = call("inspect", checkpoint.uri)
-            raise NoWay(
-                words(
-                    "{file} cannot be read ({reason}): see {inspect}, and fix that first",
-                    file=f"{OFFSETS}/{batch}",
-                    reason=entry.reason,
-                    inspect=look,
-                ),
-                advise(run(look, words("See how to repair {file}.", file=f"{OFFSETS}/{batch}"))),
-            )
+            parts = {"file": f"{OFFSETS}/{batch}", "reason": entry.reason, "uri": checkpoint.uri}
+            raise NoWay(BOOK.text("evolve_unreadable", **parts), BOOK.advise("evolve_repair", **parts))
 
 
 def _check_changes(checkpoint: Checkpoint, query: QueryDescription, plan: EvolvePlan, options: EvolveOptions) -> None:
@@ -233,37 +218,22 @@ def _check_changes(checkpoint: Checkpoint, query: QueryDescription, plan: Evolve
     gone = [change for change in plan.sources if change.is_gone and not change.unread]
     if gone and latest != committed and latest is not None:
         numbers = ", ".join(str(change.old) for change in gone)
-        why = words("its rows of source {numbers} would never be read", numbers=numbers)
-        raise _of_planned(checkpoint, latest, why)
+        raise _of_planned(checkpoint, latest, BOOK.text("evolve_unread_rows", numbers=numbers))
     joined = any(operator.name == "symmetricHashJoin" for operator in checkpoint.operators)
     order = [change.old for change in plan.sources if change.old is not None and not change.is_gone]
     if joined and order != sorted(order) and options.from_query is None:
-        raise NoWay(
-            words(
-                "the query joins streams, and its sources would change their order: if they change sides too, rows "
-                "meet the state of the wrong side. Keep the order of the sources that stay, or name the old query: "
-                "{--from-query}"
-            )
-        )
+        raise NoWay(BOOK.text("evolve_order_of_sides"))
     changed = [part for part in plan.operators if part.stores]
     if changed and latest != committed and latest is not None:
-        raise _of_planned(checkpoint, latest, words("columns of operator {id} change", id=str(changed[0].new)))
+        raise _of_planned(checkpoint, latest, BOOK.text("evolve_columns_change", new=changed[0].new))
     for part in plan.parts if not options.accept_from_now_on else ():
         kind = "source" if isinstance(part, SourceChange) else "operator"
         columns = part.parts if isinstance(part, OperatorChange) else ()
         new = [column.why for column in columns if column.verdict is Knowledge.FROM_NOW_ON]
         if new:
-            raise _KnowsLess(
-                words(
-                    "operator {id} of the query: {new}: it knows rows from now on only; {accept}",
-                    id=str(part.new),
-                    new="; ".join(new),
-                    accept=_ACCEPT,
-                )
-            )
+            raise _KnowsLess(BOOK.text("evolve_knows_columns_less", new=part.new, reasons="; ".join(new)))
         if part.verdict is Knowledge.FROM_NOW_ON:
-            whose = words("{kind} {id} of the query {why}", kind=kind, id=str(part.new), why=part.why)
-            raise _KnowsLess(words("{whose}: {accept}", whose=whose, accept=_ACCEPT))
+            raise _KnowsLess(BOOK.text("evolve_knows_less", kind=kind, new=part.new, why=part.why))
 
 
 class _KnowsLess(NoWay):
@@ -272,16 +242,9 @@ class _KnowsLess(NoWay):
 
 def _of_planned(checkpoint: Checkpoint, latest: int, why: Words) -> NoWay:
     """Refuse what must not change while a batch is planned, and advise how it is planned again."""
-    rewind = call("rewind", checkpoint.uri, to_batch=latest - 1, replay="new")
-    reason = words(
-        "batch {latest} is planned and not committed, and {why}: {commit}, or have it planned again ({rewind})",
-        latest=latest,
-        why=why,
-        commit=commit_planned(checkpoint, "the old query"),
-        rewind=call("rewind", to_batch=latest - 1, replay="new"),
-    )
-    unless = words("Unless the old query commits batch {latest}, have it planned again.", latest=latest)
-    return NoWay(reason, advise(run(rewind, unless)))
+    parts = {"latest": latest, "before": latest - 1, "uri": checkpoint.uri}
+    reason = BOOK.text("evolve_planned", why=why, commit=commit_planned(checkpoint, "the old query"), **parts)
+    return NoWay(reason, BOOK.advise("evolve_plan_again", **parts))
 
 
 def _compare(query: QueryDescription, checkpoint: Checkpoint) -> str | None:
@@ -321,19 +284,12 @@ def _warn(checkpoint: Checkpoint, query: QueryDescription, plan: EvolvePlan) -> 
     assert newest is not None
     yield from _warn_of_names(query, newest)
     if checkpoint.state is None and plan.operators:
-        yield words(
-            "The new state has state store checkpoint format 1: start the query with {setting}.",
-            setting=Setting(f"{CHECKPOINT_FORMAT}=1"),
-        )
+        yield BOOK.text("evolve_format_1")
     metadata = newest.metadata
     if metadata is not None and metadata.watermark_ms > 0 and any(change.is_new for change in plan.sources):
-        yield words(
-            "The watermark is {watermark}: operators that have one drop older rows of a new source silently. A "
-            "checkpoint has one watermark for all sources.",
-            watermark=instant(metadata.watermark_ms),
-        )
+        yield BOOK.text("evolve_watermark", watermark=instant(metadata.watermark_ms))
     if checkpoint.stateful is not False and any(change.is_gone for change in plan.sources):
-        yield words("Rows of a source that the query no longer reads stay in its state, and still count and join.")
+        yield BOOK.text("evolve_gone_rows")
 
 
 def _warn_of_names(query: QueryDescription, newest: OffsetLog) -> Iterator[Words]:
@@ -342,9 +298,6 @@ def _warn_of_names(query: QueryDescription, newest: OffsetLog) -> Iterator[Words
         return
     if named:
         both = join((Words((Setting(f"{name}={value}"),)) for name, value in NAMING.items()), " and ")
-        yield words(
-            "Start the query with {both} in Spark 4.2 or later: without them it refuses named sources.", both=both
-        )
+        yield BOOK.text("evolve_with_names", both=both)
     else:
-        names = " and ".join(NAMING)
-        yield words("Start the query without {names}: with them Spark wants a name of each source.", names=names)
+        yield BOOK.text("evolve_without_names", names=" and ".join(NAMING))

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from urllib.parse import unquote
 
-from ckpt.advice import Words, call, words
+from ckpt.advice import Words, words
+from ckpt.changes.evolve.book import BOOK
 from ckpt.changes.evolve.origins import ask_old
 from ckpt.changes.plan import NoWay
 from ckpt.checkpoint.checkpoint import Checkpoint
@@ -110,11 +111,7 @@ def match_sources(
     for new, wants in enumerate(query.sources):
         old = old_of[new]
         if old is not None and new in seeds:
-            raise UsageError.of(
-                "{--start} {new}: the query continues with this source; see {move}",
-                new=new,
-                move=call("offsets_set", checkpoint.uri, source=old),
-            )
+            raise UsageError(BOOK.text("evolve_continues", new=new, uri=checkpoint.uri, old=old))
         if old is not None:
             changes.append(_describe_kept(there[old], wants, new))
             continue
@@ -153,11 +150,7 @@ def resume_sources(
         if text is None:
             yield change
         else:
-            why = words(
-                "was read before, and continues after {offset}; with {--start=} it begins as a new source",
-                offset=one_line(text),
-                start={str(change.new): "null"},
-            )
+            why = BOOK.text("evolve_read_before", offset=one_line(text), start={str(change.new): "null"})
             yield replace(change, start=text, left_log=folder, why=why)
 
 
@@ -239,16 +232,8 @@ def _check_pair(has: SourceView, wants: DescribedSource, new: int) -> None:
         raise NoWay(f"source {new} of the query is {wants.kind}, and source {has.index} of the checkpoint {has.type}")
     lost = has.topics - set(wants.topics) if wants.topics is not None else frozenset()
     if lost:
-        raise NoWay(
-            words(
-                "source {new} of the query no longer subscribes to {lost}, which source {index} of the checkpoint has "
-                "read: name it as new with {--map-source=}, or subscribe to it",
-                new=new,
-                lost=one_line(", ".join(sorted(lost))),
-                index=has.index,
-                map_source=f"-={new}",
-            )
-        )
+        parts = {"lost": one_line(", ".join(sorted(lost))), "index": has.index, "map_source": f"-={new}"}
+        raise NoWay(BOOK.text("evolve_topics_lost", new=new, **parts))
 
 
 def _find_old(
@@ -269,12 +254,7 @@ def _find_old(
     if not fitting:
         return next((view.index for view in free if view.offset is None and view.index == new), None)
     numbers = ", ".join(str(view.index) for view in fitting)
-    reason = words(
-        "source {new} of the query ({kind}) may be source {numbers} of the checkpoint, or new, and no file says which",
-        new=new,
-        kind=wants.kind,
-        numbers=numbers,
-    )
+    reason = BOOK.text("evolve_which_source", new=new, kind=wants.kind, numbers=numbers)
     raise Unclear(reason, ask_old("map_source", new))
 
 
