@@ -21,6 +21,7 @@ from ckpt.checkpoint.state.chains import context_of
 from ckpt.checkpoint.state.folders import LOGS, SSTS, find_store_partitions
 from ckpt.checkpoint.state.load import load_stores
 from ckpt.checkpoint.state.read_steps import run
+from ckpt.copies.book import BOOK
 from ckpt.errors import CkptError
 from ckpt.formats.rocksdb import parse_zip_tail
 from ckpt.formats.sidecars import shown_name
@@ -170,13 +171,8 @@ def _check_start(inspection: Inspection, batch: int) -> None:
     because = forecast.because[0] if forecast and forecast.because else None
     error = f' ("{forecast.error}")' if forecast and forecast.error else ""
     where = f": {because.path}: {because.detail} ({because.diagnosis.code})" if because else ""
-    raise CannotCopy.of(
-        "{uri}: a copy as of batch {batch} would not start{error}{where}; name an earlier {--batch}, or fix that first",
-        uri=inspection.checkpoint.uri,
-        batch=batch,
-        error=str(error),
-        where=where,
-    )
+    uri = inspection.checkpoint.uri
+    raise CannotCopy(BOOK.text("copy_no_start", uri=uri, batch=batch, error=error, where=where))
 
 
 def _list_small(checkpoint: Checkpoint, batch: int, top: int) -> Iterator[str]:

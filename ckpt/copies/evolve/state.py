@@ -17,6 +17,7 @@ from ckpt.changes.steps import FileContent, Step, plan_unread_removals
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE, Checkpoint
 from ckpt.checkpoint.state.chains import context_of
 from ckpt.checkpoint.state.rewritable import Form, refuse_rewrite
+from ckpt.copies.book import BOOK
 from ckpt.copies.evolve.reshaping import ColumnReshaping
 from ckpt.copies.evolve.spool import Spool
 from ckpt.copies.exchange import Exchange
@@ -177,13 +178,7 @@ def _describe_variables(
         newest = operator.schema_paths[-1].rpartition(f"/{STATE}/")[2]
         path = f"{STATE}/{newest}"
         if path not in files or len(operator.stores) > 1:
-            raise NoWay(
-                words(
-                    "the schemas of operator {id} are not where its metadata says: see {inspect}",
-                    id=operator.id,
-                    inspect=call("inspect"),
-                )
-            )
+            raise NoWay(BOOK.text("evolve_schemas", id=operator.id))
         files[path] = format_state_schema(3, sorted(schemas, key=lambda family: family.name))
     return files
 

@@ -13,7 +13,7 @@ from pyarrow import parquet
 from pyarrow.dataset import ParquetReadOptions
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
-from ckpt.advice import Hole, call, words
+from ckpt.copies.book import BOOK
 from ckpt.copies.fill.frames import Piece
 from ckpt.errors import CkptError, NotFound, StorageError, one_line
 from ckpt.extras import install_command
@@ -195,14 +195,7 @@ def _read_manifest(uri: str, storage: Storage, listing: Listing, path: str) -> d
     try:
         manifest: Json = json.loads(storage.read(path))
     except NotFound:
-        raise CkptError(
-            words(
-                "{uri} has no {path}: it is not the folder that {export} wrote",
-                uri=one_line(uri),
-                path=path,
-                export=call("export_state", all_units=True, to=Hole.DIR),
-            )
-        ) from None
+        raise CkptError(BOOK.text("fill_no_manifest", uri=one_line(uri), manifest=path)) from None
     except (ValueError, RecursionError):
         manifest = None
     if not isinstance(manifest, dict):

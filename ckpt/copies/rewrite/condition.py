@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ckpt.copies.book import BOOK
 from ckpt.errors import CkptError, UsageError
 from ckpt.formats.rows.types import FIXED
 from ckpt.formats.types import fields_of, named_fields
@@ -76,9 +77,7 @@ class Condition:
         except import_duckdb(_PURPOSE).Error as error:
             raise UsageError.of("{--where}: for {label}: {why}", label=label, why=first_line(error)) from None
         if kinds[0] != "BOOLEAN":
-            raise UsageError.of(
-                "{--where}: for {label} it has type {kinds}, and is not a condition", label=label, kinds=kinds[0]
-            )
+            raise UsageError(BOOK.text("where_no_condition", label=label, kinds=kinds[0]))
 
     def holds(self, batch: Any) -> Any:
         """Evaluate the condition for each row of a batch: a boolean array of numpy. Raises CkptError."""
@@ -162,13 +161,9 @@ def _find_columns(node: Any) -> Iterator[str]:
             kind, function = node.get("class"), node.get("function_name")
             if kind is not None and kind not in _CLASSES:
                 what = str(kind).lower().replace("_", " ")
-                raise UsageError.of(
-                    "{--where}: it may use columns, literals and functions of them, but no {what}", what=what
-                )
+                raise UsageError(BOOK.text("where_only_columns", what=what))
             if function is not None and function.lower() not in _FUNCTIONS:
-                raise UsageError.of(
-                    "{--where}: {function} is not one of the functions that depend only on the row", function=function
-                )
+                raise UsageError(BOOK.text("where_function", function=function))
             if kind == "COLUMN_REF":
                 if len(node["column_names"]) != 1:
                     raise UsageError.of("{--where}: there is no column {node}", node=".".join(node["column_names"]))

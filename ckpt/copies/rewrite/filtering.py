@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from ckpt.copies.book import BOOK
 from ckpt.copies.rewrite.condition import Condition, can_take, join_names, match_columns, parse_condition
 from ckpt.copies.rewrite.spreading import is_single, list_key_columns
 from ckpt.errors import Undecodable, UsageError
@@ -102,11 +103,7 @@ def check_known(keys: Iterable[Key], operators: Mapping[str, Sequence[tuple[str,
     for key in keys:
         if not key or all(_match_key(key, columns) is None for columns in known.values()):
             there = "; ".join(f"{label}: {join_names(columns)}" for label, columns in known.items())
-            raise UsageError.of(
-                "{--drop-keys}: no operator has the columns {names} in its key; there are {there}",
-                names=join_names(key),
-                there=there,
-            )
+            raise UsageError(BOOK.text("drop_keys_no_operator", names=join_names(key), there=there))
 
 
 def _match_key(key: Key, columns: Mapping[str, Json]) -> dict[str, str | None] | None:
@@ -317,11 +314,8 @@ def make_filters(chosen: Chosen, where: str) -> dict[int, Filter]:
     }
     if not any(row_filter.applies for row_filter in filters.values()):
         names = (f"{label}: {join_names(column.name for column in columns)}" for label, (*_, columns) in there.items())
-        raise UsageError.of(
-            "{--where}: no operator has the columns {names} to judge by; there are {there}",
-            names=join_names(condition.names),
-            there="; ".join(names) or "none",
-        )
+        known, asked = "; ".join(names) or "none", join_names(condition.names)
+        raise UsageError(BOOK.text("where_no_operator", names=asked, there=known))
     return filters
 
 

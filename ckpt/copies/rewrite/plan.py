@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from ckpt import settings
-from ckpt.advice import Words, call, words
+from ckpt.advice import Words
 from ckpt.changes.backup import choose_options
 from ckpt.changes.plan import NoWay
 from ckpt.checkpoint.reader import read_checkpoint
@@ -18,6 +18,7 @@ from ckpt.checkpoint.state.folders import find_store_partitions
 from ckpt.checkpoint.state.load import is_serious, load_stores
 from ckpt.checkpoint.state.read_steps import run
 from ckpt.checkpoint.state.rewritable import Form, refuse_rewrite
+from ckpt.copies.book import BOOK
 from ckpt.copies.copy.placing import check_apart, open_new
 from ckpt.copies.copy.selection import Selection, select_files
 from ckpt.copies.rewrite.condition import join_names
@@ -273,11 +274,8 @@ def plan_split(
         leaving = choose_leaving(chosen, (), tuple(where)) if number == 0 else {}
         refused = rewrite.refused
         if rewrite.planned is not None:
-            refused = words(
-                "batch {planned} is planned and not committed, and several queries would run it: {commit}",
-                planned=rewrite.planned,
-                commit=commit_planned(chosen.checkpoint),
-            )
+            commit = commit_planned(chosen.checkpoint)
+            refused = BOOK.text("split_planned", planned=rewrite.planned, commit=commit)
         for operator, part in leaving.items():
             if refused is None and not part.applies:
                 refused = f"operator {operator} lacks columns of a condition: every new checkpoint would have its rows"
@@ -357,16 +355,8 @@ def _refuse_planned(chosen: Chosen) -> Iterator[Words]:
     planned = checkpoint.offsets.latest
     if planned is None or planned == done:
         return
-    repair = words("see how to repair that, then write the new one: {repair}", repair=call("repair", checkpoint.uri))
+    parts = {"uri": checkpoint.uri, "planned": planned}
     if planned > done + 1:
-        yield words(
-            "batches {first} to {planned} are planned, and only batch {done} is committed: {repair}",
-            first=done + 1,
-            planned=planned,
-            done=done,
-            repair=repair,
-        )
+        yield BOOK.text("rewrite_several_planned", first=done + 1, done=done, **parts)
     elif checkpoint.offsets.readable(planned) is None:
-        yield words(
-            "batch {planned} is planned, and offsets/{planned} cannot be read: {repair}", planned=planned, repair=repair
-        )
+        yield BOOK.text("rewrite_planned_unreadable", **parts)

@@ -12,6 +12,7 @@ from itertools import combinations
 from os import PathLike, fspath
 
 from ckpt.advice import words
+from ckpt.copies.book import BOOK
 from ckpt.copies.copy.placing import Watcher, check_apart
 from ckpt.copies.exchange import Exchange
 from ckpt.copies.rewrite.filtering import NOTHING, Key, read_keys
@@ -155,12 +156,8 @@ def _refuse_losses(rewrite: Rewrite, *, loss: bool, fewer_versions: bool) -> Rew
     if rewrite.salvage and rewrite.salvage.costs and not loss:
         return replace(rewrite, refused=words("{costs}: {--accept-loss} accepts that", costs=rewrite.salvage.costs))
     if rewrite.stopped and not fewer_versions:
-        refused = words(
-            "Spark {versions} can start the old checkpoint, and not the new one: {--accept-fewer-versions} accepts "
-            "that",
-            versions=" and ".join(rewrite.stopped),
-        )
-        return replace(rewrite, refused=refused)
+        fewer = BOOK.text("rewrite_fewer_versions", versions=" and ".join(rewrite.stopped))
+        return replace(rewrite, refused=fewer)
     return rewrite
 
 

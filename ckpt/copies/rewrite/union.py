@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from ckpt import settings
-from ckpt.advice import Code, call, words
+from ckpt.advice import words
 from ckpt.changes.evolve.columns import plan_combining
 from ckpt.changes.evolve.logs import has_names, is_hidden, plan_logs
 from ckpt.changes.evolve.origins import StoreColumns
@@ -24,6 +24,7 @@ from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.file_logs import is_read_twice, name_folder, source_folder
 from ckpt.checkpoint.sources.registry import SourceView, in_order
 from ckpt.checkpoint.state.rewritable import recognise_operator
+from ckpt.copies.book import BOOK
 from ckpt.copies.rewrite.merging import feeds_another
 from ckpt.errors import one_line
 from ckpt.formats.commits import format_commit_log
@@ -92,21 +93,10 @@ def unite(chosen: Sequence[Chosen], query: QueryDescription | None, *, combine: 
     watermarks = tuple(each.moment.next_watermark_ms or 0 for each in chosen)
     evicted = tuple(log.metadata.watermark_ms for log in newest if log.metadata is not None)
     if combine and (len(set(watermarks)) > 1 or len(set(evicted)) > 1) and first.checkpoint.operators:
-        raise NoWay(
-            words(
-                "{--combine}: the watermarks differ, of the newest batch or of the next one, so one query may have "
-                "emitted a group that another keeps; it combines state only of queries with one watermark, or none"
-            )
-        )
+        raise NoWay(BOOK.text("combine_watermarks"))
     counted = [each for each in first.checkpoint.operators if feeds_another(each, first.checkpoint.operators)]
     if combine and counted and any(watermarks):
-        raise NoWay(
-            words(
-                "{--combine}: operator {id} evicts keys: if several queries had one, another operator has counted the "
-                "row of each, and no file says so",
-                id=counted[0].id,
-            )
-        )
+        raise NoWay(BOOK.text("combine_evicts", id=counted[0].id))
     batch = max(each.moment.batch for each in chosen)
     united = tuple(
         UnitedSource(number, view.index, view)
@@ -204,22 +194,11 @@ def _spell(value: Json) -> str:
 def _check_names(logs: Sequence[OffsetLog]) -> None:
     """Raise NoWay where sources have names in one checkpoint only, or the same name in two."""
     if len({(log.version, has_names(log)) for log in logs}) > 1:
-        raise NoWay(
-            words(
-                "sources are named in one of the checkpoints and not in the other: {evolve} names them",
-                evolve=call("evolve"),
-            )
-        )
+        raise NoWay(BOOK.text("union_names_differ"))
     names = [source.name for log in logs if has_names(log) for source in log.sources]
     twice = sorted({name for name in names if name is not None and names.count(name) > 1})
     if twice:
-        raise NoWay(
-            words(
-                "source {name} is in several checkpoints, and a name stands for one: {evolve} renames",
-                name=one_line(twice[0]),
-                evolve=call("evolve"),
-            )
-        )
+        raise NoWay(BOOK.text("union_name_twice", twice=one_line(twice[0])))
 
 
 def _read_offsets(chosen: Chosen, batch: int) -> OffsetLog:
@@ -345,12 +324,5 @@ def _plan_combining(operator: Operator, query: QueryDescription | None) -> Store
     """How an operator merges rows of the same key. Raises NoWay."""
     described = None if query is None or query.operators is None else query.operators[operator.id : operator.id + 1]
     if not described or described[0].name != operator.name:
-        raise NoWay(
-            words(
-                "{--combine}: no file of a checkpoint says which functions operator {id} computes: name the "
-                "description of the query, which {describe} makes: {--expect}",
-                id=operator.id,
-                describe=Code("ckpt.describe_query"),
-            )
-        )
+        raise NoWay(BOOK.text("combine_description", id=operator.id))
     return plan_combining(operator, described[0])

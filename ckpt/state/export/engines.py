@@ -8,6 +8,7 @@ from importlib.util import find_spec
 
 from ckpt.advice import Option
 from ckpt.errors import UsageError, argument
+from ckpt.state.book import BOOK
 from ckpt.state.export.request import Action, Engine, ExportPlan, ExportRequest, StateExport, plan_export
 from ckpt.state.export.targets import Format, local_target
 from ckpt.state.reading.columns import Shape
@@ -63,9 +64,7 @@ def _leave_to_spark(request: ExportRequest, why: str) -> str:
     """Why Spark does it. Raises UsageError for a salvage, and where a schema is stated."""
     for name, value in (("salvage", request.salvage), ("schema", request.schema)):
         if value:
-            raise UsageError.of(
-                "{given} is for reading without Spark only, and {why}", given=Option(name, value), why=why
-            )
+            raise UsageError(BOOK.text("salvage_without_spark", given=Option(name, value), why=why))
     return why
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from ckpt.advice import Option, words
 from ckpt.errors import UsageError, parse_choice
+from ckpt.state.book import BOOK
 from ckpt.state.export.targets import ExportTarget, Format, Mode, check_place, check_types, choose_target
 from ckpt.state.reading.choose import RequestedPart, StateDamaged
 from ckpt.state.reading.columns import Columns, Shape, columns_of, top_columns
@@ -209,44 +210,22 @@ def _find_salvage(request: ExportRequest, options: Mapping[str, str]) -> "Salvag
     from ckpt.state.native.salvage import find_salvage
 
     if not request.all_units or request.wanted != RequestedPart() or request.batch is not None:
-        raise UsageError.of(
-            "{--salvage} takes all of the state, and chooses the batch: {--all-units}, without other choices"
-        )
+        raise UsageError(BOOK.text("salvage_takes_all"))
     salvaged = find_salvage(request.checkpoint, options)
     if salvaged.costs and not request.accept_loss and request.action is Action.EXPORT:
-        raise StateDamaged.of(
-            "{checkpoint}: {costs}: {--accept-loss=True} accepts that",
-            checkpoint=request.checkpoint,
-            costs=salvaged.costs,
-        )
+        raise StateDamaged(BOOK.text("salvage_costs", uri=request.checkpoint, costs=salvaged.costs))
     return salvaged
 
 
 def _check(request: ExportRequest, to: ExportTarget) -> None:
     """Raise UsageError for what does not go together."""
     if request.shape is Shape.INITIAL_STATE and request.partition_id:
-        raise UsageError.of(
-            "{--partition-id}: a grouping key has no partition once its query keeps its state elsewhere"
-        )
+        raise UsageError(BOOK.text("initial_no_partition"))
     if request.action is Action.EXPORT and not to.name:
-        raise UsageError(
-            words(
-                "where to? Name {to} or {table}; or look first with {plan}, {count} or {show}",
-                to=Option("to"),
-                table=Option("table"),
-                plan=Option("plan", True),
-                count=Option("count", True),
-                show=Option("show", 20),
-            )
-        )
+        raise UsageError(BOOK.text("export_where_to", show=20))
     if not request.all_units:
         return
     if request.table is not None or request.changes_from is not None:
-        raise UsageError.of(
-            "{--all-units} is the state of every part, a folder for each: it goes neither with {--table} "
-            "nor with {--changes-from}"
-        )
+        raise UsageError(BOOK.text("all_units_folders"))
     if request.wanted != RequestedPart(request.operator, schema=request.schema):
-        raise UsageError.of(
-            "{--all-units} is every part of the state: leave out {--store}, {--side}, {--variable} and {--timers}"
-        )
+        raise UsageError(BOOK.text("all_units_every_part"))

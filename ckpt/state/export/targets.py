@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ckpt.errors import CkptError, NotFound, UsageError, argument
 from ckpt.formats.types import repeated_field
+from ckpt.state.book import BOOK
 from ckpt.state.reading.columns import Column, Shape, holds_void, type_names
 from ckpt.storage import open_storage
 from ckpt.storage.locations import is_inside, spark_uri
@@ -65,14 +66,10 @@ def choose_target(to: str | None, table: str | None, kind: Format, mode: Mode, c
         return ExportTarget(None, table, kind, mode)
     path = spark_uri(to)
     if mask_secrets(path) != path:
-        raise UsageError.of(
-            "{--to} {to} holds a secret, which files there would keep: leave it out, and set it for Spark", to=to
-        )
+        raise UsageError(BOOK.text("export_secret", to=to))
     folder_and_name(path)
     if is_inside(to, checkpoint) or is_inside(checkpoint, to):
-        raise UsageError.of(
-            "{--to} {to} is in the checkpoint, or the checkpoint is in it: ckpt never writes to a checkpoint", to=to
-        )
+        raise UsageError(BOOK.text("export_in_checkpoint", to=to))
     return ExportTarget(path, None, kind, mode, to)
 
 
@@ -85,9 +82,7 @@ def folder_and_name(path: str) -> tuple[str, str]:
     """The folder of a place, and its name there. Raises UsageError for the top of a file system or bucket."""
     match = re.fullmatch(r"([\w+.-]+:(?://[^/]*)?+(?:/+[^/]+)*)/+([^/]+)", path.rstrip("/"))
     if match is None:
-        raise UsageError.of(
-            "{--to} {path}: write below a folder, because the export is first written next to its target", path=path
-        )
+        raise UsageError(BOOK.text("export_below_folder", to=path))
     return match[1], match[2]
 
 
@@ -102,10 +97,7 @@ def check_target(target: ExportTarget, names: Collection[str] | None) -> None:
     if target.mode is Mode.ERROR:
         raise UsageError.of("{shown} exists already: {--mode=overwrite} replaces it", shown=shown)
     if "_delta_log" in names and target.format is not Format.DELTA:
-        raise UsageError.of(
-            "{shown} is a Delta table, whose history would be lost: {--format=delta}, or name another target",
-            shown=shown,
-        )
+        raise UsageError(BOOK.text("export_over_delta", shown=shown))
 
 
 def check_place(target: ExportTarget, checkpoint: str, storage_options: Mapping[str, str]) -> str | None:
@@ -135,9 +127,7 @@ def check_free(target: ExportTarget) -> None:
     """Raise UsageError if a new local folder exists and is not empty; Spark checks remote ones."""
     path = local_target(target.name)
     if path is not None and os.path.lexists(path) and not (os.path.isdir(path) and not os.listdir(path)):
-        raise UsageError.of(
-            "{--to} {shown}: it exists already and is not changed: name a new folder", shown=target.shown
-        )
+        raise UsageError(BOOK.text("export_exists", shown=target.shown))
 
 
 def _check_local(path: Path, target: ExportTarget) -> None:
@@ -149,13 +139,9 @@ def _check_local(path: Path, target: ExportTarget) -> None:
             check_target(target, None)
         above = next(folder for folder in path.parents if folder.exists())
     except OSError as error:
-        raise UsageError.of(
-            "{--to} {given}: it cannot be checked: {why}", given=target.given, why=error.strerror
-        ) from error
+        raise UsageError(BOOK.text("export_unchecked", given=target.given, why=error.strerror)) from error
     if not above.is_dir():
-        raise UsageError.of(
-            "{--to} {given}: {above} is a file, so nothing can be written below it", given=target.given, above=above
-        )
+        raise UsageError(BOOK.text("export_below_file", given=target.given, above=above))
     if not os.access(above, os.W_OK | os.X_OK):
         raise UsageError.of("{--to} {given}: no permission to write in {above}", given=target.given, above=above)
 
@@ -175,13 +161,8 @@ def check_types(columns: Iterable[Column], kind: Format, shape: Shape = Shape.FL
     for column in columns:
         repeated = repeated_field(column.type)
         if repeated is not None:
-            raise UsageError.of(
-                "column {name} has several fields called {repeated}, as the query has several buffers of "
-                "that name, and nothing could read them apart again: use {--shape=}",
-                name=column.name,
-                repeated=repeated,
-                shape=Shape.FLAT,
-            )
+            again = {"column": column.name, "repeated": repeated}
+            raise UsageError(BOOK.text("export_repeated", shape=Shape.FLAT, **again))
         refused = _find_refused_type(column, kind)
         if refused is None:
             continue
@@ -189,13 +170,8 @@ def check_types(columns: Iterable[Column], kind: Format, shape: Shape = Shape.FL
         cures = [argument("shape", Shape.FLAT)] if flat_helps else []
         if refused != _VOID:
             cures += (argument("format", other) for other in _OTHERS[kind])
-        raise UsageError.of(
-            "{--format=} does not support column {name} ({refused}): use {cures}",
-            format=kind,
-            name=column.name,
-            refused=str(refused),
-            cures=" or ".join(cures),
-        )
+        parts = {"column": column.name, "refused": refused, "cures": " or ".join(cures)}
+        raise UsageError(BOOK.text("export_type", format=kind, **parts))
 
 
 _VOID = "void"

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ckpt.errors import UsageError
 from ckpt.model import Location
+from ckpt.state.book import BOOK
 from ckpt.state.native.entries import flat_schema, raw_schema, read_batches
 from ckpt.state.native.initial import read_initial_table
 from ckpt.state.reading.choose import Part, RequestedPart
@@ -115,9 +116,7 @@ def _read_initial(
     """One row for each grouping key of the one operator that there is, or that was asked for."""
     check_question(question)
     if partition_id:
-        raise UsageError.of(
-            "{--partition-id}: a grouping key has no partition once its query keeps its state elsewhere"
-        )
+        raise UsageError(BOOK.text("initial_no_partition"))
     chosen = choose(replace(question, all_units=True), storage_options)
     by_operator = groupby(chosen.units, lambda unit: unit.operator)
     shapes = [plan_initial_shape(list(units), question.checkpoint) for _, units in by_operator]

@@ -23,6 +23,7 @@ from ckpt.formats.statefiles import JOIN_ROWS
 from ckpt.formats.types import fields_of, named_fields, struct_of
 from ckpt.model import Json
 from ckpt.settings import STRICT_DISTRIBUTION
+from ckpt.state.book import BOOK
 from ckpt.state.native.store_files import context_of
 from ckpt.state.reading.columns import Column, Columns, walk_leaves
 from ckpt.state.reading.reading import Chosen
@@ -50,9 +51,7 @@ def parse_key_parts(columns: Columns, texts: Mapping[str, str | None]) -> tuple[
     for name, text in texts.items():
         column = known.get(name) or known.get(_KEY + name)
         if column is None:
-            raise UsageError.of(
-                "{--key}: there is no {name} in the key; it has {known}", name=name, known=", ".join(known)
-            )
+            raise UsageError(BOOK.text("lookup_no_column", column=name, known=", ".join(known)))
         parts.append(KeyPart(column, _parse_value(column, text)))
     return tuple(parts)
 
@@ -87,12 +86,7 @@ def parse_typed(column: str, kind: Json, text: str, argument: str = "key") -> An
     parse = _PARSERS.get(name)
     if parse is None or not isinstance(kind, str):
         shown = kind.get("type") if isinstance(kind, dict) else kind
-        raise UsageError.of(
-            "{given}: {column} cannot be looked up by its type, {shown}",
-            given=Option(argument),
-            column=column,
-            shown=str(shown),
-        )
+        raise UsageError(BOOK.text("lookup_type", given=Option(argument), column=column, shown=str(shown)))
     try:
         value = parse(text)
         if isinstance(value, Decimal):
@@ -105,9 +99,8 @@ def parse_typed(column: str, kind: Json, text: str, argument: str = "key") -> An
             value.encode()
         return value
     except (ValueError, InvalidOperation, OverflowError):
-        raise UsageError.of(
-            "{given}: {text} is no {name} for {column}", given=Option(argument), text=text, name=name, column=column
-        ) from None
+        parts = {"given": Option(argument), "text": text, "kind": name, "column": column}
+        raise UsageError(BOOK.text("lookup_value", **parts)) from None
 
 
 def _make_array(kind: Json, value: Any) -> Any:

@@ -14,6 +14,7 @@ from ckpt.errors import CkptError, UsageError, argument
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.types import array_of, fields_of, map_of, named_fields, struct_of, type_at, type_named
 from ckpt.model import Json
+from ckpt.state.book import BOOK
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.columns import (
     TTL,
@@ -151,10 +152,7 @@ def check_question(question: Question) -> None:
     """Raise UsageError for a question that initial state does not answer."""
     wanted = question.wanted
     if wanted != RequestedPart(wanted.operator) or question.changes_from is not None:
-        raise UsageError.of(
-            "initial state is all state of an operator: leave out {--store}, {--side}, {--variable}, "
-            "{--timers} and {--changes-from}, or use {--shape=flat}"
-        )
+        raise UsageError(BOOK.text("initial_all_state"))
 
 
 def ask_which_operator(question: Question, shapes: Sequence[InitialShape], otherwise: str = "") -> UsageError:

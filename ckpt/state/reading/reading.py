@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from ckpt.advice import call
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.chains import is_known_provider
@@ -15,6 +14,7 @@ from ckpt.formats.statefiles import JOIN_COUNTS
 from ckpt.formats.types import fields_of, struct_of
 from ckpt.model import Json, Provider, QueryMetadata, Unreadable
 from ckpt.settings import PROVIDER_CLASS
+from ckpt.state.book import BOOK
 from ckpt.state.reading.choose import RequestedPart, check_operators, choose_batch, choose_units
 from ckpt.state.reading.confs import Conf, Situation, confs_for
 from ckpt.state.reading.mount import Mount, mount_for
@@ -204,14 +204,7 @@ def moment_of(checkpoint: Checkpoint, batch: int) -> Moment:
     entry = checkpoint.offsets.entries.get(batch)
     if entry is None or isinstance(entry, Unreadable):
         why = "there are none" if entry is None else entry.reason
-        raise CkptError.of(
-            "{uri}: the offsets of batch {number} (offsets/{number}) cannot be read ({why}), and Spark reads no state "
-            "without them; see {inspect}",
-            uri=checkpoint.uri,
-            number=batch,
-            why=why,
-            inspect=call("inspect"),
-        )
+        raise CkptError(BOOK.text("read_no_offsets", uri=checkpoint.uri, number=batch, why=why))
     commit = checkpoint.commits.readable(batch)
     metadata = entry.metadata
     return Moment(
