@@ -102,10 +102,7 @@ def match_sources(
             taken = {*old_of.values(), *gone}
             old_of[new] = _find_old(wants, new, query.sources, [view for view in there if view.index not in taken])
     if is_read_twice(checkpoint.listing, newest) and [*old_of.items()] != [(view.index, view.index) for view in there]:
-        raise NoWay(
-            "the query uses one file reader several times, and ckpt cannot give it other sources: read the folder once "
-            "for each use, in a new query"
-        )
+        raise NoWay(BOOK.text("evolve_one_reader"))
     seeds = {_find_new(name, query.sources): text for name, text in (starts or {}).items()}
     left = {view.index for view in there} - {old for old in old_of.values() if old is not None}
     for new, wants in enumerate(query.sources):

@@ -147,10 +147,8 @@ def _choose_batch(checkpoint: Checkpoint, batch: int | None) -> int:
         return possible[-1]
     if batch not in possible:
         why = "is not committed" if batch in offsets and batch not in commits else "has no offsets and commit"
-        raise CannotCopy(
-            f"{checkpoint.uri}: batch {batch} {why} that can be read; the oldest that can be copied is {possible[0]}, "
-            f"the newest {possible[-1]}"
-        )
+        ends = {"oldest": possible[0], "newest": possible[-1]}
+        raise CannotCopy(BOOK.text("copy_no_batch", uri=checkpoint.uri, batch=batch, why=why, **ends))
     return batch
 
 

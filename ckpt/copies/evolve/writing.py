@@ -12,6 +12,7 @@ from functools import partial
 from ckpt.changes.backup import choose_options
 from ckpt.changes.evolve.plan import EvolveOptions, EvolvePlan, plan_evolution, view_changed
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE
+from ckpt.copies.book import BOOK
 from ckpt.copies.copy.copy import Vanished, copy_selected
 from ckpt.copies.copy.placing import Placing, check_apart, open_new
 from ckpt.copies.evolve.spool import Spool
@@ -31,9 +32,7 @@ def write_evolved(
 ) -> EvolvePlan:
     """Write ``new``; nothing is left of it where that is refused or fails. Raises as ``evolve``."""
     if target.plan and target.by is not None:
-        raise UsageError.of(
-            "{--plan}: a plan makes the new state in a temporary folder of this machine; leave out {--by}"
-        )
+        raise UsageError(BOOK.text("evolve_plan_here"))
     check_apart(uri, new)
     own = choose_options(uri, options)
     opened, placing = open_storage(uri, own), open_new(new, options)

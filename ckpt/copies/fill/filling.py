@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ckpt import settings
 from ckpt.checkpoint.state.rewritable import Form, recognise_operator
+from ckpt.copies.book import BOOK
 from ckpt.copies.fill.contents import Joined, StoreContent, find_matches, is_timed, make_contents, put_event_times
 from ckpt.copies.fill.fitting import Misfit, make_struct, replace_elements
 from ckpt.copies.fill.frames import Taken
@@ -136,10 +137,8 @@ class Filling:
         families = self.numbers[at]
         for name in self._contents:
             if name not in families.numbers:
-                raise Undecodable(
-                    f"{self.chosen.checkpoint.uri}: no snapshot of operator {self.operator.id} says which number the "
-                    f"column family {name} has"
-                )
+                uri, id_ = self.chosen.checkpoint.uri, self.operator.id
+                raise Undecodable(BOOK.text("fill_no_number", uri=uri, id=id_, family=name))
         return families
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ckpt.copies.book import BOOK
 from ckpt.copies.fill.fitting import Misfit, check_not_null, fit_array, make_struct
 from ckpt.errors import CkptError, UsageError, one_line
 from ckpt.formats.operators import AGGREGATIONS, OperatorName
@@ -266,9 +267,5 @@ def table_of(frame: Any) -> Any:
         try:
             return pa.Table.from_pandas(frame, preserve_index=False)
         except pa.ArrowException as error:
-            raise UsageError.of(
-                "{--frames}: Arrow cannot make a table of it: {error}", error=one_line(str(error))
-            ) from None
-    raise UsageError.of(
-        "{--frames}: {name} is neither an Arrow table nor a DataFrame of pandas or Spark", name=type(frame).__name__
-    )
+            raise UsageError(BOOK.text("frames_no_table", error=one_line(str(error)))) from None
+    raise UsageError(BOOK.text("frames_of_what", kind=type(frame).__name__))

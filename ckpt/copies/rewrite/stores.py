@@ -15,8 +15,8 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ckpt.advice import call
 from ckpt.checkpoint.state.rewritable import count_session_columns
+from ckpt.copies.book import BOOK
 from ckpt.copies.rewrite.filtering import Column, Leaving, SplitFilter, find_strays
 from ckpt.copies.rewrite.spreading import GroupingKey, find_grouping, hash_rows, is_single
 from ckpt.copies.rewrite.stored_rows import Stored, array_of, bounds, encode_rows, memory, prepend, strip_first
@@ -189,9 +189,7 @@ class Moving:
         grouped = self.grouped and (rows.family is not None or not self._find_grouping(rows).is_whole)
         columns = self._take_columns(rows) if spread or grouped or self.leaving.of_keys else []
         if (single and partition) or (spread and (hash_rows(columns, count, self.before) != partition).any()):
-            raise Undecodable.of(
-                "it has keys that Spark looks for in other partitions; see {verify}", verify=call("state_verify")
-            )
+            raise Undecodable(BOOK.text("rewrite_strays"))
         places: Any = np.full(count, partition, np.int64)
         if self.reshaping is not None and self.reshaping.changes_keys:
             columns = self.reshaping.make_key(columns, count)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from ckpt import settings
-from ckpt.advice import words
 from ckpt.changes.evolve.columns import plan_combining
 from ckpt.changes.evolve.logs import has_names, is_hidden, plan_logs
 from ckpt.changes.evolve.origins import StoreColumns
@@ -125,9 +124,8 @@ def _check_alone(chosen: Chosen) -> None:
     if checkpoint.kind is Kind.CONTINUOUS:
         raise NoWay(f"{own}: continuous processing wrote it")
     if checkpoint.offsets.latest != batch:
-        raise NoWay(
-            f"{own}: batch {checkpoint.offsets.latest} is planned and not committed: {commit_planned(checkpoint)}"
-        )
+        latest, commit = checkpoint.offsets.latest, commit_planned(checkpoint)
+        raise NoWay(BOOK.text("union_planned", own=own, latest=latest, commit=commit))
     log = checkpoint.commits.readable(batch)
     if log is not None and log.sinks:
         raise NoWay(f"{own}: its commits record what its sinks have, and no other query can continue from that")
@@ -155,9 +153,8 @@ def _check_fits(first: Chosen, other: Chosen) -> None:
     for name in sorted({*first.recorded, *other.recorded} - _MAY_DIFFER):
         values = [each.recorded.get(name, "no value") for each in (first, other)]
         if values[0] != values[1]:
-            raise NoWay(
-                f"{name} is {one_line(values[0])} in {own}, and {one_line(values[1])} in {its}: one query has one value"
-            )
+            parts = {"own": own, "its": its, "one": one_line(values[0]), "other": one_line(values[1])}
+            raise NoWay(BOOK.text("union_two_values", setting=name, **parts))
     theirs = {operator.id: operator for operator in other.checkpoint.operators}
     if theirs.keys() != {operator.id for operator in first.checkpoint.operators}:
         raise NoWay(f"{own} and {its} have different numbers of stateful operators")
@@ -301,9 +298,7 @@ def _arrange(
         changes = match_sources(checkpoint, query)
     except NoWay as error:
         why = error.reason if isinstance(error, Unclear) else error.words
-        raise NoWay(
-            words("{--expect}: {why}: without it sources are in the order of the checkpoints", why=why)
-        ) from None
+        raise NoWay(BOOK.text("union_expect", why=why)) from None
     for change in changes:
         if change.is_new or change.is_gone or change.new is None or change.old is None:
             which = f"source {change.old} of the checkpoints" if change.new is None else f"source {change.new} of it"

@@ -18,6 +18,7 @@ from ckpt.changes.backup import choose_options
 from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SOURCES
 from ckpt.checkpoint.sources.registry import SourceRange, source_ranges
 from ckpt.checkpoint.state.folders import STATE, sort_numbers
+from ckpt.copies.book import BOOK
 from ckpt.copies.copy.placing import Placing, Watcher, open_new
 from ckpt.copies.copy.selection import Selection, is_undescribed
 from ckpt.copies.rewrite.plan import CannotRewrite, PlannedState, Rewrite, RewrittenUnit, list_settings, list_starting
@@ -327,6 +328,4 @@ def _check_at_rest(chosen: Chosen) -> None:
     logs = [chosen.checkpoint.listing.in_folder(folder) for folder in (OFFSETS, COMMITS)]
     now = [chosen.storage.list_level(folder).files for folder in (OFFSETS, COMMITS)]
     if [set(names) for names in logs] != [set(names) for names in now]:
-        raise StorageError(
-            f"{chosen.checkpoint.uri}: the query is running, and has planned a batch meanwhile: stop it, and try again"
-        )
+        raise StorageError(BOOK.text("rewrite_running", uri=chosen.checkpoint.uri))

@@ -23,6 +23,7 @@ from ckpt.formats.rows.unsafe import VERSION, Rows, check_width, rows_at, rows_o
 from ckpt.formats.types import named_fields, type_at
 from ckpt.model import Json, Provider
 from ckpt.processes import Processes, Runner
+from ckpt.state.book import BOOK
 from ckpt.state.native import rocksdb
 from ckpt.state.native.store_files import MOST_ROWS, StoreFiles, UnitLayout, find_fitting_files, layout_of
 from ckpt.state.native.temporary import make_temporary_folder
@@ -104,9 +105,7 @@ def read_records(files: StoreFiles) -> list[Records]:
             data = decompress(files.pieces(path), files.codec, files.most)
             read.append(records_of(plain_file(data) if files.checksums else data))
             if sum(len(records.data) for records in read) > files.most:
-                raise TooLarge.of(
-                    "its partition unpacks to more than {most} bytes: {spark}", most=f"{files.most:,}", spark=WITH_SPARK
-                )
+                raise TooLarge(BOOK.text("partition_too_large", most=f"{files.most:,}", spark=WITH_SPARK))
     return read
 
 

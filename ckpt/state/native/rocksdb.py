@@ -17,6 +17,7 @@ from ckpt.formats.rows.codecs import decompress
 from ckpt.formats.rows.rocksdb import CURRENT, OpenSnapshot, open_database
 from ckpt.formats.rows.row_checksums import plain_changes, plain_value
 from ckpt.model import RocksDBSnapshot, Unreadable
+from ckpt.state.book import BOOK
 from ckpt.state.native.store_files import MOST_ROWS, StoreFiles
 from ckpt.state.native.temporary import make_temporary_folder, report_no_room
 from ckpt.storage.locations import local_path
@@ -99,11 +100,8 @@ class RocksDBStore:
                 data = decompress(self.files.pieces(path), self.files.codec, self.files.most)
                 total += len(data)
                 if total > self.files.most:
-                    raise TooLarge.of(
-                        "its changelogs unpack to more than {most} bytes: {spark}",
-                        most=f"{self.files.most:,}",
-                        spark=WITH_SPARK,
-                    )
+                    most = f"{self.files.most:,}"
+                    raise TooLarge(BOOK.text("changelogs_too_large", most=most, spark=WITH_SPARK))
                 changes = changes_of(data)
                 overlay.apply(plain_changes(changes) if self.files.checksums else changes)
         return overlay

@@ -16,6 +16,7 @@ from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
 from ckpt.formats.statefiles import DEFAULT_STORE, LZ4, TIMED_ROWS, Lineage
 from ckpt.model import ColumnFamily, Json, Operator, Provider, StateFileKind, Store
 from ckpt.settings import ROW_CHECKSUM
+from ckpt.state.book import BOOK
 from ckpt.state.reading.choose import StateDamaged
 from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit, UnitKind
@@ -210,18 +211,15 @@ def find_files_of(
     """The files of a store in one partition. Raises StateDamaged where some are missing."""
     target = context.target(store_partition)
     if target is None:
-        raise StateDamaged(
-            f"{chosen.checkpoint.uri}: the logs do not say which version of {store_partition.folder} belongs to "
-            f"batch {chosen.moment.batch}"
-        )
+        parts = {"folder": store_partition.folder, "batch": chosen.moment.batch}
+        raise StateDamaged(BOOK.text("read_no_version", uri=chosen.checkpoint.uri, **parts))
     if planned:
         target = WantedVersion(target.version + 1)
     codec = context.codec or LZ4
     chain = chain_to(store_partition.names, target, _read_lineage(chosen.storage, store_partition, target, codec))
     if not chain.complete:
-        raise StateDamaged(
-            f"{chosen.checkpoint.uri}: files of version {target.version} are missing in {store_partition.folder}"
-        )
+        parts = {"folder": store_partition.folder, "version": target.version}
+        raise StateDamaged(BOOK.text("read_missing", uri=chosen.checkpoint.uri, **parts))
     checksums = chosen.recorded.get(ROW_CHECKSUM, "false") == "true"
     return StoreFiles(store_partition, chain, chosen.storage, codec, checksums)
 

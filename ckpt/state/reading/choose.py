@@ -8,6 +8,7 @@ from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.state.ranges import Ranges
 from ckpt.errors import CkptError, UsageError, argument
 from ckpt.model import DamageKind
+from ckpt.state.book import BOOK
 from ckpt.state.reading.stated_schemas import StatedStore
 from ckpt.state.reading.units import StateUnit, UnitKind, only_a_start_gets_round, state_units
 from ckpt.texts import ranges
@@ -68,10 +69,7 @@ def choose_units(
     """
     units = state_units(checkpoint)
     if not units:
-        raise CkptError(
-            f"{checkpoint.uri}: there is no state to read: it has no state/, which is normal for a stateless query "
-            "and a loss for any other; if it was lost, restore it from a copy of the checkpoint"
-        )
+        raise CkptError(BOOK.text("read_no_state", uri=checkpoint.uri))
     chosen = tuple(unit for unit in units if wanted.fits(unit))
     if not chosen:
         raise UsageError(f"{checkpoint.uri}: {_explain_no_such_part(wanted, units)}")
@@ -88,9 +86,8 @@ def check_operators(checkpoint: Checkpoint) -> None:
         if lost.kind is DamageKind.MISSING_STATE and lost.operator is not None:
             operators = sorted({unit.operator for unit in state_units(checkpoint)})
             left = ", ".join(argument("operator", operator) for operator in operators)
-            raise StateDamaged(
-                f"{checkpoint.uri}: {lost.path}: {lost.detail}, so this is not all of the state; what is left: {left}"
-            )
+            parts = {"lost": lost.path, "detail": lost.detail, "left": left}
+            raise StateDamaged(BOOK.text("read_not_all", uri=checkpoint.uri, **parts))
 
 
 def _explain_no_such_part(wanted: RequestedPart, units: Sequence[StateUnit]) -> str:

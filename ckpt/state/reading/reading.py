@@ -98,10 +98,8 @@ def plan_readings(
     uri, first = chosen.checkpoint.uri, question.changes_from
     for unit in chosen.units:
         if unit.oldest_spark is not None and not spark.at_least(unit.oldest_spark):
-            raise CkptError(
-                f"{uri}: {unit.label} is stored in a form that Spark reads since {unit.oldest_spark}, "
-                f"and this is {spark}: pip install 'pyspark>={unit.oldest_spark}'"
-            )
+            versions = {"oldest": unit.oldest_spark, "spark": spark}
+            raise CkptError(BOOK.text("read_newer_spark", uri=uri, part=unit.label, **versions))
         if first is not None:
             _check_changes(uri, unit, first, chosen.moment.batch)
     return tuple(_plan(chosen, unit, spark) for unit in chosen.units)

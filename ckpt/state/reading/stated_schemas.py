@@ -16,6 +16,7 @@ from ckpt.formats.operators import AGGREGATIONS, OperatorName
 from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_COUNTS, JOIN_ROWS, SIDES
 from ckpt.formats.types import fields_of, named_fields, strange_type, struct_of
 from ckpt.model import Json, Operator, Store
+from ckpt.state.book import BOOK
 from ckpt.storage.local import read_text
 
 _FORMATS = (settings.AGGREGATION_FORMAT, settings.GROUPS_FORMAT, settings.JOIN_FORMAT)
@@ -109,9 +110,7 @@ def _put(checkpoint: Checkpoint, operator: Operator, store: Store, stated: State
         return store
     if store.key_schema is not None or store.column_families:
         where = f"operator {operator.id}" + ("" if store.name == DEFAULT_STORE else f", {store.name}")
-        raise UsageError.of(
-            "{uri}: {where} has a state schema of its own: leave out {--schema}", uri=checkpoint.uri, where=where
-        )
+        raise UsageError(BOOK.text("read_own_schema", uri=checkpoint.uri, where=where))
     value = _in_its_format(checkpoint.conf, stated) if stated.query_operator else stated.value
     return replace(store, key_schema=stated.key, value_schema=value)
 
