@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ckpt.advice import Hole, Words, plain, words
-from ckpt.changes.evolve.book import BOOK
+from ckpt.changes.evolve.book import BOOK, ask_old
 from ckpt.changes.evolve.fields import FieldPlanner, Refuse, plan_variables
 from ckpt.changes.evolve.origins import (
     ColumnMerge,
@@ -17,7 +17,6 @@ from ckpt.changes.evolve.origins import (
     FamilyColumns,
     LongerSessions,
     StoreColumns,
-    ask_old,
     is_nullable,
 )
 from ckpt.changes.plan import NoWay

@@ -7,15 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ckpt.advice import Hole, Words
-from ckpt.changes.evolve.book import BOOK
-from ckpt.changes.evolve.origins import (
-    ColumnOrigin,
-    ColumnWords,
-    FamilyColumns,
-    StoreColumns,
-    ask_old,
-    is_nullable,
-)
+from ckpt.changes.evolve.book import BOOK, ask_old
+from ckpt.changes.evolve.origins import ColumnOrigin, ColumnWords, FamilyColumns, StoreColumns, is_nullable
 from ckpt.changes.plan import NoWay
 from ckpt.errors import argument
 from ckpt.formats.operators import TIMERS, list_variables

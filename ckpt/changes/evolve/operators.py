@@ -6,9 +6,9 @@ Spark numbers them from the sink on, so that one more in the middle renumbers ot
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ckpt.changes.evolve.book import BOOK
+from ckpt.changes.evolve.book import BOOK, ask_old
 from ckpt.changes.evolve.columns import plan_columns
-from ckpt.changes.evolve.origins import ColumnWords, StoreColumns, ask_old
+from ckpt.changes.evolve.origins import ColumnWords, StoreColumns
 from ckpt.changes.evolve.sources import PartChange, QueryChange
 from ckpt.changes.plan import NoWay
 from ckpt.errors import UsageError

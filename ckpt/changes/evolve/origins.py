@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ckpt.advice import Option, Words, words
 from ckpt.changes.evolve.book import BOOK
 from ckpt.errors import UsageError, argument
 from ckpt.inspection.aggregates import Merge
@@ -101,12 +100,6 @@ def parse_mapping(pairs: Sequence[str]) -> dict[str, str]:
             raise UsageError(BOOK.text("evolve_map_column", word=word))
         mapped[new] = old
     return mapped
-
-
-def ask_old(option: str, new: int | str, old: str = "OLD") -> Words:
-    """Ask somebody for the old one that a new one is: ``option`` takes the answer."""
-    pairs = [Option(option, f"{each}={new}") for each in (old, "-")]
-    return words("say it with {of_old}, or {of_none} if it is new", of_old=pairs[0], of_none=pairs[1])
 
 
 def is_nullable(field: Json) -> bool:

@@ -7,8 +7,7 @@ from enum import StrEnum
 from urllib.parse import unquote
 
 from ckpt.advice import Words, words
-from ckpt.changes.evolve.book import BOOK
-from ckpt.changes.evolve.origins import ask_old
+from ckpt.changes.evolve.book import BOOK, ask_old
 from ckpt.changes.plan import NoWay
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.history import sources

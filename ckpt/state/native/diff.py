@@ -15,6 +15,7 @@ from ckpt.errors import UsageError
 from ckpt.formats.rows.arrow import whole
 from ckpt.model import Json, Location
 from ckpt.processes import Processes, Runner
+from ckpt.state.book import BOOK
 from ckpt.state.native.entries import batches_of, flat_schema, map_partitions, open_unit
 from ckpt.state.native.groups import number_groups, number_occurrences
 from ckpt.state.native.json_values import make_objects
@@ -132,9 +133,7 @@ def _find_batch_before(after: Chosen) -> int:
         for unit in after.units
     ]
     if min(newest, default=-1) < 0:
-        raise UsageError(
-            f"{after.checkpoint.uri}: no state of a batch before {later} can be read, so nothing to compare"
-        )
+        raise UsageError(BOOK.text("diff_nothing_before", uri=after.checkpoint.uri, later=later))
     return min(newest)
 
 

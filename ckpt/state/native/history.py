@@ -33,6 +33,7 @@ from ckpt.formats.rows.unsafe import VERSION, rows_at, structs_of
 from ckpt.formats.statefiles import LZ4, TYPED, RecordType, lineage_of, read_beginning
 from ckpt.model import DamageKind, Json, Location, Provider
 from ckpt.settings import ROW_CHECKSUM
+from ckpt.state.book import BOOK
 from ckpt.state.native import rocksdb
 from ckpt.state.native.entries import NOT_AS_WRITTEN, Entries, decode_bytes, decode_rows, make_flat, pick_field
 from ckpt.state.native.json_values import make_objects
@@ -290,9 +291,7 @@ class _Walk:
         store_partition = followed.place
         target = context_of(chosen).target(store_partition)
         if target is None:
-            raise StateDamaged(
-                f"{chosen.checkpoint.uri}: no log says which version of {store_partition.folder} is of its batch"
-            )
+            raise StateDamaged(BOOK.text("read_unknown", uri=chosen.checkpoint.uri, folder=store_partition.folder))
         at, state = (target.version, target.unique_id), followed.state
         logs = _list_logs_since(followed, target)
         if state is not None and logs is not None:
