@@ -95,7 +95,7 @@ def test_logs_that_are_put_back_fit_the_state_that_was_ahead_of_them(ckpt: Ckpt,
         for folder in ("offsets", "commits"):
             remove(checkpoint / folder / str(batch))
     assert "offsets and commits of the later batches, put them back" in remedy_of("CKPT306", checkpoint, ckpt)
-    assert "put these back instead" in " ".join(ckpt("repair", checkpoint).stdout.split())
+    assert "restore these instead" in " ".join(ckpt("repair", checkpoint).stdout.split())
     for folder in ("offsets", "commits"):
         shutil.copytree(whole / folder, checkpoint / folder, dirs_exist_ok=True)
 

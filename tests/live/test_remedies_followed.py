@@ -45,13 +45,28 @@ IN_TABLE: dict[str, dict[str, tuple[set[int], str]]] = {
     ),
     "log-from-3": {
         "committed": (READ | LAST | NEXT, "nothing that was not read is missing|no unread row is missing"),
-        "written": (READ | LAST | NEXT, "version 2 added (is|are) no longer known, and (is|are) left out"),
-        "unwritten": (READ | NEXT, "version 2 added (is|are) no longer known, and (is|are) left out"),
+        "written": (
+            READ | LAST | NEXT,
+            "added by version 2 are no longer known|version 2 added (is|are) no longer known, and (is|are) left out",
+        ),
+        "unwritten": (
+            READ | NEXT,
+            "added by version 2 are no longer known|version 2 added (is|are) no longer known, and (is|are) left out",
+        ),
     },
     "log-from-5": {
-        "committed": (READ | LAST | rows(5), "versions 3 to 4 added (is|are) no longer known, and (is|are) left out"),
-        "written": (READ | LAST | rows(5), "versions 2 to 4 added (is|are) no longer known, and (is|are) left out"),
-        "unwritten": (READ | rows(5), "versions 2 to 4 added (is|are) no longer known, and (is|are) left out"),
+        "committed": (
+            READ | LAST | rows(5),
+            "added by versions 3 to 4 are no longer known|versions 3 to 4 added (is|are) no longer known, and (is|are) left out",
+        ),
+        "written": (
+            READ | LAST | rows(5),
+            "added by versions 2 to 4 are no longer known|versions 2 to 4 added (is|are) no longer known, and (is|are) left out",
+        ),
+        "unwritten": (
+            READ | rows(5),
+            "added by versions 2 to 4 are no longer known|versions 2 to 4 added (is|are) no longer known, and (is|are) left out",
+        ),
     },
     "created-again": {
         "committed": (

@@ -156,7 +156,7 @@ def test_a_file_that_goes_under_a_batch_is_put_back_before_the_start(query: Quer
         assert query.lost == {4}  # as the cure says
         return
     _, page = ckpt("inspect", query.checkpoint, "--sources")
-    assert "Do not start the query before the files are back" in " ".join(page.split())
+    assert "Do not start the query until the files are back" in " ".join(page.split())
     assert (
         inspect(
             open_checkpoint(str(query.checkpoint)),

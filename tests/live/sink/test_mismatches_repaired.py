@@ -176,7 +176,7 @@ def test_a_batch_that_is_skipped_leaves_a_hole_in_a_file_sinks_log_unless_it_is_
 
 def test_what_is_taken_out_of_a_file_sinks_log_is_written_again(recorded: Found) -> None:
     answer, (said, then) = recorded["parquet: files forgotten"]
-    assert f"move _spark_metadata/{BATCHES - 3} and everything above it" in remedy(said, "CKPT411")
+    assert f"move _spark_metadata/{BATCHES - 3} and everything there with a higher number" in remedy(said, "CKPT411")
     assert then["sink"]["outcome"] == "continues"
     assert answer["error"] == ""
     assert times(answer) == ONCE

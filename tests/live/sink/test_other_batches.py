@@ -92,7 +92,9 @@ class Restored(Numbers):
         if restore is not None:
             shutil.rmtree(self.checkpoint)
             (self.place / "new").rename(self.checkpoint)
-        if (moved := re.search(r"move _spark_metadata/(\d+) and everything above it", remedy)) is not None:
+        if (
+            moved := re.search(r"move _spark_metadata/(\d+) and everything there with a higher number", remedy)
+        ) is not None:
             for file in (self.out / "_spark_metadata").glob("[0-9]*"):
                 if int(file.name) >= int(moved[1]):
                     remove(file)
