@@ -64,10 +64,7 @@ class ComparisonKeys(Keys):
         "failed",
     ]
     spark: Annotated[str | None, "the version that read"]
-    failed: Annotated[
-        str | None,
-        "why it stopped; its words are not fixed",
-    ]
+    failed: Annotated[str | None, "why it stopped; its words are not fixed"]
     two_ways: Annotated[
         tuple[_TwoWays, ...],
         "one version of one unit of state, read from its snapshot and from an older one through changelogs",
