@@ -131,8 +131,8 @@ def choose_next(switch: ChangelogSwitch) -> Next:
     verdict = ComparisonVerdict.SAME if switch.comparison is None else switch.comparison.verdict
     if verdict in (ComparisonVerdict.SAME, ComparisonVerdict.DIFFERENT):
         return Next((), BOOK.text(f"compared_{verdict}"))
-    uri, to = switch.inspection.checkpoint.uri, switch.to.value
-    return Next(BOOK.advise(f"switched_{verdict}", uri=uri, to=to).steps)
+    uri, changelog = switch.inspection.checkpoint.uri, switch.to.value
+    return Next(BOOK.advise(f"switched_{verdict}", uri=uri, changelog=changelog).steps)
 
 
 _SHOWN = 12  # how many partitions are named
@@ -324,4 +324,4 @@ def _show_next(switch: ChangelogSwitch) -> Iterator[Block]:
         case SwitchOutcome.REFUSED:
             yield Next(_choose_cure(switch, path).steps)
         case _:
-            yield Next(BOOK.advise(f"switch_{switch.outcome}", uri=path, to=switch.to.value).steps)
+            yield Next(BOOK.advise(f"switch_{switch.outcome}", uri=path, changelog=switch.to.value).steps)

@@ -40,7 +40,7 @@ class Parts(Mapping[str, Any]):
         if any(name in names for names in (*known, self._book.content.get("code", {}), _STANDARD)):
             raise KeyError(name)
         self.asked.add(name)
-        return "5"
+        return _CHOICES.get(name, "5")
 
     def __contains__(self, name: object) -> bool:
         try:
@@ -56,6 +56,8 @@ class Parts(Mapping[str, Any]):
         return len(self.asked)
 
 
+_CHOICES = {"changelog": "on"}
+"""Parts that are one of a few words."""
 _STANDARD = ("checkpoint", "path", "batch", "fields")
 
 
