@@ -3,6 +3,7 @@
 A text is a template of ``words``. Advice is a list of steps; each is a table:
 
 - ``{ run = ["repair", "CHECKPOINT", { deep = true }], why = TEXT }``: a call, with the names of ``Blank`` and ``Hole``;
+  the last sentence of TEXT says what it is for, because the call is shown after it;
 - ``{ start = TEXT }``: what a person does, a kind of ``Do``, perhaps with ``paths``, and ``line`` of another tool;
 - ``{ steps = NAME }``: those of ``[steps]``, perhaps with the condition ``if``;
 

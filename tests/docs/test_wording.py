@@ -54,6 +54,9 @@ def texts() -> Iterator[tuple[Path, int, str]]:
     for page in [*pages, ROOT / "benchmarks" / "README.md", ROOT / "sample_checkpoints" / "README.md"]:
         yield page, 1, page.read_text(encoding="utf-8")
     for folder in ("ckpt", "commands"):
+        for book in sorted((ROOT / folder).rglob("*.toml")):
+            for line, text in enumerate(book.read_text(encoding="utf-8").splitlines(), 1):
+                yield book, line, text
         for module in sorted((ROOT / folder).rglob("*.py")):
             for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):
