@@ -36,7 +36,7 @@ def write_snippet(
             many_files = {"many": f"{many:,}", "most": f"{MOST_FILES:,}"}
             raise CkptError(BOOK.text("handoff_too_many_files", uri=uri, index=index, **many_files))
         if any(mask_secrets(path) != path for path in start.seen):
-            raise CkptError(BOOK.text("handoff_secret", uri=uri, index=index))
+            raise CkptError(BOOK.text("handoff_path_hides", uri=uri, index=index))
     about = [
         f"Continues where the query of {_plain(uri)} stopped: after batch {batch}.",
         "",

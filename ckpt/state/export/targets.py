@@ -66,7 +66,7 @@ def choose_target(to: str | None, table: str | None, kind: Format, mode: Mode, c
         return ExportTarget(None, table, kind, mode)
     path = spark_uri(to)
     if mask_secrets(path) != path:
-        raise UsageError(BOOK.text("export_secret", to=to))
+        raise UsageError(BOOK.text("export_target_hides", to=to))
     folder_and_name(path)
     if is_inside(to, checkpoint) or is_inside(checkpoint, to):
         raise UsageError(BOOK.text("export_in_checkpoint", to=to))
