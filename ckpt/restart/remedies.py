@@ -60,7 +60,7 @@ def no_predecessor(checkpoint: Checkpoint, latest: int) -> Advice | None:
     readable = {batch for batch in checkpoint.offsets.ids if checkpoint.offsets.readable(batch) is not None}
     begins = any(batch in checkpoint.commits for batch in readable)
     if checkpoint.stateful and (not committed or latest != checkpoint.commits.latest):
-        return BOOK.advise("repair") if begins else advise(put_back())
+        return BOOK.advise("repair") if begins else advise(put_back().or_(*BOOK.advise("new_checkpoint").steps))
     if not begins and not any(batch == 0 or batch - 1 in readable for batch in readable):
         done = checkpoint.commits.latest or -1
         if any(batch <= done and batch < max(latest, done) for batch in readable):

@@ -187,11 +187,12 @@ class AnySink:
     kinds: tuple[InSink, ...] = ()  # the same for each kind of sink, at length
     named: str = ""  # the sink that the commit log names
 
-    @property
-    def texts(self) -> tuple[Words, ...]:
-        """What a page says of it."""
+    def texts(self, *, asked: bool) -> tuple[Words, ...]:
+        """What a page says of it; and, if no sink was ``asked``, how to learn the rest."""
         ask, uri = Words(), Option("sink", Hole.URI)
-        if self.named:
+        if asked:
+            pass
+        elif self.named:
             ask = words("The commit log names {named}: {uri} says what it does.", named=self.named, uri=uri)
         elif self.ids is not None:
             ask = words("{uri} (or append, upsert, kafka, noop) says more.", uri=uri)

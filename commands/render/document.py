@@ -1,6 +1,7 @@
 """The keys that every JSON document has."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from ckpt.advice import Do, RowCost, Step
@@ -23,8 +24,8 @@ class ToolKeys(Keys):
 
 
 def _say(step: Step) -> str:
-    """What to do; with the call, if words of it are to be filled in."""
-    return str(sentence(step) if step.call is not None and step.words is None else step.what)
+    """What to do; with the command, where ``command`` is null."""
+    return str(step.what if step.words is not None else sentence(replace(step, before=())))
 
 
 class NextKeys(Keys):

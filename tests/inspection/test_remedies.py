@@ -122,9 +122,30 @@ def test_the_command_for_a_moved_checkpoint_links_it(ckpt: Ckpt, copy_of: CopyOf
     command = re.search("`(mkdir [^`]*)`", remedy_of("CKPT305", checkpoint, ckpt))
     assert command
     assert command[1] in ckpt("inspect", checkpoint).stdout.splitlines()[-1]
+    assert command[0] in ckpt("inspect", checkpoint, "-o", "json").json()["next"][-1]["what"]
     subprocess.run(["bash", "-c", command[1]], check=True, cwd=ROOT)
 
     assert old.resolve() == checkpoint.resolve()
+
+
+def _lose(checkpoint: Path, *files: str) -> None:
+    for file in files:
+        remove(checkpoint / file)
+
+
+@pytest.mark.parametrize("code", ["CKPT202", "CKPT105"])
+def test_where_only_a_copy_helps_a_new_checkpoint_is_left(code: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
+    if code == "CKPT202":
+        checkpoint = copy_of("aggregation-hdfs-4.2")
+        _lose(checkpoint, "offsets/8", *(f"commits/{batch}" for batch in range(10)))
+    else:
+        checkpoint = copy_of("stateless-3.5")
+        _lose(checkpoint, *(f"{log}/{batch}" for log in ("offsets", "commits") for batch in range(1, 6)))
+        (checkpoint / "commits" / "0").write_text((checkpoint / "commits" / "0").read_text().replace("v1", "v9"))
+    assert code in {found["code"] for found in ckpt("inspect", checkpoint, "-o", "json").json()["findings"]}
+    steps = ckpt("repair", checkpoint, "-o", "json").json()["next"]
+    assert [step["do"] for step in steps][-2:] == ["put-back", "start"]
+    assert "a new checkpoint" in steps[-1]["what"]
 
 
 @pytest.mark.parametrize("sample", ["async-kafka-4.2", "damaged-missing-predecessor"])

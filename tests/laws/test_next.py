@@ -189,7 +189,9 @@ def test_a_step_says_what_the_page_says(sample: str, ckpt: Ckpt) -> None:
     path = f"sample_checkpoints/{sample}"
     page = " ".join(ckpt("inspect", path).stdout.replace("`", "").split())
     for step in ckpt("inspect", path, "-o", "json").json()["next"]:
-        text, _, call = step["what"].partition(": `ckpt ") if step["do"] == "run" else (step["what"], "", "")
+        text, _, call = (
+            step["what"].partition(": `ckpt ") if step["do"] == "run" else step["what"].partition(": `mkdir ")
+        )
         for said in (text, call.removesuffix("`."), " ".join(step["command"] or ())):
             assert " ".join(said.replace("`", "").split()) in page
 

@@ -9,8 +9,8 @@ from ckpt import Inspection
 from ckpt.advice import Advice, Name, Words, advise, call, run, words
 from ckpt.checkpoint.history import Batch
 from ckpt.checkpoint.sources.kind import Advance, Unit
-from ckpt.restart.findings import Finding
 from ckpt.model import Json, QueryMetadata
+from ckpt.restart.findings import Finding
 from tests.support.places import SAMPLES
 
 HOSTILE = "</title><script>alert(1)</script><img src=x onerror=alert(1)>\"'&{{7*7}}{% x %}\x1b[2J\u202e"

@@ -275,6 +275,9 @@ def _refuse_skip(checkpoint: Checkpoint, latest: int) -> str | None:
             return problem
     if commits.latest != latest - 1:
         return f"{COMMITS}/{commits.latest} is there, and {OFFSETS}/{commits.latest} is not"
+    before, end = (len(log.sources) for log in map(offsets.readable, (latest - 1, latest)) if log is not None)
+    if before != end:
+        return f"{OFFSETS}/{latest - 1} and {OFFSETS}/{latest} name different numbers of sources: {before} and {end}"
     if checkpoint.stateful is None:
         return f"{STATE}/ is missing, and whether the query keeps state is unknown"
     return None

@@ -190,6 +190,15 @@ def test_says_what_is_left_out_and_how_it_can_be_read(copy_of: CopyOf, ckpt: Ckp
     assert "startingOffsets=" in ckpt("skip", top).stdout
 
 
+def test_offsets_that_name_other_numbers_of_sources_are_refused(copy_of: CopyOf) -> None:
+    top, latest = poisoned(copy_of, "two-sources-3.5")
+    before = top / "offsets" / f"{latest - 1}"
+    before.write_text("\n".join(before.read_text().splitlines()[:-1]))
+    plan = planned(top)
+    assert "different numbers of sources: 1 and 2" in str(plan.refused)
+    assert not plan.steps
+
+
 @pytest.mark.parametrize("damage", ["none", "gone", "cut"])
 def test_names_the_files_that_are_left_out(damage: str, copy_of: CopyOf, ckpt: Ckpt) -> None:
     """Entry 9 of the log is compacted: it names the files of all entries before it too."""

@@ -72,6 +72,7 @@ def test_a_rewind_promises_what_inspect_says_afterwards(
     assert (plan.sink.outcome, plan.sink.dropped, plan.sink.said) == (seen.outcome, seen.dropped, seen.said)
     if seen.outcome is SinkOutcome.UNKNOWN_QUERY:
         assert plan.any_sink, "what it says of every sink stays"
+        assert "says more" not in " ".join(map(str, plan.notices)), "the sink was asked"
     else:
         assert plan.any_sink is None
         assert (plan.skips is not None) == (seen.dropped is not None)
