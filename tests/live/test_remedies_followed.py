@@ -38,6 +38,13 @@ _SINCE_THE_CHANGE = {
     "written": (READ | LAST, _BEFORE_IT),
     "unwritten": (READ, _BEFORE_IT),
 }
+
+
+def _gone(which: str) -> str:
+    """As it is said of versions that are gone, now and in what was recorded."""
+    return f"added by {which} are no longer known|{which} added (is|are) no longer known, and (is|are) left out"
+
+
 IN_TABLE: dict[str, dict[str, tuple[set[int], str]]] = {
     **dict.fromkeys(
         ("log-from-2", "overwritten", "updated", "deleted-files", "restored"),
@@ -47,25 +54,25 @@ IN_TABLE: dict[str, dict[str, tuple[set[int], str]]] = {
         "committed": (READ | LAST | NEXT, "nothing that was not read is missing|no unread row is missing"),
         "written": (
             READ | LAST | NEXT,
-            "added by version 2 are no longer known|version 2 added (is|are) no longer known, and (is|are) left out",
+            _gone("version 2"),
         ),
         "unwritten": (
             READ | NEXT,
-            "added by version 2 are no longer known|version 2 added (is|are) no longer known, and (is|are) left out",
+            _gone("version 2"),
         ),
     },
     "log-from-5": {
         "committed": (
             READ | LAST | rows(5),
-            "added by versions 3 to 4 are no longer known|versions 3 to 4 added (is|are) no longer known, and (is|are) left out",
+            _gone("versions 3 to 4"),
         ),
         "written": (
             READ | LAST | rows(5),
-            "added by versions 2 to 4 are no longer known|versions 2 to 4 added (is|are) no longer known, and (is|are) left out",
+            _gone("versions 2 to 4"),
         ),
         "unwritten": (
             READ | rows(5),
-            "added by versions 2 to 4 are no longer known|versions 2 to 4 added (is|are) no longer known, and (is|are) left out",
+            _gone("versions 2 to 4"),
         ),
     },
     "created-again": {

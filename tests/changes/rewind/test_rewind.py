@@ -60,7 +60,7 @@ def test_planned_applied_and_taken_back(sample: str, replayed: Replayed, copy_of
         before, found = facts(top), inspected(top)
         plan = planned(top, batch, replayed)
         assert facts(top) == before, "planning changes nothing"
-        if plan.refused and "_stateSchema" in plan.refused:
+        if plan.refused and "_stateSchema" in str(plan.refused):
             return  # its schemas are at another path: ckpt relocate first
         assert plan.refused is None
         if not plan.steps:
@@ -92,7 +92,7 @@ def test_every_batch_that_is_offered_can_be_gone_back_to_and_no_other(sample: st
     offered = possible(sample, Replayed.NEW)
     for batch in sorted({*ids[-3:], *ids[:2], ids[-1] + 1}):
         plan = planned(top, batch, Replayed.NEW)
-        if plan.refused and "_stateSchema" in plan.refused:
+        if plan.refused and "_stateSchema" in str(plan.refused):
             continue
         assert (plan.refused is None) == (batch in offered), plan.refused
 

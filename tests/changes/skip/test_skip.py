@@ -46,7 +46,7 @@ def test_planned_applied_and_taken_back(sample: str, copy_of: CopyOf, tmp_path: 
     before, found = facts(top), inspected(top)
     plan = planned(top)
     assert facts(top) == before, "planning changes nothing"
-    if plan.refused and "_stateSchema" in plan.refused:
+    if plan.refused and "_stateSchema" in str(plan.refused):
         return  # its schemas are at another path: ckpt relocate first
     assert plan.refused is None
     assert planned(top).steps == plan.steps, "a plan is the same each time"
