@@ -73,7 +73,7 @@ def read_evidence(path: str) -> tuple[Evidence, CheckpointKeys]:
         why = (error.strerror or str(error)) if isinstance(error, OSError) else "it is not text"
         raise CkptError(f"{one_line(path)} cannot be read: {why}") from error
     try:
-        document = parse(InspectionDocument, json.loads(text))
+        document = parse(InspectionDocument, json.loads(text) | {"next": []})  # whose steps follow from the rest
         return _build_evidence(document, path), document.checkpoint
     except KeyError as error:
         missing = error.args[0]

@@ -243,9 +243,11 @@ class _Judge:
         """Advise where the batch fails that comes after a planned one, which still runs."""
         fates = {part.fate for part in same}
         run = BOOK.text("kafka_is_skipped" if self.passed else "kafka_still_runs", batch=self.number)
+        moved = self._set_to(after=True)
+        if fates == {Fate.LOOKS_RECREATED}:
+            return BOOK.advise("kafka_run_then_begin", run=run, **moved).lead(BOOK.text("kafka_unless_recreated"))
         then = BOOK.text("kafka_begin_at_new" if fates <= set(RECREATED) else "kafka_move_past")
-        advice = BOOK.advise("kafka_run_then_move", run=run, then=then, **self._set_to(after=True))
-        return advice.lead(BOOK.text("kafka_unless_recreated")) if fates == {Fate.LOOKS_RECREATED} else advice
+        return BOOK.advise("kafka_run_then_move", run=run, then=then, **moved)
 
     def _advise_missing(self, same: Sequence[PartOutlook]) -> Advice:
         """Advise on a topic that is not there: it is created again, or given up if there are others."""

@@ -157,6 +157,19 @@ def test_what_is_refused(ckpt: Ckpt, tmp_path: Path) -> None:
         assert ckpt("preflight", inspected, *option).exit_code == 2
 
 
+def test_a_document_of_a_ckpt_whose_steps_had_fewer_keys_is_read(ckpt: Ckpt, tmp_path: Path) -> None:
+    document = ckpt("inspect", "sample_checkpoints/damaged-missing-sst", "-o", "json").json()
+    for step in document["next"]:
+        del step["do"]
+    for found in document["findings"]:
+        del found["advice"]
+    old = tmp_path / "old.json"
+    old.write_text(json.dumps(document))
+    run = ckpt("preflight", old, "-o", "json")
+    assert run.exit_code == 1
+    assert "an earlier ckpt wrote this document" in run.json()["next"][0]["what"]
+
+
 def test_a_folder_with_a_secret_is_compared_as_it_was_masked() -> None:
     source = DescribedSource("file", path="s3a://KEY:SECRET@bucket/in")
     query = QueryDescription(Spark.V4_2, "append", (source,), (), None, None, {})

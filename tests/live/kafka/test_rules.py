@@ -133,6 +133,17 @@ def test_what_stops_the_batch_after_one_that_the_sink_has(ends: tuple[int, int],
     assert moved_to(found) == {"t": {"0": to, "1": to}}
 
 
+def test_a_topic_that_only_looks_recreated_stops_no_batch(tmp_path: Path) -> None:
+    ends = {("t", number): PartitionNow(0, 50, Younger(1, 0)) for number in (0, 1)}
+    (trouble,) = passed(tmp_path, KafkaNow({"t": TopicNow("id", (0, 1))}, ends)).troubles
+    assert trouble.finding.diagnosis.code == "CKPT425"
+    assert trouble.advice is not None
+    first, begin = map(str, trouble.advice.sentences())
+    assert first.startswith("If the topic was not recreated, start the query as usual.")
+    assert begin.startswith("Begin at the earliest rows of the new topic")
+    assert "fail" not in begin
+
+
 def test_a_topic_that_is_gone_after_a_batch_that_the_sink_has(tmp_path: Path) -> None:
     found = passed(tmp_path, KafkaNow({"t": TopicNow(None)}, {}))
     (trouble,) = found.troubles
