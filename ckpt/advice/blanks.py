@@ -1,4 +1,4 @@
-"""What a text or a call leaves blank: what ckpt fills in for one checkpoint, and what only the user knows."""
+"""The blanks of a text or a call: those that ckpt fills in for one checkpoint, and those that only the user knows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from enum import Enum, StrEnum
 
 
 class Blank(Enum):
-    """What ckpt fills in once it knows the checkpoint; the value stands for it where it does not."""
+    """A blank that ckpt fills in once it knows the checkpoint; until then a text shows its value."""
 
     CHECKPOINT = "CHECKPOINT"
     PATH = "the file named"  # the places of a finding, relative to the checkpoint
@@ -44,7 +44,7 @@ CHECKPOINT, PATH, BATCH = Blank.CHECKPOINT, Blank.PATH, Blank.BATCH
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known where advice is given; what is not stays a blank."""
+    """Facts about one checkpoint that fill in blanks; a blank without its fact stays."""
 
     checkpoint: str | None = None
     paths: tuple[str, ...] = ()  # the places of a finding, relative to the checkpoint; "" is the checkpoint itself

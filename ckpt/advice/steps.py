@@ -1,4 +1,4 @@
-"""What to do, and what it does to the rows of the query."""
+"""Advice: the steps to take, each with its effect on the rows of the query."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ class RowCost(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RowsEffect:
-    """What a step does to the rows of the query, and to which."""
+    """The effect of a step on the rows of the query, and the batches of these rows."""
 
     cost: RowCost
     batches: tuple[int, int] | None = None  # the first and the last whose rows it is about, where that is known
@@ -42,7 +42,7 @@ def left_out(first: int | None = None, last: int | None = None, *, dropped_by: t
 
 
 class Do(StrEnum):
-    """What a person does, where no call does it."""
+    """Kinds of work that a person does because no call does it."""
 
     PUT_BACK = "put-back"  # files, from a copy of the checkpoint
     DELETE = "delete"  # files
@@ -55,7 +55,7 @@ class Do(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """What a person is to do."""
+    """Work for a person."""
 
     do: Do
     paths: tuple[str | Blank, ...] = ()  # relative to the checkpoint

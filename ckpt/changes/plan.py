@@ -31,7 +31,7 @@ STOP_FIRST = words("Stop the query first: ckpt cannot see whether it is running 
 
 @dataclass(frozen=True, slots=True)
 class ToAccept:
-    """What a plan does to rows, for somebody to accept before it is applied."""
+    """An effect of a plan on rows that the user must accept before it is applied."""
 
     rows: RowsEffect
     what: Words
@@ -133,7 +133,7 @@ class ChangePlan(Value):
 
     @property
     def in_sinks(self) -> tuple[InSink, ...]:
-        """What each kind of sink does with the rows, where the sink is not known."""
+        """The effect on rows in each kind of sink, if the sink is unknown."""
         kinds = self.any_sink.kinds if self.any_sink else ()
         return tuple(replace(each, says=each.says.fill(self._known)) for each in kinds)
 

@@ -48,12 +48,12 @@ class RatedFinding(Record):
 
     @property
     def meaning(self) -> Words:
-        """What it is, here."""
+        """The meaning of the finding, for this checkpoint."""
         return self.finding.diagnosis.meaning.fill(self.known)
 
     @property
     def advice(self) -> Advice | None:
-        """What to do about it here; None where nothing has to be done."""
+        """The advice on the finding for this checkpoint; None if nothing has to be done."""
         advice = self.finding.diagnosis.advice if self.finding.advice is None else self.finding.advice
         return advice and advice.fill(self.known)
 
@@ -174,7 +174,7 @@ class Inspection(Value):
 
     @property
     def advice(self) -> Advice:
-        """What to do: the advice on the worst finding; none: nothing is to be done."""
+        """The advice on the worst finding; empty if nothing has to be done."""
         if self.troubles:
             worst = self.troubles[0]
             return (worst.advice or Advice()).mark_stop(only_copy=worst.severity is Severity.ERROR)
@@ -336,7 +336,7 @@ def _rate_findings(
 
 
 def gather_known(checkpoint: Checkpoint, sink: SinkOutlook | None, files: Mapping[Hole, str] | None = None) -> Known:
-    """What advice depends on, but for the place of a finding; ``files`` are those that the user has named."""
+    """Gather the facts that fill in advice, except paths of a finding; ``files`` are those that the user has named."""
     asked = sink is not None and sink.outcome is not SinkOutcome.UNREACHED
     return Known(
         checkpoint.uri.rstrip("/") or checkpoint.uri,

@@ -9,7 +9,7 @@ AT_NEW = Code('.writeStream.option("checkpointLocation", "NEW")')
 INTO_NOOP = Code('.writeStream.format("noop").trigger(once=True)')
 """How a query computes state once and writes no row."""
 OF_SINKS = words("Of its sinks, {new_query}.", new_query=CLAUSES["new_query"])
-"""What a new checkpoint means to sinks."""
+"""The effect of a new checkpoint on sinks."""
 BOOK = Book("ckpt.restart", "words.toml", CLAUSES | {"at_new": AT_NEW, "into_noop": INTO_NOOP, "of_sinks": OF_SINKS})
 
 

@@ -52,12 +52,12 @@ class Diagnosis(Record):
 
     @property
     def meaning(self) -> Words:
-        """What it is, for any checkpoint."""
+        """The meaning of the diagnosis, for any checkpoint."""
         return (self.texts or _read_texts(self.code))[0]
 
     @property
     def advice(self) -> Advice | None:
-        """What to do; None where nothing has to be done."""
+        """The advice for any checkpoint; None if nothing has to be done."""
         return (self.texts or _read_texts(self.code))[1]
 
     @property

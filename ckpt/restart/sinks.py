@@ -21,7 +21,7 @@ _BOOK = Book("ckpt.restart", "sinks.toml", {})
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a sink has seen of a query."""
+    """The batches of a query that a sink remembers."""
 
     next: int  # the first batch that it is to write, though it may have one of this id
     last: int | None = None  # the newest that it has
@@ -35,7 +35,7 @@ class Seen:
 
     @property
     def parts(self) -> dict[str, Any]:
-        """What a text about it may name."""
+        """The parts that a text about the sink may name."""
         snapshot = "SNAPSHOT" if self.snapshot is None else self.snapshot
         rollback = Code(f"CALL CATALOG.system.rollback_to_snapshot('TABLE', {snapshot})")
         said = {"next": self.next, "last": str(self.last), "query": str(self.query)}
@@ -115,7 +115,7 @@ class Ids(StrEnum):
 
 
 def effect(kind: str | None, ids: Ids) -> RowsEffect:
-    """What becomes of rows in a sink of this kind, or in sinks of any kind, once they come under these ids."""
+    """Return the effect on rows that reach a sink of this kind, or of any kind, under these ids."""
     sinks = [sink for sink in _KINDS.values() if kind is None or sink.kind == kind]
     if kind == "noop":
         return NO_ROWS
@@ -153,13 +153,13 @@ class OnSinks(Part):
 
 
 CLAUSES = {ids.value.replace("-", "_"): OnSinks(ids) for ids in Ids}
-"""What becomes of rows in sinks, by the names that texts have for it."""
+"""The effect on rows in sinks, by the names that texts have for it."""
 REUSED = words("Old batch ids are used again: {sinks}.", sinks=OnSinks(Ids.REUSED))
 
 
 @dataclass(frozen=True, slots=True)
 class InSink:
-    """What becomes of the rows of a plan in one kind of sink."""
+    """The effect of a plan on rows in one kind of sink."""
 
     kind: str
     rows: RowsEffect
@@ -179,7 +179,7 @@ def list_sinks(ids: Ids, seen: Seen | None = None) -> tuple[InSink, ...]:
 
 @dataclass(frozen=True, slots=True)
 class AnySink:
-    """What a plan does to rows where the sink is not known."""
+    """The effect of a plan on rows if the sink is unknown."""
 
     said: Words  # on a page with how to learn the rest at most three lines
     ids: Ids | None = None  # under which the sink gets rows that it may have; None: it gets none
@@ -188,7 +188,7 @@ class AnySink:
     named: str = ""  # the sink that the commit log names
 
     def texts(self, *, asked: bool) -> tuple[Words, ...]:
-        """What a page says of it; and, if no sink was ``asked``, how to learn the rest."""
+        """The sentences of a page about it; if no sink was ``asked``, also how to learn the rest."""
         ask, uri = Words(), Option("sink", Hole.URI)
         if asked:
             pass

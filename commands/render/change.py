@@ -170,7 +170,7 @@ class ChangeReport(Report[Planned]):
 
     @property
     def rows(self) -> RowsEffect:
-        """What the plan does to rows, once it is applied and the query started."""
+        """The effect of the plan on rows, once it is applied and the query started."""
         if self.plan.skips is not None:
             return left_out()
         return advice.again() if self.plan.replay or self.plan.repeats is not None else NO_ROWS
@@ -286,7 +286,7 @@ def start_anew(plan: ChangePlan, rows: RowsEffect) -> Advice:
 
 
 def _count_rows(step: advice.Step, rows: RowsEffect) -> advice.Step:
-    """What a person does has the effect of the plan on rows."""
+    """Give the steps that a person does the plan's effect on rows."""
     others = tuple(_count_rows(other, rows) for other in step.alternatives)
     return replace(step, rows=rows if step.call is None else step.rows, alternatives=others)
 

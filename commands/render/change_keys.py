@@ -83,7 +83,7 @@ class ChangeBody(Keys):
 
 
 class SinkKeys(Keys):
-    """What becomes of rows in one kind of sink."""
+    """The effect on rows in one kind of sink."""
 
     kind: str
     rows: Annotated[RowCost, "what becomes of them", of("rows.cost")]

@@ -24,7 +24,7 @@ class ToolKeys(Keys):
 
 
 def _say(step: Step) -> str:
-    """What to do; with the command, where ``command`` is null."""
+    """Return the sentences of a step; with the command, where ``command`` is null."""
     return str(step.what if step.words is not None else sentence(replace(step, before=())))
 
 

@@ -72,7 +72,7 @@ class SourceChange(QueryChange):
 
 
 class Unclear(NoWay):
-    """Which source of the checkpoint one of the query is: ``reason`` says it without asking."""
+    """Raised if a source of the query fits several of the checkpoint; ``reason`` is the text without the question."""
 
     def __init__(self, reason: Words, ask: Words) -> None:
         """Put the question after the reason."""

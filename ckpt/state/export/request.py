@@ -107,7 +107,7 @@ class ExportRequest:
 
     @property
     def action(self) -> Action:
-        """What is to be done with the state."""
+        """The action that the options ask for."""
         if self.plan:
             return Action.PLAN
         if self.count:
