@@ -97,7 +97,7 @@ def evolve(
             new_watcher=watcher,
             **how,
         )
-    asked: dict[str, Value | None] = {
+    other_options: dict[str, Value | None] = {
         "from_query": from_query,
         "map_source": tuple(map_source or ()),
         "map_operator": tuple(map_operator or ()),
@@ -106,7 +106,7 @@ def evolve(
         "default": options.pairs("--default", default, once=True),
         "accept_from_now_on": accept_from_now_on or None,
     }
-    report = EvolveReport(evolution, receipt, backup=change.backup, query=to or "", asked=asked)
+    report = EvolveReport(evolution, receipt, backup=change.backup, query=to or "", asked=other_options)
     emit(report, change.output)
 
 

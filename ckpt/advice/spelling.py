@@ -24,7 +24,7 @@ def name_command(name: str) -> str:
 def list_words(call: Call) -> tuple[str, ...]:
     """Return the words of the command line, unquoted, without the secrets in them."""
     places = (show_value(value) for value in call.arguments)
-    shown = (f"./{place}" if place.startswith("-") else place for place in places)
+    shown = (f"./{argument}" if argument.startswith("-") else argument for argument in places)
     return tuple(map(mask_secrets, ("ckpt", *name_command(call.name).split(), *shown, *_list_options(call))))
 
 

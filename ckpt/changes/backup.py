@@ -287,10 +287,10 @@ def _is_local_folder(location: str) -> bool:
 
 def must_keep(backup: str, checkpoint: str) -> None:
     """Raise UsageError for a backup inside the checkpoint, where Spark would find it, or one that a crash would end."""
-    given = one_line(backup)
+    shown = one_line(backup)
     if not backup:
         raise UsageError.of("an empty path: name a folder that does not exist yet with {--backup}")
     if is_in_memory(backup) and not is_in_memory(checkpoint):
-        raise UsageError.of("{given} exists only while ckpt runs: name a permanent folder with {--backup}", given=given)
+        raise UsageError.of("{given} exists only while ckpt runs: name a permanent folder with {--backup}", given=shown)
     if is_inside(backup, checkpoint):
-        raise UsageError.of("{given} is inside the checkpoint: name a folder outside it with {--backup}", given=given)
+        raise UsageError.of("{given} is inside the checkpoint: name a folder outside it with {--backup}", given=shown)

@@ -127,7 +127,7 @@ class ChangePlan(Value):
     @property
     def notices(self) -> tuple[Words, ...]:
         """The warnings, with what is said of sinks after the first."""
-        of_sinks = self.any_sink.texts(asked=self.sink is not None) if self.any_sink else ()
+        of_sinks = self.any_sink.texts(sink_known=self.sink is not None) if self.any_sink else ()
         texts = (*self.warnings[:1], *of_sinks, *self.warnings[1:])
         return tuple(text.fill(self._known) for text in texts)
 

@@ -337,10 +337,10 @@ def _rate_findings(
 
 def gather_known(checkpoint: Checkpoint, sink: SinkOutlook | None, files: Mapping[Hole, str] | None = None) -> Known:
     """Gather the facts that fill in advice, except paths of a finding; ``files`` are those that the user has named."""
-    asked = sink is not None and sink.outcome is not SinkOutcome.UNREACHED
+    has_answered = sink is not None and sink.outcome is not SinkOutcome.UNREACHED
     return Known(
         checkpoint.uri.rstrip("/") or checkpoint.uri,
-        sink=sink.log.uri if sink is not None and asked else None,
+        sink=sink.log.uri if sink is not None and has_answered else None,
         sink_kind=sink.kind if sink is not None else None,
         deep=checkpoint.state is not None and checkpoint.state.every_byte is not None,
         files=files or {},

@@ -38,8 +38,8 @@ class Seen:
         """The parts that a text about the sink may name."""
         snapshot = "SNAPSHOT" if self.snapshot is None else self.snapshot
         rollback = Code(f"CALL CATALOG.system.rollback_to_snapshot('TABLE', {snapshot})")
-        said = {"next": self.next, "last": str(self.last), "query": str(self.query)}
-        return {**said, "kept": self.kept, "rollback": rollback}
+        facts = {"next": self.next, "last": str(self.last), "query": str(self.query)}
+        return {**facts, "kept": self.kept, "rollback": rollback}
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,13 +166,13 @@ class InSink:
     says: Words
 
 
-def list_sinks(ids: Ids, seen: Seen | None = None) -> tuple[InSink, ...]:
-    """List for each kind of sink what becomes of rows, and with ``seen`` how it loses none."""
+def list_sinks(ids: Ids, remembered: Seen | None = None) -> tuple[InSink, ...]:
+    """List for each kind of sink what becomes of rows, and with ``remembered`` how it loses none."""
     listed = []
     for kind, sink in _KINDS.items():
         says, rows = words("{sink}.", sink=OnSinks(ids, kind)), effect(kind, ids)
-        if seen is not None and sink.taken_back is not None and rows.dropped_by:
-            says = words("{does} To lose none: {cure}", does=says, cure=sink.taken_back(seen).what)
+        if remembered is not None and sink.taken_back is not None and rows.dropped_by:
+            says = words("{does} To lose none: {cure}", does=says, cure=sink.taken_back(remembered).what)
         listed.append(InSink(kind, rows, says))
     return tuple(listed)
 
@@ -187,10 +187,10 @@ class AnySink:
     kinds: tuple[InSink, ...] = ()  # the same for each kind of sink, at length
     named: str = ""  # the sink that the commit log names
 
-    def texts(self, *, asked: bool) -> tuple[Words, ...]:
-        """The sentences of a page about it; if no sink was ``asked``, also how to learn the rest."""
+    def texts(self, *, sink_known: bool) -> tuple[Words, ...]:
+        """The sentences of a page about it; unless the sink is known, also how to learn the rest."""
         ask, uri = Words(), Option("sink", Hole.URI)
-        if asked:
+        if sink_known:
             pass
         elif self.named:
             ask = words("The commit log names {named}: {uri} says what it does.", named=self.named, uri=uri)

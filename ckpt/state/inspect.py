@@ -76,6 +76,6 @@ def inspect(
     if sources:
         from ckpt.live.asking import ask_sources
 
-        options = {int(index): given for index, given in (source_options or {}).items()}
+        options = {int(index): reader_options for index, reader_options in (source_options or {}).items()}
         live = ask_sources(opened, options, storage_options, partial=True)
     return inspect_opened(opened, versions, mode, batches, has, live)

@@ -20,8 +20,8 @@ def to_data(value: Any) -> Json:
     if isinstance(value, Enum):
         return {"is": type(value).__name__, "value": value.value}
     if is_dataclass(value):
-        given = [field.name for field in fields(value) if field.init and getattr(value, field.name) != field.default]
-        return {"is": type(value).__name__, **{name: to_data(getattr(value, name)) for name in given}}
+        names = [field.name for field in fields(value) if field.init and getattr(value, field.name) != field.default]
+        return {"is": type(value).__name__, **{name: to_data(getattr(value, name)) for name in names}}
     if isinstance(value, Mapping):
         return {"is": "mapping", "items": [[key, to_data(each)] for key, each in value.items()]}
     return [to_data(each) for each in value] if isinstance(value, tuple) else value

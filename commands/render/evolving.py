@@ -152,8 +152,8 @@ class EvolveReport(ChangeReport[EvolvePlan]):
     @property
     def request(self) -> Call:
         into = () if self.plan.into is None else (self.plan.into,)
-        asked = Call("evolve", (self.plan.root, *into)).but(in_place=self.plan.into is None or None, to=self.query)
-        return asked.but(**self.asked, new_id=self.plan.new_id or None)
+        request = Call("evolve", (self.plan.root, *into)).but(in_place=self.plan.into is None or None, to=self.query)
+        return request.but(**self.asked, new_id=self.plan.new_id or None)
 
     def next_if_nothing(self) -> Iterator[Block]:
         yield Next((do(Do.START, words("Start the changed query."), rows=NO_ROWS),))

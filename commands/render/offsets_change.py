@@ -82,8 +82,8 @@ class OffsetsReport(ChangeReport[OffsetsPlan]):
 
     @property
     def request(self) -> Call:
-        asked = self.typed or self.plan.asked or call(self.plan.name)
-        return Call(asked.name, (self.plan.root, *asked.arguments), asked.options).but(expect_batch=self.plan.batch)
+        typed = self.typed or self.plan.asked or call(self.plan.name)
+        return Call(typed.name, (self.plan.root, *typed.arguments), typed.options).but(expect_batch=self.plan.batch)
 
     def next_if_nothing(self) -> Iterator[Block]:
         return show_call(call("offsets_show", self.plan.root), words("See where the sources stand."))

@@ -144,8 +144,8 @@ class WaysReport(ChangeReport[WaysPlan]):
     def _put_back(self) -> advice.Step:
         """Advise to put back what is wrong."""
         steps = chain(*(rated.advice.all_steps() for rated in self._errors if rated.advice))
-        asked = (step.do.paths for step in steps if isinstance(step.do, Instruction) and step.needs_copy)
-        lost = [path for path in chain(*asked) if isinstance(path, str)]
+        path_groups = (step.do.paths for step in steps if isinstance(step.do, Instruction) and step.needs_copy)
+        lost = [path for path in chain(*path_groups) if isinstance(path, str)]
         inspection = self.plan.inspection
         paths = tuple(dict.fromkeys(lost or (rated.finding.path for rated in self._errors)))
         return put_back().fill(replace(gather_known(inspection.checkpoint, inspection.sink), paths=paths))

@@ -443,8 +443,8 @@ class _Planner:
                 there = ", ".join(name for name, ordinal in flat_old.items() if ordinal in candidates)
                 first = _list_starts(aggregates)[number]
                 mine = next(name for name, ordinal in flat_new.items() if ordinal == first)
-                aggregate, asked = spell(aggregates[number].sql), ask_old("map_column", mine)
-                raise self.refuse(BOOK.text("evolve_which_aggregate", aggregate=aggregate, there=there, asked=asked))
+                aggregate, ask = spell(aggregates[number].sql), ask_old("map_column", mine)
+                raise self.refuse(BOOK.text("evolve_which_aggregate", aggregate=aggregate, there=there, asked=ask))
             starts.append(candidates[0] if candidates else None)
         return starts
 

@@ -116,8 +116,8 @@ class FieldPlanner:
                 if bare(old[source][1]) == bare(kind) or is_wider(kind, old[source][1])
             ]
             if rivals:
-                asked = ask_old("map_column", label, rivals[0])
-                raise self.refuse(BOOK.text("evolve_which_field", label=label, rivals=" or ".join(rivals), asked=asked))
+                ask = ask_old("map_column", label, rivals[0])
+                raise self.refuse(BOOK.text("evolve_which_field", label=label, rivals=" or ".join(rivals), asked=ask))
         return matching
 
 
@@ -126,13 +126,13 @@ def _join(path: str, name: str) -> str:
 
 
 def plan_variables(
-    has: Operator, wants: DescribedOperator, asked: ColumnWords, refuse: Refuse
+    has: Operator, wants: DescribedOperator, words: ColumnWords, refuse: Refuse
 ) -> tuple[tuple[StoreColumns, ...], tuple[PartComparison, ...]]:
     """Plan the variables of transformWithState: the stores that change, and what is known of each. Raises NoWay."""
-    planner = FieldPlanner(asked, refuse)
+    planner = FieldPlanner(words, refuse)
     old = {variable.name: variable for variable in has.variables}
     new = {variable.name: variable for variable in list_variables(wants.properties)}
-    sources = _match_variables(old, new, asked, refuse)
+    sources = _match_variables(old, new, words, refuse)
     described = {family.name: family for store in wants.stores for family in store.families}
     stores, gone = [], [variable for name, variable in old.items() if name not in sources.values()]
     for store in has.stores:
@@ -169,14 +169,14 @@ def plan_variables(
 
 
 def _match_variables(
-    old: Mapping[str, StateVariable], new: Mapping[str, StateVariable], asked: ColumnWords, refuse: Refuse
+    old: Mapping[str, StateVariable], new: Mapping[str, StateVariable], words: ColumnWords, refuse: Refuse
 ) -> dict[str, str | None]:
     """The old name of each variable; None: it is new. Raises NoWay where one may have been renamed."""
     sources: dict[str, str | None] = {name: name if name in old else None for name in new}
     for name in new:
-        source = asked.mapped.get(name)
+        source = words.mapped.get(name)
         if source is not None:
-            asked.used.add(f"map_column {name}")
+            words.used.add(f"map_column {name}")
             if source not in ("-", *old):
                 raise refuse(f"{source} is no variable of the state, which has {', '.join(old)}")
             sources[name] = None if source == "-" else source
@@ -186,7 +186,7 @@ def _match_variables(
     for name, source in sources.items():
         if source is not None and name in old and source != name and name not in taken:
             raise refuse(f"variable {name} is in the state too, and would be lost: rename it as well")
-        if source is not None or name in asked.mapped:
+        if source is not None or name in words.mapped:
             continue
         rivals = [own.name for own in old.values() if own.name not in taken and own.kind == new[name].kind != TIMERS]
         if rivals:

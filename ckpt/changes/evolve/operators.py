@@ -78,17 +78,17 @@ def _find_old(
     rivals = [number for number, other in enumerate(wanted) if any(_fits(operator, other) for operator in fitting)]
     if len(fitting) == 1 and rivals == [new]:
         return fitting[0].id
-    asked = ask_old("map_operator", new)
+    ask = ask_old("map_operator", new)
     if fitting:
         ids = ", ".join(str(operator.id) for operator in fitting)
-        raise NoWay(BOOK.text("evolve_which_operator", new=new, kind=wants.name, ids=ids, asked=asked))
+        raise NoWay(BOOK.text("evolve_which_operator", new=new, kind=wants.name, ids=ids, asked=ask))
     alike = [operator for operator in free if operator.name == wants.name and not _fits_any(operator, wanted)]
     changed = [other for other in wanted if other.name == wants.name and not any(_fits(has, other) for has in free)]
     if len(alike) == len(changed) == 1:
         return alike[0].id
     if alike:
         ids = ", ".join(str(operator.id) for operator in alike)
-        raise NoWay(BOOK.text("evolve_other_columns", new=new, kind=wants.name, ids=ids, asked=asked))
+        raise NoWay(BOOK.text("evolve_other_columns", new=new, kind=wants.name, ids=ids, asked=ask))
     return None
 
 

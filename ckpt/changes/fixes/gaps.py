@@ -122,12 +122,12 @@ def _build(
 
 def _describe_sinks(checkpoint: Checkpoint, reused_after: int | None, *, by_design: bool) -> AnySink:
     """Describe what sinks make of batches that run again: Spark allows asynchronous tracking for some sinks only."""
-    seen = None
+    remembered = None
     if reused_after is not None and not by_design:
         newest = max(*checkpoint.offsets.ids[-1:], *checkpoint.commits.ids[-1:], reused_after)
-        seen = Seen(reused_after + 1, newest)
-    said = BOOK.text("async_sinks") if by_design else REUSED
-    return AnySink(said, Ids.REUSED, kinds=list_sinks(Ids.REUSED, seen), named=name_sink(checkpoint))
+        remembered = Seen(reused_after + 1, newest)
+    text = BOOK.text("async_sinks") if by_design else REUSED
+    return AnySink(text, Ids.REUSED, kinds=list_sinks(Ids.REUSED, remembered), named=name_sink(checkpoint))
 
 
 def _find_newest_readable(checkpoint: Checkpoint) -> int:

@@ -91,7 +91,7 @@ def _draft_from(origin: int, top: int, checkpoint: Checkpoint, storage: Storage)
     ]
     is_finished = top > first or first in checkpoint.commits  # a batch is planned when the one before is finished
     emptied = span("batch", first, top)
-    said = BOOK.text("read_again", emptied=emptied)
+    text = BOOK.text("read_again", emptied=emptied)
     ranges = source_ranges(offsets.readable(origin), offsets.readable(top))
     return Draft(
         f"{emptied} {'becomes' if first == top else 'become'} empty, and the rows after batch {origin} are read again "
@@ -100,5 +100,5 @@ def _draft_from(origin: int, top: int, checkpoint: Checkpoint, storage: Storage)
         tuple(steps),
         new - first,
         (Replay(new, ranges, finished=is_finished),),
-        any_sink=AnySink(said, Ids.NEW, kinds=show_batch(checkpoint, top, list_sinks(Ids.NEW))),
+        any_sink=AnySink(text, Ids.NEW, kinds=show_batch(checkpoint, top, list_sinks(Ids.NEW))),
     )

@@ -110,8 +110,8 @@ def draft_tidying(checkpoint: Checkpoint, tidied: Sequence[Tidied]) -> Draft | N
     assert latest is not None  # or nothing would be later
     copied = BOOK.text("copy_of_later", latest=latest)
     newer = checkpoint.state.newer if checkpoint.state else None
-    seen = Seen(latest + 1, newer.last_version - 1 if newer else None)
-    sinks = AnySink(REUSED, Ids.REUSED, kinds=list_sinks(Ids.REUSED, seen))
+    remembered = Seen(latest + 1, newer.last_version - 1 if newer else None)
+    sinks = AnySink(REUSED, Ids.REUSED, kinds=list_sinks(Ids.REUSED, remembered))
     replay = Replay(latest + 1, source_ranges(checkpoint.offsets.readable(latest), None), finished=True)
     return Draft(does, Cost.MAY_LOSE, steps, 1, (replay,), (BOOK.text("end_first"), copied), First.SINK, any_sink=sinks)
 

@@ -264,10 +264,10 @@ def offsets_import(
         return ends
 
     text = document if isinstance(document, str) else json.dumps(document)
-    asked = call("offsets_import", text).but(topic=dict(topic) if topic else None)
+    request = call("offsets_import", text).but(topic=dict(topic) if topic else None)
 
     def plan(storage: Storage) -> ImportPlan:
-        return plan_offsets(ImportPlan, storage, asked, ask=ask, batch=expect_batch, versions=sparks)
+        return plan_offsets(ImportPlan, storage, request, ask=ask, batch=expect_batch, versions=sparks)
 
     return run_change(ImportPlan, plan, uri, storage_options, sparks, **how)
 

@@ -118,7 +118,7 @@ def offsets_set(
         raise UsageError.of("say where the next batch begins: give {--to} or {--shift}, one of the two")
     value = parse_json(to, f"{argument('to')}") if isinstance(to, str) else to
     new = json.dumps(to) if to is not None and not isinstance(to, str) else to
-    asked = call("offsets_set").but(source=source, to=new, shift=tuple(shift) or None)
+    request = call("offsets_set").but(source=source, to=new, shift=tuple(shift) or None)
 
     def ask(views: Sequence[SourceView]) -> dict[int, RequestedEnd]:
         view = choose_source(views, source)
@@ -126,18 +126,18 @@ def offsets_set(
         return {view.index: new}
 
     def plan(storage: Storage) -> OffsetsPlan:
-        planned = plan_offsets(OffsetsPlan, storage, asked, ask=ask, batch=expect_batch, versions=sparks)
+        planned = plan_offsets(OffsetsPlan, storage, request, ask=ask, batch=expect_batch, versions=sparks)
         return adapt_to_sink(planned, ask_sink(sink, uri, storage_options or {}), other_range=not planned.committed)
 
     return run_change(OffsetsPlan, plan, uri, storage_options, sparks, **how)
 
 
 def plan_offsets(
-    kind: type[Planned], storage: Storage, asked: Call, ask: Ask, batch: int | None, versions: Sequence[Spark]
+    kind: type[Planned], storage: Storage, request: Call, ask: Ask, batch: int | None, versions: Sequence[Spark]
 ) -> Planned:
     """Plan to set offsets, as ``offsets_set`` does, to the ends for which ``ask`` asks; ``kind`` is the plan's class.
 
-    ``asked`` asks for the same, and names no checkpoint.
+    ``request`` asks for the same, and names no checkpoint.
 
     Raises NotACheckpoint, NotFound, StorageError, or UsageError where what is wanted is no offset of such a source.
     """
@@ -146,9 +146,9 @@ def plan_offsets(
         sources = _list_sources(inspection.checkpoint)
         changes = _move_sources(sources, ask, batch)
     except NoWay as error:
-        return kind(inspection=inspection, needed=True, refused=str(error), asked=asked)
+        return kind(inspection=inspection, needed=True, refused=str(error), asked=request)
     latest, committed = sources[0].batch, sources[0].committed
-    plan = kind(inspection=inspection, needed=bool(changes), batch=latest, committed=committed, asked=asked)
+    plan = kind(inspection=inspection, needed=bool(changes), batch=latest, committed=committed, asked=request)
     if not changes:
         return replace(plan, why=f"batch {latest} ends there already")
     plan = replace(plan, steps=tuple(_write_ends(inspection.checkpoint, storage, changes)))
@@ -257,12 +257,12 @@ def _read_again(checkpoint: Checkpoint, changes: Sequence[Moved]) -> Iterator[Re
 def _describe_sinks(plan: OffsetsPlan) -> AnySink | None:
     """Describe what sinks make of the new ends."""
     if not plan.committed:
-        said = BOOK.text("planned_again", batch=plan.batch)
-        return AnySink(said, Ids.REUSED, kinds=list_sinks(Ids.REUSED, Seen(plan.batch or 0, plan.batch)))
+        text = BOOK.text("planned_again", batch=plan.batch)
+        return AnySink(text, Ids.REUSED, kinds=list_sinks(Ids.REUSED, Seen(plan.batch or 0, plan.batch)))
     if not any(moved.back for moved in plan.moved):
         return None
-    said = words("Rows that are read again come in a new batch: {sinks}.", sinks=OnSinks(Ids.NEW))
-    return AnySink(said, Ids.NEW, kinds=list_sinks(Ids.NEW))
+    text = words("Rows that are read again come in a new batch: {sinks}.", sinks=OnSinks(Ids.NEW))
+    return AnySink(text, Ids.NEW, kinds=list_sinks(Ids.NEW))
 
 
 def _warn(plan: OffsetsPlan) -> Iterator[Words]:

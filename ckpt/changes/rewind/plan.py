@@ -97,14 +97,14 @@ def _describe_sinks(checkpoint: Checkpoint, again: Again) -> AnySink | None:
     first, named = again.kept + 1, name_sink(checkpoint)
     if again.loses:
         kinds = list_sinks(Ids.REUSED, Seen(first, again.newest))
-        said = BOOK.text("one_keeps_its_range", first=first) if again.same else REUSED
-        return AnySink(said, Ids.REUSED, kinds=kinds, named=named)
-    said, kinds = BOOK.text("old_range", first=first), list_sinks(Ids.SAME)
+        text = BOOK.text("one_keeps_its_range", first=first) if again.same else REUSED
+        return AnySink(text, Ids.REUSED, kinds=kinds, named=named)
+    text, kinds = BOOK.text("old_range", first=first), list_sinks(Ids.SAME)
     if again.first is First.NOTHING:
-        return AnySink(said, Ids.SAME, kinds=kinds, named=named) if again.repeats else None
+        return AnySink(text, Ids.SAME, kinds=kinds, named=named) if again.repeats else None
     start = BOOK.text(f"rewound_{again.first}", first=first)
     kinds = kinds if again.first is First.NOOP else show_batch(checkpoint, first, kinds)
-    return AnySink(said, Ids.SAME, start, kinds, named)
+    return AnySink(text, Ids.SAME, start, kinds, named)
 
 
 def show_batch(checkpoint: Checkpoint, batch: int, kinds: tuple[InSink, ...]) -> tuple[InSink, ...]:

@@ -327,5 +327,5 @@ def _warn_of_skip(checkpoint: Checkpoint, latest: int) -> Iterator[Words]:
 def _warn_of_file_sink(batch: int) -> AnySink:
     """Name the file that fills the hole which the log of a file sink may not have; measured on Spark 4.2.0."""
     name = "do_not_skip" if (batch + 1) % DEFAULT_INTERVAL == 0 else "fill_hole"
-    said = BOOK.text(name, batch=batch, due=f"{batch}{COMPACT}")
-    return AnySink(said, kinds=(InSink("file", UNKNOWN_ROWS, said),))
+    text = BOOK.text(name, batch=batch, due=f"{batch}{COMPACT}")
+    return AnySink(text, kinds=(InSink("file", UNKNOWN_ROWS, text),))

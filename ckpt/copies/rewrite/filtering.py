@@ -314,8 +314,8 @@ def make_filters(chosen: Chosen, where: str) -> dict[int, Filter]:
     }
     if not any(row_filter.applies for row_filter in filters.values()):
         names = (f"{label}: {join_names(column.name for column in columns)}" for label, (*_, columns) in there.items())
-        known, asked = "; ".join(names) or "none", join_names(condition.names)
-        raise UsageError(BOOK.text("where_no_operator", names=asked, there=known))
+        known, wanted = "; ".join(names) or "none", join_names(condition.names)
+        raise UsageError(BOOK.text("where_no_operator", names=wanted, there=known))
     return filters
 
 

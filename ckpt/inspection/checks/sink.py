@@ -416,16 +416,16 @@ def describe_cure(checkpoint: Checkpoint, outlook: SinkOutlook) -> Advice:
     first = (following or 0) if outlook.forget_from is None else outlook.forget_from
     writer = outlook.log.writer(checkpoint.query_id)
     snapshot = writer.before.get(first) if writer is not None else None  # of an Iceberg table, before that batch's
-    seen = Seen(first, outlook.last_batch, checkpoint.query_id, snapshot)
+    remembered = Seen(first, outlook.last_batch, checkpoint.query_id, snapshot)
     is_there = following is not None and first >= following
     if first <= 0 or sink.taken_back is None or (snapshot is None and sink.record == "snapshot"):
         if is_there and sink.drops_new_query:
-            return advise(do(Do.CHANGE, sink.new_checkpoint(seen)))
+            return advise(do(Do.CHANGE, sink.new_checkpoint(remembered)))
         return BOOK.advise("sink_new_place" if is_there else "sink_start_over")
-    cure = advise(sink.taken_back(seen))
+    cure = advise(sink.taken_back(remembered))
     if is_there or (sink.record == "transaction" and sink.is_by_query):  # it goes back by itself
         return cure
-    return BOOK.advise("sink_go_back", kept=seen.kept) + cure
+    return BOOK.advise("sink_go_back", kept=remembered.kept) + cure
 
 
 def _foresee_pass(checkpoint: Checkpoint, outlook: SinkOutlook) -> SinkOutlook:

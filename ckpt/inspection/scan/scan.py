@@ -308,8 +308,8 @@ def _parse_moment(moment: str | datetime) -> int:
         try:
             moment = datetime.fromisoformat(text)
         except ValueError:
-            given = Option("changed_since", one_line(text))
-            raise UsageError(words("{given}: write 2026-11-22T08:00:00Z, or 15m, 8h, 7d", given=given)) from None
+            option = Option("changed_since", one_line(text))
+            raise UsageError(words("{given}: write 2026-11-22T08:00:00Z, or 15m, 8h, 7d", given=option)) from None
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 

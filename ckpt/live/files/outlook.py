@@ -49,9 +49,9 @@ def foresee_files(start: NextRead, now: FilesNow) -> SourceOutlook:
 
 def _explain_outside(now: FilesNow, refused: str, outcome: Outcome, batch: int | None) -> Trouble:
     folder, _, _ = unquote(refused).partition("=")[0].rpartition("/")
-    place = one_line(mask_secrets(now.place))
-    detail = f"batch {batch} has read {one_line(refused)}, which is not below {place}"
-    advice = BOOK.advise("files_outside", folder=quote_word(one_line(folder)), now=place)
+    root = one_line(mask_secrets(now.place))
+    detail = f"batch {batch} has read {one_line(refused)}, which is not below {root}"
+    advice = BOOK.advise("files_outside", folder=quote_word(one_line(folder)), now=root)
     return Trouble(diagnoses.sources.FILES_OUTSIDE, detail, advice, outcome, _find_words(refused, now.place))
 
 

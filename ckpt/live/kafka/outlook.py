@@ -266,8 +266,8 @@ class _Judge:
         for part in self.parts:
             if self.again and part.topic not in topics and part.fate is Fate.CONTINUES and part.end is not None:
                 ends.setdefault(part.topic, {})[str(part.part[1])] = part.end
-        given = Code(json.dumps(ends, separators=(",", ":"))[1:-1])
-        return BOOK.text("kafka_others_before_start" if ends else "before_start", batch=self.number, ends=given)
+        json_ends = Code(json.dumps(ends, separators=(",", ":"))[1:-1])
+        return BOOK.text("kafka_others_before_start" if ends else "before_start", batch=self.number, ends=json_ends)
 
     def _advise_planned(self, same: Sequence[PartOutlook]) -> Advice:
         """Advise on a batch that was planned before, whose range cannot be moved."""

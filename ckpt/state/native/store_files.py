@@ -184,8 +184,8 @@ class StoreFiles:
     def refused(self, path: str, why: Exception | str) -> CkptError:
         """Why a file of it is not decoded, as an error that names it."""
         kind = type(why) if isinstance(why, Undecodable) else Undecodable
-        told = why.kind if isinstance(why, LeftToSpark) else why.words if isinstance(why, CkptError) else str(why)
-        unread = words("{uri}: {path} cannot be read without Spark: {why}", uri=self.storage.uri, path=path, why=told)
+        cause = why.kind if isinstance(why, LeftToSpark) else why.words if isinstance(why, CkptError) else str(why)
+        unread = words("{uri}: {path} cannot be read without Spark: {why}", uri=self.storage.uri, path=path, why=cause)
         return kind(unread)
 
 
