@@ -39,6 +39,8 @@ class Hole(StrEnum):
     OLD_TO_NEW = "OLD=NEW"  # two names
 
 
+NUMBERS = (Hole.N, Hole.SOURCE)
+"""Words that a number is put for."""
 CHECKPOINT, PATH, BATCH = Blank.CHECKPOINT, Blank.PATH, Blank.BATCH
 
 

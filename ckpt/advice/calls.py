@@ -62,7 +62,7 @@ class Call(Part):
             options.setdefault("sink", known.sink)
         if options.get("sources") is True and known.source_options:
             options.setdefault("source_options", known.source_options)
-        if self.arguments and self.name in COMPARES_QUERIES and Hole.OLD_QUERY in known.files:
+        if self.name in COMPARES_QUERIES and "to" in options and Hole.OLD_QUERY in known.files:
             options.setdefault("from_query", known.files[Hole.OLD_QUERY])
         return Call(self.name, tuple(_fill(value, known) for value in self.arguments), tuple(options.items()))
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from enum import Enum
 
+from ckpt.advice.blanks import NUMBERS, Hole
 from ckpt.advice.calls import Call, Speech, Value
 from ckpt.texts import mask_secrets, quote_path, quote_word
 
@@ -62,6 +63,8 @@ def spell_value(value: Value) -> str:
     match value:
         case bool() | int() | float():
             return show_value(value)
+        case Hole() if value in NUMBERS:
+            return value.value
         case Mapping():
             return f"{{{', '.join(f'{spell_value(key)}: {spell_value(each)}' for key, each in value.items())}}}"
         case tuple() | list():

@@ -12,7 +12,7 @@ import pytest
 
 import ckpt
 from ckpt import types
-from ckpt.advice import Call, call
+from ckpt.advice import Call, Hole, call
 from ckpt.changes.apply import How
 from ckpt.inspection.explain.catalog import catalog
 from ckpt.state.export.request import ExportOptions
@@ -111,7 +111,10 @@ def binds(call: str) -> None:
     if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Call):  # handoff(...).snippet(...)
         expression = function.value
     places = [ast.literal_eval(argument) for argument in expression.args]
-    named = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in expression.keywords}
+    named = {
+        str(keyword.arg): keyword.value.id if isinstance(keyword.value, ast.Name) else ast.literal_eval(keyword.value)
+        for keyword in expression.keywords  # a name is a number that is left to the reader
+    }
     signature = inspect.signature(getattr(ckpt, ast.unparse(expression.func).removeprefix("ckpt.")))
     signature.bind(*places, **named)
     assert named.keys() <= signature.parameters.keys() | OPTIONS
@@ -180,6 +183,7 @@ CALLS = {
     call("inspect", "cp", spark="4.2", progress="sync"): 'ckpt.inspect("cp", spark="4.2", progress="sync")',
     call("offsets_set", "cp", shift=("t/0=-1", "t/1=-2")): 'ckpt.offsets_set("cp", shift=["t/0=-1", "t/1=-2"])',
     call("state_verify", "my cp"): 'ckpt.state_verify("my cp")',
+    call("rewind", "cp", to_batch=Hole.N, sink=Hole.URI): 'ckpt.rewind("cp", to_batch=N, sink="URI")',
     call("rewind", "cp", to_batch=3, grace=0, apply=True): 'ckpt.rewind("cp", to_batch=3, grace=0, apply=True)',
     call("rewind", "cp", to_sink_version=3, sink="t", restore_sink=True, replay="new"): (
         'ckpt.rewind("cp", to_sink_version=3, sink="t", restore_sink=True, replay="new")'

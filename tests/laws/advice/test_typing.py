@@ -10,7 +10,7 @@ import pytest
 import typer
 
 import ckpt
-from ckpt.advice import Call, Hole
+from ckpt.advice import CHECKPOINT, Call, Hole, Known, call
 from ckpt.advice.spelling import GROUPS, list_words, name_command, name_option
 from ckpt.advice.words import _STANDARD
 from commands import main
@@ -127,3 +127,10 @@ def test_a_wrong_call_is_noticed() -> None:
     with pytest.raises(KeyError):
         find_command("state_shown")
     assert not Call("rewrite", ("/data/cp", Hole.NEW)).complete
+
+
+def test_only_an_evolution_compares_with_the_old_query() -> None:
+    known = Known("/cp", files={Hole.OLD_QUERY: "old.json"})
+    to, undo = (call("evolve", CHECKPOINT).but(**{name: "x"}).fill(known) for name in ("to", "undo"))
+    assert dict(to.options) == {"to": "x", "from_query": "old.json"}
+    assert dict(undo.options) == {"undo": "x"}, "it is refused together with others"
