@@ -4,7 +4,7 @@ Calls, texts with parts, and steps. Nothing here reads a checkpoint or knows one
 """
 
 from ckpt.advice.blanks import BATCH, CHECKPOINT, PATH, Blank, Hole, Known
-from ckpt.advice.calls import Call, Part, call
+from ckpt.advice.calls import Call, TextPart, call
 from ckpt.advice.steps import (
     NO_ROWS,
     UNKNOWN_ROWS,
@@ -39,11 +39,11 @@ __all__ = [  # noqa: RUF022
     "Name",
     "Option",
     "PATH",
-    "Part",
     "RowCost",
     "RowsEffect",
     "Setting",
     "Step",
+    "TextPart",
     "UNKNOWN_ROWS",
     "Words",
     "advise",

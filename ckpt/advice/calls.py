@@ -20,7 +20,7 @@ COMPARES_QUERIES = frozenset(("evolve",))
 """Calls that say more if they know the old query: where nobody has named its description, they do without."""
 
 
-class Part(ABC):
+class TextPart(ABC):
     """A part of a text that is not plain."""
 
     __slots__ = ()
@@ -29,13 +29,13 @@ class Part(ABC):
     def spell(self, speech: "Speech") -> str:
         """Write it for a shell or in Python."""
 
-    def fill(self, known: Known) -> "Part":
+    def fill(self, known: Known) -> "TextPart":
         """Return it with what is known: most are the same everywhere."""
         return self
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Part):
+class Call(TextPart):
     """A public call and its arguments, such as ``offsets_set(CHECKPOINT, source=0)``.
 
     ``name`` is that of the call in Python. An argument has the same name there and, with ``-`` for ``_``, as an option.

@@ -9,7 +9,7 @@ from string import Formatter
 from typing import Any, TypeAlias
 
 from ckpt.advice.blanks import Blank, Known
-from ckpt.advice.calls import Call, Part, Speech, Value
+from ckpt.advice.calls import Call, Speech, TextPart, Value
 from ckpt.advice.spelling import ARGUMENTS, SHELL
 from ckpt.texts import quote_path
 
@@ -18,7 +18,7 @@ _of_process: list[Speech] = []  # the newest speech of all threads, and of the p
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed(Part):
+class Fixed(TextPart):
     """A part that is written the same everywhere."""
 
     text: str
@@ -47,7 +47,7 @@ class Setting(Fixed):
 
 
 @dataclass(frozen=True, slots=True)
-class Option(Part):
+class Option(TextPart):
     """An argument that a text is about: ``--to-batch`` in a shell, ``to_batch`` in Python."""
 
     name: str
@@ -59,7 +59,7 @@ class Option(Part):
 
 
 @dataclass(frozen=True, slots=True)
-class Fields(Part):
+class Fields(TextPart):
     """Where everything is that a page leaves out: ``-o json``, or the fields of the value."""
 
     def spell(self, speech: Speech) -> str:
@@ -104,7 +104,7 @@ class Words:
         return Words(tuple(_merge((*self.parts, *(other.parts if isinstance(other, Words) else (other,))))))
 
 
-AnyPart: TypeAlias = str | Blank | Part
+AnyPart: TypeAlias = str | Blank | TextPart
 
 
 def is_quoted(part: "AnyPart") -> bool:
@@ -122,7 +122,7 @@ _STANDARD: dict[str, AnyPart] = {
 }
 
 
-_WRITTEN_OUT: dict[str, Callable[[str], Part]] = {"call": Call, "code": Code, "name": Name, "setting": Setting}
+_WRITTEN_OUT: dict[str, Callable[[str], TextPart]] = {"call": Call, "code": Code, "name": Name, "setting": Setting}
 
 
 def words(text: str, /, **parts: "AnyPart | Words | Value") -> Words:
@@ -161,7 +161,7 @@ def make_words(text: str, find_part: Callable[[str], Any]) -> Words:
         if isinstance(part, Words):
             made += part.parts
         else:
-            made.append(part if isinstance(part, Blank | Part) else str(part))
+            made.append(part if isinstance(part, Blank | TextPart) else str(part))
     return Words(tuple(_merge(made)))
 
 

@@ -27,7 +27,7 @@ from ckpt.changes.backup import (
 )
 from ckpt.changes.book import BOOK
 from ckpt.changes.plan import ChangePlan, Planned
-from ckpt.changes.steps import Changed, FileContent, Step
+from ckpt.changes.steps import Changed, FileContent, FileStep
 from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.checkpoint.pipelines import find_version, sort_versions
 from ckpt.checkpoint.reader import NotACheckpoint, read_checkpoint
@@ -53,7 +53,7 @@ class Receipt(Value):
     backup: str | None = None
     problem: str | None = None  # why it was not applied, was reverted, or could not be reverted
     other_backup: bool = False  # another folder for the backup helps
-    steps: tuple[Step, ...] = ()  # those that an undo performed
+    steps: tuple[FileStep, ...] = ()  # those that an undo performed
     undone_command: str | None = None  # whose change was undone
 
 
@@ -107,7 +107,7 @@ def _are_of_versions(paths: Iterable[str]) -> bool:
 
 
 def _perform_steps(
-    steps: Sequence[Step],
+    steps: Sequence[FileStep],
     manifest: Manifest,
     storage: Storage,
     writer: Writer,
@@ -147,7 +147,7 @@ def _perform_steps(
     return Receipt(undone=True, backup=backup.uri, problem=problem, other_backup=other_backup)
 
 
-def _do(step: Step, entry: ManifestEntry, storage: Storage, writer: Writer, like: Attributes | None) -> None:
+def _do(step: FileStep, entry: ManifestEntry, storage: Storage, writer: Writer, like: Attributes | None) -> None:
     """One step, if the file is as it was backed up. Raises StorageError."""
     data = _read_if_there(storage, step.path)
     if FileContent.of(data) != entry.before:
@@ -227,7 +227,7 @@ def _find_other_changes(manifest: Manifest, now: Listing) -> str | None:
     return f" ({newer[0]} and others)" if newer[1:] else f" ({newer[0]})" if newer else ""
 
 
-def _restore(manifest: Manifest, backup: Storage | Writer, storage: Storage, writer: Writer) -> tuple[Step, ...]:
+def _restore(manifest: Manifest, backup: Storage | Writer, storage: Storage, writer: Writer) -> tuple[FileStep, ...]:
     """Undo the steps, last first, and say which; those that were not done are left.
 
     Raises BadBackup, StorageError.
@@ -244,7 +244,7 @@ def _restore(manifest: Manifest, backup: Storage | Writer, storage: Storage, wri
         if content == entry.before or content not in (entry.after, None):
             continue
         _write(writer, entry.path, data, read_original(backup, entry), entry.attributes)
-        done.append(Step(entry.path, content, entry.before))
+        done.append(FileStep(entry.path, content, entry.before))
     for folder in reversed(folders):
         writer.remove_folder(folder)
     first = {entry.path: entry.before for entry in reversed(manifest.entries)}

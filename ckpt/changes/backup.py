@@ -27,7 +27,7 @@ from typing import Any
 
 from ckpt.changes.book import BOOK
 from ckpt.changes.plan import ChangePlan
-from ckpt.changes.steps import FileContent, Step, sidecar
+from ckpt.changes.steps import FileContent, FileStep, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SKIPPED, SOURCES, STATE
 from ckpt.checkpoint.pipelines import sort_versions
 from ckpt.errors import CkptError, NotFound, StorageError, UsageError, one_line
@@ -118,7 +118,7 @@ def discard(plan: ChangePlan, backup: Writer) -> None:
     backup.remove_folder("")
 
 
-def _name_kept_file(number: int, step: Step) -> str:
+def _name_kept_file(number: int, step: FileStep) -> str:
     return f"{number:04}-{_UNUSUAL.sub('_', step.path)}"
 
 
@@ -148,7 +148,7 @@ def _save_files(plan: ChangePlan, storage: Storage, backup: Writer, owned: Seque
     return manifest
 
 
-def _read_planned_file(step: Step, storage: Storage) -> bytes:
+def _read_planned_file(step: FileStep, storage: Storage) -> bytes:
     """The file that a step replaces or removes, read now if the plan did not. Raises StorageError."""
     if isinstance(step.before, bytes):
         return step.before

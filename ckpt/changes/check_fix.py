@@ -12,7 +12,7 @@ from itertools import islice
 from ckpt.advice import RowCost, Words, words
 from ckpt.changes.book import BOOK
 from ckpt.changes.plan import FINISHED_AGAIN, SINK_DROPS, STOP_FIRST, First, NoWay, Planned, Replay, inspect_changed
-from ckpt.changes.steps import Step
+from ckpt.changes.steps import FileStep
 from ckpt.checkpoint.history import in_real_time
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.inspection.verdict import spell
@@ -190,7 +190,7 @@ class Draft:
 
     does: str  # one line
     cost: Cost
-    steps: tuple[Step, ...]
+    steps: tuple[FileStep, ...]
     batches: int = 0  # how many run again, or are read again
     replay: tuple[Replay, ...] = ()
     warnings: tuple[Words, ...] = (STOP_FIRST,)

@@ -8,7 +8,7 @@ from typing import ClassVar, Self, TypeVar
 from ckpt.advice import Advice, Known, RowCost, RowsEffect, Words, again, join, left_out, plain, words
 from ckpt.advice.words import name_in_python
 from ckpt.changes.book import BOOK
-from ckpt.changes.steps import Changed, Step
+from ckpt.changes.steps import Changed, FileStep
 from ckpt.checkpoint.checkpoint import FIRST_START, OFFSETS, STATE, Checkpoint, Log
 from ckpt.checkpoint.history import find_renumbered_entry
 from ckpt.checkpoint.reader import read_checkpoint
@@ -102,7 +102,7 @@ class ChangePlan(Value):
     inspection: Inspection  # as it is
     needed: bool  # something is there that this command is for
     why: str = ""  # one line: why these steps, or why nothing is to be done
-    steps: tuple[Step, ...] = ()  # empty where nothing is to be done, or can be
+    steps: tuple[FileStep, ...] = ()  # empty where nothing is to be done, or can be
     inspection_after: Inspection | None = None  # with the steps
     around: tuple[str, Listing] | None = None  # folder, and its files, that the steps are in if not the checkpoint
     opened_as: str | None = None  # the URI under which Spark opens it afterwards, where that was asked for
@@ -224,7 +224,7 @@ def name_lost_part(checkpoint: Checkpoint, batch: int) -> str | None:
 def inspect_changed(
     storage: Storage,
     before: Inspection,
-    steps: Iterable[Step],
+    steps: Iterable[FileStep],
     versions: Iterable[Spark] = (),
     uri: str | None = None,
     batches: int = 10,
@@ -308,7 +308,7 @@ def add_mark(plan: Planned, storage: Storage) -> Planned:
         return plan
     listing = plan.inspection.checkpoint.listing
     was = storage.read(FIRST_START) if listing.info(FIRST_START) is not None else None
-    mark_step = Step(FIRST_START, was, build_first_start(mark), like=f"{OFFSETS}/{mark.batch}")
+    mark_step = FileStep(FIRST_START, was, build_first_start(mark), like=f"{OFFSETS}/{mark.batch}")
     steps = tuple(step for step in (mark_step, *plan.steps) if step.before != step.after)
     tree = Changed(storage, listing, steps).list_tree()
     versions = tuple(dict.fromkeys(f.spark for f in after.forecasts))

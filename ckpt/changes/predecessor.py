@@ -7,7 +7,7 @@ has a source of the old interface look up the range from them to the batch, whos
 from collections.abc import Iterator
 
 from ckpt.changes.plan import NoWay
-from ckpt.changes.steps import Step, plan_writing
+from ckpt.changes.steps import FileStep, plan_writing
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.model import OffsetLog
 from ckpt.storage import Storage
@@ -26,7 +26,7 @@ def find_origin(checkpoint: Checkpoint, latest: int, end: OffsetLog) -> int | No
     return None
 
 
-def write_predecessor(checkpoint: Checkpoint, storage: Storage, latest: int, origin: int) -> Iterator[Step]:
+def write_predecessor(checkpoint: Checkpoint, storage: Storage, latest: int, origin: int) -> Iterator[FileStep]:
     """Write ``offsets/<latest - 1>`` as those of batch ``origin``, unless it is there. Raises NoWay, StorageError."""
     if not latest or checkpoint.offsets.readable(latest - 1):
         return

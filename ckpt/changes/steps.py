@@ -37,7 +37,7 @@ class FileContent:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FileStep:
     """One file, before and after; None is a file that is not there.
 
     State may be of any size: a file that is only removed is not read by a plan, and a step that was taken back keeps no
@@ -78,25 +78,25 @@ def read_files(storage: Storage, paths: Iterable[str]) -> dict[str, bytes]:
     return dict(zip(names, storage.read_all([ReadRequest(path) for path in names]), strict=True))
 
 
-def plan_removals(storage: Storage, listing: Listing, paths: Iterable[str]) -> Iterator[Step]:
+def plan_removals(storage: Storage, listing: Listing, paths: Iterable[str]) -> Iterator[FileStep]:
     """Steps that remove small files, each after its checksum file, as far as they are there. Raises StorageError."""
     removed = [step.path for step in plan_unread_removals(listing, paths)]
     must_fit(listing, removed)
-    return (Step(path, data, None) for path, data in read_files(storage, removed).items())
+    return (FileStep(path, data, None) for path, data in read_files(storage, removed).items())
 
 
-def plan_unread_removals(listing: Listing, paths: Iterable[str]) -> Iterator[Step]:
+def plan_unread_removals(listing: Listing, paths: Iterable[str]) -> Iterator[FileStep]:
     """Plan removals of files of any size and number, whose content no plan reads."""
     for path in paths:
         for file in (sidecar(path), path):
             info = listing.info(file)
             if info is not None:
-                yield Step(file, FileContent(info.size, None), None)
+                yield FileStep(file, FileContent(info.size, None), None)
 
 
 def plan_writing(
     storage: Storage, listing: Listing, path: str, data: bytes, source: str | None = None
-) -> Iterator[Step]:
+) -> Iterator[FileStep]:
     """Steps that write a file, with checksums where its neighbours have them; a replaced file keeps those that fit.
 
     ``source`` is the file that ``data`` is a copy of; a new file takes over its owner and permissions. Raises
@@ -107,27 +107,27 @@ def plan_writing(
     old = read_files(storage, (file for file in (checksums, path) if listing.info(file) is not None))
     checked, was, like = old.get(checksums), old.get(path), path if path in old else source
     if was is not None and checked == build_hadoop_sidecar(data):
-        yield Step(path, was, data, source, path)
+        yield FileStep(path, was, data, source, path)
         return
     if checked is not None:
-        yield Step(checksums, checked, None)
-    yield Step(path, was, data, source, like)
+        yield FileStep(checksums, checked, None)
+    yield FileStep(path, was, data, source, like)
     yield from _plan_checksums(listing, path, data, like if checked is None else checksums)
 
 
-def plan_creating(listing: Listing, path: str, data: bytes, like: str, source: str | None = None) -> Iterator[Step]:
+def plan_creating(listing: Listing, path: str, data: bytes, like: str, source: str | None = None) -> Iterator[FileStep]:
     """Steps that write a file which is not there (any more), with checksums where its neighbours have them.
 
     ``like`` is the file whose owner and permissions it takes over, ``source`` the one that ``data`` is a copy of.
     """
-    yield Step(path, None, data, source, like)
+    yield FileStep(path, None, data, source, like)
     yield from _plan_checksums(listing, path, data, like)
 
 
-def _plan_checksums(listing: Listing, path: str, data: bytes, like: str | None) -> Iterator[Step]:
+def _plan_checksums(listing: Listing, path: str, data: bytes, like: str | None) -> Iterator[FileStep]:
     folder = path.rpartition("/")[0]
     if any(name.startswith(".") and name.endswith(".crc") for name in listing.in_folder(folder)):
-        yield Step(sidecar(path), None, build_hadoop_sidecar(data), like=like)
+        yield FileStep(sidecar(path), None, build_hadoop_sidecar(data), like=like)
 
 
 def sidecar(path: str) -> str:
@@ -143,7 +143,7 @@ class Changed(Storage):
         self,
         storage: Storage,
         listing: Listing,
-        steps: Iterable[Step] = (),
+        steps: Iterable[FileStep] = (),
         uri: str | None = None,
         *,
         copied: bool = False,

@@ -14,7 +14,7 @@ from typing import Any
 
 from ckpt.advice import NO_ROWS, Code, Hole, Known, Option, RowsEffect, Step, Words, again, join, left_out, words
 from ckpt.advice.book import Book
-from ckpt.advice.calls import Part, Speech
+from ckpt.advice.calls import Speech, TextPart
 
 _BOOK = Book("ckpt.restart", "sinks.toml", {})
 
@@ -130,7 +130,7 @@ def _drops(sink: Sink, ids: Ids) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class OnSinks(Part):
+class OnSinks(TextPart):
     """A part of a text: what becomes of rows in sinks, as a clause; of the sink that was asked, once it is known."""
 
     ids: Ids

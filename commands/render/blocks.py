@@ -52,20 +52,20 @@ class Heading:
     fact: str = ""
 
 
-class Piece(NamedTuple):
-    """A piece of a paragraph."""
+class TextSegment(NamedTuple):
+    """A segment of a paragraph."""
 
     text: str
     copied: bool = False  # a call, code or a setting: it is never folded, so that it can be copied
     alone: bool = False  # a whole command, which a terminal shows on a line of its own
 
 
-def pieces(text: str | Words) -> Iterator[Piece]:
-    """Yield the pieces of a text; names stand in backquotes."""
+def segments(text: str | Words) -> Iterator[TextSegment]:
+    """Yield the segments of a text; names stand in backquotes."""
     for part, shown in plain(text).segments():
         copied = isinstance(part, Call | advice.Code | Setting)
         alone = isinstance(part, Call) and bool(part.arguments)
-        yield Piece(f"`{shown}`" if not copied and is_quoted(part) else shown, copied, alone)
+        yield TextSegment(f"`{shown}`" if not copied and is_quoted(part) else shown, copied, alone)
 
 
 def spell(line: str | Call | advice.Code) -> str:
@@ -98,7 +98,7 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class CodeBlock:
     """A file to be copied, as it is."""
 
     text: str
@@ -160,7 +160,7 @@ class Next:
     shown: bool = True  # False: in the document only, where the page is code to be copied
 
 
-Plain = Title | Headline | Heading | Item | Line | Command | Code | Table | Cases | FindingHead
+Plain = Title | Headline | Heading | Item | Line | Command | CodeBlock | Table | Cases | FindingHead
 Block = Plain | Next
 Part = tuple[Block, ...]
 Page = tuple[Part, ...]

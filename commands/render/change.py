@@ -10,7 +10,7 @@ from ckpt.advice.calls import Value
 from ckpt.changes.apply import Receipt
 from ckpt.changes.check_fix import find_trouble
 from ckpt.changes.plan import ChangePlan
-from ckpt.changes.steps import FileContent, Step
+from ckpt.changes.steps import FileContent, FileStep
 from ckpt.restart.findings import Forecast
 from ckpt.texts import plural
 from ckpt.versions import Progress
@@ -291,7 +291,7 @@ def _count_rows(step: advice.Step, rows: RowsEffect) -> advice.Step:
     return replace(step, rows=rows if step.call is None else step.rows, alternatives=others)
 
 
-def _tabulate_step(step: Step) -> tuple[str, ...]:
+def _tabulate_step(step: FileStep) -> tuple[str, ...]:
     after = FileContent.of(step.after)
     size = "" if after is None else plural(after.size, "byte")
     return step.action, step.path, size, f"a copy of {step.source}" if step.source else ""

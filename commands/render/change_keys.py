@@ -7,7 +7,7 @@ fields of its last base first.
 from typing import Annotated
 
 from ckpt.advice import RowCost
-from ckpt.changes.steps import FileAction, FileContent, Step
+from ckpt.changes.steps import FileAction, FileContent, FileStep
 
 from .document import DocumentKeys
 from .inspection import CheckpointKeys, ReadRangeKeys, RestartKeys
@@ -25,7 +25,7 @@ class _File(_OldFile):
     sha256: Annotated[str, "of its content, in hexadecimal"]
 
 
-def _count_bytes(step: Step) -> int:
+def _count_bytes(step: FileStep) -> int:
     content = FileContent.of(step.after) or FileContent.of(step.before)
     return content.size if content else 0
 
@@ -82,7 +82,7 @@ class ChangeBody(Keys):
     replay: Annotated[tuple[ReplayKeys, ...], "rows that the log knows of and the query reads again"]
 
 
-class SinkKeys(Keys):
+class InSinkKeys(Keys):
     """The effect on rows in one kind of sink."""
 
     kind: str
@@ -94,6 +94,6 @@ class ChangeTail(Keys):
     """The last keys."""
 
     warnings: Annotated[Sentences, of("notices")]
-    in_sinks: Annotated[tuple[SinkKeys, ...], "what each kind of sink does with the rows; none where one was named"]
+    in_sinks: Annotated[tuple[InSinkKeys, ...], "what each kind of sink does with the rows; none where one was named"]
     refused: Annotated[str | None, "why there is no plan, or why it was not carried out"]
     undone: Annotated[bool, "everything is restored"]

@@ -11,7 +11,7 @@ from ckpt.restart.findings import Severity
 from ckpt.texts import escape_unprintable
 
 from . import blocks
-from .blocks import NEXT, OR, THEN, Item, Page, Plain, Tone, flatten_page, pieces, spell
+from .blocks import NEXT, OR, THEN, Item, Page, Plain, Tone, flatten_page, segments, spell
 
 _LEVELS = {Tone.ERROR: "error", Tone.WARNING: "warning"}
 _ALERTS = {Tone.ERROR: "CAUTION", Tone.WARNING: "WARNING", Tone.GOOD: "TIP"}
@@ -77,7 +77,7 @@ def _lay_out(block: Plain) -> Iterator[str]:
             yield _escape(text)
         case blocks.Command(text):
             yield _fence(escape_unprintable(spell(text)))
-        case blocks.Code(text):
+        case blocks.CodeBlock(text):
             yield _fence("\n".join(map(escape_unprintable, text.splitlines())))
         case blocks.Table(rows, heads):
             yield _tabulate([[str(cell) for cell in row] for row in rows], heads)
@@ -101,7 +101,7 @@ def _escape_inside(text: str) -> str:
 def _lay_out_pieces(text: str | Words) -> str:
     """Text in which what is to be copied is code."""
     return "".join(
-        _quote(escape_unprintable(piece.text)) if piece.copied else _escape_inside(piece.text) for piece in pieces(text)
+        _quote(escape_unprintable(part.text)) if part.copied else _escape_inside(part.text) for part in segments(text)
     ).strip()
 
 

@@ -95,7 +95,7 @@ class HandoffReport(Report[Handoff]):
         if self.code is not None:
             start = words("Start the new query with this code, on a new checkpoint.")
             step = do(Do.START, start, rows=self._rows)
-            return page_of([blocks.Code(self.code), Next((step,), shown=False)])
+            return page_of([blocks.CodeBlock(self.code), Next((step,), shown=False)])
         parts = (_show_headline, _show_sources, _show_since, _show_watermark, _show_sinks)
         warnings = () if self.record.refused else show_warnings(self.record.warnings)
         end = (warnings, _show_next(self.record))

@@ -56,7 +56,7 @@ def _describe_block(block: Plain) -> dict[str, Any]:
             return {"kind": "line", "text": text}
         case blocks.Command(text):
             return {"kind": "code", "text": escape_unprintable(spell(text))}
-        case blocks.Code(text):
+        case blocks.CodeBlock(text):
             return {"kind": "code", "text": text}
         case blocks.Table(rows, heads):
             return {"kind": "table", "rows": [list(map(_describe_cell, row)) for row in rows], "heads": heads}

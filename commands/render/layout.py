@@ -12,7 +12,7 @@ from ckpt.advice import words
 from ckpt.texts import escape_unprintable
 
 from . import blocks
-from .blocks import TONES, Block, Page, Piece, Tone, TooWide, lay_out_next, pieces, spell
+from .blocks import TONES, Block, Page, TextSegment, Tone, TooWide, lay_out_next, segments, spell
 
 _BOLD = "1"
 _COLOURS = {Tone.ERROR: "31;1", Tone.WARNING: "33;1", Tone.GOOD: "32;1", Tone.NOTE: "36", Tone.PLAIN: _BOLD}
@@ -45,12 +45,12 @@ class PageLayout:
                 folded = self._wrap(escape_unprintable(fact), 10, label) if fact else name
                 return self._paint(name, _BOLD) + folded[len(name) :]
             case blocks.Item(text, indent, label):
-                return self._lay_out_pieces([*pieces(text)], indent, escape_unprintable(label) or None)
+                return self._lay_out_segments([*segments(text)], indent, escape_unprintable(label) or None)
             case blocks.Line(text):
                 return escape_unprintable(text)
             case blocks.Command(text, indent):
                 return " " * indent + escape_unprintable(spell(text))
-            case blocks.Code(text):
+            case blocks.CodeBlock(text):
                 return text
             case blocks.Table():
                 return self._lay_out_table(block)
@@ -80,14 +80,14 @@ class PageLayout:
         )
         return "\n".join(folded) or start.rstrip()
 
-    def _lay_out_pieces(self, text: Sequence[Piece], indent: int, first: str | None) -> str:
+    def _lay_out_segments(self, text: Sequence[TextSegment], indent: int, first: str | None) -> str:
         """A text folded; what is to be copied stays on one line, and a whole command has a line of its own."""
         lines: list[str] = []
         sentence = ""
-        for piece in (*text, Piece("", alone=True)):
-            shown = escape_unprintable(piece.text)
-            if not piece.alone:
-                sentence += shown.replace(" ", "\0") if piece.copied else shown
+        for segment in (*text, TextSegment("", alone=True)):
+            shown = escape_unprintable(segment.text)
+            if not segment.alone:
+                sentence += shown.replace(" ", "\0") if segment.copied else shown
                 continue
             if rest := sentence.lstrip(" .,;:" if lines else None).rstrip():
                 lines.append(self._wrap(rest, indent, None if lines else first).replace("\0", " "))

@@ -45,7 +45,7 @@ class _Handoff(Keys):
     doubts: Annotated[tuple[ForPeople, ...], "why rows may be read twice"]
 
 
-class StepKeys(Keys):
+class MigrationStepKeys(Keys):
     """A step of a way."""
 
     what: ForPeople
@@ -65,8 +65,8 @@ class ProviderDocument(DocumentKeys):
     ]
     handoff: Annotated[_Handoff, "of `ckpt handoff`"]
     confs: Annotated[Mapping[str, str], "object: session settings of a new query and their values, all strings"]
-    steps: Annotated[tuple[StepKeys, ...], "if it is possible: what to do, in order"]
-    remains: Annotated[tuple[StepKeys, ...], "if it is not: what can be done instead"]
+    steps: Annotated[tuple[MigrationStepKeys, ...], "if it is possible: what to do, in order"]
+    remains: Annotated[tuple[MigrationStepKeys, ...], "if it is not: what can be done instead"]
     refused: str | None
 
 

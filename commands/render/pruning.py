@@ -7,7 +7,7 @@ from typing import Annotated
 from ckpt.advice import Advice, Do, advise, do, words
 from ckpt.advice.calls import Value
 from ckpt.changes.prune.plan import Pruned, PrunePlan, PruneReason
-from ckpt.changes.steps import FileContent, Step, sidecar
+from ckpt.changes.steps import FileContent, FileStep, sidecar
 from ckpt.texts import plural, size
 
 from .blocks import Block, Heading, Table
@@ -25,12 +25,12 @@ _WORDS = {
 }
 
 
-def _size_of(step: Step) -> int:
+def _size_of(step: FileStep) -> int:
     content = FileContent.of(step.before)
     return content.size if content else 0
 
 
-def _find_steps(plan: PrunePlan, pruned: Pruned) -> list[Step]:
+def _find_steps(plan: PrunePlan, pruned: Pruned) -> list[FileStep]:
     wanted = {*pruned.paths, *map(sidecar, pruned.paths)}
     return [step for step in plan.steps if step.path in wanted]
 

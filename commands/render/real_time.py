@@ -12,7 +12,7 @@ from .document import DocumentKeys
 from .inspection import CheckpointKeys, RestartKeys
 from .keys import ForPeople, of
 from .page import forecast_cases, show_title
-from .provider import StepKeys, list_steps
+from .provider import MigrationStepKeys, list_steps
 from .reports import Exit, Report
 
 _EXITS = {
@@ -31,7 +31,7 @@ class RealTimeDocument(DocumentKeys):
     spark: Annotated[str, "the version that is to run the query in real-time mode"]
     outcome: RealTimeOutcome
     restart: Annotated[RestartKeys, "the next start in real-time mode, as the checkpoint is", of("forecast")]
-    steps: Annotated[tuple[StepKeys, ...], "what to do, in order"]
+    steps: Annotated[tuple[MigrationStepKeys, ...], "what to do, in order"]
     warnings: tuple[ForPeople, ...]
     refused: str | None
 

@@ -13,7 +13,7 @@ from ckpt.changes.check_fix import Cost, find_failing, find_running
 from ckpt.changes.fixes.repair import Way, WayName, WaysPlan
 from ckpt.changes.fixes.repair_async import RepairPlan, Strategy
 from ckpt.changes.plan import First
-from ckpt.changes.steps import Step
+from ckpt.changes.steps import FileStep
 from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.inspection.inspection import RatedFinding, gather_known
 from ckpt.inspection.verdict import spell
@@ -209,7 +209,7 @@ def _describe_cost(way: Way) -> str | Words:
     return f"{again}{_COSTS[way.cost].partition(',')[0]}"
 
 
-def _name_files(steps: Sequence[Step]) -> str | Words:
+def _name_files(steps: Sequence[FileStep]) -> str | Words:
     """Few files by their names, many by how many of which folder."""
     if len(steps) <= _NAMED:
         return ", ".join(f"{step.action} {step.path}" for step in steps)

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from ckpt.changes.plan import NEVER_FINISHED, ChangePlan
-from ckpt.changes.steps import FileAction, Step
+from ckpt.changes.steps import FileAction, FileStep
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.inspection.inspection import inspect
 from ckpt.storage import open_storage
@@ -184,7 +184,7 @@ def test_an_undo_killed_anywhere_is_finished_by_another(pattern: str, scene: Mak
         assert facts(undone.checkpoint) == before
 
 
-def missing(step: Step, scene: Scene) -> bool:
+def missing(step: FileStep, scene: Scene) -> bool:
     """Whether a file that is replaced is not there."""
     return step.action is FileAction.REPLACE and not (scene.checkpoint / step.path).exists()
 

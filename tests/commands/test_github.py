@@ -33,7 +33,7 @@ def test_no_text_is_markup(block: Block) -> None:
 
 
 def test_code_ends_where_it_ends() -> None:
-    assert markdown(((blocks.Code("a\n````\nb"),),)) == "`````\na\n````\nb\n`````"
+    assert markdown(((blocks.CodeBlock("a\n````\nb"),),)) == "`````\na\n````\nb\n`````"
     assert markdown(((Item(words("x {code} y", code=Code("`a``b"))),),)) == "x ``` `a``b ``` y"
 
 

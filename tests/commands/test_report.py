@@ -97,7 +97,7 @@ def every_block(text: str) -> list[Block]:
         blocks.Command(call("inspect", text, default={"a": text})),
         *(blocks.Next((step,)) for step in every_step(text)),
         *blocks.show_advice(advise(*every_step(text)), 4, "do"),
-        blocks.Code(text),
+        blocks.CodeBlock(text),
         *(blocks.Table(((text,) * 4,), (text,) * 4, wide) for wide in TooWide),
         blocks.Table(((blocks.Cell(text, text, blocks.Tone.ERROR, text),),)),
         blocks.Cases(((text, text),)),
@@ -111,7 +111,7 @@ def test_there_is_a_block_of_each_kind() -> None:
 
 @pytest.mark.parametrize(
     "block",
-    [block for block in every_block(HOSTILE) if not isinstance(block, blocks.Code)],  # a file, shown as it is
+    [block for block in every_block(HOSTILE) if not isinstance(block, blocks.CodeBlock)],  # a file, shown as it is
     ids=lambda block: type(block).__name__,
 )
 @pytest.mark.parametrize("width", [20, 80])

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ckpt.changes.evolve.sources import SourceChange
-from ckpt.changes.steps import Step, must_fit, plan_unread_removals, plan_writing, read_files, sidecar
+from ckpt.changes.steps import FileStep, must_fit, plan_unread_removals, plan_writing, read_files, sidecar
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.sources.file_logs import name_folder, source_folder
 from ckpt.checkpoint.sources.registry import in_order
@@ -26,7 +26,7 @@ def has_names(log: OffsetLog) -> bool:
 
 def plan_logs(
     storage: Storage, checkpoint: Checkpoint, query: QueryDescription, changes: Sequence[SourceChange]
-) -> Iterator[Step]:
+) -> Iterator[FileStep]:
     """Plan the logs for the query: the folders of sources first, the newest offsets last. Raises StorageError."""
     newest = checkpoint.offsets.newest
     assert newest is not None
@@ -97,7 +97,7 @@ def _plan_folders(
     newest: OffsetLog,
     query: QueryDescription,
     changes: Sequence[SourceChange],
-) -> Iterator[Step]:
+) -> Iterator[FileStep]:
     """Steps after which each source that continues has its log where it looks for it, and no other has one."""
     listing = checkpoint.listing
     wanted = [name_folder(number, source.name) for number, source in enumerate(query.sources)]
@@ -133,7 +133,7 @@ def is_hidden(path: str) -> bool:
     return path.rpartition("/")[2].startswith(".")
 
 
-def _plan_moves(storage: Storage, listing: Listing, contents: Mapping[str, str]) -> Iterator[Step]:
+def _plan_moves(storage: Storage, listing: Listing, contents: Mapping[str, str]) -> Iterator[FileStep]:
     """Steps that give each path the content of another one; checksums go before their file, and come after it."""
     paths = [path for both in contents.items() for path in both]
     there = [path for path in (*paths, *map(sidecar, paths)) if listing.info(path) is not None]
@@ -144,7 +144,7 @@ def _plan_moves(storage: Storage, listing: Listing, contents: Mapping[str, str])
         if before == data[old]:
             continue
         if checksums in data:
-            yield Step(checksums, data[checksums], None)
-        yield Step(path, before, data[old], old, old if before is None else path)
+            yield FileStep(checksums, data[checksums], None)
+        yield FileStep(path, before, data[old], old, old if before is None else path)
         if sidecar(old) in data:
-            yield Step(checksums, None, data[sidecar(old)], sidecar(old), sidecar(old))
+            yield FileStep(checksums, None, data[sidecar(old)], sidecar(old), sidecar(old))

@@ -12,7 +12,7 @@ from ckpt.changes.evolve.operators import OperatorChange, judge_operators, match
 from ckpt.changes.evolve.origins import ColumnWords, parse_mapping
 from ckpt.changes.evolve.sources import PartChange, QueryChange, SourceChange, match_sources, resume_sources
 from ckpt.changes.plan import NEVER_FINISHED, OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay
-from ckpt.changes.steps import Changed, Step, plan_writing, read_files, sidecar
+from ckpt.changes.steps import Changed, FileStep, plan_writing, read_files, sidecar
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.formats.offsets import CHANGING, NAMING
@@ -60,7 +60,7 @@ class EvolveOptions:
         )
 
 
-PlanState = Callable[[Storage, Checkpoint, QueryDescription, Sequence[OperatorChange]], Iterator[Step]]
+PlanState = Callable[[Storage, Checkpoint, QueryDescription, Sequence[OperatorChange]], Iterator[FileStep]]
 """A function that plans the state of a new checkpoint; raises NoWay, StorageError."""
 
 
@@ -184,7 +184,7 @@ def _plan_state(
     checkpoint: Checkpoint,
     query: QueryDescription,
     changes: Sequence[OperatorChange],
-) -> Iterator[Step]:
+) -> Iterator[FileStep]:
     """Steps for the state; none where it stays as it is. Raises NoWay, StorageError."""
     if all(change.old == change.new and not change.stores for change in changes):
         return
@@ -259,7 +259,7 @@ def _compare(query: QueryDescription, checkpoint: Checkpoint) -> str | None:
     return None
 
 
-def _guard(storage: Storage, checkpoint: Checkpoint, steps: Sequence[Step]) -> tuple[Step, ...]:
+def _guard(storage: Storage, checkpoint: Checkpoint, steps: Sequence[FileStep]) -> tuple[FileStep, ...]:
     """Replace the newest offsets by a mark during the steps: no query starts meanwhile. Raises StorageError."""
     path = f"{OFFSETS}/{checkpoint.offsets.latest}"
     checksums = sidecar(path)
@@ -269,8 +269,8 @@ def _guard(storage: Storage, checkpoint: Checkpoint, steps: Sequence[Step]) -> t
     was = read_files(storage, names)
     after = own[-1].after if own else was[path]
     assert isinstance(after, bytes)
-    first = [Step(checksums, was[checksums], None)] if checksums in was else []
-    mark = Step(path, was[path], CHANGING, like=path)
+    first = [FileStep(checksums, was[checksums], None)] if checksums in was else []
+    mark = FileStep(path, was[path], CHANGING, like=path)
     written = [
         replace(step, before=CHANGING) if step.path == path else step
         for step in plan_writing(storage, checkpoint.listing, path, after)

@@ -12,7 +12,7 @@ from ckpt.changes.check_fix import Cost, Draft
 from ckpt.changes.plan import STOP_FIRST, NoWay, Replay
 from ckpt.changes.predecessor import find_origin, write_predecessor
 from ckpt.changes.rewind.plan import name_sink
-from ckpt.changes.steps import Step, plan_removals, sidecar
+from ckpt.changes.steps import FileStep, plan_removals, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.checkpoint.history import Pattern, pattern
 from ckpt.checkpoint.sources.registry import source_ranges
@@ -88,7 +88,7 @@ def draft_rewinds(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
 def _build(
     checkpoint: Checkpoint,
     why: str,
-    steps: list[Step],
+    steps: list[FileStep],
     reads_after: int,
     logged: int,
     replay: tuple[Replay, ...],
@@ -162,7 +162,7 @@ def _explain_fill(
     return tuple(replay), why
 
 
-def _remove_above(checkpoint: Checkpoint, storage: Storage, batch_id: int) -> Iterator[Step]:
+def _remove_above(checkpoint: Checkpoint, storage: Storage, batch_id: int) -> Iterator[FileStep]:
     """Remove everything of the logs that is in the way above a batch: newest first, the commit before the offsets.
 
     That includes checksum files without a file, which would stop Spark when it comes to write that file. What no start

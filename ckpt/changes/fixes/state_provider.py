@@ -11,7 +11,7 @@ from ckpt.advice import words
 from ckpt.changes.book import BOOK
 from ckpt.changes.check_fix import Cost, Draft
 from ckpt.changes.plan import STOP_FIRST, NoWay
-from ckpt.changes.steps import Step, plan_writing
+from ckpt.changes.steps import FileStep, plan_writing
 from ckpt.checkpoint.checkpoint import OFFSETS
 from ckpt.checkpoint.state.chains import is_known_provider
 from ckpt.formats.offsets import format_offset_log, record_setting
@@ -32,7 +32,7 @@ def draft_provider(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
     shown = _CLASSES.get(checkpoint.state.provider) if checkpoint.state is not None else None
     if shown is None:
         raise NoWay("no state file has the layout of one of Spark's providers")
-    steps: list[Step] = []
+    steps: list[FileStep] = []
     for batch in checkpoint.offsets.ids[-2:]:
         log = checkpoint.offsets.readable(batch)
         if log is None or log.metadata is None or is_known_provider(log.metadata.conf.get(settings.PROVIDER_CLASS, "")):

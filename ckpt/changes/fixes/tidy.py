@@ -12,7 +12,7 @@ from ckpt.changes.book import BOOK
 from ckpt.changes.check_fix import Cost, Draft
 from ckpt.changes.plan import STOP_FIRST, First, Replay
 from ckpt.changes.rewind.files_after import state_above
-from ckpt.changes.steps import Step, plan_removals, plan_unread_removals, plan_writing, sidecar
+from ckpt.changes.steps import FileStep, plan_removals, plan_unread_removals, plan_writing, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, Checkpoint
 from ckpt.checkpoint.sources.registry import source_ranges
 from ckpt.checkpoint.state.descriptions import list_descriptions
@@ -32,7 +32,7 @@ class Tidied:
     """Files of one kind that are removed or written."""
 
     what: str  # "remove orphaned checksum files"
-    steps: tuple[Step, ...]
+    steps: tuple[FileStep, ...]
     of_later_batches: bool = False  # they show that batches ran which the logs do not have
     proven: bool = False  # that no row is touched: see ``Draft``
 
@@ -76,7 +76,7 @@ def tidy(checkpoint: Checkpoint, storage: Storage, query_id: str | None, *, temp
         ),
         Tidied(
             "remove checksum files that match no file",
-            tuple(Step(i, storage.read(i), None) for i in sidecars),
+            tuple(FileStep(i, storage.read(i), None) for i in sidecars),
             proven=no_batch_lost,
         ),
         Tidied("remove state of later batches", tuple(plan_unread_removals(listing, newer)), of_later_batches=True),
@@ -128,7 +128,7 @@ def find_lost_commits(checkpoint: Checkpoint) -> Iterator[int]:
             yield int(batch)
 
 
-def _write_metadata(checkpoint: Checkpoint, storage: Storage, query_id: str | None) -> Iterator[Step]:
+def _write_metadata(checkpoint: Checkpoint, storage: Storage, query_id: str | None) -> Iterator[FileStep]:
     if query_id is None:
         return
     try:

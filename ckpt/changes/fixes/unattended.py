@@ -16,7 +16,7 @@ from ckpt.changes.backup import backup_to
 from ckpt.changes.fixes.repair import plan_repairs
 from ckpt.changes.plan import ChangePlan, inspect_changed
 from ckpt.changes.relocate.plan import plan_relocation
-from ckpt.changes.steps import Changed, Step
+from ckpt.changes.steps import Changed, FileStep
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.errors import CkptError, UsageError, one_line
@@ -39,7 +39,7 @@ class AppliedFix:
     fix: str  # of ``ckpt repair``, or ``relocate``
     does: str  # one line
     backup: str
-    steps: tuple[Step, ...]
+    steps: tuple[FileStep, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def _plan_fixes(
     """Plan fixes until the query could be started. The plan is refused where a person has to decide."""
     versions = tuple(dict.fromkeys(forecast.spark for forecast in readiness.inspection.counted))
     blank = _SafePlan(inspection=readiness.inspection, needed=True)
-    steps: tuple[Step, ...] = ()
+    steps: tuple[FileStep, ...] = ()
     fixes: list[AppliedFix] = []
     opened_as: str | None = None
     listing = None

@@ -20,7 +20,7 @@ from ckpt.changes.book import BOOK
 from ckpt.changes.check_fix import Cost, Draft
 from ckpt.changes.plan import STOP_FIRST, NoWay, Replay
 from ckpt.changes.skip.plan import UniqueIds, rename_ids
-from ckpt.changes.steps import Step, plan_writing, sidecar
+from ckpt.changes.steps import FileStep, plan_writing, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.checkpoint.sources.file_logs import file_source_logs, files_between
 from ckpt.checkpoint.sources.files import FileOffset
@@ -121,7 +121,7 @@ def draft_offsets(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
     source = f"{OFFSETS}/{origin}"
     head = storage.read(source).rstrip(b"\n").rpartition(b"\n")[0]
     first, last = origin + 1, origin + end - entry
-    steps: list[Step] = []
+    steps: list[FileStep] = []
     for batch in range(first, last + 1):
         written = json.dumps({"logOffset": entry + batch - origin}, separators=(",", ":")).encode()
         steps += plan_writing(storage, checkpoint.listing, f"{OFFSETS}/{batch}", head + b"\n" + written, source)

@@ -17,7 +17,7 @@ from ckpt.changes.check_fix import ANY_START, check_fix, find_starts, warn_of_re
 from ckpt.changes.offsets.ends import BatchSource, Moved, check_settable, move_source
 from ckpt.changes.plan import FINISHED_AGAIN, OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay, Replay, ToAccept, adapt_to_sink
 from ckpt.changes.rewind.files_after import state_above
-from ckpt.changes.steps import Step, plan_unread_removals, plan_writing
+from ckpt.changes.steps import FileStep, plan_unread_removals, plan_writing
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.history import Pattern, pattern, rate_sources
 from ckpt.checkpoint.reader import read_checkpoint
@@ -221,7 +221,7 @@ def _check_readers(sources: Sequence[BatchSource], changes: Sequence[Moved]) -> 
                 raise NoWay(BOOK.text("same_offsets", one=source.index, other=other.index))
 
 
-def _write_ends(checkpoint: Checkpoint, storage: Storage, changes: Sequence[Moved]) -> Iterator[Step]:
+def _write_ends(checkpoint: Checkpoint, storage: Storage, changes: Sequence[Moved]) -> Iterator[FileStep]:
     """Remove state of abandoned batches first, and change the offsets last."""
     batch, committed = changes[0].source.batch, changes[0].source.committed
     listing, log = checkpoint.listing, checkpoint.offsets.readable(batch)

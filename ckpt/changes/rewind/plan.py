@@ -30,7 +30,7 @@ from ckpt.changes.plan import (
 )
 from ckpt.changes.predecessor import find_origin, write_predecessor
 from ckpt.changes.rewind.files_after import find_files_after
-from ckpt.changes.steps import Step, plan_unread_removals
+from ckpt.changes.steps import FileStep, plan_unread_removals
 from ckpt.checkpoint.checkpoint import SOURCES, Checkpoint, Log
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.file_logs import file_source_logs
@@ -219,7 +219,7 @@ def plan_rewind(
     to_batch: int | None,
     replayed: Replayed = Replayed.SAME,
     inspection: Inspection | None = None,
-    others: Sequence[Step] = (),
+    others: Sequence[FileStep] = (),
 ) -> RewindPlan:
     """Plan a rewind, as ``rewind`` does; of state no more than a start loads is read.
 
@@ -274,7 +274,7 @@ def plan_rewind(
     return replace(plan, refused=name_in_python(refused))
 
 
-def _write_predecessor(checkpoint: Checkpoint, storage: Storage, batch: int) -> Iterator[Step]:
+def _write_predecessor(checkpoint: Checkpoint, storage: Storage, batch: int) -> Iterator[FileStep]:
     """Write the offsets before a committed batch, if they cannot be read. Raises NoWay, StorageError."""
     end = checkpoint.offsets.readable(batch)
     assert end is not None
@@ -282,7 +282,7 @@ def _write_predecessor(checkpoint: Checkpoint, storage: Storage, batch: int) -> 
     return write_predecessor(checkpoint, storage, batch, batch if origin is None else origin)
 
 
-def _describe_written(steps: Sequence[Step]) -> str:
+def _describe_written(steps: Sequence[FileStep]) -> str:
     copied = next((step for step in steps if step.source), None)
     if copied is None:
         return ""

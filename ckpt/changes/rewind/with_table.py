@@ -15,7 +15,7 @@ from ckpt.changes.book import BOOK
 from ckpt.changes.plan import ToAccept, adapt_to_sink
 from ckpt.changes.rewind.plan import Replayed, RewindPlan, plan_rewind
 from ckpt.changes.rewind.restoring import find_obstacle
-from ckpt.changes.steps import Step, plan_writing
+from ckpt.changes.steps import FileStep, plan_writing
 from ckpt.checkpoint.checkpoint import METADATA, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.errors import argument
@@ -93,7 +93,7 @@ def _refuse_without_batch(table: SinkVersion, checkpoint: Checkpoint) -> str:
     return name_in_python(BOOK.text("of_other_id", had=had, batch=batch, **parts))
 
 
-def _rename(storage: Storage, new_id: str) -> Iterator[Step]:
+def _rename(storage: Storage, new_id: str) -> Iterator[FileStep]:
     return plan_writing(storage, storage.list_tree(), METADATA, build_metadata(new_id))
 
 

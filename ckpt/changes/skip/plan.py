@@ -14,7 +14,7 @@ from ckpt.changes.book import BOOK
 from ckpt.changes.check_fix import check_fix, must_run_first
 from ckpt.changes.plan import OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay, adapt_to_sink, name_log_problem
 from ckpt.changes.rewind.files_after import state_above
-from ckpt.changes.steps import Step, plan_creating, plan_unread_removals
+from ckpt.changes.steps import FileStep, plan_creating, plan_unread_removals
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, SKIPPED, STATE, Checkpoint
 from ckpt.checkpoint.history import find_recreated_topics, rate_sources
 from ckpt.checkpoint.reader import read_checkpoint
@@ -58,7 +58,7 @@ class _Store:
         return f"{self.place.folder}/{self.name}"
 
 
-def plan_empty_version(checkpoint: Checkpoint, storage: Storage) -> tuple[list[Step], UniqueIds]:
+def plan_empty_version(checkpoint: Checkpoint, storage: Storage) -> tuple[list[FileStep], UniqueIds]:
     """The version after the one that the next start loads, equal to it; in format 2 with what the commit calls it.
 
     Batch L reads version L of each store and writes version L + 1. Written here, as real batches without rows write it:
@@ -85,7 +85,7 @@ def plan_empty_version(checkpoint: Checkpoint, storage: Storage) -> tuple[list[S
             raise NoWay(f"the commit log does not say which files {partition.folder} has")
         stores.append(_Store(partition, target, _find_version_file(partition, target)))
     requests = [ReadRequest(store.path, 0, None if store.name.endswith(".zip") else _HEAD) for store in stores]
-    steps: list[Step] = []
+    steps: list[FileStep] = []
     renamed: dict[str, str] = {}
     log = checkpoint.offsets.newest
     timestamp = log.metadata.timestamp_ms if log and log.metadata else 0
@@ -114,7 +114,7 @@ def _find_version_file(partition: StorePartition, target: WantedVersion) -> str:
 
 def _plan_steps(
     checkpoint: Checkpoint, store: _Store, data: bytes, renamed: dict[str, str], timestamp_ms: int
-) -> Iterator[Step]:
+) -> Iterator[FileStep]:
     """The file of the next version, with its checksum files where the one before has them."""
     version, old = store.version.version + 1, store.version.unique_id
     ending = store.name.rpartition(".")[2]
@@ -283,7 +283,7 @@ def _refuse_skip(checkpoint: Checkpoint, latest: int) -> str | None:
     return None
 
 
-def _plan_commit(checkpoint: Checkpoint, latest: int, ids: UniqueIds) -> Iterator[Step]:
+def _plan_commit(checkpoint: Checkpoint, latest: int, ids: UniqueIds) -> Iterator[FileStep]:
     """The commit is that of the batch before, since no row was seen that moves the watermark."""
     commit = checkpoint.commits.readable(latest - 1)
     assert commit is not None
@@ -293,13 +293,13 @@ def _plan_commit(checkpoint: Checkpoint, latest: int, ids: UniqueIds) -> Iterato
     yield from plan_creating(checkpoint.listing, f"{COMMITS}/{latest}", format_commit_log(commit), before)
 
 
-def _plan_mark(storage: Storage, checkpoint: Checkpoint, latest: int) -> Step:
+def _plan_mark(storage: Storage, checkpoint: Checkpoint, latest: int) -> FileStep:
     """Plan to mark the batch as skipped, so that nobody sends the query back to it for the sake of a sink."""
     entry = checkpoint.offsets.readable(latest)
     planned_ms = entry.metadata.timestamp_ms if entry is not None and entry.metadata is not None else 0
     was = storage.read(SKIPPED) if checkpoint.listing.info(SKIPPED) is not None else None
     marked = (*checkpoint.marked_skipped, PlannedBatch(latest, planned_ms))
-    return Step(SKIPPED, was, build_skipped(marked[-_MARKED:]), like=f"{COMMITS}/{latest - 1}")
+    return FileStep(SKIPPED, was, build_skipped(marked[-_MARKED:]), like=f"{COMMITS}/{latest - 1}")
 
 
 def _describe_skipped_sources(storage: Storage, checkpoint: Checkpoint, latest: int) -> Iterator[SkippedSource]:

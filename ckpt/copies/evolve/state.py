@@ -13,7 +13,7 @@ from ckpt import settings
 from ckpt.advice import call, words
 from ckpt.changes.evolve.operators import OperatorChange
 from ckpt.changes.plan import NoWay
-from ckpt.changes.steps import FileContent, Step, plan_unread_removals
+from ckpt.changes.steps import FileContent, FileStep, plan_unread_removals
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE, Checkpoint
 from ckpt.checkpoint.state.chains import context_of
 from ckpt.checkpoint.state.rewritable import Form, refuse_rewrite
@@ -59,7 +59,7 @@ def plan_state(
     query: QueryDescription,
     changes: Sequence[OperatorChange],
     work: StateWork,
-) -> Iterator[Step]:
+) -> Iterator[FileStep]:
     """Steps after which ``state/`` has the operators of the query. Raises NoWay, CkptError."""
     kept = {change.new: change.old for change in changes if change.new is not None and change.old is not None}
     changed = {change.new: change for change in changes if change.new is not None and change.stores}
@@ -69,7 +69,7 @@ def plan_state(
     renumbered = [old for new, old in kept.items() if new != old]
     if any(operator.schema_paths for operator in checkpoint.operators if operator.id in renumbered):
         raise NoWay("an operator that keeps its state names schema files by its number, and would get another")
-    written: dict[str, Step] = {}
+    written: dict[str, FileStep] = {}
     for new, old in kept.items():
         if new != old and new not in changed:
             written |= {step.path: step for step in _move_operator(storage, checkpoint, old, new)}
@@ -78,7 +78,7 @@ def plan_state(
     for new in added:
         assert query.operators is not None
         for path, data in _make_empty(checkpoint, query.operators[new], new, ids).items():
-            written[path] = Step(path, None, data)
+            written[path] = FileStep(path, None, data)
     if changed:
         assert isinstance(storage, Spool)
         written |= {step.path: step for step in _reshape(storage, checkpoint, query, changed, work, ids)}
@@ -92,7 +92,7 @@ def plan_state(
     yield from _renumber_commits(checkpoint, kept, ids)
 
 
-def _move_operator(storage: Storage, checkpoint: Checkpoint, old: int, new: int) -> Iterator[Step]:
+def _move_operator(storage: Storage, checkpoint: Checkpoint, old: int, new: int) -> Iterator[FileStep]:
     """Give the state of one operator the number of another; its files are not read now."""
     folder, metadata = f"{STATE}/{old}", f"{STATE}/{old}/_metadata/metadata"
     for path, info in checkpoint.listing.walk(folder):
@@ -101,9 +101,9 @@ def _move_operator(storage: Storage, checkpoint: Checkpoint, old: int, new: int)
             record = parse_operator_metadata(path, storage.read(path))
             if isinstance(record, Unreadable):
                 raise NoWay(f"{path} cannot be read: {record.reason}")
-            yield Step(target, None, format_operator_metadata(replace(record, operator_id=new)))
+            yield FileStep(target, None, format_operator_metadata(replace(record, operator_id=new)))
         elif path != f"{STATE}/{old}/_metadata/.metadata.crc":
-            yield Step(target, None, FileContent(info.size, None), source=path)
+            yield FileStep(target, None, FileContent(info.size, None), source=path)
 
 
 def _make_empty(
@@ -190,7 +190,7 @@ def _reshape(
     changed: Mapping[int, OperatorChange],
     work: StateWork,
     ids: dict[int, list[list[str]]],
-) -> Iterator[Step]:
+) -> Iterator[FileStep]:
     """Write the state of operators in other columns. Raises NoWay, CkptError."""
     assert query.operators is not None
     question = Question(storage.uri, RequestedPart(), all_units=True)
@@ -228,7 +228,7 @@ def _reshape(
             files = _describe_variables(storage, checkpoint, operator, changed[numbers[old]])
         else:
             files = _describe_operator(query.operators[numbers[old]], numbers[old], counts)
-        yield from (Step(path, None, data) for path, data in files.items())
+        yield from (FileStep(path, None, data) for path, data in files.items())
     file_form = read_file_form(context)
     state = NewState(form.provider, form.partitions, chosen.moment.batch, own_ids, file_form, numbers=numbers)
     storage.new.begin(f"{OFFSETS}/{checkpoint.offsets.latest}")
@@ -237,7 +237,7 @@ def _reshape(
     for _, outcome in run_move(move, work.by, work.jobs):
         for path, data in (outcome.files or {}).items():
             size = data if isinstance(data, int) else len(data)
-            yield Step(path, None, FileContent(size, None), source=storage.keep(path, data))
+            yield FileStep(path, None, FileContent(size, None), source=storage.keep(path, data))
 
 
 def _refuse_operator(operator: Operator) -> None:
@@ -265,7 +265,7 @@ def _make_store(wants: DescribedStore) -> Store:
     )
 
 
-def _renumber_commits(checkpoint: Checkpoint, kept: Mapping[int, int], added: Ids) -> Iterator[Step]:
+def _renumber_commits(checkpoint: Checkpoint, kept: Mapping[int, int], added: Ids) -> Iterator[FileStep]:
     """Name the state files of each operator under its new number (state store checkpoint format 2)."""
     for batch in checkpoint.commits.ids:
         log = checkpoint.commits.readable(batch)
@@ -281,4 +281,4 @@ def _renumber_commits(checkpoint: Checkpoint, kept: Mapping[int, int], added: Id
         info = checkpoint.listing.info(path)
         assert info is not None
         yield from plan_unread_removals(checkpoint.listing, [f"{COMMITS}/.{batch}.crc"])
-        yield Step(path, FileContent(info.size, None), format_commit_log(changed))
+        yield FileStep(path, FileContent(info.size, None), format_commit_log(changed))

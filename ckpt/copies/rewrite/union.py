@@ -16,7 +16,7 @@ from ckpt.changes.evolve.logs import has_names, is_hidden, plan_logs
 from ckpt.changes.evolve.origins import StoreColumns
 from ckpt.changes.evolve.sources import Unclear, match_sources
 from ckpt.changes.plan import NoWay
-from ckpt.changes.steps import Changed, Step
+from ckpt.changes.steps import Changed, FileStep
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, SOURCES
 from ckpt.checkpoint.history import sources
 from ckpt.checkpoint.reader import read_checkpoint
@@ -227,28 +227,28 @@ def _plan_logs(
     united: Sequence[UnitedSource],
     batch: int,
     watermarks: Sequence[int],
-) -> Iterator[Step]:
+) -> Iterator[FileStep]:
     """Steps that give the first checkpoint the logs of all. Raises StorageError."""
     listing = chosen[0].checkpoint.listing
     for folder in (OFFSETS, COMMITS, SOURCES):
-        yield from (Step(path, b"", None) for path, _ in listing.walk(folder))
+        yield from (FileStep(path, b"", None) for path, _ in listing.walk(folder))
     before = [_read_before(each) for each in chosen]
     for number, logs in ((batch, newest), (batch - 1, before)):
         if number >= 0:
-            yield Step(f"{OFFSETS}/{number}", None, format_offset_log(_join_offsets(logs, newest, united)))
+            yield FileStep(f"{OFFSETS}/{number}", None, format_offset_log(_join_offsets(logs, newest, united)))
     last = chosen[0].checkpoint.commits.readable(chosen[0].moment.batch)
     version = 1 if last is None else last.version
     late = min(log.metadata.watermark_ms for log in newest if log.metadata is not None)
     for number, watermark in ((batch, min(watermarks)), (batch - 1, late)):
         if number >= 0:
-            yield Step(f"{COMMITS}/{number}", None, format_commit_log(CommitLog(version, watermark)))
+            yield FileStep(f"{COMMITS}/{number}", None, format_commit_log(CommitLog(version, watermark)))
     for number, source in enumerate(united):
         own, log = chosen[source.checkpoint], newest[source.checkpoint]
         old = source_folder(own.checkpoint.listing, log, source.was)
         new = name_folder(number, in_order(log)[source.was].name if has_names(log) else None)
         for path, _ in own.checkpoint.listing.walk(old):
             if not is_hidden(path):
-                yield Step(new + path.removeprefix(old), None, own.storage.read(path))
+                yield FileStep(new + path.removeprefix(old), None, own.storage.read(path))
 
 
 def _read_before(chosen: Chosen) -> OffsetLog | None:

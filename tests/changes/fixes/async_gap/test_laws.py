@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from ckpt.changes.fixes.repair_async import RepairPlan, Strategy, plan_repair
-from ckpt.changes.steps import Changed, FileAction, Step
+from ckpt.changes.steps import Changed, FileAction, FileStep
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.registry import SourceRange
 from ckpt.inspection.inspection import Inspection, inspect
@@ -160,12 +160,12 @@ NOWHERE = {"orders": {"0": -1, "1": -1}}  # before the first row
 READS = (Outcome.RESUMES, Outcome.STARTS_FRESH, Outcome.FAILS_IN_BATCH, Outcome.FAILS_AT_COMMIT)
 
 
-def moments(steps: tuple[Step, ...]) -> Iterable[tuple[Step, ...]]:
+def moments(steps: tuple[FileStep, ...]) -> Iterable[tuple[FileStep, ...]]:
     """Every state that a crash may leave: after each step, and within one that replaces a file."""
     for count, step in enumerate(steps):
         yield steps[:count]
         if step.action is FileAction.REPLACE:
-            yield (*steps[:count], Step(step.path, step.before, None))
+            yield (*steps[:count], FileStep(step.path, step.before, None))
     yield steps
 
 
