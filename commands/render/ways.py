@@ -215,4 +215,4 @@ def _name_files(steps: Sequence[FileStep]) -> str | Words:
         return ", ".join(f"{step.action} {step.path}" for step in steps)
     counted = Counter((step.action, step.path.partition("/")[0]) for step in steps)
     parts = (f"{action} {count} of {folder}" for (action, folder), count in counted.items())
-    return words("{counts}; {fields} names them", counts=", ".join(parts))
+    return words("{counts}; see {fields}", counts=", ".join(parts))
