@@ -101,7 +101,7 @@ class Book:
         else:
             of_files = ["{path}"] if kind in (Do.PUT_BACK, Do.DELETE, Do.MOVE) else []
             paths = tuple(_read_value(path, parts) for path in entry.get("paths", of_files))
-            line = "".join(text for _, text in self.make_words(entry.get("line", ""), parts).segments())
+            line = self.make_words(entry.get("line", ""), parts)
             doing, cost = Instruction(kind, paths, line), RowCost.UNKNOWN
         return Step(
             doing,

@@ -7,7 +7,7 @@ from enum import StrEnum
 from ckpt.advice.blanks import Blank, Known
 from ckpt.advice.calls import Call
 from ckpt.advice.spelling import list_words
-from ckpt.advice.words import Code, Words, join, words
+from ckpt.advice.words import Code, Words, join, plain, words
 
 
 class RowCost(StrEnum):
@@ -59,12 +59,12 @@ class Instruction:
 
     do: Do
     paths: tuple[str | Blank, ...] = ()  # relative to the checkpoint
-    line: str = ""  # of a shell, where another tool does it
+    line: Words = Words()  # of a shell, where another tool does it
 
     def fill(self, known: Known) -> "Instruction":
         """Return it for one checkpoint."""
         named = (known.paths if path is Blank.PATH and known.paths else (path,) for path in self.paths)
-        return replace(self, paths=tuple(path for paths in named for path in paths))
+        return replace(self, paths=tuple(path for paths in named for path in paths), line=self.line.fill(known))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Step:
         """The call, or the command of another tool, that a page shows below the text."""
         if isinstance(self.do, Call):
             return self.do
-        return Code(self.do.line) if self.do.line else None
+        return Code("".join(text for _, text in self.do.line.segments())) if self.do.line else None
 
     def fill(self, known: Known) -> "Step":
         """Return the step for one checkpoint."""
@@ -223,10 +223,10 @@ def do(
     *paths: str | Blank,
     rows: RowsEffect = UNKNOWN_ROWS,
     before: Iterable[Words] = (),
-    line: str = "",
+    line: str | Words = "",
 ) -> Step:
     """Advise what a person does; ``line`` is the command of another tool that does it."""
-    return Step(Instruction(kind, paths, line), what, rows, before=tuple(before))
+    return Step(Instruction(kind, paths, plain(line)), what, rows, before=tuple(before))
 
 
 def sentence(step: Step) -> Words:
