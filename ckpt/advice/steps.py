@@ -1,7 +1,7 @@
 """Advice: the steps to take, each with its effect on the rows of the query."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from ckpt.advice.blanks import Blank, Known
@@ -59,7 +59,7 @@ class Instruction:
 
     do: Do
     paths: tuple[str | Blank, ...] = ()  # relative to the checkpoint
-    line: Words = Words()  # of a shell, where another tool does it
+    line: Words = field(default=Words())  # of a shell, where another tool does it
 
     def fill(self, known: Known) -> "Instruction":
         """Return it for one checkpoint."""

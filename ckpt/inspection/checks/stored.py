@@ -422,7 +422,8 @@ def find_nested(checkpoint: Checkpoint) -> Iterator[Finding]:
         ids = sort_batch_names(checkpoint.listing.in_folder(folder)).ids if above and name == OFFSETS else ()
         if ids and not (tuple(ids) == (0,) and _OF_ICEBERG.fullmatch(folder)):
             advice = BOOK.advise("inspect_nested", nested=f"{checkpoint.uri.rstrip('/')}/{above}")
-            yield Finding(diagnoses.others.NESTED, above, "a checkpoint of its own, which is not looked at here", advice)
+            detail = "a checkpoint of its own, which is not looked at here"
+            yield Finding(diagnoses.others.NESTED, above, detail, advice)
 
 
 def find_nothing(checkpoint: Checkpoint) -> Iterator[Finding]:
