@@ -1,4 +1,4 @@
-"""Prints what commands say as JSON, with the words of ckpt or with each of their literals replaced by ``x``.
+"""Prints what commands say as JSON, with the words of ckpt or with each of their literals replaced by an ``x``.
 
 ``python -m tests.laws.advice.documents FILE [--without-words]``: FILE has a list of command lines as JSON; a line of
 standard output has the exit code and the document of each.
@@ -8,24 +8,25 @@ import json
 import string
 import sys
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 
 class WithoutWords(string.Formatter):
-    """A template of which every run of words is ``x``."""
+    """A template of which every run of words is an ``x`` with a number: the same words have the same."""
 
     def parse(self, format_string: Any) -> Iterator[Any]:
         for literal, *rest in super().parse(format_string):
-            yield ("x" if any(map(str.isalpha, literal)) else literal, *rest)
+            yield (f"x{crc32(literal.encode())}" if any(map(str.isalpha, literal)) else literal, *rest)
 
 
 def main(file: str, *options: str) -> None:
     if options == ("--without-words",):
-        import ckpt.advice.words
-
-        ckpt.advice.words.Formatter = WithoutWords  # type: ignore[attr-defined]  # before any text is declared
+        module = import_module("ckpt.advice.words")  # its function has the same name
+        module.Formatter = WithoutWords  # type: ignore[attr-defined]  # before any text is made
     from typer.testing import CliRunner
 
     (script,) = entry_points(group="console_scripts", name="ckpt")
@@ -38,7 +39,7 @@ def main(file: str, *options: str) -> None:
 
 TEXTS = frozenset(
     ("what", "before", "meaning", "remedy", "warnings", "refused", "why", "does", "cause", "cure", "title", "unknown")
-) | {"said", "says", "verdict", "notes"}
+) | {"said", "says", "verdict", "notes", "parts", "doubts", "conditions", "no_option"}
 """Keys whose texts are for people."""
 
 
