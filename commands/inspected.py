@@ -2,11 +2,11 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from typing import NoReturn
 
-from ckpt.advice import CHECKPOINT, advise, call, plain, run, words
+from ckpt.advice import CHECKPOINT, Advice, advise, call, plain, run, words
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, SOURCES, STATE, Checkpoint, Log
 from ckpt.checkpoint.pipelines import parse_version
 from ckpt.checkpoint.sources.file_logs import name_folder
@@ -93,8 +93,12 @@ def _build_evidence(document: InspectionDocument, path: str) -> Evidence:
         raise CkptError(f"{one_line(path)} has answers of the sink or the sources, which change: print {_WHOLE}")
     known = {diagnosis.code: diagnosis for diagnosis in all_diagnoses()}
     explained = {reason for keys in document.restart for reason in keys.reasons}
+    advice = {
+        (keys.code, keys.remedy): read_advice(keys.advice) for keys in document.findings if keys.advice is not None
+    }
     findings = {
-        (keys.code, keys.path): _read_finding(keys, known.get(keys.code), explained) for keys in document.findings
+        (keys.code, keys.path): _read_finding(keys, known.get(keys.code), explained, advice)
+        for keys in document.findings
     }
     forecasts = {
         (keys.spark, keys.progress): Forecast(
@@ -135,7 +139,12 @@ def _build_evidence(document: InspectionDocument, path: str) -> Evidence:
     )
 
 
-def _read_finding(keys: FindingKeys, known: Diagnosis | None, explained: Set[tuple[str, str]]) -> Finding:
+def _read_finding(
+    keys: FindingKeys,
+    known: Diagnosis | None,
+    explained: Set[tuple[str, str]],
+    advice: Mapping[tuple[str, str | None], Advice | None],
+) -> Finding:
     """A finding with its diagnosis, which a later ckpt may have declared. A text is never filled in a second time.
 
     ``explained``: codes and paths of findings that are a note for another reason, that a start is not counted.
@@ -143,8 +152,8 @@ def _read_finding(keys: FindingKeys, known: Diagnosis | None, explained: Set[tup
     own = Diagnosis(keys.code, keys.name, keys.severity, texts=(plain(keys.meaning), None))
     diagnosis = known or own
     minor = keys.severity is Severity.NOTE and (keys.code, keys.path) not in explained
-    advice = _NO_ADVICE if keys.advice is None and keys.remedy is not None else read_advice(keys.advice)
-    return Finding(diagnosis, keys.path, keys.detail, advice, minor and not _is_note(diagnosis))
+    here = None if keys.remedy is None else advice.get((keys.code, keys.remedy), _NO_ADVICE)
+    return Finding(diagnosis, keys.path, keys.detail, here, minor and not _is_note(diagnosis))
 
 
 def _is_note(diagnosis: Diagnosis) -> bool:

@@ -41,6 +41,9 @@ def left_out(first: int | None = None, last: int | None = None, *, dropped_by: t
     return RowsEffect(RowCost.LEFT_OUT, None if first is None else (first, first if last is None else last), dropped_by)
 
 
+_MOST_PATHS = 100  # that an instruction names: findings have the others
+
+
 class Do(StrEnum):
     """Kinds of work that a person does because no call does it."""
 
@@ -63,7 +66,7 @@ class Instruction:
 
     def fill(self, known: Known) -> "Instruction":
         """Return it for one checkpoint."""
-        named = (known.paths if path is Blank.PATH and known.paths else (path,) for path in self.paths)
+        named = (known.paths[:_MOST_PATHS] if path is Blank.PATH and known.paths else (path,) for path in self.paths)
         return replace(self, paths=tuple(path for paths in named for path in paths), line=self.line.fill(known))
 
 

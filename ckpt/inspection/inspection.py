@@ -326,11 +326,11 @@ def _rate_findings(
             places.setdefault(finding.diagnosis.code, []).append(finding.path)
     shown = {finding.key for finding in stored}
     notes = {f.key for f in spoken_of} - {f.key for forecast in counted for f in forecast.because}
+    here = {code: replace(known, paths=tuple(paths)) for code, paths in places.items()}
     judged = []
     for key, finding in findings.items():
         severity = Severity.NOTE if key in notes or finding.minor else finding.diagnosis.severity_for(progress)
-        here = replace(known, paths=tuple(places[finding.diagnosis.code]))
-        judged.append(RatedFinding(finding, severity, here, key in shown))
+        judged.append(RatedFinding(finding, severity, here[finding.diagnosis.code], key in shown))
     judged.sort(key=lambda j: (-j.severity.rank, j.finding.diagnosis is ASYNC_REFUSES_STATE, j.finding.diagnosis.code))
     return tuple(judged)
 

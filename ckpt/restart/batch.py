@@ -1,6 +1,9 @@
 """Rules about the first batch: whether its state loads, whether its files can be written, what it reads."""
 
+from collections.abc import Callable
+
 from ckpt import settings
+from ckpt.advice import Advice
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, STATE
 from ckpt.checkpoint.state.descriptions import list_descriptions
 from ckpt.checkpoint.state.folders import sort_numbers
@@ -73,8 +76,8 @@ def load_state(start: Start) -> Forecast | None:
     if not failing:
         return _count_unique_ids(start) or _doubt_changed_schemas(start) or _doubt_old_state(start)
     without_ids = _find_commit_without_ids(start)
-    contradicting = remedies.contradicting_setting(start.checkpoint)
-    damages = (_make_finding(start, damage, contradicting) for damage, _ in failing)
+    advise_folder = remedies.lost_state(start.checkpoint)
+    damages = (_make_finding(start, damage, advise_folder) for damage, _ in failing)
     because = [without_ids] if without_ids else [*damages]
     at_start = next((failure for _, failure in failing if failure.at_start), None)
     if at_start is not None:
@@ -280,14 +283,14 @@ def _find_moved_schemas(start: Start) -> Forecast | None:
     return None
 
 
-def _make_finding(start: Start, damage: StateDamage, contradicting: str | None) -> Finding:
+def _make_finding(start: Start, damage: StateDamage, advise_folder: Callable[[str], Advice | None]) -> Finding:
     if damage.kind is DamageKind.OTHER_CODEC:
         detail = f"{damage.path}: {damage.detail}"
         return Finding(diagnoses.logs.CONTRADICTING_SETTING, f"{OFFSETS}/{start.latest}", detail)
     damaged, of_sst = diagnoses.state.STATE_FILE_DAMAGED, damage.file_kind is StateFileKind.SST
     diagnosis = diagnoses.state.STATE_SST_MISSING if of_sst else _STATE_DIAGNOSES.get(damage.kind, damaged)
     is_folder = diagnosis is diagnoses.state.STATE_FOLDER_MISSING
-    advice = remedies.lost_state(start.checkpoint, damage, contradicting) if is_folder else None
+    advice = advise_folder(damage.path) if is_folder else None
     return Finding(diagnosis, damage.path, damage.detail, advice)
 
 

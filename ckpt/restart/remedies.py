@@ -5,7 +5,8 @@ together.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 
 from ckpt import settings
 from ckpt.advice import Advice, Known, Words, advise
@@ -14,7 +15,7 @@ from ckpt.checkpoint.sources.file_logs import file_source_logs
 from ckpt.checkpoint.sources.files import entry_at
 from ckpt.checkpoint.sources.registry import offset_of
 from ckpt.formats.names import compactible_id
-from ckpt.model import Json, StateDamage
+from ckpt.model import Json
 from ckpt.restart.book import BOOK, put_back
 from ckpt.storage.locations import local_path
 from ckpt.texts import quote_path, span
@@ -132,26 +133,35 @@ def contradicting_setting(checkpoint: Checkpoint) -> str | None:
     return None
 
 
-def lost_state(checkpoint: Checkpoint, damage: StateDamage, contradicting: str | None) -> Advice | None:
-    """For a folder of state that is missing, with ``contradicting_setting``; None leaves it to the diagnosis.
+def lost_state(checkpoint: Checkpoint) -> Callable[[str], Advice | None]:
+    """For the paths of folders of state that are missing; None leaves it to the diagnosis.
 
-    No batch has all of its state, so a handoff has to be told after which one a new query continues.
+    No batch has all of its state, so a handoff has to be told after which one a new query continues. Without the
+    schemas of an operator, which are in partition 0, no row of it is read.
     """
-    if contradicting:
-        return BOOK.advise("edited_or_moved", setting=contradicting)
-    if damage.path.count("/") < 2:
-        return None  # nothing of the operator is left
-    others = BOOK.advise("salvage").steps if _has_schemas(checkpoint, int(damage.path.split("/")[1])) else ()
+    setting = contradicting_setting(checkpoint)
     newest = next((batch for batch in reversed(checkpoint.commits.ids) if checkpoint.offsets.readable(batch)), None)
-    if newest is not None:
-        others = (*others, *BOOK.advise("hand_off_after", newest=newest).steps)
-    return advise(put_back().or_(*others, *BOOK.advise("new_checkpoint").steps))
+    has_schemas: dict[str, bool] = {}
+    for operator, store in checkpoint.stores():
+        has_schema = store.key_schema is not None or bool(store.column_families)
+        has_schemas[str(operator.id)] = has_schema and has_schemas.get(str(operator.id), True)
 
+    @cache
+    def advise_partition(*, salvages: bool) -> Advice:
+        others = BOOK.advise("salvage").steps if salvages else ()
+        if newest is not None:
+            others = (*others, *BOOK.advise("hand_off_after", newest=newest).steps)
+        return advise(put_back().or_(*others, *BOOK.advise("new_checkpoint").steps))
 
-def _has_schemas(checkpoint: Checkpoint, operator: int) -> bool:
-    """Tell whether every store of an operator has its schema, which is in partition 0: without it no row is read."""
-    stores = [store for each, store in checkpoint.stores() if each.id == operator]
-    return bool(stores) and all(store.key_schema is not None or store.column_families for store in stores)
+    def advise_folder(path: str) -> Advice | None:
+        if setting:
+            return BOOK.advise("edited_or_moved", setting=setting)
+        folders = path.split("/")
+        if len(folders) < 3:
+            return None  # nothing of the operator is left
+        return advise_partition(salvages=has_schemas.get(folders[1], False))
+
+    return advise_folder
 
 
 def moved(recorded: str, operator: int, checkpoint: Checkpoint) -> Advice | None:

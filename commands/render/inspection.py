@@ -1,6 +1,7 @@
 """An inspection as the JSON document of the contract, and the parts of it that other documents have too."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from ckpt.checkpoint.checkpoint import Checkpoint, Log
@@ -8,7 +9,7 @@ from ckpt.checkpoint.history import Pattern
 from ckpt.checkpoint.pipelines import FlowVersion
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import SourceView
-from ckpt.inspection.inspection import Space
+from ckpt.inspection.inspection import RatedFinding, Space
 from ckpt.live.outlook import SourceOutlook
 from ckpt.model import Json, Kind, OffsetMetadata, Provider, StateVariable, Unreadable
 from ckpt.restart.findings import Outcome, Severity
@@ -226,10 +227,24 @@ class FindingKeys(Keys):
     ]
     advice: Annotated[
         Json,
-        "`remedy` as data, which `ckpt preflight` reads again; null without one",
-        lambda rated: to_data(rated.advice),
+        "`remedy` as data, which `ckpt preflight` reads again; null without one, and where an earlier finding of this "
+        "code has the same",
+        lambda _: None,
     ] = None
     stored: Annotated[bool, "the files show it, whatever is started; false: only some starts meet it"]
+
+
+def finding_keys(findings: Iterable[RatedFinding]) -> tuple[FindingKeys, ...]:
+    """Return the findings of a document, in which the same advice stands once."""
+    said: set[tuple[str, str | None]] = set()
+    made = []
+    for rated in findings:
+        keys = derive(FindingKeys, rated)
+        if (keys.code, keys.remedy) not in said:
+            said.add((keys.code, keys.remedy))
+            keys = replace(keys, advice=to_data(rated.advice))
+        made.append(keys)
+    return tuple(made)
 
 
 class InspectionDocument(DocumentKeys):

@@ -49,11 +49,11 @@ class InspectionReport(Report[Inspection]):
 
     def document(self) -> "InspectionDocument":
         """The document of ``ckpt inspect``, whose keys a page does without."""
-        from .inspection import InspectionDocument, source_keys
+        from .inspection import InspectionDocument, finding_keys, source_keys
         from .keys import derive
 
         sources = tuple(source_keys(source, self.record.live) for source in self.record.sources)
-        return derive(InspectionDocument, self.record, sources=sources)
+        return derive(InspectionDocument, self.record, sources=sources, findings=finding_keys(self.record.findings))
 
     def html(self) -> str:
         return plot(self.record)

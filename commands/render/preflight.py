@@ -13,7 +13,7 @@ from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Tone, b
 from .change_keys import StepKeys
 from .document import DocumentKeys
 from .findings import show_findings, show_next
-from .inspection import CheckpointKeys, FindingKeys, RestartKeys, SourceKeys, source_keys
+from .inspection import CheckpointKeys, FindingKeys, RestartKeys, SourceKeys, finding_keys, source_keys
 from .keys import Keys, derive, of
 from .live import SinkKeys, show_sink
 from .page import forecast_cases, show_title
@@ -92,7 +92,8 @@ class PreflightReport(Report[Readiness]):
         sources = [source_keys(source, inspection.live) for source in inspection.sources]
         fixed = [derive(_Fixed, fix) for fix in self.outcome.fixed] if self.outcome else []
         not_fixed = self.outcome.not_fixed if self.outcome else None
-        return derive(PreflightDocument, self.record, sources=sources, fixed=fixed, not_fixed=not_fixed)
+        findings = {"holds": finding_keys(self.record.holds), "warnings": finding_keys(self.record.warnings)}
+        return derive(PreflightDocument, self.record, sources=sources, fixed=fixed, not_fixed=not_fixed, **findings)
 
     def page(self) -> Page:
         inspection = self.record.inspection

@@ -78,7 +78,9 @@ def offsets_commit(
     """
     if not source_options:
         raise UsageError.of("{--source-options}: name the brokers: kafka.bootstrap.servers")
-    scanned = scan(roots, storage_options, depth=depth, jobs=jobs, source_options=source_options, watcher=watcher)
+    scanned = scan(
+        roots, storage_options, depth=depth, jobs=jobs, sources=True, source_options=source_options, watcher=watcher
+    )
     rows = {row.path: row for row in scanned.checkpoints if row.positions}
     names = {path: f"{group}{row.name}" for path, row in rows.items()}
     refused = _commit_positions(translate_options(source_options), names, rows)

@@ -117,7 +117,7 @@ def test_obeying_the_advice_reads_every_file(query: Query, tmp_path: Path) -> No
     archived = tmp_path / "archived"
     shutil.copytree(query.input, archived)
     (found,) = asked(tmp_path / "gone", {"path": str(query.input)}).findings
-    assert "put them back" in (found.remedy or "")
+    assert "until the files are back" in (found.remedy or "")
     shutil.copyfile(archived / "3 a.json", query.input / "2 a.json")  # any 10 rows
     assert asked(tmp_path / "gone", {"path": str(query.input)}).findings == ()
     assert query.start(tmp_path / "gone", {}) == (None, 2 * ROWS)

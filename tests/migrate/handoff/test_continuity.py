@@ -91,8 +91,8 @@ def test_sinks_do_with_a_new_checkpoint_what_is_said_of_them(found: dict[str, An
     meanings = {one["kind"]: one["meaning"] for one in told["meanings"]}
     assert told["delta"] == list(range(15))
     assert told["parquet"] == told["fixed"] == list(range(10)), "batch 0 of the new query is skipped"
-    assert "use a new output folder" in meanings["file"]
-    assert "choose another txnAppId" in meanings["foreachBatch with txnAppId"]
+    assert "Use a new output folder" in meanings["file"]
+    assert "Choose another txnAppId" in meanings["foreachBatch with txnAppId"]
     old = [version for query, version in told["txn"] if query == told["query_id"]]
     assert old == [0, 1]
     assert f"appId {told['query_id']} and version 2 or higher" in meanings["delta"], (

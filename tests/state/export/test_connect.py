@@ -15,7 +15,7 @@ from tests.support.services.fixtures import or_skip
 
 pytestmark = [pytest.mark.spark, pytest.mark.service]
 ONE_LINE = {
-    "changes": "ckpt.state_diff",
+    "changes": "`ckpt state diff`",
     "preflight, sources": "--source-options",
     "describe": "build it in a classic session",
     "rehearse": "build it in a classic session",
