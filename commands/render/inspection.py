@@ -236,12 +236,12 @@ class FindingKeys(Keys):
 
 def finding_keys(findings: Iterable[RatedFinding]) -> tuple[FindingKeys, ...]:
     """Return the findings of a document, in which the same advice stands once."""
-    said: set[tuple[str, str | None]] = set()
+    stated: set[tuple[str, str | None]] = set()
     made = []
     for rated in findings:
         keys = derive(FindingKeys, rated)
-        if (keys.code, keys.remedy) not in said:
-            said.add((keys.code, keys.remedy))
+        if (keys.code, keys.remedy) not in stated:
+            stated.add((keys.code, keys.remedy))
             keys = replace(keys, advice=to_data(rated.advice))
         made.append(keys)
     return tuple(made)
