@@ -362,7 +362,8 @@ def runs(start: Start) -> Forecast:
         done = [i for i in start.checkpoint.commits.ids if begins_at is not None and begins_at < i < batch_id]
         if start.progress is Progress.ASYNC and done:
             detail = f"batch {batch_id} starts at the end of batch {begins_at}, and batch {done[-1]} is committed"
-            because.append(Finding(diagnoses.logs.FINISHED_ROWS_AGAIN, f"{OFFSETS}/{batch_id}", detail))
+            advice = remedies.finished_again(start.checkpoint)
+            because.append(Finding(diagnoses.logs.FINISHED_ROWS_AGAIN, f"{OFFSETS}/{batch_id}", detail, advice))
     because += offsets.find_skipping_logs(start)
     because += offsets.find_sources_left_out(start)
     if start.committed is not None and start.latest is not None and start.committed > start.latest:

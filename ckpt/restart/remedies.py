@@ -72,6 +72,13 @@ def no_predecessor(checkpoint: Checkpoint, latest: int) -> Advice | None:
     return None
 
 
+def finished_again(checkpoint: Checkpoint) -> Advice | None:
+    """For finished batches that a start runs again; None leaves it to the diagnosis: ``repair-async`` can begin."""
+    readable = {batch for batch in checkpoint.offsets.ids if checkpoint.offsets.readable(batch) is not None}
+    begins = any(batch in checkpoint.commits or batch == 0 or batch - 1 in readable for batch in readable)
+    return None if begins else BOOK.advise("repair")
+
+
 def repair_offsets(batch_ids: Sequence[int]) -> Advice:
     """For offset files that differ from those before them."""
     which = span("batch", batch_ids[0], batch_ids[-1])
