@@ -143,8 +143,10 @@ class OnSinks(TextPart):
             return str(_BOOK.text(f"any_{self.ids}"))
         if _drops(sink, self.ids):
             return str(_BOOK.text(f"dropping_{self.ids}"))
-        anew = sink.kind == "upsert" and self.ids is Ids.NEW_QUERY
-        name = "writes_nothing" if sink.kind == "noop" else "upserts_anew" if anew else "gets_again"
+        starts_over = sink.kind == "upsert" and self.ids is Ids.NEW_QUERY
+        name = (
+            "writes_nothing" if sink.kind == "noop" else "upserts_from_the_beginning" if starts_over else "gets_again"
+        )
         return str(_BOOK.text(name, again=sink.again or _TWICE))
 
     def fill(self, known: Known) -> "OnSinks":

@@ -236,9 +236,9 @@ def plan_rewind(
         return replace(plan, possible=(), refused=OF_EPOCHS)
     problem = name_missing_part(checkpoint, to_batch, replayed)
     if problem is not None:
-        anew = contains(list_possible_targets(checkpoint, Replayed.NEW), to_batch)
+        from_new_batch = contains(list_possible_targets(checkpoint, Replayed.NEW), to_batch)
         refused = words("{problem}. Batches to go back to: {names}", problem=problem, names=_spell_batches(batches))
-        also = words("; with {--replay=new} also {batch}", batch=to_batch) if anew else Words()
+        also = words("; with {--replay=new} also {batch}", batch=to_batch) if from_new_batch else Words()
         return replace(plan, refused=name_in_python(refused + also))
     kept = keeps_planned(checkpoint, to_batch, replayed)
     try:

@@ -16,7 +16,7 @@ from zlib import crc32
 
 
 class WithoutWords(string.Formatter):
-    """A template of which every run of words is an ``x`` with a number: the same words have the same."""
+    """Replaces each run of words of a template by ``x`` and a number; equal words get equal numbers."""
 
     def parse(self, format_string: Any) -> Iterator[Any]:
         for literal, *rest in super().parse(format_string):

@@ -24,7 +24,7 @@ def everything(folder: Path) -> dict[str, tuple[bytes, int, int]]:
 
 
 def after_next(page: str) -> list[str]:
-    """The words of the command with which the page goes on: of one that undoes, if there is one."""
+    """The words of the command that the page names next: the one that undoes, if there is one."""
     lines = [line.strip() for line in page.splitlines() if line.strip().startswith("ckpt ")]
     return shlex.split(next((line for line in lines if "--undo" in line), lines[-1]))[1:]
 
